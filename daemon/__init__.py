@@ -1,0 +1,1 @@
+"""The daemon: configuration, controller, loop, worker, store, exporter, lifecycle."""

@@ -1,0 +1,1 @@
+"""Pure mining: arrays in, values out. No clock, disk, kernel or network."""

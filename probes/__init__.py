@@ -1,0 +1,1 @@
+"""The kernel side: everything that touches BPF, ELF and /proc."""

@@ -1,0 +1,39 @@
+"""What can go wrong, by whose fault it is; each error carries the exit code of the contract."""
+
+from __future__ import annotations
+
+
+class SpecmineError(Exception):
+    """Root of all errors that a user sees as one line."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        """Keep the sentence and the advice apart, so that each front end can lay them out."""
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        """Return one line: what was wrong and what to do."""
+        return f"{self.message}; {self.remedy}" if self.remedy else self.message
+
+
+class InputError(SpecmineError):
+    """The user named something that is not there or not usable: pid, file, key, store."""
+
+
+class NoData(SpecmineError):
+    """Not enough was seen to state anything."""
+
+    exit_code = 3
+
+
+class HostError(SpecmineError):
+    """This host cannot, or the privilege is missing; ``specmine doctor`` says why."""
+
+    exit_code = 4
+
+
+class ProbeError(HostError):
+    """The kernel refused a program, a map or a link."""
