@@ -1,0 +1,1 @@
+/* bcc brings its own copy of the BPF interface */

@@ -1,0 +1,1 @@
+/* empty on purpose: nothing of it is needed */

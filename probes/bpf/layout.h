@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/* What the programs and probes/layout.py agree on; a test compiles this file and compares sizes and offsets. */
+#ifndef SPECMINE_LAYOUT
+#define SPECMINE_LAYOUT
+
+#define MAX_SLOTS 256    /* functions watched at once */
+#define MAX_OPEN 32      /* timed calls open at once on one thread */
+#ifndef MAX_FRAMES
+#define MAX_FRAMES 64    /* frames walked for one path; a probed caller's path continues it */
+#endif
+#define MAX_RANGES 128   /* executable mappings of one process */
+#define WINDOW 4096      /* bytes of stack copied at once */
+
+/* Attach cookie: which slot, in which of its uses, over which kind of link. */
+#define COOKIE_SLOT(c) ((u32)(c) & 0xff)
+#define COOKIE_SHARED (1ULL << 8)    /* inode-wide link: any process may hit it */
+#define COOKIE_KEEP (1ULL << 9)      /* keep return addresses, so that walks see through */
+
+/* One watched function: written by user space, read by the programs. */
+struct slot {
+	u64 limit;     /* the bucket: hits beyond this number take the probes off */
+};
+
+/* What happened at a slot; one cache line. */
+struct counters {
+	u64 hits;      /* traps taken: entries and returns */
+	u64 calls;     /* outermost calls seen to begin */
+	u64 timed;     /* outermost calls seen to end */
+	u64 inner;     /* recursive calls inside an outermost one */
+	u64 lost;      /* calls without a place on the shadow stack */
+	u64 dropped;   /* open calls found abandoned: longjmp, exception, thread exit */
+	u64 alarms;    /* times the bucket ran empty */
+	u64 strangers; /* hits by processes that nobody chose */
+};
+
+/* An open timed call. */
+struct open_call {
+	u64 sp;        /* where its return address stands: identity of the frame */
+	u64 start;
+	u64 path;      /* id of its call path, 0 if none was taken */
+	u64 ret;       /* the return address before a return probe replaced it, 0 if not read */
+	u64 cookie;
+};
+
+struct thread {
+	u32 depth;
+	u32 spare;
+	u64 stack_end;             /* first address above the stack known not to be readable, 0: none found */
+	u64 busy[MAX_SLOTS / 64];  /* slots with an open call: recursion */
+	struct open_call open[MAX_OPEN];
+};
+
+struct process {
+	u32 program;   /* index of the chosen program */
+	u32 layout;    /* index into layouts, 0: none known */
+};
+
+#define RANGE_ROWS 1     /* the module has unwind rows */
+#define RANGE_FRAMES 2   /* a file without rows: frame pointers are tried */
+#define RANGE_JIT 4      /* executable memory without a file */
+
+struct range {
+	u64 start, end;
+	u64 file_offset;
+	u32 index;     /* where the module's page index begins */
+	u32 flags;
+};
+
+struct layout {
+	u32 count;
+	u32 spare;
+	struct range ranges[MAX_RANGES];
+};
+
+/* How a walk ended. */
+#define WALK_COMPLETE 1   /* the thread's start */
+#define WALK_JOINED 2     /* a probed caller whose path is known: see parent */
+#define WALK_NO_RANGE 3   /* an address outside all known mappings */
+#define WALK_NO_ROW 4     /* no rule for this address */
+#define WALK_UNSUPPORTED 5 /* a rule that the rows cannot express */
+#define WALK_FAULT 6      /* stack memory not readable */
+#define WALK_DEEP 7       /* more frames than MAX_FRAMES */
+#define WALK_JIT 8        /* code made at run time */
+#define WALK_HIDDEN 9     /* a return address replaced by somebody else's probe */
+#define WALK_NO_LAYOUT 10 /* the process's mappings are not known */
+#define WALK_BUSY 11      /* another walk held the scratch memory */
+#define WALK_OUTCOMES 12
+
+struct path {
+	u64 id;
+	u64 parent;    /* path that continues this one, 0: none */
+	u32 tgid;
+	u32 layout;
+	u16 count;
+	u16 outcome;
+	u32 spare;
+	u64 address[MAX_FRAMES]; /* innermost first */
+};
+
+struct path_bucket {
+	u64 path;
+	u32 cookie;    /* low 32 bits: the slot in this use */
+	u32 bucket;
+};
+
+struct sample {
+	u64 path;
+	u32 program;
+	u32 waiting;   /* 0: on CPU, 1: blocked */
+};
+
+struct sample_value {
+	u64 count;
+	u64 ns;
+};
+
+struct wait {
+	u64 start;
+	u64 path;
+	u32 program;
+	u32 weight;    /* waits that this one stands for */
+};
+
+/* Settings that change at run time. */
+struct settings {
+	u32 wait_every;    /* one wait in so many is followed */
+	u32 period_ns;     /* of the CPU clock */
+};
+
+#define EVENT_FORK 1
+#define EVENT_EXEC 2
+#define EVENT_EXIT 3
+#define EVENT_ALARM 4     /* a bucket ran empty */
+#define EVENT_STRANGER 5  /* a process that nobody chose hit a probe */
+
+struct event {
+	u32 type;
+	u32 tgid;      /* who */
+	u64 value;     /* child's tgid, or the cookie */
+};
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/* Follows the chosen programs through fork, exec and exit. */
+
+static inline __attribute__((always_inline)) void announce(u32 type, u32 tgid, u64 value)
+{
+	struct event e = { .type = type, .tgid = tgid, .value = value };
+
+	events.ringbuf_output(&e, sizeof(e), 0);
+}
+
+int on_fork(struct bpf_raw_tracepoint_args *ctx)
+{
+	u64 child = ctx->args[1];
+	u32 tgid = bpf_get_current_pid_tgid() >> 32, child_tgid = 0;
+	struct process *p = processes.lookup(&tgid), copy;
+
+	if (!p)
+		return 0;
+	bpf_probe_read_kernel(&child_tgid, 4, (void *)child + TASK_TGID);
+	if (child_tgid == tgid) /* a thread */
+		return 0;
+	copy = *p;
+	processes.update(&child_tgid, &copy);
+	announce(EVENT_FORK, tgid, child_tgid);
+	return 0;
+}
+
+/* Every exec is told: a program chosen by its executable may start, a bystander may map a probed file. */
+int on_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	bool watched = processes.lookup(&tgid) != 0;
+
+	if (watched)
+		processes.delete(&tgid);
+	announce(EVENT_EXEC, tgid, watched);
+	return 0;
+}
+
+int on_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	u64 id = bpf_get_current_pid_tgid();
+	u32 tgid = id >> 32, tid = id;
+
+	if (tgid != tid || !processes.lookup(&tgid))
+		return 0;
+	/* the group's other threads may live on: user space looks and removes it */
+	announce(EVENT_EXIT, tgid, 0);
+	return 0;
+}

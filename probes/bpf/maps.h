@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/* All maps. The sizes of those marked 1 are set by probes/compiler.py when it makes them. */
+
+/* Written by the programs, read in user space by memory mapping. */
+BPF_F_TABLE("array", u32, u64, histogram, 1, 1024);
+BPF_F_TABLE("array", u32, struct counters, counters, MAX_SLOTS, 1024);
+BPF_F_TABLE("array", u32, u64, walk_outcomes, WALK_OUTCOMES, 1024);
+/* Written in user space by memory mapping, read by the programs. */
+BPF_F_TABLE("array", u32, struct slot, slots, MAX_SLOTS, 1024);
+BPF_F_TABLE("array", u32, u64, rows, 1, 1024);
+BPF_F_TABLE("array", u32, u32, page_index, 1, 1024);
+BPF_F_TABLE("array", u32, struct layout, layouts, 1, 1024);
+BPF_F_TABLE("array", u32, struct settings, settings, 1, 1024);
+
+BPF_HASH(processes, u32, struct process, 1);
+BPF_HASH(path_histogram, struct path_bucket, u64, 1);
+BPF_HASH(seen_paths, u64, u64, 1);
+BPF_HASH(samples, struct sample, struct sample_value, 1);
+BPF_HASH(waits, u32, struct wait, 1);
+BPF_HASH(threads, u32, struct thread, 1); /* made as task storage: it goes with its thread */
+BPF_PERCPU_ARRAY(walks, struct walk, 3);
+
+BPF_RINGBUF_OUTPUT(stacks, 1);
+BPF_RINGBUF_OUTPUT(events, 1);
+BPF_RINGBUF_OUTPUT(alarms, 1);
+
+#define atomic_add(where, what) __sync_fetch_and_add(&(where), (what))

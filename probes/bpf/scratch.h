@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/* The memory a stack walk works in: one per CPU and kind of caller, too large for the BPF stack. */
+
+#define SCRATCH_PROBE 0
+#define SCRATCH_SAMPLE 1
+#define SCRATCH_SWITCH 2
+
+struct walk {
+	u64 owner;      /* the thread that uses this scratch now */
+	u64 ip, sp, bp;
+	u64 hash;
+	u64 base;       /* address of window[0] */
+	u64 length;     /* readable bytes of the window */
+	u32 open;       /* open timed calls not yet met, counted from the outermost */
+	u32 exact;      /* ip is not a return address: look it up as it is */
+	u32 bp_known;
+	u32 range;      /* where the last address was found */
+	u32 low, high;
+	struct path path;
+	u64 window[WINDOW / 8];
+};

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/* Walks a thread's stack by the unwind rows, over one copied window of it.
+ *
+ * What the loop carries from frame to frame lives in map memory, not in registers: the verifier knows nothing
+ * of its value there, so the states of all rounds are one and 64 rounds stay far below its limit. */
+
+#define barrier_var(v) asm volatile("" : "+r"(v))
+
+static inline __attribute__((always_inline)) int read_stack(struct walk *w, u64 address, u64 *value)
+{
+	u64 index = (address - w->base) >> 3;
+
+	if (!(address & 7) && address >= w->base && address + 8 <= w->base + w->length) {
+		barrier_var(index);
+		if (index < WINDOW / 8) {
+			*value = w->window[index];
+			return 0;
+		}
+	}
+	return bpf_probe_read_user(value, 8, (void *)address);
+}
+
+/* Copy the stack from sp upward. Near its end less is there: the last page is found once and remembered. */
+static inline __attribute__((always_inline)) void copy_window(struct walk *w, struct thread *t)
+{
+	u64 length = WINDOW;
+
+	w->base = w->sp;
+	if (t && t->stack_end > w->sp && t->stack_end - w->sp < WINDOW)
+		length = t->stack_end - w->sp;
+	barrier_var(length);
+	if (length > WINDOW)
+		length = WINDOW;
+	w->length = length;
+	if (!bpf_probe_read_user(w->window, length, (void *)w->sp))
+		return;
+	length = 4096 - (w->sp & 4095);
+	if (t)
+		t->stack_end = w->sp + length;
+	barrier_var(length);
+	if (length > WINDOW)
+		length = WINDOW;
+	w->length = length;
+	if (bpf_probe_read_user(w->window, length, (void *)w->sp))
+		w->length = 0;
+}
+
+/* Find the mapping of an address: w->range. */
+static inline __attribute__((always_inline)) struct range *find_range(struct walk *w, struct layout *l, u64 address)
+{
+	u64 at = w->range;
+	struct range *r;
+	u32 step;
+
+	barrier_var(at);
+	at &= MAX_RANGES - 1;
+	r = &l->ranges[at];
+	if (address >= r->start && address < r->end)
+		return r;
+	w->range = 0;
+#pragma clang loop unroll(full)
+	for (step = MAX_RANGES / 2; step; step >>= 1) {
+		at = w->range + step;
+		barrier_var(at);
+		at &= MAX_RANGES - 1;
+		if (l->ranges[at].start <= address)
+			w->range = at;
+	}
+	at = w->range;
+	barrier_var(at);
+	at &= MAX_RANGES - 1;
+	r = &l->ranges[at];
+	return address >= r->start && address < r->end ? r : 0;
+}
+
+/* Find the unwind row of a file offset. */
+static inline __attribute__((always_inline)) u32 find_row(struct walk *w, u32 index, u32 offset)
+{
+	u32 key = index + (offset >> PAGE_INDEX_BITS), i;
+	u32 *entry = page_index.lookup(&key);
+	u64 *row;
+
+	if (!entry)
+		return ROW_NONE;
+	w->low = *entry;
+	key++;
+	entry = page_index.lookup(&key);
+	if (!entry)
+		return ROW_NONE;
+	w->high = *entry;
+#pragma clang loop unroll(disable)
+	for (i = 0; i < SEARCH_STEPS; i++) {
+		if (w->low >= w->high)
+			break;
+		key = (w->low + w->high + 1) >> 1;
+		row = rows.lookup(&key);
+		if (!row)
+			return ROW_NONE;
+		if (ROW_PC(*row) <= offset)
+			w->low = key;
+		else
+			w->high = key - 1;
+	}
+	key = w->low;
+	row = rows.lookup(&key);
+	if (!row || ROW_PC(*row) > offset)
+		return ROW_NONE;
+	return ROW_INFO(*row);
+}
+
+/* Step from one frame to its caller: 0 to go on, else how the walk ended. */
+static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thread *t, struct layout *l)
+{
+	u64 look = w->exact ? w->ip : w->ip - 1;
+	struct range *r = find_range(w, l, look);
+	u64 cfa, ret = 0, saved = 0;
+	struct open_call *o;
+	u32 info;
+	u64 at;
+
+	if (!r)
+		return WALK_NO_RANGE;
+	if (r->flags & RANGE_JIT)
+		return WALK_JIT;
+	if (r->flags & RANGE_ROWS) {
+		info = find_row(w, r->index, look - r->start + r->file_offset);
+		if (ROW_KIND(info) == ROW_NONE)
+			return WALK_NO_ROW;
+	} else {
+		info = ROW_RBP | (RBP_SAVED << 3) | (2 << 5) | (2 << 13); /* CFA = rbp + 16, rbp at CFA - 16 */
+	}
+	w->exact = 0;
+	switch (ROW_KIND(info)) {
+	case ROW_END:
+		return WALK_COMPLETE;
+	case ROW_RSP:
+		cfa = w->sp + ROW_OFFSET(info);
+		break;
+	case ROW_RBP:
+		if (!w->bp_known)
+			return WALK_UNSUPPORTED;
+		cfa = w->bp + ROW_OFFSET(info);
+		break;
+	case ROW_PLT:
+		cfa = w->sp + 8 + ((u64)((look & 15) >= 11) << 3);
+		break;
+	case ROW_DEREF_RBP:
+		if (!w->bp_known)
+			return WALK_UNSUPPORTED;
+		if (read_stack(w, w->bp + ROW_OFFSET(info), &cfa))
+			return WALK_FAULT;
+		break;
+	case ROW_DEREF_RSP:
+		if (read_stack(w, w->sp + ROW_OFFSET(info), &cfa))
+			return WALK_FAULT;
+		break;
+	default: /* ROW_SIGNAL: the interrupted registers stand in the ucontext at sp */
+		if (read_stack(w, w->sp + 168, &ret) || read_stack(w, w->sp + 120, &saved) ||
+		    read_stack(w, w->sp + 160, &cfa))
+			return WALK_FAULT;
+		w->ip = ret;
+		w->bp = saved;
+		w->sp = cfa;
+		w->bp_known = 1;
+		w->exact = 1;
+		return 0;
+	}
+	if (cfa <= w->sp)
+		return WALK_FAULT;
+	if (read_stack(w, cfa - 8, &ret))
+		return WALK_FAULT;
+	if (ROW_RBP_RULE(info) == RBP_SAVED) {
+		if (read_stack(w, cfa - ROW_RBP_SLOT(info), &saved))
+			return WALK_FAULT;
+		w->bp = saved;
+	} else if (ROW_RBP_RULE(info) == RBP_UNKNOWN) {
+		w->bp_known = 0;
+	}
+	w->sp = cfa;
+	at = w->open;
+	if (t && at) {
+		at--;
+		barrier_var(at);
+		at &= MAX_OPEN - 1;
+		o = &t->open[at];
+		if (o->sp == cfa - 8) { /* a timed call: its return address may have been replaced */
+			w->open = at;
+			if (o->path) {
+				w->path.parent = o->path;
+				return WALK_JOINED;
+			}
+			ret = o->ret;
+			if (!ret)
+				return WALK_HIDDEN;
+		}
+	}
+	if (!ret)
+		return WALK_COMPLETE;
+	w->ip = ret;
+	return 0;
+}
+
+/* Take the path of the frames from w->ip, w->sp, w->bp outward; its id, or 0 if none could be taken. */
+static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struct thread *t, struct process *p, u32 tgid)
+{
+	u32 key = p->layout, outcome = 0, i, known = 1;
+	u64 tid = bpf_get_current_pid_tgid(), *count;
+	struct layout *l = layouts.lookup(&key);
+
+	if (!l)
+		return 0;
+	if (w->owner) { /* another thread was preempted in its walk on this CPU */
+		outcome = WALK_BUSY;
+		goto counted;
+	}
+	w->owner = tid;
+	w->hash = mix(key, 0);
+	w->bp_known = 1;
+	w->path.parent = 0;
+	w->path.tgid = tgid;
+	w->path.layout = key;
+	w->path.count = 0;
+	if (!key)
+		outcome = WALK_NO_LAYOUT;
+	else
+		copy_window(w, t);
+#pragma clang loop unroll(disable)
+	for (i = 0; i < MAX_FRAMES && !outcome; i++) {
+		w->path.address[i] = w->ip;
+		w->path.count = i + 1;
+		w->hash = mix(w->hash, w->ip);
+		outcome = step(w, t, l);
+	}
+	if (!outcome)
+		outcome = WALK_DEEP;
+	if (outcome == WALK_JOINED)
+		w->hash = mix(w->hash, w->path.parent);
+	w->path.outcome = outcome;
+	w->hash = mix(w->hash, outcome) | 1;
+	w->path.id = w->hash;
+	if (w->owner != tid) { /* disturbed: nothing in it can be trusted */
+		outcome = WALK_BUSY;
+		goto counted;
+	}
+	if (!seen_paths.lookup(&w->path.id)) {
+		u64 one = 1;
+
+		if (!stacks.ringbuf_output(&w->path, sizeof(w->path), 1 /* BPF_RB_NO_WAKEUP */))
+			seen_paths.update(&w->path.id, &one);
+	}
+	tid = w->hash;
+	w->owner = 0;
+	count = walk_outcomes.lookup(&outcome);
+	if (count)
+		atomic_add(*count, 1);
+	return tid;
+counted:
+	count = walk_outcomes.lookup(&outcome);
+	if (count)
+		atomic_add(*count, 1);
+	return 0;
+}
