@@ -1,0 +1,19 @@
+"""What specmine remembers, in one SQLite file; SQL stands nowhere else."""
+
+from .database import Store, StoreCorrupt, StoreError
+from .records import Build, Contents, Host, Verdict
+from .retention import Retention
+from .writer import StoreWriter, WriterCounts
+
+__all__ = [
+    "Build",
+    "Contents",
+    "Host",
+    "Retention",
+    "Store",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreWriter",
+    "Verdict",
+    "WriterCounts",
+]

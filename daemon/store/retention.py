@@ -1,0 +1,129 @@
+"""How the store stays small: old observations merge ten to one, and the oldest go when it is full."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from specmine.mining.observation import CallPath, Counts, Observation, PathHistogram
+
+from .records import observation_of, put_observations
+
+MERGED_TO_ONE = 10
+_FULL = 0.9  # of the limit: the write-ahead log needs room beside the file
+_MOST_VERDICTS = 100_000
+_MOST_LIFETIMES = 10_000
+_AT_ONCE = 2000  # rows merged in one transaction, so that no transaction is long
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """What is kept for how long."""
+
+    limit_bytes: int = 512 << 20
+    merge_after_ns: int = 3_600 * 10**9
+    merge_again_after_ns: int = 86_400 * 10**9
+
+
+def merged(observations: Sequence[Observation]) -> Observation:
+    """Return one observation that holds the calls of several of one function, lifetime and kind.
+
+    Counts, calls and watched time add up; the bias is the mean over the timed calls.
+    """
+    first = observations[0]
+    timed = sum(each.timed for each in observations)
+    paths: dict[CallPath, Counts] = {}
+    for each in observations:
+        for path in each.paths:
+            known = paths.get(path.path)
+            paths[path.path] = path.counts if known is None else known + path.counts
+    return Observation(
+        function=first.function,
+        lifetime=first.lifetime,
+        kind=first.kind,
+        start_ns=min(each.start_ns for each in observations),
+        end_ns=max(each.end_ns for each in observations),
+        counts=sum((each.counts for each in observations[1:]), first.counts),
+        calls=sum(each.calls for each in observations),
+        watched_ns=sum(each.watched_ns for each in observations),
+        inner=sum(each.inner for each in observations),
+        censored=sum(each.censored for each in observations),
+        bias_ns=sum(each.bias_ns * each.timed for each in observations) / timed if timed else first.bias_ns,
+        paths=tuple(PathHistogram(path=path, counts=counts) for path, counts in sorted(paths.items())),
+    )
+
+
+def merge_old(db: sqlite3.Connection, retention: Retention, now_utc_ns: int) -> int:
+    """Merge what is old enough, one bounded portion a call; return how many rows were merged away."""
+    gone = 0
+    for merges, age_ns in enumerate((retention.merge_after_ns, retention.merge_again_after_ns)):
+        gone += _merge_level(db, merges, now_utc_ns - age_ns)
+    return gone
+
+
+def _merge_level(db: sqlite3.Connection, merges: int, before_utc_ns: int) -> int:
+    rows = db.execute(
+        "SELECT id, function, lifetime, kind FROM observations INDEXED BY observations_by_age"
+        " WHERE merges = ? AND end_utc_ns < ? ORDER BY end_utc_ns, id",
+        (merges, before_utc_ns),
+    )
+    groups: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    portions: list[list[int]] = []
+    for number, function, lifetime, kind in rows:
+        group = groups[function, lifetime, kind]
+        group.append(number)
+        if len(group) == MERGED_TO_ONE:
+            portions.append(groups.pop((function, lifetime, kind)))
+            if len(portions) * MERGED_TO_ONE >= _AT_ONCE:
+                break
+    for portion in portions:
+        _merge_rows(db, portion, merges)
+    return len(portions) * (MERGED_TO_ONE - 1)
+
+
+def _merge_rows(db: sqlite3.Connection, ids: list[int], merges: int) -> None:
+    marks = ", ".join("?" * len(ids))
+    query = f"SELECT * FROM observations WHERE id IN ({marks}) ORDER BY end_utc_ns, id"
+    found = db.execute(query, ids).fetchall()
+    whole = []
+    for row in found:
+        with contextlib.suppress(ValueError):  # a damaged row is lost, its neighbours need not be
+            whole.append(observation_of(row))
+    if whole:
+        put_observations(db, [merged(whole)], merges=merges + 1)
+    db.execute(f"DELETE FROM observations WHERE id IN ({marks})", ids)
+
+
+def used_bytes(db: sqlite3.Connection) -> int:
+    """Return the bytes of the pages in use."""
+    pages, free, size = (_pragma(db, name) for name in ("page_count", "freelist_count", "page_size"))
+    return (pages - free) * size
+
+
+def drop_oldest(db: sqlite3.Connection, retention: Retention) -> int:
+    """Delete the oldest observations until the store fits its limit; return how many went."""
+    gone = 0
+    while used_bytes(db) > retention.limit_bytes * _FULL:
+        count = db.execute("SELECT count(*) FROM observations").fetchone()[0]
+        if count == 0:
+            break
+        deleted = db.execute(
+            "DELETE FROM observations WHERE id IN"
+            " (SELECT id FROM observations ORDER BY end_utc_ns, id LIMIT ?)",
+            (max(1, count // 20),),
+        )
+        gone += deleted.rowcount
+    db.execute("DELETE FROM verdicts WHERE id <= (SELECT max(id) FROM verdicts) - ?", (_MOST_VERDICTS,))
+    db.execute(
+        "DELETE FROM lifetimes WHERE id NOT IN (SELECT lifetime FROM observations)"
+        " AND id NOT IN (SELECT id FROM lifetimes ORDER BY start_ns DESC LIMIT ?)",
+        (_MOST_LIFETIMES,),
+    )
+    return gone
+
+
+def _pragma(db: sqlite3.Connection, name: str) -> int:
+    return int(db.execute(f"PRAGMA {name}").fetchone()[0])
