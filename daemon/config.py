@@ -92,9 +92,9 @@ class Windows:
     def __post_init__(self) -> None:
         """Check what must be ordered."""
         if self.limit_ns < self.length_ns:
-            raise ValueError("windows.limit is shorter than windows.length")
+            raise ValueError("limit is shorter than length")
         if self.calls < self.minimum_calls:
-            raise ValueError("windows.calls is less than windows.minimum_calls")
+            raise ValueError("calls is less than minimum_calls")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class Storing:
     def __post_init__(self) -> None:
         """Check what must be ordered."""
         if self.merge_again_after_ns < self.merge_after_ns:
-            raise ValueError("store.merge_again_after is shorter than store.merge_after")
+            raise ValueError("merge_again_after is shorter than merge_after")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +178,14 @@ class Config:
     """One daemon a host holds it."""
     kernel: Kernel = field(default_factory=Kernel)
     log: Log = field(default_factory=Log)
+
+    def __post_init__(self) -> None:
+        """Check what must fit together across sections."""
+        if self.windows.minimum_calls < self.mining.minimum_calls:
+            raise ValueError(
+                f"windows.minimum_calls is {self.windows.minimum_calls}, less than the"
+                f" {self.mining.minimum_calls} of mining.minimum_calls: such windows would never be judged"
+            )
 
 
 RESTART_KEYS = (

@@ -13,11 +13,10 @@ import yaml
 from specmine.probes.errors import InputError
 
 from .config import Config, Program
-from .readers import Reader, boolean, duration, integer, key_name, number, shown, text, texts
+from .readers import Reader, boolean, duration, integer, key_name, number, numbers, shown, text, texts
 
 T = TypeVar("T")
 _MAXIMUM_BYTES = 1 << 20
-_DEEPEST = 10
 
 
 class ConfigError(InputError):
@@ -68,12 +67,12 @@ def parse_config(text: str, *, name: str = "configuration") -> Config:
     ConfigError
         If anything in it is wrong.
     """
-    loader = yaml.SafeLoader(text)
     try:
+        loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
-        if node is None:
-            return Config()
-        return _read_tree(Config, node, loader, "", 0)
+        return Config() if node is None else _read_tree(Config, node, loader, "")
+    except RecursionError as error:
+        raise ConfigError(f"{name}: nested too deeply") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{name}:{mark.line + 1}" if mark else name
@@ -82,35 +81,36 @@ def parse_config(text: str, *, name: str = "configuration") -> Config:
         raise ConfigError(f"{name}: not YAML: {' '.join(str(error).split())}") from error
     except _Mistake as mistake:
         raise ConfigError(f"{name}:{mistake.line}: {mistake}") from mistake
-    finally:
-        loader.dispose()
 
 
-def _read_tree(kind: type[T], node: yaml.Node, loader: yaml.SafeLoader, prefix: str, depth: int) -> T:
+def _read_tree(kind: type[T], node: yaml.Node, loader: yaml.SafeLoader, prefix: str) -> T:
     """Return the dataclass ``kind`` from a mapping node."""
     if _is_null(node):
         return kind()
     known: dict[str, Field[Any]] = {key_name(item.name): item for item in fields(kind)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
+    places: dict[str, yaml.Node] = {}
     for name, value_node, key_node in _entries(node, prefix.rstrip(".") or "the configuration"):
         item = known.get(name)
         if item is None:
             raise _Mistake(key_node, _unknown(f"{prefix}{name}"))
         if item.name in values:
             raise _Mistake(key_node, f"{prefix}{name} is given twice")
-        values[item.name] = _read_value(item, value_node, loader, f"{prefix}{name}", depth)
+        places[item.name] = key_node
+        values[item.name] = _read_value(item, value_node, loader, f"{prefix}{name}")
     try:
         return kind(**values)
     except (ValueError, TypeError) as error:
-        raise _Mistake(node, f"{prefix.rstrip('.')}: {error}" if prefix else str(error)) from error
+        where = next((places[name] for name in places if str(error).startswith(f"{name} ")), node)
+        raise _Mistake(where, f"{prefix.rstrip('.')}: {error}" if prefix else str(error)) from error
 
 
-def _read_value(item: Field[Any], node: yaml.Node, loader: yaml.SafeLoader, name: str, depth: int) -> Any:
+def _read_value(item: Field[Any], node: yaml.Node, loader: yaml.SafeLoader, name: str) -> Any:
     if name == "programs":
-        return _read_programs(node, loader, depth)
+        return _read_programs(node, loader)
     default = _default(item)
     if is_dataclass(default):
-        return _read_tree(type(default), node, loader, f"{name}.", depth + 1)
+        return _read_tree(type(default), node, loader, f"{name}.")
     reader = item.metadata.get("reader") or _reader_for(item.name, default)
     try:
         return reader(_plain(node, loader))
@@ -118,14 +118,13 @@ def _read_value(item: Field[Any], node: yaml.Node, loader: yaml.SafeLoader, name
         raise _Mistake(node, f"{name}: {error}") from error
 
 
-def _read_programs(node: yaml.Node, loader: yaml.SafeLoader, depth: int) -> tuple[Program, ...]:
+def _read_programs(node: yaml.Node, loader: yaml.SafeLoader) -> tuple[Program, ...]:
     if _is_null(node):
         return ()
     if not isinstance(node, yaml.SequenceNode):
         raise _Mistake(node, "programs: not a list; each program begins with a dash")
     return tuple(
-        _read_tree(Program, child, loader, f"programs[{index}].", depth + 1)
-        for index, child in enumerate(node.value)
+        _read_tree(Program, child, loader, f"programs[{index}].") for index, child in enumerate(node.value)
     )
 
 
@@ -171,12 +170,15 @@ def _reader_for(attribute: str, default: object) -> Reader:
     if isinstance(default, bool):
         return boolean
     if attribute.endswith("_ns"):
-        return duration(0, 365 * 86_400 * 10**9)
+        whole = duration(0, 365 * 86_400 * 10**9)
+        return whole if isinstance(default, int) else lambda value: float(whole(value))
     if isinstance(default, int):
         return integer(0, 1 << 40)
     if isinstance(default, float):
         return number(-1e18, 1e18)
-    return texts if isinstance(default, tuple) else text
+    if isinstance(default, tuple):
+        return numbers if default and isinstance(default[0], float) else texts
+    return text
 
 
 def _unknown(name: str) -> str:

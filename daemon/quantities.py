@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+from fractions import Fraction
 
 _DURATION_UNITS_NS = {
     "ns": 1,
@@ -34,7 +34,7 @@ _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _DURATION = re.compile(rf"(?:{_NUMBER}\s*[a-zµμ]+\s*)+", re.ASCII)
 _DURATION_PART = re.compile(rf"({_NUMBER})\s*([a-zµμ]+)", re.ASCII)
 _SIZE = re.compile(rf"({_NUMBER})\s*([A-Za-z]*)", re.ASCII)
-_RATIO = re.compile(rf"({_NUMBER})\s*(%?)", re.ASCII)
+_RATIO = re.compile(rf"({_NUMBER})\s*(?:(%)|/\s*([1-9][0-9]*))?", re.ASCII)
 
 
 def parse_duration(text: str) -> int:
@@ -50,11 +50,11 @@ def parse_duration(text: str) -> int:
         return 0
     if not _DURATION.fullmatch(stripped):
         raise ValueError(f"{text!r} is not a duration such as 10s, 250ms or 1h30m")
-    total = 0.0
+    total = Fraction(0)
     for number, unit in _DURATION_PART.findall(stripped):
         if unit not in _DURATION_UNITS_NS:
             raise ValueError(f"{text!r} has the unknown unit {unit!r}: ns, us, ms, s, m, h and d are known")
-        total += float(number) * _DURATION_UNITS_NS[unit]
+        total += Fraction(number) * _DURATION_UNITS_NS[unit]
     return _whole(total, text)
 
 
@@ -69,21 +69,21 @@ def parse_size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if match is None or match[2].lower() not in _SIZE_UNITS:
         raise ValueError(f"{text!r} is not a size such as 64MiB")
-    return _whole(float(match[1]) * _SIZE_UNITS[match[2].lower()], text)
+    return _whole(Fraction(match[1]) * _SIZE_UNITS[match[2].lower()], text)
 
 
 def parse_ratio(text: str) -> float:
-    """Return the ratio written as ``1%`` or ``0.01``.
+    """Return the ratio written as ``1%``, ``0.01`` or ``1/100``.
 
     Raises
     ------
     ValueError
-        If it is neither.
+        If it is none of them.
     """
     match = _RATIO.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a ratio such as 1% or 0.01")
-    return float(match[1]) / (100.0 if match[2] else 1.0)
+    return float(match[1]) / (100.0 if match[2] else float(match[3] or 1))
 
 
 def show_duration(nanoseconds: int) -> str:
@@ -107,7 +107,7 @@ def show_ratio(ratio: float) -> str:
     return f"{ratio * 100:g}%"
 
 
-def _whole(value: float, text: str) -> int:
-    if not math.isfinite(value) or value >= 1 << 63:
+def _whole(value: Fraction, text: str) -> int:
+    if value >= 1 << 63:
         raise ValueError(f"{text!r} is too large")
     return round(value)

@@ -93,6 +93,14 @@ def number(low: float, high: float) -> Reader:
     return read
 
 
+def numbers(value: object) -> tuple[float, ...]:
+    """Read a list of finite numbers."""
+    if not isinstance(value, list):
+        raise ValueError(f"{shown(value)} is not a list of numbers")
+    read = number(-1e18, 1e18)
+    return tuple(read(item) for item in value)
+
+
 def boolean(value: object) -> bool:
     """Read true or false."""
     if not isinstance(value, bool):
