@@ -1,0 +1,64 @@
+"""Every default of the mining, in one frozen value; docs/mining.md says how each was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MiningSettings:
+    """Parameters of partitioning, stability, grouping and checking. ValueError if one is out of range."""
+
+    match_threshold: float = 0.05
+    """Borders whose CDF values differ by less are one; also the smallest class worth a border."""
+    minimum_calls: int = 200
+    """An observation of fewer timed calls is not judged."""
+    resolution_ns: float = 50.0
+    """Differences in duration below this are measuring noise; classes closer than this get no border."""
+    window_shares: tuple[float, ...] = (0.5, 1.0, 2.0)
+    """Shares of calls in a density window, in units of ``match_threshold``."""
+    minimum_depth: float = 0.15
+    """How far, as a share of the lower peak, the density must fall between two classes."""
+    candidate_z: float = 1.0
+    """Standard errors by which a valley must stand out to be a border of one observation."""
+    stable_z: float = 3.0
+    """The same in the calls of the newest observations together, for a stable border."""
+    firm_z: float = 4.0
+    """The same for a border of one observation that nothing else need support: if unknown, it ends the chain."""
+
+    recent: int = 10
+    """Stable borders come from this many newest observations."""
+    stable_share: float = 0.6
+    """A border is stable if at least this share of them has it."""
+    chain_observations: int = 5
+    """A chain counts from so many observations."""
+    level: float = 0.01
+    """False alarm rate of the tests for equal class shares."""
+    missing_limit: int = 3
+    """A stable border missing from so many observations running breaks the chain."""
+    sample_limit: int = 200
+    """Observations after which a function that is not stable is parked."""
+
+    minimum_difference: float = 0.05
+    """Groups of call paths that differ by less in every class share are one."""
+    maximum_groups: int = 8
+    """Upper end of k in the grouping of call paths."""
+    search_limit: int = 20_000
+    """States that the search for the smallest set of call edges may visit before it settles for a good one."""
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no sense, by name."""
+        for name in ("match_threshold", "minimum_depth", "stable_share", "level", "minimum_difference"):
+            value = getattr(self, name)
+            if not 0 < value < 1:
+                raise ValueError(f"{name} lies between 0 and 1, not {value}")
+        for name in (
+            "minimum_calls", "recent", "chain_observations", "missing_limit",
+            "sample_limit", "maximum_groups", "search_limit",
+        ):  # fmt: skip
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is at least 1, not {getattr(self, name)}")
+        if self.resolution_ns < 0:
+            raise ValueError(f"resolution_ns is at least 0, not {self.resolution_ns}")
+        if not self.window_shares or not all(0 < s * self.match_threshold < 0.5 for s in self.window_shares):
+            raise ValueError(f"window_shares x match_threshold lies between 0 and 0.5: {self.window_shares}")
