@@ -1,0 +1,123 @@
+"""``specmine functions``: every function known, its state, why it is in it and what would move it on."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .matching import matching, title
+from .notation import cells, escaped, plural, rate, share
+from .options import reading_options
+from .output import emit, json_text, width
+from .reading import Entry, functions_of, read_document
+from .stating import STATES, condition, summary, verdict_of
+
+_FIELDS = (
+    "function", "module", "build_id", "state", "reason", "needed", "calls", "calls_exact", "rate_per_second",
+    "time_share", "utility", "observations", "grade", "price_ns", "verdict",
+)  # fmt: skip
+_NUMBERS = (("STATE", 11), ("CALLS/S", 9), ("TIME", 7), ("UTILITY", 7))
+_GAP = 2
+
+
+@click.command("functions", short_help="Every function, its state, and why.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(STATES),
+    help="Only functions in this state; may be repeated.",
+)
+@click.option(
+    "--function", "globs", multiple=True, metavar="GLOB", help="Only functions of this name; may be repeated."
+)
+@reading_options
+def command(
+    states: tuple[str, ...], globs: tuple[str, ...], store: Path | None, socket: Path | None, form: str
+) -> None:
+    """List the functions: state, calls a second, share of time, utility, why, and what comes next.
+
+    TIME is the share of the program's wall-clock time that passes in the function, waiting included. UTILITY
+    says how much is to be learned from observing it now: 1 everything, 0 nothing.
+    """
+    entries = functions_of(read_document(store, socket))
+    chosen = [each for each in entries if not states or each.get("state") in states]
+    if globs:
+        chosen = [each for each in chosen if any(matching([each], glob) for glob in globs)]
+    if form == "json":
+        listing = [{name: each.get(name) for name in _FIELDS if name in each} for each in chosen]
+        emit(json_text({"schema": "specmine.functions/1", "functions": listing}))
+    else:
+        emit("\n".join(table(chosen, width())) + "\n")
+
+
+def table(entries: Sequence[Entry], columns: int) -> list[str]:
+    """Return the list: per function one line of facts and below it why it is where it is."""
+    if not entries:
+        return ["No function to show."]
+    room = columns - sum(size + _GAP for _, size in _NUMBERS)
+    names = [escaped(title(each)) for each in entries]
+    name_width = max(8, min(room, max(cells(name) for name in ["FUNCTION", *names])))
+    lines = [_row("FUNCTION", [head for head, _ in _NUMBERS], name_width)]
+    for name, entry in zip(names, entries, strict=True):
+        facts = [
+            escaped(str(entry.get("state", "?"))),
+            _or_dash(entry.get("rate_per_second"), rate),
+            _or_dash(entry.get("time_share"), share),
+            _or_dash(entry.get("utility"), "{:.2f}".format),
+        ]
+        if cells(name) <= name_width:
+            lines.append(_row(name, facts, name_width))
+        else:
+            lines += [
+                *textwrap.wrap(name, columns, subsequent_indent="  ", break_on_hyphens=False),
+                _row("", facts, name_width),
+            ]
+        for text in why(entry):
+            lines += textwrap.wrap(
+                text, columns, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
+            )
+    return [*lines, "", *textwrap.wrap(summary(entries), columns)]
+
+
+def why(entry: Entry) -> list[str]:
+    """Return sentences: what is known, why the function is in its state, what would move it on."""
+    said = _known(entry)
+    reason, needed = entry.get("reason"), entry.get("needed")
+    sentences = [said] if said else []
+    if isinstance(reason, dict):
+        sentences.append(escaped(f"{reason.get('text', '')} [{reason.get('code', '?')}]".strip()))
+    next_step = needed or (reason.get("remedy") if isinstance(reason, dict) else "")
+    if next_step:
+        sentences.append(f"Next: {escaped(str(next_step))}")
+    return sentences
+
+
+def _known(entry: Entry) -> str:
+    behaviours = [
+        each for each in entry.get("behaviours") or [] if each.get("expression") not in (None, "true")
+    ]
+    classes = entry.get("classes") or []
+    verdict = verdict_of(entry)
+    checked = f"; last check: {verdict}" if verdict else ""
+    if entry.get("state") == "single":
+        return f"1 behaviour, no border{checked}"
+    if behaviours:
+        conditions = "; ".join(condition(each["expression"]) for each in behaviours)
+        return f"{plural(len(behaviours), 'behaviour')} over {len(classes)} classes: {conditions}{checked}"
+    return f"{len(classes)} classes of durations{checked}" if len(classes) > 1 else ""
+
+
+def _row(name: str, facts: Sequence[str], name_width: int) -> str:
+    text = name + " " * (name_width - cells(name))
+    for at, (fact, (_, size)) in enumerate(zip(facts, _NUMBERS, strict=True)):
+        text += " " * _GAP + (fact.ljust(size) if at == 0 else fact.rjust(size))
+    return text.rstrip()
+
+
+def _or_dash(value: Any, write: Any) -> str:
+    return str(write(value)) if isinstance(value, int | float) else "-"

@@ -1,0 +1,79 @@
+"""The command ``specmine``: which commands there are, and how it ends."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from specmine import __version__
+
+from .exits import exit_code
+
+COMMANDS = (
+    "doctor",
+    "mine",
+    "status",
+    "functions",
+    "show",
+    "assertions",
+    "record",
+    "replay",
+    "export",
+    "label",
+)
+"""In the order in which a new user meets them; each lives in a file of its name."""
+
+
+class Commands(click.Group):
+    """Commands that are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, None if there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        found: click.Command = importlib.import_module(f".{cmd_name}", __package__).command
+        return found
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="specmine", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def specmine(debug: bool) -> None:
+    """Mine performance assertions from running native programs.
+
+    Exit codes: 0 fine; 1 violated or worse; 2 wrong usage or input; 3 not enough data; 4 this host cannot, or
+    the privilege is missing; 130 interrupted.
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+
+    def work() -> object:
+        with specmine.make_context("specmine", given.copy()) as context:
+            return specmine.invoke(context)
+
+    return exit_code(work, debug=_wants_debug(given))
+
+
+def main() -> None:
+    """Run the command line of this process and exit."""
+    sys.exit(run())
+
+
+def _wants_debug(arguments: Sequence[str]) -> bool:
+    """Tell whether ``--debug`` stands before the command; known even if the rest cannot be parsed."""
+    for argument in arguments:
+        if not argument.startswith("-"):
+            return False
+        if argument == "--debug":
+            return True
+    return False

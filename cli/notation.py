@@ -1,0 +1,99 @@
+"""How numbers, durations and foreign names are written for people."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_STEPS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
+
+
+def escaped(text: str) -> str:
+    """Write what could steer a terminal as escapes: controls, directions of writing, surrogates."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_escape(each) if unicodedata.category(each) in _HIDDEN else each for each in text)
+
+
+def duration(seconds: float) -> str:
+    """Write a duration in two or three digits: ``61 us``, ``4.2 ms``, ``120 s``."""
+    if seconds <= 0:
+        return "0 s"
+    for scale, unit in _STEPS:
+        value = seconds / scale
+        if value < 9.95 and unit != "ns":
+            return f"{value:.1f} {unit}"
+        if value < 999.5:
+            return f"{value:.0f} {unit}"
+    return f"{count(seconds)} s"
+
+
+def age(seconds: float) -> str:
+    """Write how long something took or is ago: ``12 s``, ``3 min 20 s``, ``2 h 5 min``, ``4 d 1 h``."""
+    whole = max(0, round(seconds))
+    for unit, size, part, part_size in (
+        ("d", 86_400, "h", 3_600),
+        ("h", 3_600, "min", 60),
+        ("min", 60, "s", 1),
+    ):
+        if whole >= size:
+            rest = whole % size // part_size
+            return f"{whole // size} {unit}" + (f" {rest} {part}" if rest else "")
+    return f"{whole} s"
+
+
+def count(number: float) -> str:
+    """Write a count with thousands separators."""
+    return f"{number:,.0f}"
+
+
+def rate(per_second: float) -> str:
+    """Write calls a second; below ten with one decimal."""
+    return f"{per_second:.1f}" if 0 < per_second < 9.95 else count(per_second)
+
+
+def share(part: float) -> str:
+    """Write a share in per cent; what is neither none nor all never looks like it."""
+    if part <= 0:
+        return "0 %"
+    if part >= 1:
+        return "100 %"
+    if part < 0.0995:
+        return "<0.1 %" if part < 0.0005 else f"{100 * part:.1f}".removesuffix(".0") + " %"
+    if part >= 0.985:
+        return ">99.9 %" if part >= 0.9995 else f"{100 * part:.1f}".removesuffix(".0") + " %"
+    return f"{100 * part:.0f} %"
+
+
+def size(number: float) -> str:
+    """Write bytes in binary units."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024 or unit == "GiB":
+            break
+        number /= 1024
+    return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+
+
+def cells(text: str) -> int:
+    """Return how many columns of a terminal a text fills."""
+    return sum(
+        0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
+        for each in text
+    )
+
+
+def plural(number: int, noun: str) -> str:
+    """Write a count with its noun: ``1 call``, ``2,700 calls``."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Join words as a sentence does: ``a, b and c``."""
+    every = list(words)
+    return " and ".join([", ".join(every[:-1]), every[-1]]) if len(every) > 1 else "".join(every)
+
+
+def _escape(letter: str) -> str:
+    code = ord(letter)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,108 @@
+"""What a run in the foreground says while it works, on standard error, and how it is told to stop."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from .functions import table
+from .notation import age, share
+from .output import complain
+from .reading import functions_of
+from .stating import summary
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+LINE_EVERY_S = 5.0
+DRAW_EVERY_S = 0.5
+MOST_SHOWN = 8
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Progress:
+    """Told of each new snapshot; asked whether to stop.
+
+    The first SIGINT, SIGTERM or SIGHUP asks to stop and to show what was learned; the second SIGINT raises
+    KeyboardInterrupt.
+    """
+
+    def __init__(
+        self, *, duration_s: float | None, live: bool, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Prepare; nothing is shown or caught before ``with``."""
+        self.stopping = False
+        self._duration_s = duration_s
+        self._wants_live = live
+        self._now = now
+        self._live: Live | None = None
+        self._began = self._said = self._drawn = now()
+        self._before: dict[int, Any] = {}
+
+    def __call__(self, document: Mapping[str, Any]) -> bool:
+        """Show the specification so far, if it is time for it; return True to go on, False to stop."""
+        now = self._now()
+        if self._live is not None:
+            if now - self._drawn >= DRAW_EVERY_S:
+                self._drawn = now
+                self._live.update(_picture(document, self._line(document, now), self._live.console.width))
+        elif now - self._said >= LINE_EVERY_S:
+            self._said = now
+            complain(self._line(document, now))
+        return not self.stopping
+
+    def __enter__(self) -> Self:
+        """Catch signals and begin to show."""
+        for number in _STOPPING:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays in force
+                self._before[number] = signal.signal(number, self._stop)
+        if self._wants_live:
+            from rich.console import Console  # noqa: PLC0415
+            from rich.live import Live  # noqa: PLC0415
+
+            console = Console(stderr=True, markup=False, emoji=False, highlight=False)
+            self._live = Live("starting ...", console=console, transient=True, refresh_per_second=4,
+                              redirect_stdout=False, redirect_stderr=False)  # fmt: skip
+            self._live.start()
+        else:
+            complain("specmine: starting")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Show no more, give the signals back."""
+        if self._live is not None:
+            self._live.stop()
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _stop(self, number: int, _: FrameType | None) -> None:
+        if self.stopping and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.stopping = True
+
+    def _line(self, document: Mapping[str, Any], now: float) -> str:
+        elapsed = age(now - self._began)
+        whole = f" of {age(self._duration_s)}" if self._duration_s is not None else ""
+        spent = (document.get("collection") or {}).get("spent_ratio")
+        cost = f" cost {share(spent)}." if isinstance(spent, int | float) else ""
+        ending = " stopping ..." if self.stopping else ""
+        return f"specmine: {elapsed}{whole}: {summary(functions_of(document))}{cost}{ending}"
+
+
+def wants_live(command: tuple[str, ...]) -> bool:
+    """Tell whether a moving picture may be drawn: on a terminal, unless CMD writes to the same one."""
+    return sys.stderr.isatty() and not command
+
+
+def _picture(document: Mapping[str, Any], line: str, columns: int) -> Any:
+    from rich.text import Text  # noqa: PLC0415
+
+    entries = functions_of(document)
+    active = sorted(entries, key=lambda each: -float(each.get("utility") or 0.0))[:MOST_SHOWN]
+    return Text("\n".join([line, "", *table(active, columns)[:-2]] if active else [line]))

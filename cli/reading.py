@@ -1,0 +1,109 @@
+"""Where the reading commands get the specification from: a running daemon or a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from specmine.probes.errors import InputError
+
+from .exits import nothing
+
+Document = Mapping[str, Any]
+Entry = Mapping[str, Any]
+"""One function of a document."""
+
+
+def read_document(store: Path | None, socket: Path | None) -> Document:
+    """Return the specification with all details.
+
+    Raises
+    ------
+    InputError
+        If no daemon answers, or the store cannot be read.
+    NoData
+        If nothing has been learned yet.
+    """
+    document = _from_store(store) if store else _ask(socket, {"command": "specification", "detail": True})
+    if store and socket:
+        raise click.UsageError("--store reads a file, --socket asks a daemon: choose one.")
+    if not isinstance(document.get("functions"), list):
+        raise InputError(f"{store or 'the daemon'} gave no specification")
+    return document
+
+
+def read_status(socket: Path | None) -> Document:
+    """Return what the daemon says of itself."""
+    return _ask(socket, {"command": "status"})
+
+
+def send_label(build: str, name: str, store: Path | None, socket: Path | None) -> str:
+    """Give a build a label and return its whole build-id; ``build`` may be a beginning of it.
+
+    Raises
+    ------
+    InputError
+        If the build is unknown, or several begin like that.
+    """
+    if store is None:
+        result = _ask(socket, {"command": "label", "build": build, "name": name})
+        return str(result.get("build_id", build))
+    from specmine.daemon.store import Store  # noqa: PLC0415
+
+    if not store.is_file():
+        raise InputError(f"there is no store {store}")
+    with Store.open(store) as opened:
+        known = sorted({each.build_id for each in opened.builds()})
+        chosen = pick_build(known, build)
+        with opened.transaction():
+            opened.label(chosen, name)
+    return chosen
+
+
+def pick_build(known: list[str], build: str) -> str:
+    """Return the one known build-id that is ``build`` or begins with it.
+
+    Raises
+    ------
+    InputError
+        If there is none, or more than one.
+    """
+    found = [each for each in known if each == build] or [each for each in known if each.startswith(build)]
+    if len(found) == 1 and build:
+        return found[0]
+    if not found or not build:
+        seen = ", ".join(each[:12] for each in known[:5]) or "none"
+        raise InputError(f"no build {build!r} is known", remedy=f"known builds: {seen}")
+    raise InputError(f"{len(found)} builds begin with {build}", remedy="give more digits")
+
+
+def functions_of(document: Document) -> list[Entry]:
+    """Return the functions of a document in its order."""
+    return [each for each in document["functions"] if isinstance(each, Mapping)]
+
+
+def without_details(document: Document) -> Document:
+    """Return the specification without what only ``show`` draws."""
+    functions = [
+        {key: value for key, value in each.items() if key != "histogram"} for each in functions_of(document)
+    ]
+    return {**document, "functions": functions}
+
+
+def _ask(socket: Path | None, request: Mapping[str, Any]) -> dict[str, Any]:
+    from specmine.daemon.client import DEFAULT_SOCKET, ask  # noqa: PLC0415
+
+    return ask(socket or DEFAULT_SOCKET, request)
+
+
+def _from_store(store: Path) -> Document:
+    from specmine.daemon.store import Store  # noqa: PLC0415
+
+    with Store.open(store, read_only=True) as opened:
+        document = opened.document("specification")
+    if document is None:
+        raise nothing(f"the store {store} holds no specification yet", "mine with --store first")
+    return document

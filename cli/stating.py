@@ -1,0 +1,162 @@
+"""Assertions as text, made to be read: per behaviour of a function the shares of its classes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from .matching import title
+from .notation import age, count, duration, escaped, listed, plural, share
+from .reading import Document, Entry, functions_of
+
+ASSERTED = ("single", "explained", "unexplained")
+STATES = (
+    "explained", "single", "unexplained", "explaining", "timing", "waiting", "candidate", "unstable",
+    "refused", "excluded",
+)  # fmt: skip
+"""In the order in which they are counted up, most finished first."""
+
+
+def is_asserted(entry: Entry) -> bool:
+    """Tell whether something is stated about this function."""
+    return entry.get("state") in ASSERTED
+
+
+def specification(document: Document, width: int) -> list[str]:
+    """Return the lines of all assertions, then of what is not known yet."""
+    entries = functions_of(document)
+    asserted = [each for each in entries if is_asserted(each)]
+    lines = heading(document, width)
+    for entry in asserted:
+        lines += ["", *assertion(entry, width)]
+    if not asserted:
+        lines += ["", "Nothing is stable enough to be stated yet."]
+    return [*lines, "", *_wrapped(summary(entries), width)] if entries else lines
+
+
+def heading(document: Document, width: int) -> list[str]:
+    """Return what was watched, for how long, and what it cost."""
+    program, collection = document.get("program") or {}, document.get("collection") or {}
+    path, build = program.get("path"), program.get("build_id")
+    lines = []
+    if path:
+        lines += _wrapped(
+            escaped(str(path)) + (f" (build {escaped(str(build))[:12]})" if build else ""), width
+        )
+    if isinstance(program.get("exit_status"), int):
+        lines.append(f"The program ended with status {program['exit_status']}.")
+    if isinstance(collection.get("seconds"), int | float):
+        lines += _wrapped(_cost(collection), width)
+    return lines
+
+
+def summary(entries: Sequence[Entry]) -> str:
+    """Return how many functions are in which state."""
+    states = Counter(str(each.get("state")) for each in entries)
+    order = [*STATES, *sorted(set(states) - set(STATES))]
+    parts = [f"{count(states[state])} {escaped(state)}" for state in order if states[state]]
+    return (
+        f"{plural(len(entries), 'function')}: {', '.join(parts)}." if parts else "No function is known yet."
+    )
+
+
+def assertion(entry: Entry, width: int) -> list[str]:
+    """Return the lines about one function."""
+    behaviours, classes = entry.get("behaviours") or [], entry.get("classes") or []
+    state, calls = entry.get("state"), entry.get("calls") or 0
+    about = "~" if entry.get("calls_exact") is False else ""
+    facts = f"{plural(max(1, len(behaviours)), 'behaviour')}, {about}{plural(calls, 'call')}"
+    verdict = verdict_of(entry)
+    if verdict in ("violated", "holds"):
+        facts += f", {verdict}"
+    lines = _wrapped(f"{escaped(title(entry))}   {facts}", width, hang="  ")
+    if state == "single" or len(classes) < 2:
+        return [*lines, "  one class of durations: no border among them, whatever the path"]
+    if state == "unexplained" and not behaviours:
+        behaviours = [
+            {"expression": None, "calls": calls, "shares": [each.get("share", 0.0) for each in classes]}
+        ]
+    lines += _shares(classes, behaviours, width)
+    if state == "unexplained":
+        lines += _wrapped("  the call paths seen do not tell these classes apart", width, hang="  ")
+    return lines
+
+
+def class_names(classes: Sequence[Any]) -> list[str]:
+    """Return the classes by their upper ends: ``<= 61 us``, and ``> 61 us`` for the last."""
+    uppers = [each.get("upper_seconds") for each in classes]
+    names = [f"<= {duration(upper)}" for upper in uppers if upper is not None]
+    bounded = [upper for upper in uppers if upper is not None]
+    return [*names, f"> {duration(bounded[-1])}" if bounded else "any"][: len(classes)]
+
+
+def verdict_of(entry: Entry) -> str:
+    """Return what the last check of a function's assertion said, '' if there was none."""
+    verdict = entry.get("verdict")
+    if isinstance(verdict, dict):
+        verdict = verdict.get("verdict")
+    return escaped(str(verdict)) if verdict else ""
+
+
+def condition(expression: Any) -> str:
+    """Return when a behaviour applies."""
+    return "on every path" if expression in (None, "true") else f"if {escaped(str(expression))}"
+
+
+def _shares(classes: Sequence[Any], behaviours: Sequence[Any], width: int) -> list[str]:
+    """Return a table of class shares, one behaviour a row; behaviours under each other if it is too wide."""
+    names = class_names(classes)
+    rows = [
+        ([share(float(each)) for each in behaviour.get("shares", [])], behaviour) for behaviour in behaviours
+    ]
+    column = max([8, *(len(name) for name in names), *(len(cell) for cells, _ in rows for cell in cells)]) + 3
+    wide = column * len(names)
+    if wide > width - 30:
+        return _listed_shares(names, rows, width)
+    lines = ["".join(name.rjust(column) for name in names)]
+    for cells, behaviour in rows:
+        start = "".join(cell.rjust(column) for cell in cells) + "   "
+        text = f"{condition(behaviour.get('expression'))}   ({plural(behaviour.get('calls') or 0, 'call')})"
+        lines += _wrapped(text, width, first=start, hang=" " * (wide + 6))
+    return lines
+
+
+def _listed_shares(names: Sequence[str], rows: Sequence[tuple[list[str], Any]], width: int) -> list[str]:
+    lines: list[str] = []
+    for cells, behaviour in rows:
+        text = f"{condition(behaviour.get('expression'))}   ({plural(behaviour.get('calls') or 0, 'call')})"
+        lines += _wrapped(text, width, first="  ", hang="     ")
+        pairs = [f"{cell} {name}" for cell, name in zip(cells, names, strict=False)]
+        lines += _wrapped(", ".join(pairs).replace(" %", "\xa0%"), width, first="    ", hang="    ")
+    return [line.replace("\xa0", " ") for line in lines]
+
+
+def _cost(collection: Any) -> str:
+    text = f"Watched for {age(collection['seconds'])}"
+    spent, promised = collection.get("spent_ratio"), collection.get("budget_ratio")
+    parts = []
+    if isinstance(spent, int | float):
+        limit = f" (promised: at most {share(promised)})" if isinstance(promised, int | float) else ""
+        parts.append(f"added {share(spent)} to the program's CPU time{limit}")
+    if isinstance(collection.get("beside_cpu_seconds"), int | float):
+        parts.append(f"took {collection['beside_cpu_seconds']:.1f} s of CPU beside it")
+    lost = {name: number for name, number in (collection.get("lost") or {}).items() if number}
+    if lost:
+        parts.append(
+            "lost " + listed(f"{count(number)} {escaped(name)}" for name, number in sorted(lost.items()))
+        )
+    return text + "".join(f"; {part}" for part in parts) + "."
+
+
+def _wrapped(text: str, width: int, *, first: str = "", hang: str = "") -> list[str]:
+    """Break a line at spaces; a word longer than a line is broken too, never cut."""
+    indent = len(text) - len(text.lstrip(" "))
+    return textwrap.wrap(
+        text.strip(" "),
+        width,
+        initial_indent=first or " " * indent,
+        subsequent_indent=hang,
+        break_on_hyphens=False,
+    ) or [first]
