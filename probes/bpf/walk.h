@@ -126,6 +126,8 @@ static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thr
 		info = find_row(w, r->index, look - r->start + r->file_offset);
 		if (ROW_KIND(info) == ROW_NONE)
 			return WALK_NO_ROW;
+	} else if (!(r->flags & RANGE_FRAMES)) { /* rows not there yet */
+		return WALK_NO_ROW;
 	} else {
 		info = ROW_RBP | (RBP_SAVED << 3) | (2 << 5) | (2 << 13); /* CFA = rbp + 16, rbp at CFA - 16 */
 	}

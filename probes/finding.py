@@ -1,0 +1,173 @@
+"""Where wall-clock time goes: samples of the CPU clock and waits, summed per function."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.mining.observation import Function
+
+from .batch import Finding
+from .kernel import HashMap
+from .links import Links
+from .naming import Naming
+
+SUM_NS = 500_000_000
+"""Samples are summed over so long before they are told."""
+PATIENCE_NS = 3_000_000_000
+"""A sum whose names are still outstanding after so long is told without them."""
+_WAITS_PER_SUM = 300
+_LOOP_SHARE = 0.9
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What was found for one function."""
+
+    samples: int = 0
+    on_cpu: float = 0.0
+    off_cpu: float = 0.0
+    inclusive: float = 0.0
+    callers: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    waits: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+    """Waiting time with the function innermost, by path."""
+    wait_count: int = 0
+
+
+class Finder:
+    """Samples while asked to."""
+
+    def __init__(
+        self, links: Links, naming: Naming, samples: HashMap, waits: HashMap, settings: NDArray[np.void]
+    ) -> None:
+        """Sample nothing yet."""
+        self._links, self._naming = links, naming
+        self._samples, self._waits, self._settings = samples, waits, settings
+        self._ids: list[int] = []
+        self._hertz = 0
+        self._due_ns = 0
+        self._begun_ns = 0
+        self._every = 1
+        self._open: list[tuple[int, NDArray[np.void], NDArray[np.void]]] = []
+        self.sampled = 0
+        """Samples taken, each a trap of its own in the thread that it hit."""
+
+    def set_rate(self, hertz: int, now_ns: int, *, waits: bool = True) -> None:
+        """Sample at this rate per busy CPU; 0 stops."""
+        if hertz == self._hertz:
+            return
+        self.stop()
+        self._hertz = hertz
+        if not hertz:
+            return
+        self._samples.drain()
+        self._waits.drain()
+        self._settings[0] = (self._every, 1_000_000_000 // hertz)
+        self._ids = [self._links.clock(hertz)]
+        if waits:
+            self._ids.append(self._links.tracepoint("sched_switch", "on_switch"))
+        self._begun_ns, self._due_ns = now_ns, now_ns + SUM_NS
+
+    def stop(self) -> None:
+        """Take the clock and the tracepoint off."""
+        for number in self._ids:
+            self._links.close(number)
+        self._ids, self._hertz = [], 0
+
+    def resume(self, now_ns: int) -> None:
+        """Begin anew after the holder took everything off."""
+        hertz, self._ids, self._hertz = self._hertz, [], 0
+        self.set_rate(hertz, now_ns)
+
+    def poll(self, now_ns: int) -> tuple[Finding, ...]:
+        """Return the findings whose names are known by now."""
+        if self._hertz and now_ns >= self._due_ns:
+            self._close_sum(now_ns)
+        told: tuple[Finding, ...] = ()
+        while self._open:
+            since, keys, values = self._open[0]
+            sums = self._summed(keys, values, give_up=now_ns - since > PATIENCE_NS)
+            if sums is None:
+                break
+            self._open.pop(0)
+            told += sums
+        return told
+
+    def _close_sum(self, now_ns: int) -> None:
+        keys, values = self._samples.drain()
+        self.sampled += int(values["count"][keys["waiting"] == 0].sum()) if len(keys) else 0
+        waits, since = self._waits.entries()
+        if len(waits):  # those that still wait have waited as well, since the last sum at most
+            begun = np.maximum(since["start"], np.uint64(self._due_ns - SUM_NS))
+            still = np.clip(now_ns - begun.astype(np.int64), 0, None) * since["weight"]
+            more = np.zeros(len(waits), keys.dtype)
+            more["path"], more["program"], more["waiting"] = since["path"], since["program"], 1
+            extra = np.zeros(len(waits), values.dtype)
+            extra["count"], extra["ns"] = since["weight"], still.astype(np.uint64)
+            keys, values = np.concatenate([keys, more]), np.concatenate([values, extra])
+        seen = int(values["count"][keys["waiting"] == 1].sum()) if len(keys) else 0
+        # each wait that is followed costs a stack walk: follow so few that it stays cheap
+        self._every = max(1, round(seen / _WAITS_PER_SUM))
+        self._settings[0] = (self._every, 1_000_000_000 // self._hertz)
+        self._due_ns = now_ns + SUM_NS
+        if len(keys):
+            self._open.append((now_ns, keys, values))
+
+    def _summed(
+        self, keys: NDArray[np.void], values: NDArray[np.void], *, give_up: bool
+    ) -> tuple[Finding, ...] | None:
+        sums: dict[str, _Sum] = defaultdict(_Sum)
+        pending = False
+        for key, value in zip(keys, values, strict=True):
+            path, waiting = int(key["path"]), bool(key["waiting"])
+            stack = self._naming.stack(path, exact=True)
+            if stack is None:
+                pending = True
+                continue
+            named = [f.key if isinstance(f, Function) else "" for f in stack]
+            self._add(sums, path, named, waiting, int(value["count"]), float(value["ns"]))
+        if pending and not give_up:
+            return None
+        return tuple(_finding(key, s) for key, s in sorted(sums.items()))
+
+    @staticmethod
+    def _add(
+        sums: dict[str, _Sum], path: int, named: list[str], waiting: bool, count: int, ns: float
+    ) -> None:
+        if named and named[0]:
+            leaf = sums[named[0]]
+            if waiting:
+                leaf.off_cpu += ns
+                leaf.waits[path] += ns
+                leaf.wait_count += count
+            else:
+                leaf.on_cpu += ns
+        seen: set[str] = set()
+        for inner, outer in zip(named, [*named[1:], ""], strict=True):
+            if not inner or inner in seen:  # recursion: time counts once
+                continue
+            seen.add(inner)
+            one = sums[inner]
+            one.samples += count
+            one.inclusive += ns
+            if outer:
+                one.callers[outer] += ns
+
+
+def _finding(key: str, s: _Sum) -> Finding:
+    callers = sorted(s.callers.items(), key=lambda item: (-item[1], item[0]))
+    largest = max(s.waits.values(), default=0.0)
+    return Finding(
+        function=key,
+        samples=s.samples,
+        on_cpu_ns=s.on_cpu,
+        off_cpu_ns=s.off_cpu,
+        inclusive_ns=s.inclusive,
+        callers=tuple((k, v) for k, v in callers[:8]),
+        loop_bottom=s.off_cpu > _LOOP_SHARE * s.inclusive
+        and largest > _LOOP_SHARE * s.off_cpu
+        and s.off_cpu > 10_000_000 * max(1, s.wait_count),
+    )

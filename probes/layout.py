@@ -1,0 +1,60 @@
+"""The structs that the BPF programs and user space share; the twin of bpf/layout.h, compared by a test."""
+
+from __future__ import annotations
+
+import numpy as np
+
+MAX_SLOTS = 256
+MAX_FRAMES = 64
+MAX_RANGES = 128
+
+COOKIE_SHARED = 1 << 8
+COOKIE_KEEP = 1 << 9
+GENERATION_SHIFT = 16
+"""Cookies carry in their upper half which use of the slot they belong to."""
+
+SLOT = np.dtype([("limit", "<u8")])
+COUNTERS = np.dtype(
+    [(n, "<u8") for n in ("hits", "calls", "timed", "inner", "lost", "dropped", "alarms", "strangers")]
+)
+PROCESS = np.dtype([("program", "<u4"), ("layout", "<u4")])
+RANGE_ROWS, RANGE_FRAMES, RANGE_JIT = 1, 2, 4
+RANGE = np.dtype(
+    [("start", "<u8"), ("end", "<u8"), ("file_offset", "<u8"), ("index", "<u4"), ("flags", "<u4")]
+)
+LAYOUT = np.dtype([("count", "<u4"), ("spare", "<u4"), ("ranges", RANGE, MAX_RANGES)])
+PATH = np.dtype(
+    [
+        ("id", "<u8"),
+        ("parent", "<u8"),
+        ("tgid", "<u4"),
+        ("layout", "<u4"),
+        ("count", "<u2"),
+        ("outcome", "<u2"),
+        ("spare", "<u4"),
+        ("address", "<u8", MAX_FRAMES),
+    ]
+)
+PATH_BUCKET = np.dtype([("path", "<u8"), ("cookie", "<u4"), ("bucket", "<u4")])
+SAMPLE = np.dtype([("path", "<u8"), ("program", "<u4"), ("waiting", "<u4")])
+SAMPLE_VALUE = np.dtype([("count", "<u8"), ("ns", "<u8")])
+WAIT = np.dtype([("start", "<u8"), ("path", "<u8"), ("program", "<u4"), ("weight", "<u4")])
+SETTINGS = np.dtype([("wait_every", "<u4"), ("period_ns", "<u4")])
+EVENT = np.dtype([("type", "<u4"), ("tgid", "<u4"), ("value", "<u8")])
+
+EVENT_FORK, EVENT_EXEC, EVENT_EXIT, EVENT_ALARM, EVENT_STRANGER = 1, 2, 3, 4, 5
+
+WALKS = {
+    1: "complete",
+    2: "joined",
+    3: "no-range",
+    4: "no-row",
+    5: "unsupported",
+    6: "fault",
+    7: "deep",
+    8: "jit",
+    9: "hidden",
+    10: "no-layout",
+    11: "busy",
+}
+"""How a stack walk ended, by the number the programs use; 1 and 2 are whole."""

@@ -1,0 +1,201 @@
+"""The daemon's end of the holder: ask for links, hear what became of them."""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from specmine.mining.observation import Kind
+
+from .errors import ProbeError
+from .loading import Loaded
+
+BEAT_S = 0.2
+STALL_S = 5.0
+"""A loop that made no progress for so long gets no heartbeat: the probes go."""
+
+_PROGRAMS = {
+    ("session", Kind.TIME): ("call_time_session", None),
+    ("session", Kind.PATH): ("call_path_session", None),
+    ("multi", Kind.TIME): ("call_time_entry", "call_time_return"),
+    ("multi", Kind.PATH): ("call_path_entry", "call_path_return"),
+    ("perf", Kind.TIME): ("call_time_entry", "call_time_return"),
+    ("perf", Kind.PATH): ("call_path_entry", "call_path_return"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LinkNews:
+    """What the holder tells about one link, or about all (``id`` 0)."""
+
+    id: int
+    what: str
+    """made | failed | closed | alarm | stranger | released | dead"""
+    text: str = ""
+    errno: int = 0
+    cookie: int = 0
+    tgid: int = 0
+
+
+class Links:
+    """All links of this daemon, held by a child process."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        """Start the holder and hand it the programs. Raises ProbeError if it cannot be started."""
+        self.mode = loaded.mode
+        self._next = 1
+        self._lock = threading.Lock()
+        self._progress = threading.Event()
+        self._stop = threading.Event()
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        script = str(Path(__file__).resolve().parent / "holder.py")
+        try:
+            with theirs:
+                self._child = subprocess.Popen(
+                    [sys.executable, "-I", "-S", script, str(theirs.fileno())],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    start_new_session=True,
+                    cwd="/",
+                    env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+                )
+        except OSError as error:
+            raise ProbeError(f"the holder of the probes cannot be started: {error.strerror}") from error
+        names = list(loaded.programs)
+        alarms = loaded.maps["alarms"]
+        self._send(
+            {"op": "programs", "names": names, "alarms": loaded.entries["alarms"]},
+            [loaded.programs[n] for n in names] + [alarms],
+        )
+        self._beater = threading.Thread(target=self._beat, daemon=True, name="heartbeat")
+        self._beater.start()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the holder."""
+        return self._child.pid
+
+    def _send(self, message: dict[str, object], fds: Sequence[int] = ()) -> None:
+        packed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        try:
+            with self._lock:
+                self._channel.sendmsg([json.dumps(message).encode()], packed)
+        except OSError as error:
+            raise ProbeError(f"the holder of the probes is gone: {error.strerror}") from error
+
+    def _beat(self) -> None:
+        idle = 0.0
+        while not self._stop.wait(BEAT_S):
+            if self._progress.is_set():
+                self._progress.clear()
+                idle = 0.0
+            else:
+                idle += BEAT_S
+            if idle < STALL_S:
+                try:
+                    self._send({"op": "beat"})
+                except ProbeError:
+                    return
+
+    def _ask(self, message: dict[str, object], fds: Sequence[int] = ()) -> int:
+        number = self._next
+        self._next += 1
+        self._send(message | {"id": number}, fds)
+        return number
+
+    def attach(self, file: int, offsets: list[int], cookies: list[int], kind: Kind, pid: int = 0) -> int:
+        """Ask for probes at file offsets of one file.
+
+        Parameters
+        ----------
+        file : int
+            An open fd of the file that is mapped; it may be closed after the call.
+        offsets, cookies : list of int
+            Probe sites and the cookie of each, equally long.
+        pid : int
+            Only this process; 0: every process that maps the file.
+
+        Returns
+        -------
+        int
+            Number of the link; ``news`` tells whether it was made.
+        """
+        if kind is Kind.COUNT:
+            link, entry, back = "multi" if self.mode == "session" else self.mode, "call_count", None
+        else:
+            link = self.mode
+            entry, back = _PROGRAMS[link, kind]
+        message: dict[str, object] = {
+            "op": "link",
+            "kind": link,
+            "entry": entry,
+            "return": back,
+            "offsets": offsets,
+            "cookies": cookies,
+            "pid": pid,
+        }
+        return self._ask(message, [file])
+
+    def clock(self, hertz: int) -> int:
+        """Ask for samples of the CPU clock on every CPU that is not idle."""
+        return self._ask({"op": "clock", "entry": "on_cpu", "hertz": hertz})
+
+    def tracepoint(self, name: str, program: str) -> int:
+        """Ask for a raw tracepoint."""
+        return self._ask({"op": "tracepoint", "name": name, "entry": program})
+
+    def close(self, number: int) -> None:
+        """Ask for a link to be taken off."""
+        self._send({"op": "close", "id": number})
+
+    def news(self, wait_s: float = 0.0) -> list[LinkNews]:
+        """Return what the holder said since the last call; also the sign of life of the caller's loop."""
+        self._progress.set()
+        told: list[LinkNews] = []
+        if wait_s:
+            select.select([self._channel], [], [], wait_s)
+        while True:
+            try:
+                data = self._channel.recv(1 << 16, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return told
+            except OSError:
+                data = b""
+            if not data:
+                told.append(LinkNews(0, "dead", "the holder of the probes has ended"))
+                return told
+            told.append(_understood(json.loads(data)))
+
+    def shut(self) -> None:
+        """Take everything off and wait for the end of the holder."""
+        self._stop.set()
+        self._channel.close()
+        try:
+            self._child.wait(5)
+        except subprocess.TimeoutExpired:
+            os.kill(self._child.pid, 9)
+            self._child.wait()
+        self._beater.join()
+
+
+def _understood(message: dict[str, object]) -> LinkNews:
+    number = int(str(message.get("id", 0)))
+    if "alarm" in message:
+        what = "stranger" if message["alarm"] == 5 else "alarm"
+        return LinkNews(number, what, cookie=int(str(message["cookie"])), tgid=int(str(message["tgid"])))
+    if "released" in message:
+        return LinkNews(0, "released", "the heartbeat was late, all probes were taken off")
+    if "closed" in message:
+        return LinkNews(int(str(message["closed"])), "closed")
+    if "error" in message:
+        return LinkNews(number, "failed", str(message["error"]), int(str(message.get("errno", 0))))
+    return LinkNews(number, "made")

@@ -1,0 +1,358 @@
+"""The kernel side as a whole: programs loaded, processes followed, functions found and watched.
+
+``poll`` is called some ten to twenty times a second; each part takes in what the kernel told, and gives up what
+is complete. Nothing in it waits: names and sites come from the reader's child when they come.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from specmine.mining.observation import BUCKETS, Function, Kind, Reason
+
+from . import processes as proc
+from .batch import Batch, Finding, Prices, Refusal, Request, Sampling, Spent, Started, Unwatch, Watch
+from .bystanders import Bystanders
+from .calibration import calibrated
+from .errors import HostError, ProbeError
+from .facts import FunctionFacts
+from .finding import Finder
+from .kernel import HashMap, RingBuffer, map_array
+from .layout import (
+    COUNTERS,
+    EVENT,
+    LAYOUT,
+    MAX_SLOTS,
+    PATH_BUCKET,
+    PROCESS,
+    SAMPLE,
+    SAMPLE_VALUE,
+    SETTINGS,
+    SLOT,
+    WAIT,
+)
+from .links import Links
+from .loading import LINK_KINDS, Loaded, load
+from .modules import Module, Modules
+from .naming import Naming, outcomes
+from .processes import FileId, Selection
+from .programs import Programs
+from .reader import Reader
+from .watching import Watching
+
+LOOK_NS = 1_000_000_000
+REMAP_NS = 2_000_000_000
+"""How often one process's mappings are read again: libraries come and go."""
+_PROCESSES_PER_LOOK = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSettings:
+    """What the kernel side needs to know besides the choice of programs."""
+
+    interpreter: str = "/usr/bin/python3"
+    """A Python that has bcc."""
+    memory_bytes: int = 64 << 20
+    links: tuple[str, ...] = LINK_KINDS
+    """Kinds of link to try, best first."""
+    cache: str = ""
+    """Folder for compiled programs and this boot's calibration; '' for none."""
+    watch: tuple[str, ...] = ()
+    """Globs of functions to watch; they replace finding."""
+    ignore: tuple[str, ...] = ()
+
+
+class BpfSource:
+    """The live Source."""
+
+    def __init__(self, selections: Iterable[Selection], settings: SourceSettings) -> None:
+        """Check the choice; nothing is loaded before ``start``. Raises InputError for a choice that cannot be."""
+        self._selections = tuple(selections)
+        self._settings = settings
+        for selection in self._selections:
+            proc.check_choice(selection)
+        self._loaded: Loaded | None = None
+        self._look_ns = self._remap_ns = 0
+        self._beside = _Beside()
+        self._matched: set[tuple[Module, str]] = set()
+        self._unmatched = set(settings.watch)
+        self._notes: list[str] = []
+        self._dead_ns = 0
+        self._sampling_hz = 0
+
+    # ---- start and stop ----------------------------------------------------------------------------------------
+
+    def start(self) -> Started:
+        """Load the programs, start the children, find the processes."""
+        if platform.machine() != "x86_64":
+            raise HostError(f"specmine probes x86-64 only, not {platform.machine()}")
+        s = self._settings
+        cache = Path(s.cache) if s.cache else None
+        if cache is not None:
+            cache.mkdir(parents=True, exist_ok=True)
+        self._loaded = loaded = load(
+            interpreter=s.interpreter, memory_bytes=s.memory_bytes, buckets=BUCKETS, modes=s.links, cache=cache
+        )
+        self._notes += loaded.notes
+        maps, entries = loaded.maps, loaded.entries
+        arrays = {
+            "histogram": map_array(maps["histogram"], entries["histogram"], "<u8"),
+            "counters": map_array(maps["counters"], MAX_SLOTS, COUNTERS),
+            "slots": map_array(maps["slots"], MAX_SLOTS, SLOT, writable=True),
+        }
+        self._settings_map = map_array(maps["settings"], 1, SETTINGS, writable=True)
+        self._outcomes = map_array(maps["walk_outcomes"], entries["walk_outcomes"], "<u8")
+        self._counters = arrays["counters"]
+        self._events = RingBuffer(maps["events"], entries["events"])
+        self._stacks = RingBuffer(maps["stacks"], entries["stacks"])
+        self._seen_paths = HashMap(maps["seen_paths"], "<u8", "<u8")
+        self._links = Links(loaded)
+        self._reader = Reader()
+        self._modules = Modules(
+            self._reader,
+            map_array(maps["rows"], entries["rows"], "<u8", writable=True),
+            map_array(maps["page_index"], entries["page_index"], "<u8", writable=True),
+            map_array(maps["layouts"], entries["layouts"], LAYOUT, writable=True),
+        )
+        prices = calibrated(loaded, self._links, arrays["slots"], self._counters, cache)
+        self._naming = Naming(self._modules)
+        self._programs = Programs(self._selections, HashMap(maps["processes"], "<u4", PROCESS))
+        self._bystanders = Bystanders()
+        self._finder = Finder(
+            self._links,
+            self._naming,
+            HashMap(maps["samples"], SAMPLE, SAMPLE_VALUE),
+            HashMap(maps["waits"], "<u4", WAIT),
+            self._settings_map,
+        )
+        self._watching = Watching(
+            self._links,
+            self._modules,
+            self._naming,
+            self._programs,
+            self._bystanders,
+            arrays,
+            HashMap(maps["path_histogram"], PATH_BUCKET, "<u8"),
+            prices,
+            emulates_nops=_kernel_at_least(6, 16),
+        )
+        self._follow()
+        now_ns = _monotonic_ns()
+        self._programs.begin(now_ns)
+        self._place_new(now_ns)
+        return Started(
+            now_ns=now_ns,
+            host=self._host(loaded),
+            prices=prices,
+            lifetimes=self._programs.lifetimes(self._build_ids()),
+            notes=tuple(self._notes),
+        )
+
+    def _follow(self) -> None:
+        """Attach what follows forks, execs and exits."""
+        assert self._loaded is not None
+        for name, program in (
+            ("sched_process_fork", "on_fork"),
+            ("sched_process_exec", "on_exec"),
+            ("sched_process_exit", "on_exit"),
+        ):
+            if program in self._loaded.programs:
+                self._links.tracepoint(name, program)
+
+    def _host(self, loaded: Loaded) -> dict[str, str]:
+        return {
+            "hostname": platform.node(),
+            "kernel": platform.release(),
+            "boot_id": proc.boot_id(),
+            "cpus": str(os.cpu_count() or 1),
+            "link": loaded.mode,
+            "unwinder": "eh_frame",
+        }
+
+    def close(self) -> None:
+        """Take every probe off and end the children."""
+        if self._loaded is None:
+            return
+        self._links.shut()
+        self._reader.close()
+        self._modules.close()
+        self._loaded.close()
+        self._loaded = None
+
+    # ---- requests ----------------------------------------------------------------------------------------------
+
+    def apply(self, request: Request) -> None:
+        """Carry out a request of the controller."""
+        now_ns = _monotonic_ns()
+        if isinstance(request, Watch):
+            self._watching.watch(request, now_ns)
+        elif isinstance(request, Unwatch):
+            self._watching.unwatch(request.function, now_ns)
+        elif isinstance(request, Sampling):
+            assert self._loaded is not None
+            self._finder.set_rate(request.hertz, now_ns, waits="on_switch" in self._loaded.programs)
+
+    # ---- polling -----------------------------------------------------------------------------------------------
+
+    def poll(self, now_ns: int) -> Batch:
+        """Take in what the kernel and the children told since the last call."""
+        assert self._loaded is not None
+        self._hear(now_ns)
+        events = self._events.read()
+        if events:
+            self._programs.events(np.frombuffer(b"".join(events), EVENT), now_ns)
+        if now_ns >= self._look_ns:
+            self._look_ns = now_ns + LOOK_NS
+            self._programs.look_around(now_ns)
+            self._bystanders.look_around(now_ns, self._programs.members)
+            self._beside.look([os.getpid(), self._links.pid, *self._reader.pids()])
+        self._place_new(now_ns)
+        self._modules.collect()
+        self._match_hints()
+        self._naming.learn(self._stacks.read())
+        observations, activity = self._watching.poll(now_ns)
+        findings = self._finder.poll(now_ns)
+        self._naming.ask()
+        refusals, self._watching.refusals = tuple(self._watching.refusals), []
+        fresh, self._naming.fresh = tuple(self._naming.fresh), []
+        return Batch(
+            now_ns=now_ns,
+            observations=tuple(observations),
+            activity=tuple(activity),
+            findings=findings,
+            functions=fresh,
+            refusals=refusals,
+            lifetimes=self._programs.lifetimes(self._build_ids()),
+            bystander_hits=self._watching.bystander_hits,
+            lost=self._lost(),
+            unwinding=outcomes(self._outcomes),
+            spent=Spent(
+                inside_ns=self._watching.inside_ns + self._finder.sampled * self._watching.prices.sample_ns,
+                program_cpu_ns=self._programs.cpu_ns,
+                beside_ns=self._beside.ns,
+            ),
+            ended=self._programs.ended,
+        )
+
+    def _hear(self, now_ns: int) -> None:
+        for news in self._links.news():
+            self._watching.hear(news, now_ns)
+            if news.what == "released":
+                self._follow()
+                self._finder.resume(now_ns)
+            elif news.what == "dead":
+                raise ProbeError("the process that holds the probes was killed; all probes are off")
+
+    def _place_new(self, now_ns: int) -> None:
+        """Give every process that came its layout, and read some of the old ones' mappings again."""
+        forked, arrived, gone, executed = self._programs.take_news()
+        for pid in arrived:
+            self._bystanders.chosen(pid)
+            self._place(pid)
+        for parent, child in forked:
+            self._watching.forked(parent, child)
+        for pid in gone:
+            self._watching.gone(pid)
+        for pid in executed[:_PROCESSES_PER_LOOK]:
+            self._bystanders.look_at(pid)
+        if executed:
+            self._watching.check_bystanders(now_ns)
+        if now_ns >= self._remap_ns:
+            members = sorted(self._programs.members)
+            self._remap_ns = now_ns + REMAP_NS
+            if len(members) > _PROCESSES_PER_LOOK:
+                at = int(now_ns // REMAP_NS) * _PROCESSES_PER_LOOK % len(members)
+                members = (members + members)[at : at + _PROCESSES_PER_LOOK]
+            for pid in members:
+                self._place(pid)
+        elif arrived:
+            self._remap_ns = min(self._remap_ns, now_ns + 100_000_000)
+
+    def _place(self, pid: int) -> None:
+        try:
+            layout = self._modules.layout_of(pid)
+        except OSError:
+            return
+        if not layout:
+            return
+        self._programs.place(pid, layout)
+        executable = proc.executable(pid)
+        for mapping, module in zip(
+            self._modules.layouts[layout].mappings, self._modules.layouts[layout].modules, strict=True
+        ):
+            if module is not None and executable is not None and mapping.file[1] == executable[1]:
+                self._naming.programs.add(module)
+
+    def _build_ids(self) -> dict[FileId, str]:
+        found: dict[FileId, str] = {}
+        for member in self._programs.members.values():
+            if member.file is None or member.file in found:
+                continue
+            layout = self._modules.layouts.get(member.layout)
+            for module in layout.modules if layout else ():
+                if module is not None and module.file[1] == member.file[1] and module.facts is not None:
+                    found[member.file] = module.facts.build_id
+        return found
+
+    def _match_hints(self) -> None:
+        """Resolve the user's globs in every module as it becomes known."""
+        globs = [("watch", g) for g in self._settings.watch] + [("ignore", g) for g in self._settings.ignore]
+        if not globs:
+            return
+        for module in list(self._modules.by_file.values()):
+            if module.facts is None or (module, "all") in self._matched:
+                continue
+            self._matched.add((module, "all"))
+
+            def then(answer: object, module: Module = module) -> None:
+                if isinstance(answer, list):
+                    for facts in answer:
+                        if isinstance(facts, FunctionFacts):
+                            self._naming.admit(module, facts)
+
+            self._modules.ask("find", module.fd, then, globs=[g for _, g in globs], module=module.name)
+
+    def _lost(self) -> dict[str, int]:
+        return {
+            "calls": int(self._counters["lost"].sum()),
+            "abandoned_calls": int(self._counters["dropped"].sum()),
+            "modules": self._modules.lost,
+        }
+
+
+class _Beside:
+    """CPU time of our own processes, also of those that have ended."""
+
+    def __init__(self) -> None:
+        self.ns = 0
+        self._last: dict[int, int] = {}
+
+    def look(self, pids: list[int]) -> None:
+        """Add what each used since the last look."""
+        for pid in pids:
+            found = proc.process(pid)
+            if found is not None:
+                self.ns += max(0, found.cpu_ns - self._last.get(pid, 0))
+                self._last[pid] = found.cpu_ns
+
+
+def _kernel_at_least(major: int, minor: int) -> bool:
+    words = platform.release().split(".")
+    try:
+        return (int(words[0]), int(words[1])) >= (major, minor)
+    except (ValueError, IndexError):
+        return False
+
+
+def _monotonic_ns() -> int:
+    """Return the clock that the kernel's times are on."""
+    import time
+
+    return time.monotonic_ns()
