@@ -1,0 +1,149 @@
+"""What is known of a binary: plain values, light enough for the daemon.
+
+They are made in the reader's child (binaries, symbols, unwind, sites), where foreign files are parsed, and
+travel to the daemon. All places in a binary are **file offsets**, since that is what the kernel's probes take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A PT_LOAD segment."""
+
+    offset: int
+    address: int
+    file_size: int
+    memory_size: int
+    flags: int
+    """Bits of p_flags: 1 execute, 2 write, 4 read."""
+
+    @property
+    def executable(self) -> bool:
+        """True if it holds code."""
+        return bool(self.flags & 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinaryFacts:
+    """What an x86-64 ELF file is, as far as watching it is concerned."""
+
+    build_id: str
+    """In hex; without one ``sha256:`` and 16 hex of .text (of the executable segments if there is no .text)."""
+    kind: str
+    """executable, pie, library or other."""
+    entry: int
+    """Address of the first instruction, 0 if none."""
+    segments: tuple[Segment, ...]
+    text_offset: int
+    text_size: int
+    needed: tuple[str, ...] = ()
+    """DT_NEEDED, in the file's order."""
+    interpreter: str = ""
+    soname: str = ""
+    static: bool = False
+    """An executable that asks for no dynamic linker."""
+    has_symtab: bool = False
+    has_frames: bool = False
+    """True if there is an .eh_frame or .debug_frame section."""
+    is_go: bool = False
+    unwinder: tuple[str, ...] = ()
+    """Why exceptions or panics may pass frames of this file, one finding each; empty: nothing found."""
+    languages: tuple[str, ...] = ()
+    """Hints: c++, go, rust; empty usually means C or assembler."""
+
+    def offset_of(self, address: int) -> int | None:
+        """Return the file offset of an address in the file's own address space, None if none holds it."""
+        for segment in self.segments:
+            if segment.address <= address < segment.address + segment.file_size:
+                return address - segment.address + segment.offset
+        return None
+
+    def address_of(self, offset: int) -> int | None:
+        """Return the address of a file offset; executable segments are asked first."""
+        for segment in sorted(self.segments, key=lambda each: not each.executable):
+            if segment.offset <= offset < segment.offset + segment.file_size:
+                return offset - segment.offset + segment.address
+        return None
+
+
+class FunctionKind(StrEnum):
+    """What a range of code is."""
+
+    FUNCTION = "function"
+    IFUNC = "ifunc"
+    """A resolver that the dynamic linker runs; what it chooses has another address. Never probed."""
+    FRAGMENT = "fragment"
+    """The cold part of a function, entered by jumps; never probed, it names frames after its parent."""
+    PLT = "plt"
+    """Stubs of the dynamic linker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionFacts:
+    """A range of code and its names. Control characters in names are escaped."""
+
+    offset: int
+    """File offset of its first byte."""
+    size: int
+    name: str
+    """Demangled, no clone suffix, no version; ``module+0xoff`` if the file names it nowhere."""
+    module: str
+    kind: FunctionKind = FunctionKind.FUNCTION
+    mangled: str = ""
+    """The symbol as it stands in the file, '' if none."""
+    aliases: tuple[str, ...] = ()
+    parent: int = -1
+    """Fragments: offset of the function it belongs to, -1 if not known."""
+
+
+class Grade(StrEnum):
+    """How the kernel runs the probed instruction: the price."""
+
+    EMULATED = "emulated"
+    STEPPED = "stepped"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where the probe of a function goes."""
+
+    function: int
+    """File offset of the function's first byte."""
+    offset: int
+    """File offset of the probe; equals ``function`` unless it was moved to an emulated instruction."""
+    grade: Grade
+    code: str = ""
+    """Why it is not emulated, a stable code; '' if it is."""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowTable:
+    """Unwind rules of a binary, sorted by file offset; see unwind.py for the layout of ``info``."""
+
+    pc: NDArray[np.uint32]
+    """File offset where each row begins to hold; strictly ascending, shape (rows,)."""
+    info: NDArray[np.uint32]
+    pages: NDArray[np.uint32]
+    """For each 256 bytes of file offset the number of the last row at or before its first byte (0 if there is
+    none), up to one entry past the end of the code: a row is searched in [pages[p], pages[p + 1]]."""
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays; ValueError if their shapes do not fit."""
+        if self.pc.shape != self.info.shape or self.pc.ndim != 1 or self.pages.ndim != 1:
+            raise ValueError(f"rows of shapes {self.pc.shape}, {self.info.shape}, {self.pages.shape}")
+        for array in (self.pc, self.info, self.pages):
+            array.flags.writeable = False
+
+    def at(self, offset: int) -> int:
+        """Return ``info`` of the row that holds at a file offset, 0 if none does."""
+        index = int(np.searchsorted(self.pc, offset, side="right")) - 1
+        return int(self.info[index]) if index >= 0 else 0
