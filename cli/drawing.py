@@ -69,9 +69,8 @@ def distribution(
             lines.append(_border(waiting.pop(0), below / total, left, columns, ascii_only))
         below += calls
         bar = _bar(calls / most * room, ascii_only)
-        lines.append(
-            f"{label.rjust(left)} {bar.ljust(room)} {count(calls).rjust(right)} {share(calls / total):>7}"
-        )
+        numbers = f"{count(calls).rjust(right)} {share(calls / total):>7}" if calls else ""
+        lines.append(f"{label.rjust(left)} {bar.ljust(room)} {numbers}")
     return [line.rstrip() for line in [*lines, f"{duration(rows[-1][1]).rjust(left - 3)}"]]
 
 

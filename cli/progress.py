@@ -5,14 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from .functions import table
 from .notation import age, share
 from .output import complain
-from .reading import functions_of
+from .reading import Document, functions_of
 from .stating import summary
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Progress:
-    """Told of each new snapshot; asked whether to stop.
+    """Called again and again while mining works; answers whether to go on.
 
     The first SIGINT, SIGTERM or SIGHUP asks to stop and to show what was learned; the second SIGINT raises
     KeyboardInterrupt.
@@ -43,16 +43,23 @@ class Progress:
         self._began = self._said = self._drawn = now()
         self._before: dict[int, Any] = {}
 
-    def __call__(self, document: Mapping[str, Any]) -> bool:
-        """Show the specification so far, if it is time for it; return True to go on, False to stop."""
+    def __call__(self, document: Callable[[], Document]) -> bool:
+        """Show what is known if it is time for it; return True to go on, False to stop.
+
+        Parameters
+        ----------
+        document : callable
+            Returns the specification so far. Asked only when something is shown, twice a second at most.
+        """
         now = self._now()
         if self._live is not None:
             if now - self._drawn >= DRAW_EVERY_S:
                 self._drawn = now
-                self._live.update(_picture(document, self._line(document, now), self._live.console.width))
+                known = document()
+                self._live.update(_picture(known, self._line(known, now), self._live.console.width))
         elif now - self._said >= LINE_EVERY_S:
             self._said = now
-            complain(self._line(document, now))
+            complain(self._line(document(), now))
         return not self.stopping
 
     def __enter__(self) -> Self:
@@ -86,7 +93,7 @@ class Progress:
             raise KeyboardInterrupt
         self.stopping = True
 
-    def _line(self, document: Mapping[str, Any], now: float) -> str:
+    def _line(self, document: Document, now: float) -> str:
         elapsed = age(now - self._began)
         whole = f" of {age(self._duration_s)}" if self._duration_s is not None else ""
         spent = (document.get("collection") or {}).get("spent_ratio")
@@ -100,7 +107,7 @@ def wants_live(command: tuple[str, ...]) -> bool:
     return sys.stderr.isatty() and not command
 
 
-def _picture(document: Mapping[str, Any], line: str, columns: int) -> Any:
+def _picture(document: Document, line: str, columns: int) -> Any:
     from rich.text import Text  # noqa: PLC0415
 
     entries = functions_of(document)

@@ -29,15 +29,19 @@ def command(file: Path, config: Path | None, output: Path | None, form: str) -> 
 
     Exits with 3 if nothing became stable.
     """
+    from specmine.daemon.configfile import load_config  # noqa: PLC0415
     from specmine.daemon.replay import replay  # noqa: PLC0415
+    from specmine.daemon.settings import settings_of  # noqa: PLC0415
 
+    settings = None
     if config is not None:
+        settings = settings_of(load_config(config))
         complain(f"specmine: open loop: {config} decides now, but could not choose what was recorded")
     if output is None:
-        document = replay(file, config=config)
+        document = replay(file, settings=settings)
         emit(result_text(document, form))
     else:
         with OutputFile(output) as target:
-            document = replay(file, config=config)
+            document = replay(file, settings=settings)
             target.write(result_text(document, form))
     return learned(any(map(is_asserted, functions_of(document))))

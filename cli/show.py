@@ -39,7 +39,7 @@ def command(function: str, store: Path | None, socket: Path | None, form: str) -
 
 def portrait(entry: Entry, columns: int, *, ascii_only: bool) -> list[str]:
     """Return everything about one function, in lines of at most ``columns`` unless a name is longer."""
-    lines = assertion(entry, columns) if is_asserted(entry) else [escaped(title(entry))]
+    lines = assertion(entry, columns, numbered=True) if is_asserted(entry) else [escaped(title(entry))]
     for heading, part in (
         ("State", _state(entry, columns)),
         ("Durations", _durations(entry, columns, ascii_only)),

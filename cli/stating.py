@@ -62,12 +62,15 @@ def summary(entries: Sequence[Entry]) -> str:
     )
 
 
-def assertion(entry: Entry, width: int) -> list[str]:
-    """Return the lines about one function."""
+def assertion(entry: Entry, width: int, *, numbered: bool = False) -> list[str]:
+    """Return the lines about one function; ``numbered`` gives its behaviours numbers to refer to."""
     behaviours, classes = entry.get("behaviours") or [], entry.get("classes") or []
     state, calls = entry.get("state"), entry.get("calls") or 0
     about = "~" if entry.get("calls_exact") is False else ""
-    facts = f"{plural(max(1, len(behaviours)), 'behaviour')}, {about}{plural(calls, 'call')}"
+    what = (
+        f"{len(classes)} classes" if state == "unexplained" else plural(max(1, len(behaviours)), "behaviour")
+    )
+    facts = f"{what}, {about}{plural(calls, 'call')}"
     verdict = verdict_of(entry)
     if verdict in ("violated", "holds"):
         facts += f", {verdict}"
@@ -78,7 +81,7 @@ def assertion(entry: Entry, width: int) -> list[str]:
         behaviours = [
             {"expression": None, "calls": calls, "shares": [each.get("share", 0.0) for each in classes]}
         ]
-    lines += _shares(classes, behaviours, width)
+    lines += _shares(classes, behaviours, width, numbered)
     if state == "unexplained":
         lines += _wrapped("  the call paths seen do not tell these classes apart", width, hang="  ")
     return lines
@@ -105,31 +108,41 @@ def condition(expression: Any) -> str:
     return "on every path" if expression in (None, "true") else f"if {escaped(str(expression))}"
 
 
-def _shares(classes: Sequence[Any], behaviours: Sequence[Any], width: int) -> list[str]:
+def _shares(classes: Sequence[Any], behaviours: Sequence[Any], width: int, numbered: bool) -> list[str]:
     """Return a table of class shares, one behaviour a row; behaviours under each other if it is too wide."""
     names = class_names(classes)
-    rows = [
-        ([share(float(each)) for each in behaviour.get("shares", [])], behaviour) for behaviour in behaviours
-    ]
-    column = max([8, *(len(name) for name in names), *(len(cell) for cells, _ in rows for cell in cells)]) + 3
-    wide = column * len(names)
-    if wide > width - 30:
-        return _listed_shares(names, rows, width)
+    table = [[share(float(each)) for each in behaviour.get("shares") or []] for behaviour in behaviours]
+    texts = [condition(behaviour.get("expression")) for behaviour in behaviours]
+    if numbered and len(texts) > 1:
+        texts = [f"{number}: {text}" for number, text in enumerate(texts, start=1)]
+    calls = [f"   ({plural(behaviour.get('calls') or 0, 'call')})" for behaviour in behaviours]
+    column = max([8, *map(len, names), *(len(cell) for row in table for cell in row)]) + 3
+    wide = column * len(names) + 3
+    if wide > width - 27:
+        return _listed_shares(
+            names, table, [text + tail for text, tail in zip(texts, calls, strict=True)], width
+        )
+    longest = max(map(len, texts))
+    aligned = wide + longest + max(map(len, calls)) <= width
     lines = ["".join(name.rjust(column) for name in names)]
-    for cells, behaviour in rows:
-        start = "".join(cell.rjust(column) for cell in cells) + "   "
-        text = f"{condition(behaviour.get('expression'))}   ({plural(behaviour.get('calls') or 0, 'call')})"
-        lines += _wrapped(text, width, first=start, hang=" " * (wide + 6))
+    for row, text, tail in zip(table, texts, calls, strict=True):
+        start = "".join(cell.rjust(column) for cell in row) + "   "
+        if aligned:
+            lines.append(start + text.ljust(longest) + tail)
+        else:
+            lines += _wrapped(text + tail, width, first=start, hang=" " * (wide + 3))
     return lines
 
 
-def _listed_shares(names: Sequence[str], rows: Sequence[tuple[list[str], Any]], width: int) -> list[str]:
+def _listed_shares(
+    names: Sequence[str], table: Sequence[Sequence[str]], texts: Sequence[str], width: int
+) -> list[str]:
     lines: list[str] = []
-    for cells, behaviour in rows:
-        text = f"{condition(behaviour.get('expression'))}   ({plural(behaviour.get('calls') or 0, 'call')})"
+    for row, text in zip(table, texts, strict=True):
         lines += _wrapped(text, width, first="  ", hang="     ")
-        pairs = [f"{cell} {name}" for cell, name in zip(cells, names, strict=False)]
-        lines += _wrapped(", ".join(pairs).replace(" %", "\xa0%"), width, first="    ", hang="    ")
+        pairs = ", ".join(f"{cell} {name}" for cell, name in zip(row, names, strict=False))
+        # A number and its unit stay on one line
+        lines += _wrapped(pairs.replace(" ", "\xa0").replace(",\xa0", ", "), width, first="    ", hang="    ")
     return [line.replace("\xa0", " ") for line in lines]
 
 
