@@ -1,0 +1,251 @@
+"""Who gets which share of the budget: the highest utility first, ties by share of time per predicted cost.
+
+Pure planning: from what is known to the set of probes that should be on. The requests to the source are the
+difference to what is on now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from specmine.mining.observation import Kind, Reason
+from specmine.probes.batch import Prices, Watch
+
+from . import reasons
+from .budget import phase, price, watch_for, worthwhile
+from .conclusions import utility_of
+from .finding import Total, in_order, is_worth_it, share, variation
+from .flow import ADMISSION_NS
+from .knowledge import FINISHED, Knowledge, State
+from .settings import SECOND, Settings
+
+COUNTED_AT_ONCE = 8
+COUNTING_SHARE = 0.3
+"""Share of the budget that counting may take while there is something to count."""
+FAST_LINKS = 64
+"""Functions with probes on at once."""
+SLOW_LINKS = 6
+"""The same where every link is a perf event."""
+SLOW_LINK_RATE = 5000.0
+"""Calls a second above which a function gets no perf-event link: it would stay on for too long."""
+CHEAP = 0.02
+"""A finished function that costs less than this share of the budget stays on: its counts remain exact."""
+REVISIT = 0.5
+"""Utility from which a finished function is observed before its check is due."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What there is to allocate."""
+
+    budget: float
+    """ns of cost per second."""
+    prices: Prices
+    slow_links: bool
+    now_ns: int
+
+    @property
+    def places(self) -> int:
+        """Functions that may have probes on at once."""
+        return SLOW_LINKS if self.slow_links else FAST_LINKS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Which probes should be on, and why those that wait do."""
+
+    watches: Mapping[str, Watch] = field(default_factory=dict)
+    waiting: Mapping[str, Reason] = field(default_factory=dict)
+    left: float = 0.0
+
+
+def kind_for(known: Knowledge) -> Kind:
+    """Return what to collect: call paths once there are classes to explain by them, durations before."""
+    by_path = known.state is State.EXPLAINING or (known.state in FINISHED and known.result is not None)
+    return Kind.PATH if by_path and known.refusal(Kind.PATH) is None else Kind.TIME
+
+
+def utility(known: Knowledge, now_ns: int) -> float:
+    """Return how much is to be learned by observing the function now, in [0, 1]."""
+    if known.chain is None or known.violations or known.state not in FINISHED:
+        return 1.0
+    return utility_of(known.chain, now_ns)
+
+
+def plan(known: Mapping[str, Knowledge], means: Means, settings: Settings) -> Plan:
+    """Allocate the budget: counts first, then checks that are due, then learning by utility."""
+    total = Total(
+        wall_ns=sum(each.where.own_ns for each in known.values()),
+        cpu_ns=sum(each.where.cpu_ns for each in known.values()),
+    )
+    result = _counts(known, total, means, settings)
+    finished = [each for each in known.values() if each.state in FINISHED]
+    result = _checks(finished, result, means, settings)
+    return _lessons(known, total, result, means, settings)
+
+
+def _counts(known: Mapping[str, Knowledge], total: Total, means: Means, settings: Settings) -> Plan:
+    """Count the calls of the most promising candidates, in short windows that end by themselves."""
+    candidates = {key: each for key, each in known.items() if each.state is State.CANDIDATE}
+    running = {key: each.watch for key, each in candidates.items() if each.watch is not None}
+    chosen = [
+        each for each in in_order(candidates, total) if each.watch is None and is_worth_it(each, total)
+    ][: max(0, COUNTED_AT_ONCE - len(running))]
+    left = means.budget
+    watches: dict[str, Watch] = dict(running)
+    for each in chosen:
+        one = price(means.prices, Kind.COUNT, each.function)
+        hits = COUNTING_SHARE * means.budget * ADMISSION_NS / SECOND / COUNTED_AT_ONCE / one
+        watches[each.function.key] = Watch(
+            function=each.function.key,
+            kind=Kind.COUNT,
+            hits_per_second=1.0,
+            burst_hits=int(min(max(hits, 20), 1000)),
+        )
+    if watches:
+        left -= COUNTING_SHARE * means.budget * min(1.0, len(watches) / COUNTED_AT_ONCE)
+    waiting = {
+        each.function.key: reasons.queued(share(each, total))
+        for each in candidates.values()
+        if each.function.key not in watches
+    }
+    return Plan(watches=watches, waiting=waiting, left=left)
+
+
+def _checks(finished: Sequence[Knowledge], so_far: Plan, means: Means, settings: Settings) -> Plan:
+    """Keep cheap finished functions on, observe those whose check is due, within the share kept for it."""
+    kept = settings.watching * means.budget
+    watches = dict(so_far.watches)
+    spent = 0.0
+    for each in sorted(finished, key=lambda one: (_full_cost(one, means), one.function.key)):
+        cost = _full_cost(each, means)
+        if cost > CHEAP * means.budget or spent + cost > 0.5 * kept or len(watches) >= means.places // 2:
+            break
+        found = _request(each, cost, means, settings)
+        if found is not None:
+            watches[each.function.key] = found
+            spent += cost
+    due = [
+        each
+        for each in finished
+        if each.function.key not in watches and _is_due(each, means.now_ns, settings)
+    ]
+    for place, each in enumerate(sorted(due, key=lambda one: (one.checked_ns or 0, one.function.key))):
+        if len(watches) >= means.places:
+            break
+        room = kept - spent
+        want = worthwhile(each.function, kind_for(each), each.rate or 0.0, means.prices, settings)
+        found = _request(each, min(want, room if place == len(due) - 1 else 0.5 * room), means, settings)
+        if found is not None:
+            watches[each.function.key] = found
+            spent += predicted(each, found, means, settings)
+    return replace(so_far, watches=watches, left=so_far.left - spent)
+
+
+def _lessons(
+    known: Mapping[str, Knowledge], total: Total, so_far: Plan, means: Means, settings: Settings
+) -> Plan:
+    """Give the rest of the budget to what can be learned, half of what is left to each in turn."""
+    states = (State.WAITING, State.TIMING, State.EXPLAINING)
+    pupils = [each for each in known.values() if each.state in states]
+    pupils += [
+        each
+        for each in known.values()
+        if each.state in FINISHED
+        and each.function.key not in so_far.watches
+        and utility(each, means.now_ns) >= REVISIT
+    ]
+    pupils.sort(key=lambda each: _priority(each, total, means, settings))
+    watches, waiting, left = dict(so_far.watches), dict(so_far.waiting), so_far.left
+    for place, each in enumerate(pupils):
+        key, kind, rate = each.function.key, kind_for(each), each.rate or 0.0
+        want = worthwhile(each.function, kind, rate, means.prices, settings)
+        if each.state in FINISHED and not each.violations:
+            want *= 0.25
+        grant = min(want, max(0.5 * left, left / (len(pupils) - place))) if left > 0 else 0.0
+        found = _request(each, grant, means, settings) if len(watches) < means.places else None
+        if found is not None:
+            watches[key] = found
+            left -= predicted(each, found, means, settings)
+        elif each.state not in FINISHED:
+            waiting[key] = _why(each, len(watches), means)
+    return Plan(watches=watches, waiting=waiting, left=left)
+
+
+def _priority(each: Knowledge, total: Total, means: Means, settings: Settings) -> tuple[object, ...]:
+    kind, rate = kind_for(each), each.rate or 0.0
+    window = min(rate * settings.window_ns / SECOND, settings.window_calls)
+    cost = max(window, 1.0) * price(means.prices, kind, each.function)
+    worth = variation(each) if each.totals.observations else _time_share(each, total) * SECOND
+    # what is on stays on unless something is clearly better: a window cut short is lost
+    staying = 1.5 if each.watch is not None else 1.0
+    return (
+        not each.hinted,
+        each.where.loop_bottom,
+        -round(utility(each, means.now_ns), 3),
+        each.state in FINISHED,
+        -(worth * staying / cost),
+        each.function.key,
+    )
+
+
+def _time_share(each: Knowledge, total: Total) -> float:
+    if total.wall_ns <= 0:
+        return 0.0
+    return (each.where.own_ns + 0.1 * each.where.inclusive_ns) / total.wall_ns
+
+
+def _request(each: Knowledge, grant: float, means: Means, settings: Settings) -> Watch | None:
+    rate = each.rate or 0.0
+    if means.slow_links and rate > SLOW_LINK_RATE:
+        return None
+    return watch_for(
+        each.function, kind_for(each), rate, grant, means.prices, settings, duty=not means.slow_links
+    )
+
+
+def _why(each: Knowledge, used: int, means: Means) -> Reason:
+    rate = each.rate or 0.0
+    if means.slow_links and rate > SLOW_LINK_RATE:
+        return reasons.too_fast(rate, SLOW_LINK_RATE)
+    if used >= means.places:
+        return reasons.no_slot(means.places)
+    return reasons.no_budget(rate, _full_cost(each, means), means.budget)
+
+
+def _full_cost(each: Knowledge, means: Means) -> float:
+    """Return what it costs to have the function on all the time, ns per second."""
+    return (each.rate or 0.0) * price(means.prices, kind_for(each), each.function)
+
+
+def predicted(each: Knowledge, watch: Watch, means: Means, settings: Settings) -> float:
+    """Return the mean cost of a watch, ns per second."""
+    rate = each.rate or 0.0
+    call_ns = price(means.prices, watch.kind, each.function)
+    if watch.on_ns == 0:
+        return rate * call_ns
+    one = phase(rate, call_ns, price(means.prices, Kind.COUNT, each.function), settings)
+    return one.cost_ns * SECOND / watch.period_ns
+
+
+def _is_due(each: Knowledge, now_ns: int, settings: Settings) -> bool:
+    return now_ns - (each.checked_ns or 0) >= settings.verify_every_ns
+
+
+def same_enough(old: Watch | None, new: Watch | None) -> bool:
+    """Tell whether a change of plan is too small to break the window that is running."""
+    if old is None or new is None:
+        return old is new
+    if (old.kind, old.on_ns == 0, old.window_calls, old.window_ns) != (
+        new.kind,
+        new.on_ns == 0,
+        new.window_calls,
+        new.window_ns,
+    ):
+        return False
+    if new.kind is Kind.COUNT:
+        return True
+    if new.on_ns == 0:
+        return 0.4 * old.hits_per_second <= new.hits_per_second <= 2.5 * old.hits_per_second
+    return 0.67 * old.period_ns <= new.period_ns <= 1.5 * old.period_ns

@@ -1,0 +1,159 @@
+"""What observing may cost and what it will: a purse that fills with the program's CPU time, and prices.
+
+The purse is the promise: it fills at ``budget`` of the CPU time that the program used (at least the floor)
+and empties by what the probes took. Plans are made in rates, ns of cost per second, from the calibrated
+price of a hit and the measured rate of calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from specmine.mining.observation import Function, Kind
+from specmine.probes.batch import Batch, Prices, Spent, Watch
+
+from .settings import MS, SECOND, Settings
+
+REACTION_NS = 3 * MS
+"""How long a probe goes on trapping after its bucket ran empty, until its link is closed."""
+SHORTEST_ON_NS = 50 * MS
+LONGEST_ON_NS = SECOND
+MEMORY_NS = 5 * SECOND
+"""The purse holds what is earned in this time; an idle daemon does not save up for a storm."""
+SPARE_CALLS = 1.1
+"""An on-phase allows this many windows, since calls still open at its end are lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purse:
+    """The budget inside the watched programs, as it stands."""
+
+    rate: float = 0.0
+    """Budget, ns of cost per second of wall-clock time, over the last seconds."""
+    balance_ns: float = 0.0
+    """Earned and not spent; negative after an overrun."""
+    earned_ns: float = 0.0
+    """Since the start."""
+    cpu_rate: float = 0.0
+    """CPU time of the programs, ns per second."""
+    spent: Spent = field(default_factory=Spent)
+    now_ns: int = 0
+
+
+def filled(purse: Purse, batch: Batch, settings: Settings) -> Purse:
+    """Return the purse after a batch: filled by the time that passed, emptied by what the probes took."""
+    passed = max(0, batch.now_ns - purse.now_ns)
+    cpu = max(0, batch.spent.program_cpu_ns - purse.spent.program_cpu_ns)
+    earned = max(settings.budget * cpu, settings.floor_ns * passed / SECOND)
+    took = max(0.0, batch.spent.inside_ns - purse.spent.inside_ns)
+    fade = min(1.0, passed / (2 * SECOND))
+    cpu_rate = purse.cpu_rate + fade * ((cpu * SECOND / passed if passed else 0.0) - purse.cpu_rate)
+    rate = max(settings.budget * cpu_rate, float(settings.floor_ns))
+    balance = min(purse.balance_ns + earned - took, rate * MEMORY_NS / SECOND)
+    return Purse(
+        rate=rate,
+        balance_ns=balance,
+        earned_ns=purse.earned_ns + earned,
+        cpu_rate=cpu_rate,
+        spent=batch.spent,
+        now_ns=batch.now_ns,
+    )
+
+
+def spendable(purse: Purse) -> float:
+    """Return the rate to plan with, ns per second: a debt is paid back in a second, savings are used slowly."""
+    seconds = 5.0 if purse.balance_ns > 0 else 1.0
+    rate = 0.9 * purse.rate + purse.balance_ns / seconds
+    return min(max(rate, 0.02 * purse.rate), 1.5 * purse.rate)
+
+
+def price(prices: Prices, kind: Kind, function: Function) -> float:
+    """Return what one call costs the program, ns."""
+    base = {Kind.COUNT: prices.count_ns, Kind.TIME: prices.time_ns, Kind.PATH: prices.path_ns}[kind]
+    return base + (prices.stepped_ns if function.stepped else 0.0)
+
+
+HITS = {Kind.COUNT: 1, Kind.TIME: 2, Kind.PATH: 2}
+"""Traps of one call: the entry, and the return if it is timed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """One on-phase that brings a window of calls, and what it is predicted to cost."""
+
+    on_ns: int
+    calls: float
+    cost_ns: float
+
+
+def phase(rate: float, call_ns: float, hit_ns: float, settings: Settings) -> Phase:
+    """Plan an on-phase for a function called ``rate`` times a second.
+
+    Parameters
+    ----------
+    rate : float
+        Calls per second while on.
+    call_ns, hit_ns : float
+        Price of a call of the kind wanted, and of a trap that finds the bucket empty.
+    settings : Settings
+        For the length of a window.
+    """
+    wanted = SPARE_CALLS * settings.window_calls
+    on_ns = int(min(max(wanted / max(rate, 1e-9) * SECOND, SHORTEST_ON_NS), LONGEST_ON_NS))
+    available = rate * on_ns / SECOND
+    overrun = rate * REACTION_NS / SECOND if available > wanted else 0.0
+    calls = min(available, wanted)
+    return Phase(on_ns=on_ns, calls=calls, cost_ns=calls * call_ns + overrun * hit_ns)
+
+
+def shortest_period_ns(settings: Settings) -> int:
+    """Return how often on-phases come at most: four observations in the time of one full window."""
+    return max(settings.window_ns // 4, 2 * SHORTEST_ON_NS)
+
+
+def watch_for(
+    function: Function,
+    kind: Kind,
+    rate: float,
+    grant: float,
+    prices: Prices,
+    settings: Settings,
+    *,
+    duty: bool,
+) -> Watch | None:
+    """Return the request that fits a grant, ns of cost per second; None if none does.
+
+    Always on where that fits, since counts are exact then; else on-phases at random times whose mean cost fits;
+    none where they would come too rarely, or where links cannot be taken off fast (``duty`` False).
+    """
+    call_ns = price(prices, kind, function)
+    window = Watch(
+        function=function.key,
+        kind=kind,
+        window_calls=settings.window_calls,
+        window_ns=settings.window_ns,
+        minimum_calls=settings.minimum_calls,
+        limit_ns=settings.limit_ns,
+    )
+    affordable = grant / call_ns
+    if rate <= affordable * (1 + 1e-9):
+        # the bucket bounds what a sudden rise of the rate can cost before the controller sees it
+        per_second = HITS[kind] * max(2 * affordable, 100.0)
+        return replace(window, hits_per_second=round(per_second, 1), burst_hits=int(max(per_second, 200)))
+    if not duty:
+        return None
+    one = phase(rate, call_ns, price(prices, Kind.COUNT, function), settings)
+    period = int(max(one.cost_ns / max(grant, 1e-9) * SECOND, shortest_period_ns(settings), 1.25 * one.on_ns))
+    if period > settings.limit_ns:
+        return None
+    burst = int(HITS[kind] * SPARE_CALLS * settings.window_calls)
+    refill = max(1.0, round(burst * SECOND / period, 1))
+    return replace(window, on_ns=one.on_ns, period_ns=period, hits_per_second=refill, burst_hits=burst)
+
+
+def worthwhile(function: Function, kind: Kind, rate: float, prices: Prices, settings: Settings) -> float:
+    """Return the largest grant that brings observations faster, ns of cost per second."""
+    call_ns = price(prices, kind, function)
+    full = rate * call_ns
+    one = phase(rate, call_ns, price(prices, Kind.COUNT, function), settings)
+    return min(full, one.cost_ns * SECOND / shortest_period_ns(settings))

@@ -1,0 +1,351 @@
+"""The pure decision: what happened in, what to do out. No clock, disk, kernel or thread.
+
+``decide`` is the whole interface; recordings replay through it, tests simulate against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+
+from specmine.mining.observation import Function, Reason
+from specmine.probes.batch import Activity, Batch, Lifetime, Sampling, Started, Unwatch, Watch
+
+from . import flow, reasons
+from .allocation import Means, Plan, plan, same_enough
+from .budget import Purse, filled, spendable
+from .events import Action, Arrived, Begun, Event, Mine, Mined, Publish, Reloaded, Restored, Stopping
+from .finding import (
+    FIRST_LOOK_NS,
+    HALF_LIFE_NS,
+    WORTH_SHARE,
+    Total,
+    is_worth_it,
+    sampling_hertz,
+    share,
+    total_of,
+)
+from .knowledge import FINISHED, Knowledge, State, with_activity, with_watch
+from .names import matches
+from .resume import restored
+from .settings import MS, SECOND, Settings
+
+PLAN_EVERY_NS = 500 * MS
+PUBLISH_EVERY_NS = SECOND
+MOST_KNOWN = 5000
+"""Functions remembered; the coldest candidates are forgotten first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ControllerState:
+    """Everything the daemon knows; replaced at each event, never changed."""
+
+    settings: Settings = field(default_factory=Settings)
+    started: Started | None = None
+    now_ns: int = 0
+    purse: Purse = field(default_factory=Purse)
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    """All that the source described, callers included."""
+    known: Mapping[str, Knowledge] = field(default_factory=dict)
+    lifetimes: Mapping[str, Lifetime] = field(default_factory=dict)
+    batch: Batch | None = None
+    """The last one, for its running totals."""
+    bystander_hits: int = 0
+    hertz: int = 0
+    """Present rate of sampling."""
+    next_job: int = 1
+    planned_ns: int = 0
+    published_ns: int = 0
+    faded_ns: int = 0
+    stopped: str = ""
+    """Why the loop ended, '' while it runs."""
+
+    @property
+    def began_ns(self) -> int:
+        """When the source started."""
+        return self.started.now_ns if self.started else 0
+
+
+def decide(state: ControllerState, event: Event) -> tuple[ControllerState, tuple[Action, ...]]:
+    """Return the state after an event, and what is to be done now.
+
+    Parameters
+    ----------
+    state : ControllerState
+        The state before; ``ControllerState()`` before the first event, which is Begun.
+    event : Event
+        What happened, with its time.
+
+    Returns
+    -------
+    ControllerState, tuple of Action
+        Requests for the source, jobs for the worker, and whether there is news to publish, in this order.
+    """
+    match event:
+        case Begun():
+            return _begin(event)
+        case Restored():
+            return _restore(state, event)
+        case Arrived():
+            return _arrive(state, event.batch)
+        case Mined():
+            return _mined(state, event)
+        case Reloaded():
+            return _reload(state, event)
+        case Stopping():
+            return replace(state, now_ns=event.now_ns, stopped=event.why), (Publish(why=event.why),)
+
+
+def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
+    started = event.started
+    hertz = sampling_hertz(started.now_ns, started.now_ns, started.prices, event.settings)
+    state = ControllerState(
+        settings=event.settings,
+        started=started,
+        now_ns=started.now_ns,
+        purse=Purse(now_ns=started.now_ns, rate=float(event.settings.floor_ns)),
+        lifetimes={each.id: each for each in started.lifetimes},
+        hertz=hertz,
+        planned_ns=started.now_ns,
+        published_ns=started.now_ns,
+        faded_ns=started.now_ns,
+    )
+    return state, ((Sampling(hertz=hertz),) if hertz else ())
+
+
+def _restore(state: ControllerState, event: Restored) -> tuple[ControllerState, tuple[Action, ...]]:
+    settings = state.settings
+    known = restored(event.functions, event.records, event.observations, event.now_ns, settings.mining)
+    for key, each in known.items():
+        hinted = bool(settings.watch) and matches(each.function, settings.watch)
+        known[key] = replace(each, hinted=hinted)
+        if matches(each.function, settings.ignore):
+            known[key] = known[key].moved(State.EXCLUDED, reasons.excluded(), event.now_ns)
+    functions = {each.key: each for each in event.functions}
+    state = replace(state, known=known, functions=functions, now_ns=event.now_ns)
+    return state, (Publish(why="restored"),)
+
+
+def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tuple[Action, ...]]:
+    before = state.known
+    state = _absorbed(state, batch)
+    known = dict(state.known)
+    for refusal in batch.refusals:
+        if refusal.function in known:
+            known[refusal.function] = flow.refused(known[refusal.function], refusal, batch.now_ns)
+    for activity in batch.activity:
+        if activity.function in known:
+            known[activity.function] = _counted(known[activity.function], activity, batch.now_ns)
+    for seen in batch.observations:
+        if seen.function in known:
+            known[seen.function] = flow.observed(known[seen.function], seen, state.settings)
+    for key, each in known.items():
+        if each.state is State.CANDIDATE and each.watch is not None:
+            known[key] = flow.counted(each, batch.now_ns)
+        elif each.state is State.UNSTABLE and batch.now_ns - each.since_ns >= flow.PARKED_NS:
+            known[key] = each.moved(State.WAITING, None, batch.now_ns)
+    _climb(known, before, state, batch.now_ns)
+    return _act(replace(state, known=known), before)
+
+
+def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
+    """Take in what needs no decision: money, descriptions, where time went."""
+    functions = {**state.functions, **{each.key: each for each in batch.functions}}
+    known = dict(state.known)
+    for function in batch.functions:
+        if function.key in known:
+            known[function.key] = replace(known[function.key], function=function)
+        elif state.settings.watch and matches(function, state.settings.watch):
+            known[function.key] = _fresh(function, state.settings, batch.now_ns)
+    for finding in batch.findings:
+        found = functions.get(finding.function)
+        if found is not None and not state.settings.watch:
+            each = known.get(found.key) or _fresh(found, state.settings, batch.now_ns)
+            known[found.key] = replace(each, where=each.where.seen(finding))
+    faded_ns = state.faded_ns
+    if batch.now_ns - faded_ns >= HALF_LIFE_NS:
+        faded_ns = batch.now_ns
+        known = {key: replace(each, where=each.where.faded(0.5)) for key, each in known.items()}
+    return replace(
+        state,
+        now_ns=batch.now_ns,
+        purse=filled(state.purse, batch, state.settings),
+        functions=functions,
+        known=_bounded(known),
+        lifetimes={**state.lifetimes, **{each.id: each for each in batch.lifetimes}},
+        batch=batch,
+        bystander_hits=state.bystander_hits + batch.bystander_hits,
+        faded_ns=faded_ns,
+    )
+
+
+def _fresh(function: Function, settings: Settings, now_ns: int) -> Knowledge:
+    hinted = bool(settings.watch) and matches(function, settings.watch)
+    fresh = Knowledge(function=function, since_ns=now_ns, hinted=hinted)
+    if matches(function, settings.ignore):
+        return fresh.moved(State.EXCLUDED, reasons.excluded(), now_ns)
+    return fresh
+
+
+def _bounded(known: dict[str, Knowledge]) -> dict[str, Knowledge]:
+    if len(known) <= MOST_KNOWN:
+        return known
+    idle = [each for each in known.values() if each.state is State.CANDIDATE and each.watch is None]
+    idle.sort(key=lambda each: (each.where.inclusive_ns, each.function.key))
+    forgotten = {each.function.key for each in idle[: len(known) - MOST_KNOWN]}
+    return {key: each for key, each in known.items() if key not in forgotten}
+
+
+def _counted(known: Knowledge, activity: Activity, now_ns: int) -> Knowledge:
+    known = with_activity(known, activity)
+    watch = known.watch
+    if activity.limited and watch is not None and watch.on_ns == 0:
+        # the source took it off; the true rate is above what the bucket let through
+        floor = watch.hits_per_second / 2 if watch.hits_per_second > 1 else 0.0
+        known = replace(known, rate=max(known.rate or 0.0, floor))
+        return known if known.state is State.CANDIDATE else with_watch(known, None, now_ns)
+    return known
+
+
+def _climb(
+    known: dict[str, Knowledge], before: Mapping[str, Knowledge], state: ControllerState, now_ns: int
+) -> None:
+    """Make the callers of functions that have just been finished candidates."""
+    for key in sorted(known):
+        each = known[key]
+        if each.state not in FINISHED or state.settings.watch:
+            continue
+        if key in before and before[key].state in FINISHED and before[key].where is each.where:
+            continue
+        for caller, _ in each.where.callers:
+            if caller in known:
+                if not known[caller].climbed:
+                    known[caller] = replace(known[caller], climbed=each.function.name)
+            elif caller in state.functions:
+                fresh = _fresh(state.functions[caller], state.settings, now_ns)
+                known[caller] = replace(fresh, climbed=each.function.name)
+
+
+def _mined(state: ControllerState, event: Mined) -> tuple[ControllerState, tuple[Action, ...]]:
+    before, known = state.known, dict(state.known)
+    for key, each in state.known.items():
+        if each.job != event.job:
+            continue
+        if event.result is not None:
+            known[key] = flow.explained(each, event.result, event.now_ns, state.settings)
+        else:
+            known[key] = flow.failed(each, event.failure, event.now_ns, state.settings)
+    _climb(known, before, state, event.now_ns)
+    return _act(replace(state, now_ns=event.now_ns, known=known), before)
+
+
+def _reload(state: ControllerState, event: Reloaded) -> tuple[ControllerState, tuple[Action, ...]]:
+    known = {}
+    for key, each in state.known.items():
+        ignored = matches(each.function, event.settings.ignore)
+        hinted = bool(event.settings.watch) and matches(each.function, event.settings.watch)
+        changed = replace(each, hinted=hinted)
+        if ignored:
+            changed = changed.moved(State.EXCLUDED, reasons.excluded(), event.now_ns)
+        elif each.state is State.EXCLUDED and not each.refused:
+            changed = changed.moved(State.CANDIDATE, None, event.now_ns)
+        known[key] = changed
+    before = state.known
+    return _act(
+        replace(state, now_ns=event.now_ns, settings=event.settings, known=known, planned_ns=0), before
+    )
+
+
+def _act(
+    state: ControllerState, before: Mapping[str, Knowledge]
+) -> tuple[ControllerState, tuple[Action, ...]]:
+    """Turn what is known now into requests, jobs and news."""
+    moved = any(
+        key not in before or before[key].state is not each.state
+        for key, each in state.known.items()
+        if each.state is not State.CANDIDATE
+    )
+    actions: list[Action] = []
+    state = _sample(state, actions)
+    if moved or state.now_ns - state.planned_ns >= PLAN_EVERY_NS:
+        state = _plan(state, actions)
+    state = _mine(state, actions)
+    if moved or state.now_ns - state.published_ns >= PUBLISH_EVERY_NS:
+        actions.append(Publish(why="moved" if moved else ""))
+        state = replace(state, published_ns=state.now_ns)
+    return state, tuple(actions)
+
+
+def _sample(state: ControllerState, actions: list[Action]) -> ControllerState:
+    if state.started is None:
+        return state
+    hertz = sampling_hertz(state.now_ns, state.began_ns, state.started.prices, state.settings)
+    if hertz != state.hertz:
+        actions.append(Sampling(hertz=hertz))
+    return replace(state, hertz=hertz)
+
+
+def means_of(state: ControllerState) -> Means:
+    """Return what there is to allocate now: the budget less what sampling takes of it."""
+    if state.started is None:
+        raise ValueError("nothing can be planned before the source has started")
+    sampling = state.hertz * state.started.prices.sample_ns * state.purse.cpu_rate / SECOND
+    return Means(
+        budget=max(spendable(state.purse) - sampling, 0.01 * state.purse.rate),
+        prices=state.started.prices,
+        slow_links=state.started.host.get("link") == "perf",
+        now_ns=state.now_ns,
+    )
+
+
+def _plan(state: ControllerState, actions: list[Action]) -> ControllerState:
+    looking = state.now_ns - state.began_ns < FIRST_LOOK_NS and not state.settings.watch
+    if looking and all(each.state is State.CANDIDATE for each in state.known.values()):
+        return state
+    made = plan(state.known, means_of(state), state.settings)
+    total = total_of(state.known.values())
+    known = dict(state.known)
+    for key in sorted(known):
+        known[key] = _carry_out(known[key], made, total, state, actions)
+    return replace(state, known=known, planned_ns=state.now_ns)
+
+
+def _carry_out(
+    each: Knowledge, made: Plan, total: Total, state: ControllerState, actions: list[Action]
+) -> Knowledge:
+    key, now_ns = each.function.key, state.now_ns
+    new = made.watches.get(key)
+    if not same_enough(each.watch, new):
+        actions.append(new if new is not None else Unwatch(function=key))
+        each = with_watch(each, new, now_ns)
+    if each.state is State.CANDIDATE:
+        return replace(each, reason=_why_candidate(each, new, total))
+    if each.state is State.WAITING and new is not None:
+        return flow.described(each.moved(State.TIMING, None, now_ns), state.settings)
+    if each.state is State.TIMING and new is None:
+        return each.moved(State.WAITING, made.waiting.get(key, each.reason), now_ns)
+    if each.state is State.WAITING:
+        return replace(each, reason=made.waiting.get(key, each.reason))
+    if each.state is State.EXPLAINING and new is None and each.job is None:
+        return replace(each, reason=made.waiting.get(key, each.reason))
+    return flow.described(each, state.settings)
+
+
+def _why_candidate(each: Knowledge, watch: Watch | None, total: Total) -> Reason:
+    if watch is not None:
+        return reasons.counting()
+    part = share(each, total)
+    return reasons.queued(part) if is_worth_it(each, total) else reasons.cold(part, WORTH_SHARE)
+
+
+def _mine(state: ControllerState, actions: list[Action]) -> ControllerState:
+    modules = tuple(sorted({PurePath(each.executable).name for each in state.lifetimes.values()}))
+    known, next_job = dict(state.known), state.next_job
+    for key in sorted(known):
+        job = flow.job_for(known[key], state.settings, modules, state.now_ns)
+        if job is not None:
+            actions.append(Mine(job=next_job, inputs=job))
+            known[key] = flow.described(replace(known[key], job=next_job), state.settings)
+            next_job += 1
+    return replace(state, known=known, next_job=next_job)

@@ -1,0 +1,278 @@
+"""What is known about one function: where it stands in the flow, what was seen of it, what was concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+import numpy as np
+
+from specmine.mining.observation import (
+    BUCKETS,
+    CallPath,
+    Counts,
+    Function,
+    Kind,
+    Observation,
+    PathHistogram,
+    Reason,
+    frozen_counts,
+)
+from specmine.probes.batch import Activity, Finding, Watch
+
+from .conclusions import Check, Conclusion, Found
+from .jobs import JobResult
+
+
+class State(StrEnum):
+    """Where a function stands in the flow of the first paper (figure of section 3), with what may stop it."""
+
+    CANDIDATE = "candidate"
+    WAITING = "waiting"
+    TIMING = "timing"
+    SINGLE = "single"
+    EXPLAINING = "explaining"
+    EXPLAINED = "explained"
+    UNEXPLAINED = "unexplained"
+    UNSTABLE = "unstable"
+    REFUSED = "refused"
+    EXCLUDED = "excluded"
+
+
+EMPTY = frozen_counts(np.zeros(BUCKETS))
+FINISHED = frozenset({State.SINGLE, State.EXPLAINED, State.UNEXPLAINED})
+LEARNING = frozenset({State.TIMING, State.EXPLAINING})
+HELD = {Kind.TIME: 1, Kind.PATH: 2}
+"""Observations held one by one, in multiples of those that stable borders come from; older ones merge into one."""
+RATE_MEMORY_NS = 2_000_000_000
+"""Time on over which the rate of calls is taken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """What sampling said about a function, fading with time."""
+
+    samples: float = 0.0
+    own_ns: float = 0.0
+    """Wall-clock time with the function innermost."""
+    cpu_ns: float = 0.0
+    """The part of it on CPU."""
+    inclusive_ns: float = 0.0
+    callers: tuple[tuple[str, float], ...] = ()
+    loop_bottom: bool = False
+
+    def seen(self, finding: Finding) -> Where:
+        """Add what sampling found since the last batch."""
+        callers = dict(self.callers)
+        for key, time_ns in finding.callers:
+            callers[key] = callers.get(key, 0.0) + time_ns
+        ordered = sorted(callers.items(), key=lambda item: (-item[1], item[0]))
+        return Where(
+            samples=self.samples + finding.samples,
+            own_ns=self.own_ns + finding.on_cpu_ns + finding.off_cpu_ns,
+            cpu_ns=self.cpu_ns + finding.on_cpu_ns,
+            inclusive_ns=self.inclusive_ns + finding.inclusive_ns,
+            callers=tuple(ordered[:32]),
+            loop_bottom=finding.loop_bottom,
+        )
+
+    def faded(self, share: float) -> Where:
+        """Keep only this share of the weight."""
+        callers = tuple((key, time_ns * share) for key, time_ns in self.callers)
+        return replace(
+            self,
+            samples=self.samples * share,
+            own_ns=self.own_ns * share,
+            cpu_ns=self.cpu_ns * share,
+            inclusive_ns=self.inclusive_ns * share,
+            callers=callers,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Everything counted while the function's calls were timed; counts for admission are left out."""
+
+    calls: int = 0
+    watched_ns: int = 0
+    timed: int = 0
+    inner: int = 0
+    censored: int = 0
+    cost_ns: float = 0.0
+    observations: int = 0
+    gaps: bool = False
+    """True once the entry probe was off between the first watch and now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Knowledge:
+    """One function; replaced as a whole at each change."""
+
+    function: Function
+    state: State = State.CANDIDATE
+    reason: Reason | None = None
+    since_ns: int = 0
+    """When it came into this state."""
+    hinted: bool = False
+    climbed: str = ""
+    """Name of the finished function it was found to call, '' if sampling found it."""
+    where: Where = field(default_factory=Where)
+    rate: float | None = None
+    """Calls a second while on; None: never counted."""
+    refused: tuple[tuple[Kind, Reason], ...] = ()
+    totals: Totals = field(default_factory=Totals)
+    timing: tuple[Observation, ...] = ()
+    paths: tuple[Observation, ...] = ()
+    """Observations with call paths; the first one may be several merged."""
+    found: tuple[tuple[Kind, tuple[Found, ...]], ...] = ()
+    """Borders of each observation held, by kind: they are needed again with each later one."""
+    histogram: Counts = field(default_factory=lambda: EMPTY)
+    """All durations ever timed."""
+    tried: int = 0
+    """Observations since the function last began to be learned."""
+    chain: Conclusion | None = None
+    """What the last observations say; None while there is no observation."""
+    chain_kind: Kind = Kind.TIME
+    """Kind of those observations."""
+    learned: Conclusion | None = None
+    """What they said when the function was found stable; None before."""
+    result: JobResult | None = None
+    """What call paths explain of it."""
+    explained_with: int = 0
+    """Path observations that went into ``result``."""
+    job: int | None = None
+    failures: int = 0
+    checks: tuple[Check, ...] = ()
+    """The last check of each thing asserted."""
+    checked_ns: int | None = None
+    violations: int = 0
+    watch: Watch | None = None
+    """What the source was last asked for."""
+    watched_since_ns: int = 0
+    limited: bool = False
+    """True if the kernel's bucket ran empty in the present watch."""
+    recent_calls: float = 0.0
+    """Calls that the rate rests on, and the time on in which they were counted."""
+    recent_ns: float = 0.0
+    span_ns: int = 0
+    """Time from the first timed watch to the last restart of the daemon, gaps included."""
+    first_watch_ns: int | None = None
+    """First timed watch since that restart."""
+
+    def estimated_calls(self, now_ns: int) -> int:
+        """Return the calls over the whole time since the first watch, at the rate seen while watching."""
+        totals = self.totals
+        if not totals.gaps or totals.watched_ns <= 0:
+            return totals.calls
+        span = self.span_ns + (now_ns - self.first_watch_ns if self.first_watch_ns is not None else 0)
+        return max(totals.calls, round(totals.calls * max(1.0, span / totals.watched_ns)))
+
+    @property
+    def observations(self) -> tuple[Observation, ...]:
+        """Those of the kind that the present state rests on."""
+        return self.paths if len(self.paths) >= len(self.timing) else self.timing
+
+    def borders_of(self, kind: Kind) -> tuple[Found, ...]:
+        """Return the borders of each observation held of a kind."""
+        return next((found for each, found in self.found if each is kind), ())
+
+    def refusal(self, kind: Kind) -> Reason | None:
+        """Return why this kind must not be collected, None if it may; dearer kinds are refused with cheaper."""
+        order = list(Kind)
+        for refused, reason in self.refused:
+            if order.index(refused) <= order.index(kind):
+                return reason
+        return None
+
+    def moved(self, state: State, reason: Reason | None, now_ns: int) -> Knowledge:
+        """Return it in a state; the time of entry stays if the state does."""
+        since = self.since_ns if state is self.state else now_ns
+        return replace(self, state=state, reason=reason, since_ns=since)
+
+
+def with_activity(known: Knowledge, activity: Activity) -> Knowledge:
+    """Add what the probes counted since the last batch."""
+    calls, on_ns = known.recent_calls + activity.calls, known.recent_ns + activity.watched_ns
+    if known.recent_ns > RATE_MEMORY_NS:
+        calls, on_ns = calls - 0.5 * known.recent_calls, on_ns - 0.5 * known.recent_ns
+    rate = calls * 1e9 / on_ns if on_ns > 0 else known.rate
+    totals = replace(known.totals, cost_ns=known.totals.cost_ns + activity.cost_ns)
+    if activity.kind is not Kind.COUNT:
+        totals = replace(
+            totals,
+            calls=totals.calls + activity.calls,
+            watched_ns=totals.watched_ns + activity.watched_ns,
+            gaps=totals.gaps or activity.limited,
+        )
+    return replace(
+        known,
+        rate=rate,
+        recent_calls=calls,
+        recent_ns=on_ns,
+        totals=totals,
+        limited=known.limited or activity.limited,
+    )
+
+
+def with_watch(known: Knowledge, watch: Watch | None, now_ns: int) -> Knowledge:
+    """Note what the source was asked for."""
+    timed = watch is not None and watch.kind is not Kind.COUNT
+    off = known.first_watch_ns is not None and (known.watch is None or watch is None)
+    gaps = known.totals.gaps or off or (watch is not None and watch.on_ns > 0)
+    return replace(
+        known,
+        watch=watch,
+        watched_since_ns=now_ns,
+        limited=False,
+        first_watch_ns=now_ns if timed and known.first_watch_ns is None else known.first_watch_ns,
+        totals=replace(known.totals, gaps=gaps) if gaps is not known.totals.gaps else known.totals,
+    )
+
+
+def with_observation(known: Knowledge, seen: Observation, found: Found, recent: int) -> Knowledge:
+    """Add an observation and its borders; beyond the number kept the oldest fall out of timing, merge among paths."""
+    totals = replace(
+        known.totals,
+        timed=known.totals.timed + seen.timed,
+        inner=known.totals.inner + seen.inner,
+        censored=known.totals.censored + seen.censored,
+        observations=known.totals.observations + 1,
+    )
+    histogram = frozen_counts(known.histogram + seen.counts)
+    known = replace(known, totals=totals, histogram=histogram, tried=known.tried + 1)
+    most = recent * HELD[seen.kind]
+    borders = (*known.borders_of(seen.kind), found)[-most:]
+    others = tuple(each for each in known.found if each[0] is not seen.kind)
+    known = replace(known, found=(*others, (seen.kind, borders)))
+    if seen.kind is Kind.PATH:
+        paths = (*known.paths, seen)
+        if len(paths) > most:
+            paths = (merged(paths[:2]), *paths[2:])
+        return replace(known, paths=paths)
+    return replace(known, timing=(*known.timing, seen)[-most:])
+
+
+def merged(observations: Iterable[Observation]) -> Observation:
+    """Merge observations of one function and kind into one; durations keep the mean bias, weighted by calls."""
+    every = tuple(observations)
+    first = every[0]
+    by_path: dict[CallPath, Counts] = {}
+    for each in every:
+        for path in each.paths:
+            by_path[path.path] = by_path[path.path] + path.counts if path.path in by_path else path.counts
+    timed = sum(each.timed for each in every)
+    return Observation(
+        function=first.function,
+        lifetime=first.lifetime,
+        kind=first.kind,
+        start_ns=min(each.start_ns for each in every),
+        end_ns=max(each.end_ns for each in every),
+        counts=frozen_counts(sum(each.counts for each in every)),
+        calls=sum(each.calls for each in every),
+        watched_ns=sum(each.watched_ns for each in every),
+        inner=sum(each.inner for each in every),
+        censored=sum(each.censored for each in every),
+        bias_ns=sum(each.bias_ns * each.timed for each in every) / timed if timed else first.bias_ns,
+        paths=tuple(PathHistogram(path=path, counts=by_path[path]) for path in sorted(by_path)),
+    )

@@ -1,0 +1,150 @@
+"""The only loop: what comes from the source, the worker and the user becomes an event, decisions become requests.
+
+Everything it reacts to is an event with its time, so that a list of its steps can be replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from specmine.probes.batch import Sampling, Source, Unwatch, Watch
+
+from .clock import Clock
+from .controller import ControllerState, decide
+from .events import Action, Arrived, Begun, Event, Mine, Mined, Publish, Reloaded, Restored, Stopping
+from .settings import MS, Settings
+from .worker import Worker
+
+POLL_EVERY_NS = 50 * MS
+LAST_JOBS_NS = 10_000 * MS
+"""How long the end of the loop waits for jobs that are running."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Step:
+    """One turn of the loop: what happened, what is known after it, what was asked for."""
+
+    number: int
+    event: Event
+    state: ControllerState
+    actions: tuple[Action, ...]
+
+    @property
+    def published(self) -> bool:
+        """True if what the user sees has changed."""
+        return any(isinstance(action, Publish) for action in self.actions)
+
+
+Listener = Callable[[Step], None]
+"""Called after each step, in the loop's thread: recorder, store, exporter, progress. Must not block."""
+Inbox = Callable[[int], Iterable[Reloaded | Stopping]]
+"""Asked once a turn, with the time, for what the user wants: a new configuration, an end."""
+
+
+def run(
+    source: Source,
+    settings: Settings,
+    clock: Clock,
+    worker: Worker,
+    *,
+    listeners: Sequence[Listener] = (),
+    restored: Callable[[int], Restored] | None = None,
+    inbox: Inbox = lambda now_ns: (),
+    deadline_ns: int | None = None,
+) -> ControllerState:
+    """Mine until the programs end, the deadline passes or the inbox says stop; return what is known then.
+
+    The source is started here and closed in every case, before the last jobs are waited for.
+
+    Parameters
+    ----------
+    source, clock, worker
+        The three seams; fakes stand in for them.
+    settings : Settings
+    listeners : sequence of callable
+    restored : callable, optional
+        Called with the time once the source has started; returns what a store held.
+    inbox : callable, optional
+    deadline_ns : int, optional
+        Length of the mining, counted from the start of the source.
+
+    Raises
+    ------
+    ProbeError
+        If the source cannot start; whatever a listener or the source raises, after the source was closed.
+    """
+    turns = _Turns(source, worker, listeners)
+    try:
+        started = source.start()
+        turns.take(Begun(started=started, settings=settings))
+        if restored is not None:
+            turns.take(restored(clock.now_ns()))
+        end_ns = None if deadline_ns is None else started.now_ns + deadline_ns
+        why = ""
+        while not why:
+            began_ns = clock.now_ns()
+            why = _turn(turns, source, worker, inbox, began_ns)
+            if not why and end_ns is not None and clock.now_ns() >= end_ns:
+                why = "deadline"
+            if not why:
+                rest = began_ns + POLL_EVERY_NS
+                clock.sleep_until_ns(rest if end_ns is None else min(rest, end_ns))
+    except BaseException:
+        worker.close()
+        raise
+    finally:
+        source.close()
+    _last_jobs(turns, worker, clock)
+    turns.take(Stopping(now_ns=clock.now_ns(), why=why))
+    worker.close()
+    return turns.state
+
+
+def _turn(turns: _Turns, source: Source, worker: Worker, inbox: Inbox, now_ns: int) -> str:
+    """Look everywhere once; return why to stop, '' to go on."""
+    for message in inbox(now_ns):
+        if isinstance(message, Stopping):
+            return message.why
+        turns.take(message)
+    for number, result, failure in worker.collect(now_ns):
+        turns.take(Mined(now_ns=now_ns, job=number, result=result, failure=failure))
+    batch = source.poll(now_ns)
+    turns.take(Arrived(batch=batch))
+    return "ended" if batch.ended else ""
+
+
+def _last_jobs(turns: _Turns, worker: Worker, clock: Clock) -> None:
+    """Wait for running jobs: what was measured should not be lost because it ended a moment too early."""
+    until_ns = clock.now_ns() + LAST_JOBS_NS
+    while clock.now_ns() < until_ns and any(each.job is not None for each in turns.state.known.values()):
+        now_ns = clock.now_ns()
+        for number, result, failure in worker.collect(now_ns):
+            turns.take(Mined(now_ns=now_ns, job=number, result=result, failure=failure), ended=True)
+        clock.sleep_until_ns(now_ns + POLL_EVERY_NS)
+
+
+class _Turns:
+    """Steps in order: decide, carry out, tell the listeners."""
+
+    def __init__(self, source: Source, worker: Worker, listeners: Sequence[Listener]) -> None:
+        self.state = ControllerState()
+        self._source, self._worker, self._listeners = source, worker, listeners
+        self._number = 0
+
+    def take(self, event: Event, *, ended: bool = False) -> None:
+        """Take one event through; once the source has ended its requests are only recorded."""
+        self.state, actions = decide(self.state, event)
+        step = Step(number=self._number, event=event, state=self.state, actions=actions)
+        self._number += 1
+        for action in actions:
+            match action:
+                case Watch() | Unwatch() | Sampling():
+                    if not ended:
+                        self._source.apply(action)
+                case Mine():
+                    self._worker.submit(action.job, action.inputs)
+                case Publish():
+                    pass
+        for listener in self._listeners:
+            listener(step)

@@ -1,0 +1,29 @@
+"""Does a glob of the user name this function?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from specmine.mining.observation import Function
+
+
+def bare_name(name: str) -> str:
+    """Return a C++ name without its parameter list: ``ns::f(int)`` becomes ``ns::f``."""
+    depth = 0
+    for at in range(len(name) - 1, -1, -1):
+        depth += (name[at] == ")") - (name[at] == "(")
+        if depth == 0 and name[at] == "(":
+            return name[:at] if at > 0 else name
+    return name
+
+
+def matches(function: Function, globs: Iterable[str]) -> bool:
+    """Tell whether any glob fits the display name, it without parameters, the mangled one or ``name (module)``."""
+    names = {
+        function.name,
+        bare_name(function.name),
+        function.mangled,
+        f"{function.name} ({function.module})",
+    }
+    return any(fnmatchcase(name, glob) for glob in globs for name in names if name)

@@ -1,0 +1,138 @@
+"""Why a function is in its state and what would move it on: the codes are stable and documented."""
+
+from __future__ import annotations
+
+from specmine.mining.observation import Reason
+
+from .settings import SECOND, Settings
+
+HINTS = frozenset({"excluded", "ignored"})
+"""Codes of refusals that are a wish of the user, not a danger."""
+
+
+def _because(code: str, text: str, remedy: str) -> Reason:
+    return Reason(code=code, text=text, remedy=remedy)
+
+
+def _calls(rate: float) -> str:
+    return f"{rate:,.0f} calls a second" if rate >= 10 else f"{rate:.2g} calls a second"
+
+
+def queued(share: float) -> Reason:
+    """Worth measuring, not counted yet."""
+    return _because(
+        "queued", f"{share:.1%} of the time; its calls are not counted yet", "wait: counting takes 0.2 s"
+    )
+
+
+def cold(share: float, least: float) -> Reason:
+    """Too little time is spent in it."""
+    return _because(
+        "cold",
+        f"{share:.2%} of the time; measured from {least:.1%}",
+        "name it with --function to measure it anyway",
+    )
+
+
+def counting() -> Reason:
+    """Its calls are being counted."""
+    return _because(
+        "counting", "its calls are being counted to predict what timing them costs", "wait: it takes 0.2 s"
+    )
+
+
+def no_budget(rate: float, cost: float, budget: float) -> Reason:
+    """No share of the budget is left for it."""
+    return _because(
+        "budget",
+        f"{_calls(rate)} would cost {cost / 1e6:.3g} ms a second; the budget of {budget / 1e6:.3g} ms is in use",
+        "wait until others are learned, or raise the budget",
+    )
+
+
+def too_fast(rate: float, limit: float) -> Reason:
+    """This kernel cannot take its probe off fast enough."""
+    return _because(
+        "too-fast",
+        f"{_calls(rate)}; with the links of this kernel at most {limit:,.0f}",
+        "a kernel with uprobe_multi links can time it in short phases",
+    )
+
+
+def no_slot(limit: int) -> Reason:
+    """All places for probes are taken."""
+    return _because("slots", f"all {limit} places for probes are in use", "wait until others are learned")
+
+
+def learning(
+    have: int, need: int, least_calls: int, rate: float | None, what: str, settings: Settings
+) -> Reason:
+    """Not enough observations that agree; ``what`` is what is observed."""
+    text = f"{have} of {need} {what} of at least {least_calls} calls that agree"
+    missing = max(1, need - have)
+    if rate is None or rate <= 0:
+        return _because("learning", text, "no call seen yet: it must be called")
+    seconds = max(least_calls / rate, 0.0) * missing
+    if seconds > 2 * missing * settings.window_ns / SECOND:
+        return _because("slow", f"{text}; {_calls(rate)}", f"{missing} more: {seconds:,.0f} s at this rate")
+    return _because("learning", text, f"{missing} more that agree")
+
+
+def mining() -> Reason:
+    """The worker computes."""
+    return _because("mining", "call paths are observed; they are being grouped", "wait: it takes a second")
+
+
+def unstable(tried: int, again_ns: int) -> Reason:
+    """Parked."""
+    return _because(
+        "unstable",
+        f"{tried} observations and too few running that agree",
+        f"tried again after {again_ns // SECOND} s; a steadier load helps",
+    )
+
+
+_UNEXPLAINED = {
+    "one-group": (
+        "its classes occur alike on all call paths",
+        "something else decides: arguments, data, the machine",
+    ),
+    "one-path": (
+        "all its calls come over one call path",
+        "something else decides: arguments, data, the machine",
+    ),
+    "same-edges": (
+        "call paths behave differently, but no set of call edges tells them apart",
+        "how often or in which order edges occur may decide",
+    ),
+    "no-complete-path": (
+        "none of its call paths is complete",
+        "build with frame pointers, or keep the unwind tables of its libraries",
+    ),
+}
+
+
+def unexplained(why: str) -> Reason:
+    """Classes that call paths do not tell apart."""
+    text, remedy = _UNEXPLAINED[why]
+    return _because(why, text, remedy)
+
+
+def mining_failed(failure: str) -> Reason:
+    """The worker failed twice."""
+    return _because(
+        "mining-failed", f"grouping its call paths failed: {failure}", "report a bug with a recording"
+    )
+
+
+def violated(subjects: int) -> Reason:
+    """What was asserted is no longer true; it is being learned again."""
+    what = "the assertion" if subjects == 1 else f"{subjects} assertions"
+    return _because(
+        "violated", f"{what} no longer holds; it is being learned again", "compare the load or the build"
+    )
+
+
+def excluded() -> Reason:
+    """The user does not want it."""
+    return _because("excluded", "a hint excludes it", "remove the hint that names it")

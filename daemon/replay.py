@@ -1,0 +1,166 @@
+"""Recording what the loop does, and doing it again: each decision is computed anew and compared.
+
+A recording holds the controller's events and a digest of its actions. Replay recomputes both the decisions and the results of
+mining, and stops at the first that differs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from specmine.probes.encoding import Json, decode, encode
+from specmine.probes.errors import InputError
+from specmine.probes.recording import Recorder, read_recording
+
+from .configfile import load_config
+from .controller import ControllerState, decide
+from .events import Action, Arrived, Begun, Event, Mine, Mined, Publish, Reloaded, Restored, Stopping
+from .jobs import Job, run_job
+from .loop import Listener, Step
+from .settings import Settings, settings_of
+from .specification import specification
+
+EVENTS: dict[str, type] = {
+    "begun": Begun,
+    "restored": Restored,
+    "arrived": Arrived,
+    "mined": Mined,
+    "reloaded": Reloaded,
+    "stopping": Stopping,
+}
+_NAMES = {kind: name for name, kind in EVENTS.items()}
+
+
+class ReplayError(InputError):
+    """A replay came to another decision than the recording."""
+
+
+def recorder(path: str | Path, version: str) -> tuple[Recorder, Listener]:
+    """Open a recording; return it, to be closed, and the listener that fills it."""
+    recording = Recorder(path, {"version": version})
+
+    def listen(step: Step) -> None:
+        recording.write(line_of(step))
+
+    return recording, listen
+
+
+def line_of(step: Step) -> dict[str, Json]:
+    """Return the line of a recording that holds a step."""
+    return {
+        "number": step.number,
+        "event": {"kind": _NAMES[type(step.event)], **encode(step.event)},
+        "actions": [_action_json(action) for action in step.actions],
+    }
+
+
+def events(path: str | Path) -> Iterator[tuple[int, Event, list[Json]]]:
+    """Return number, event and recorded actions of each step; InputError for a damaged recording."""
+    _, lines = read_recording(path)
+    for line in lines:
+        try:
+            data = dict(line["event"])
+            yield int(line["number"]), decode(EVENTS[data.pop("kind")], data), list(line["actions"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{path}: event {line.get('number')} cannot be read: {error}",
+                remedy="it was made by another version or is damaged",
+            ) from error
+
+
+def replay(
+    path: str | Path,
+    *,
+    config: str | Path | None = None,
+    settings: Settings | None = None,
+    detail: bool = False,
+) -> dict[str, Any]:
+    """Return the specification that a recording leads to.
+
+    Parameters
+    ----------
+    path : path
+        Recording of ``mine --record`` or ``record``.
+    config : path, optional
+        Configuration file to take ``settings`` from.
+    settings : Settings, optional
+        Decide under these instead of the recorded ones. Requests then have no effect on what is observed, so
+        decisions are not compared: an open loop.
+    detail : bool
+        As in ``specification``.
+
+    Raises
+    ------
+    ReplayError
+        At the first decision or mining result that differs, with the number of its event.
+    InputError
+        If the file is not a recording or is damaged.
+    """
+    if config is not None:
+        settings = settings_of(load_config(config))
+    state = ControllerState()
+    jobs: dict[int, Job] = {}
+    for number, event, recorded in events(path):
+        if settings is not None and isinstance(event, Begun):
+            event = replace(event, settings=settings)
+        if settings is not None and isinstance(event, Mined | Reloaded):
+            continue
+        if isinstance(event, Mined):
+            _compare_result(number, event, jobs)
+        state, actions = decide(state, event)
+        if settings is not None:
+            state = _mined_inline(state, actions)
+            continue
+        jobs |= {action.job: action.inputs for action in actions if isinstance(action, Mine)}
+        _compare_actions(number, recorded, [_action_json(action) for action in actions])
+    if state.started is None:
+        raise InputError(f"{path} holds no event", remedy="the mining ended before it began")
+    return specification(state, detail=detail)
+
+
+def _mined_inline(state: ControllerState, actions: tuple[Action, ...]) -> ControllerState:
+    pending = [action for action in actions if isinstance(action, Mine)]
+    while pending:
+        job = pending.pop(0)
+        state, more = decide(state, Mined(now_ns=state.now_ns, job=job.job, result=run_job(job.inputs)))
+        pending += [action for action in more if isinstance(action, Mine)]
+    return state
+
+
+def _compare_result(number: int, event: Mined, jobs: dict[int, Job]) -> None:
+    if event.result is None or event.job not in jobs:
+        return  # a worker that died or was stopped is part of the recording
+    again = encode(run_job(jobs.pop(event.job)))
+    if again != encode(event.result):
+        raise ReplayError(f"event {number}: mining job {event.job} gives another result than the recording")
+
+
+def _compare_actions(number: int, recorded: list[Json], again: list[Json]) -> None:
+    # both have been through JSON, where tuples are lists
+    if json.loads(json.dumps(again)) == recorded:
+        return
+    for place in range(max(len(recorded), len(again))):
+        was = recorded[place] if place < len(recorded) else "nothing"
+        now = again[place] if place < len(again) else "nothing"
+        if was != now:
+            raise ReplayError(
+                f"event {number}: action {place + 1} is {json.dumps(now)}, recorded was {json.dumps(was)}"
+            )
+
+
+def _action_json(action: Action) -> dict[str, Json]:
+    if isinstance(action, Mine):
+        return {"kind": "mine", "job": action.job, "inputs": _digest(encode(action.inputs))}
+    if isinstance(action, Publish):
+        return {"kind": "publish"}
+    return {"kind": type(action).__name__.lower(), **encode(action)}
+
+
+def _digest(data: Json) -> str:
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

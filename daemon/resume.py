@@ -1,0 +1,147 @@
+"""What a restarted daemon needs to go on where the last one was: a JSON record for each function, and back.
+
+Observations are not in the record: the store keeps them in rows of their own. Times are of the clock of one boot,
+so the record holds lengths of time only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from specmine.mining.observation import Counts, Function, Kind, Observation, Reason
+from specmine.mining.settings import MiningSettings
+from specmine.probes.encoding import decode, encode
+
+from .conclusions import Check, Conclusion, borders_of
+from .jobs import JobResult
+from .knowledge import EMPTY, FINISHED, HELD, Knowledge, State, Totals, Where
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Record:
+    """The part of the knowledge of a function that outlives the daemon."""
+
+    state: State
+    reason: Reason | None = None
+    hinted: bool = False
+    climbed: str = ""
+    where: Where = Where()
+    rate: float | None = None
+    totals: Totals = Totals()
+    span_ns: int = 0
+    histogram: Counts = field(default_factory=lambda: EMPTY)
+    tried: int = 0
+    learned: Conclusion | None = None
+    result: JobResult | None = None
+    explained_with: int = 0
+    checks: tuple[Check, ...] = ()
+    violations: int = 0
+
+
+def function_record(known: Knowledge, now_ns: int) -> dict[str, Any]:
+    """Return what to store of a function, as JSON values."""
+    span = known.span_ns + (now_ns - known.first_watch_ns if known.first_watch_ns is not None else 0)
+    record = Record(
+        state=known.state,
+        reason=known.reason,
+        hinted=known.hinted,
+        climbed=known.climbed,
+        where=known.where,
+        rate=known.rate,
+        totals=known.totals,
+        span_ns=span,
+        histogram=known.histogram,
+        tried=known.tried,
+        learned=known.learned,
+        result=known.result,
+        explained_with=known.explained_with,
+        checks=known.checks,
+        violations=known.violations,
+    )
+    encoded: dict[str, Any] = encode(record)
+    return encoded
+
+
+def restored(
+    functions: Iterable[Function],
+    records: Mapping[str, Mapping[str, Any]],
+    observations: Iterable[Observation],
+    now_ns: int,
+    mining: MiningSettings,
+) -> dict[str, Knowledge]:
+    """Return the knowledge of the last daemon, by function.
+
+    Parameters
+    ----------
+    functions : iterable of Function
+    records : mapping
+        Function key to ``function_record``; a record that no longer fits is passed over, the function starts anew.
+    observations : iterable of Observation
+        The newest of each function and kind, oldest first, times on this boot's clock.
+    now_ns : int
+    mining : MiningSettings
+    """
+    recent = mining.recent
+    held: dict[tuple[str, Kind], list[Observation]] = {}
+    for each in observations:
+        held.setdefault((each.function, each.kind), []).append(each)
+    known = {}
+    for function in functions:
+        try:
+            record = decode(Record, records[function.key]) if function.key in records else None
+        except ValueError:
+            record = None
+        if record is None:
+            continue
+        timing = tuple(held.get((function.key, Kind.TIME), ())[-recent:])
+        paths = tuple(held.get((function.key, Kind.PATH), ())[-HELD[Kind.PATH] * recent :])
+        known[function.key] = _knowledge(function, record, timing, paths, now_ns, mining)
+    return known
+
+
+def _knowledge(
+    function: Function,
+    record: Record,
+    timing: tuple[Observation, ...],
+    paths: tuple[Observation, ...],
+    now_ns: int,
+    mining: MiningSettings,
+) -> Knowledge:
+    # probes are off now and refusals belong to processes that may be gone, so both are found out again
+    state = record.state
+    if state in (State.TIMING, State.REFUSED, State.EXCLUDED):
+        state = State.CANDIDATE
+    if state in FINISHED and state is not State.SINGLE and record.learned is None:
+        state = State.CANDIDATE
+    if state is State.EXPLAINING:
+        paths = tuple(each for each in paths if each.timed)
+    return Knowledge(
+        function=function,
+        state=state,
+        reason=record.reason,
+        since_ns=now_ns,
+        hinted=record.hinted,
+        climbed=record.climbed,
+        where=record.where,
+        rate=record.rate,
+        totals=replace(record.totals, gaps=record.totals.gaps or record.totals.watched_ns > 0),
+        timing=timing,
+        paths=paths,
+        found=(
+            (Kind.TIME, tuple(borders_of(each, mining) for each in timing)),
+            (Kind.PATH, tuple(borders_of(each, mining) for each in paths)),
+        ),
+        histogram=record.histogram,
+        tried=record.tried,
+        learned=record.learned,
+        chain=record.learned,
+        chain_kind=Kind.PATH if record.result is not None else Kind.TIME,
+        result=record.result,
+        explained_with=record.explained_with,
+        checks=record.checks,
+        violations=record.violations,
+        checked_ns=now_ns if state in FINISHED else None,
+        span_ns=record.span_ns,
+    )
