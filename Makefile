@@ -1,0 +1,53 @@
+# One command for each thing a developer does; `make` alone lists them.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench clean bpfcc moved
+
+# The first interpreter that is new enough; PYTHON=... overrides.
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 /usr/bin/python3,$(shell \
+	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
+BIN := .venv/bin
+
+help: ## list what can be made
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 9
+
+setup: bpfcc .venv/ready ## make .venv with specmine and its tools; install python3-bpfcc (says so) if it is missing
+
+bpfcc:
+	@.ci/packages python3-bpfcc
+
+# A moved folder has wrong paths in its scripts: the name of the folder is part of what was built.
+.venv/ready: pyproject.toml $(if $(findstring $(CURDIR),$(shell cat .venv/ready 2>/dev/null)),,moved)
+	@test -n "$(PYTHON)" || { echo "make: no Python >= 3.11 found; install one and say PYTHON=/path/to/it" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || .ci/packages python3-venv
+	@echo "setup: .venv/ with $$($(PYTHON) --version), specmine (editable) and its development tools"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@echo "$(CURDIR)" > $@
+
+moved:
+
+demo: setup ## mine a stock apache2 under load, at most 3 minutes; needs root
+	@$(BIN)/python bench/demo/run.py
+
+test: setup ## everything: checks, then all tests (those marked kernel need root)
+	@.ci/packages gcc g++ libc6-dev
+	@$(MAKE) --no-print-directory check
+	$(BIN)/pytest
+
+check: setup ## what is wrong without running it: ruff, mypy, who imports whom
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## let ruff lay out the code
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: setup ## measure what specmine costs a program and its neighbours; needs root
+	@.ci/packages gcc g++ libc6-dev
+	@for b in bench/bench_*.py; do echo "== $$b"; $(BIN)/python $$b || exit; done
+
+clean: ## remove what was made here, the environment too
+	rm -rf .venv build dist src/specmine.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
