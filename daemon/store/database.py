@@ -168,10 +168,8 @@ class Store:
         """Give a build a label; False if the store does not know the build."""
         return records.label(self._db, build_id, name)
 
-    def load(self, *, newest: int = 20, host: Host | None = None) -> Contents:
+    def load(self, *, newest: int = 20) -> Contents:
         """Read everything, of observations the newest of each function and kind.
-
-        With ``host``, the present boot, the times of other boots are moved to its monotonic clock.
 
         Raises
         ------
@@ -179,7 +177,7 @@ class Store:
             If something in it cannot be read.
         """
         with self._reading():
-            return records.load(self._db, newest=newest, host=host)
+            return records.load(self._db, newest=newest)
 
     def builds(self) -> tuple[Build, ...]:
         """Return the builds seen, with their labels."""

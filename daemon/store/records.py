@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specmine.mining.observation import Function, Kind, Observation
@@ -60,6 +60,16 @@ class Contents:
     """Function key to what the controller knows about it."""
     documents: Mapping[str, JsonObject] = field(default_factory=dict)
 
+    def observations_at(self, utc_offset_ns: int) -> tuple[Observation, ...]:
+        """Return the observations, times on the monotonic clock of the boot with this offset to UTC."""
+        shifts = {each.boot_id: each.utc_offset_ns - utc_offset_ns for each in self.hosts}
+        return tuple(_moved(each, shifts.get(boot_of(each.lifetime), 0)) for each in self.observations)
+
+
+def boot_of(lifetime: str) -> str:
+    """Return the boot id that a lifetime's id begins with."""
+    return lifetime.split(":", maxsplit=1)[0]
+
 
 def canonical(value: object) -> str:
     """Write a JSON value in the one way in which equal values are equal texts."""
@@ -96,7 +106,7 @@ def put_functions(db: sqlite3.Connection, functions: Iterable[Function]) -> None
 def put_lifetimes(db: sqlite3.Connection, lifetimes: Iterable[Lifetime]) -> None:
     """Insert or replace lifetimes; a build seen for the first time comes with them."""
     for each in lifetimes:
-        boot_id = each.id.split(":")[0]
+        boot_id = boot_of(each.id)
         row = (each.id, boot_id, each.pid, each.executable, each.build_id, each.start_ns, each.processes)
         db.execute("INSERT OR REPLACE INTO lifetimes VALUES(?, ?, ?, ?, ?, ?, ?)", row)
         db.execute("INSERT OR IGNORE INTO builds VALUES(?, ?, NULL)", (each.build_id, each.executable))
@@ -106,7 +116,7 @@ def put_observations(db: sqlite3.Connection, observations: Iterable[Observation]
     """Append observations that went through ``merges`` rounds of merging."""
     offsets: dict[str, int] = dict(db.execute("SELECT boot_id, utc_offset_ns FROM hosts"))
     for each in observations:
-        boot_id = each.lifetime.split(":")[0]
+        boot_id = boot_of(each.lifetime)
         row = (
             each.function,
             each.lifetime,
@@ -155,30 +165,19 @@ def label(db: sqlite3.Connection, build_id: str, name: str) -> bool:
     return db.execute("UPDATE builds SET label = ? WHERE build_id = ?", (name, build_id)).rowcount > 0
 
 
-def load(db: sqlite3.Connection, *, newest: int, host: Host | None) -> Contents:
-    """Read what the store holds.
-
-    Parameters
-    ----------
-    db : sqlite3.Connection
-        The store.
-    newest : int
-        Most observations of each function and kind.
-    host : Host, optional
-        The present boot: times of other boots are moved to its monotonic clock by way of UTC.
-    """
+def load(db: sqlite3.Connection, *, newest: int) -> Contents:
+    """Read what the store holds, of observations the newest of each function and kind."""
     hosts = tuple(
         Host(boot_id=boot, hostname=name, utc_offset_ns=offset, facts=json.loads(facts))
         for boot, name, offset, facts in db.execute("SELECT * FROM hosts ORDER BY utc_offset_ns, boot_id")
     )
-    shifts = {each.boot_id: each.utc_offset_ns - host.utc_offset_ns if host else 0 for each in hosts}
     return Contents(
         hosts=hosts,
         builds=load_builds(db),
         lifetimes=tuple(map(_lifetime, db.execute("SELECT * FROM lifetimes ORDER BY start_ns, id"))),
         functions=tuple(map(_function, db.execute("SELECT * FROM functions ORDER BY key"))),
         observations=tuple(
-            observation_of(row, shifts.get(row["boot_id"], 0))
+            observation_of(row)
             for row in db.execute(
                 "SELECT * FROM (SELECT *, row_number() OVER"
                 " (PARTITION BY function, kind ORDER BY end_utc_ns DESC, id DESC) AS age FROM observations)"
@@ -214,14 +213,14 @@ def load_verdicts(db: sqlite3.Connection, function: str) -> tuple[Verdict, ...]:
     )
 
 
-def observation_of(row: sqlite3.Row, shift_ns: int = 0) -> Observation:
-    """Return the observation of a row, its times moved by ``shift_ns``; ValueError if it is damaged."""
+def observation_of(row: sqlite3.Row) -> Observation:
+    """Return the observation of a row; ValueError if it is damaged."""
     return Observation(
         function=row["function"],
         lifetime=row["lifetime"],
         kind=Kind(row["kind"]),
-        start_ns=row["start_ns"] + shift_ns,
-        end_ns=row["end_ns"] + shift_ns,
+        start_ns=row["start_ns"],
+        end_ns=row["end_ns"],
         counts=decode_counts(row["counts"]),
         calls=row["calls"],
         watched_ns=row["watched_ns"],
@@ -229,6 +228,14 @@ def observation_of(row: sqlite3.Row, shift_ns: int = 0) -> Observation:
         censored=row["censored"],
         bias_ns=row["bias_ns"],
         paths=decode_paths(row["paths"]) if row["paths"] is not None else (),
+    )
+
+
+def _moved(observation: Observation, shift_ns: int) -> Observation:
+    if shift_ns == 0:
+        return observation
+    return replace(
+        observation, start_ns=observation.start_ns + shift_ns, end_ns=observation.end_ns + shift_ns
     )
 
 

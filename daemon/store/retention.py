@@ -16,6 +16,8 @@ MERGED_TO_ONE = 10
 _FULL = 0.9  # of the limit: the write-ahead log needs room beside the file
 _MOST_VERDICTS = 100_000
 _MOST_LIFETIMES = 10_000
+_MOST_STATES = 5_000
+_MOST_FUNCTIONS = 50_000
 _AT_ONCE = 2000  # rows merged in one transaction, so that no transaction is long
 
 
@@ -122,6 +124,16 @@ def drop_oldest(db: sqlite3.Connection, retention: Retention) -> int:
         " AND id NOT IN (SELECT id FROM lifetimes ORDER BY start_ns DESC LIMIT ?)",
         (_MOST_LIFETIMES,),
     )
+    db.execute(
+        "DELETE FROM states WHERE function NOT IN"
+        " (SELECT function FROM states ORDER BY updated_utc_ns DESC LIMIT ?)",
+        (_MOST_STATES,),
+    )
+    if db.execute("SELECT count(*) FROM functions").fetchone()[0] > _MOST_FUNCTIONS:
+        db.execute(
+            "DELETE FROM functions WHERE key NOT IN (SELECT function FROM states)"
+            " AND key NOT IN (SELECT function FROM observations)"
+        )
     return gone
 
 

@@ -112,7 +112,7 @@ def test_what_was_put_comes_back(tmp_path: Path) -> None:
         assert store.label("ab", "v1")
         assert not store.label("unknown", "v2")
     with Store.open(tmp_path / "s.db", read_only=True) as store:
-        contents = store.load(host=HOST)
+        contents = store.load()
         document = store.document("specification")
     assert contents.hosts == (HOST,)
     assert [(build.build_id, build.label) for build in contents.builds] == [("ab", "v1")]
@@ -138,10 +138,9 @@ def test_load_takes_the_newest_of_each_function(tmp_path: Path) -> None:
 
 def test_times_of_an_earlier_boot_move_to_the_present_one(tmp_path: Path) -> None:
     """An observation of an earlier boot lies as far back as the wall clock says."""
-    now = Host(boot_id="later", hostname="here", utc_offset_ns=UTC + 50 * SECOND)
     with Store.open(tmp_path / "s.db") as store:
         fill(store, [observation(20)])
-        (found,) = store.load(host=now).observations
+        (found,) = store.load().observations_at(UTC + 50 * SECOND)
     assert found.end_ns == (21 - 50) * SECOND
 
 

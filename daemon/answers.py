@@ -1,0 +1,140 @@
+"""What the daemon answers on its socket, command by command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from specmine.probes.errors import InputError, NoData
+
+from .controller import ControllerState
+from .names import matches
+from .server import Peer
+from .shares import Shares
+from .specification import specification
+from .status import Surroundings, status_of
+
+Request = Mapping[str, Any]
+
+
+class Answers:
+    """Answers requests from the last published state; runs on the server's thread."""
+
+    def __init__(
+        self,
+        *,
+        state: Callable[[], ControllerState | None],
+        around: Callable[[], Surroundings],
+        shares: Shares,
+        label: Callable[[str, str], None],
+        builds: Callable[[], frozenset[str]],
+    ) -> None:
+        """Take what the answers come from.
+
+        Parameters
+        ----------
+        state : callable
+            Returns the last published state, None before the first.
+        around : callable
+            Returns what else the status tells.
+        shares : Shares
+            The loans of the budget.
+        label : callable
+            Labels a build.
+        builds : callable
+            Returns the build-ids known from the store.
+        """
+        self._state = state
+        self._around = around
+        self._shares = shares
+        self._label = label
+        self._builds = builds
+        self._commands: dict[str, Callable[[Request, Peer], dict[str, Any]]] = {
+            "status": lambda request, peer: status_of(self._now(), self._around()),
+            "specification": lambda request, peer: self._specification(bool(request.get("detail"))),
+            "functions": lambda request, peer: self._specification(False),
+            "show": self._show,
+            "label": self._give_label,
+            "share": self._share,
+        }
+
+    def __call__(self, request: Request, peer: Peer) -> dict[str, Any]:
+        """Return the result of a request.
+
+        Raises
+        ------
+        SpecmineError
+            If it cannot be answered.
+        """
+        command = self._commands.get(request["command"])
+        if command is None:
+            raise InputError(
+                f"unknown command {request['command']!r}", remedy=f"known: {', '.join(self._commands)}"
+            )
+        return command(request, peer)
+
+    def _now(self) -> ControllerState:
+        state = self._state()
+        if state is None:
+            raise NoData("the daemon has only just started", remedy="ask again in a few seconds")
+        return state
+
+    def _specification(self, detail: bool) -> dict[str, Any]:
+        return specification(self._now(), detail=detail)
+
+    def _show(self, request: Request, peer: Peer) -> dict[str, Any]:
+        """Return the specification of the functions that a glob names."""
+        glob, state = _text(request, "function"), self._now()
+        wanted = {
+            (each.function.build_id, each.function.name, each.function.module)
+            for each in state.known.values()
+            if matches(each.function, [glob])
+        }
+        document = specification(state, detail=True)
+        document["functions"] = [
+            each
+            for each in document["functions"]
+            if (each["build_id"], each["function"], each["module"]) in wanted
+        ]
+        if not document["functions"]:
+            raise InputError(f"no function matches {glob!r}", remedy="specmine functions lists them")
+        return document
+
+    def _give_label(self, request: Request, peer: Peer) -> dict[str, Any]:
+        _check_right(peer)
+        wanted, name = _text(request, "build"), _text(request, "name")
+        state = self._state()
+        living = {each.build_id for each in state.lifetimes.values()} if state else set()
+        known = sorted(self._builds() | living)
+        found = [each for each in known if each == wanted] or [
+            each for each in known if each.startswith(wanted)
+        ]
+        if len(found) != 1:
+            raise InputError(
+                f"{len(found) or 'no'} builds begin with {wanted!r}",
+                remedy="give more digits"
+                if found
+                else f"known: {', '.join(each[:12] for each in known[:5]) or 'none'}",
+            )
+        self._label(found[0], name)
+        return {"build_id": found[0], "label": name}
+
+    def _share(self, request: Request, peer: Peer) -> dict[str, Any]:
+        """Lend part of the budget to whoever asks, until the connection ends."""
+        _check_right(peer)
+        ratio = request.get("ratio")
+        if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 0 < ratio <= 1:
+            raise InputError(f"ratio is a number above 0 and at most 1, not {ratio!r}")
+        return {"granted_ratio": self._shares.lend(peer.connection, float(ratio))}
+
+
+def _check_right(peer: Peer) -> None:
+    if not peer.may_change:
+        raise InputError("only root and the daemon's own user may do this", remedy="run as root")
+
+
+def _text(request: Request, name: str) -> str:
+    value = request.get(name)
+    if not isinstance(value, str) or not 0 < len(value) <= 1000:
+        raise InputError(f"the request needs {name}, a text, not {value!r:.100}")
+    return value

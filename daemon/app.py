@@ -1,0 +1,70 @@
+"""``specmined``: the daemon's command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from specmine import __version__
+from specmine.probes.errors import SpecmineError
+
+from .config import Config
+from .configfile import load_config
+from .logs import set_up
+from .priority import step_back
+
+DEFAULT_CONFIG = Path("/etc/specmine/specmined.yaml")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the daemon and return the exit code.
+
+    0 stopped by a signal; 2 wrong usage, configuration, lock, store, port or socket; 4 this host cannot.
+    """
+    parsed = _parser().parse_args(arguments)
+    try:
+        return _run(parsed)
+    except SpecmineError as error:
+        if parsed.debug:
+            raise
+        print(f"specmined: {' '.join(str(error).split())}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    path = parsed.config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
+    config = load_config(path) if path else Config()
+    if parsed.check_config:
+        print(f"{path or 'the default configuration'}: fine")
+        return 0
+    set_up(level=config.log.level, form=config.log.format)
+    step_back()
+    from .lifecycle import Daemon  # noqa: PLC0415  checking a file must not need all of the daemon
+
+    Daemon(config, path).run()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="specmined",
+        description="Mines performance assertions from running native programs, checks and exports them.",
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help=f"the configuration (default: {DEFAULT_CONFIG} if it is there)",
+    )
+    parser.add_argument("--check-config", action="store_true", help="check the configuration and leave")
+    parser.add_argument("--debug", action="store_true", help="show where an error came from")
+    parser.add_argument("--version", action="version", version=f"specmined {__version__}")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

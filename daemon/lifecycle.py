@@ -1,0 +1,278 @@
+"""One life of the daemon: everything built in order, run, and taken down in reverse."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from specmine import __version__
+from specmine.probes.batch import Source
+from specmine.probes.errors import InputError
+
+from .answers import Answers
+from .clock import Clock, SystemClock
+from .config import Config, Program, changed_keys, needs_restart
+from .configfile import ConfigError, load_config
+from .controller import ControllerState
+from .events import Begun, Reloaded, Stopping
+from .exporter import MetricsServer
+from .keeping import Keeper
+from .lock import FileLock
+from .logs import facts
+from .loop import Step, run
+from .meters import Reading, readings
+from .notify import Notifier
+from .server import Server
+from .settings import settings_of
+from .shares import Shares
+from .status import Surroundings, status_of
+from .worker import ProcessWorker, Worker
+
+_log = logging.getLogger(__name__)
+
+MakeSource = Callable[[Config], Source]
+
+
+def live_source(config: Config) -> Source:
+    """Return the kernel side for a configuration."""
+    from specmine.probes.processes import Selection  # noqa: PLC0415
+    from specmine.probes.source import BpfSource, SourceSettings  # noqa: PLC0415
+
+    selections = [
+        Selection(
+            pid=each.pid or 0,
+            exe=each.exe or "",
+            unit=each.unit or "",
+            cgroup=each.cgroup or "",
+            name=each.name or "",
+        )
+        for each in config.programs
+    ]
+    settings = SourceSettings(
+        interpreter=config.kernel.interpreter,
+        memory_bytes=config.kernel.memory_bytes,
+        cache=os.environ.get("CACHE_DIRECTORY", "/var/cache/specmine"),
+        watch=config.functions.watch,
+        ignore=config.functions.ignore,
+    )
+    return BpfSource(selections, settings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seams:
+    """What a test puts something else in the place of."""
+
+    source: MakeSource = live_source
+    clock: Clock = field(default_factory=SystemClock)
+    worker: Callable[[], Worker] = ProcessWorker
+    notifier: Notifier = field(default_factory=Notifier)
+
+
+class Daemon:
+    """The daemon from its configuration to its end."""
+
+    def __init__(self, config: Config, path: Path | None, seams: Seams | None = None) -> None:
+        """Take the configuration, already checked, and the file it came from, to be read again on reload."""
+        self._config = config
+        self._path = path
+        self._seams = seams or Seams()
+        self._state: ControllerState | None = None
+        self._messages: list[Callable[[int], Reloaded | Stopping | None]] = []
+        self._left = config.budget.inside
+        self._lock = threading.Lock()
+        self._shares = Shares(config.budget.inside, self._budget_left)
+        self._keeper: Keeper | None = None
+        self._metrics: MetricsServer | None = None
+        self._told_ns = 0
+
+    def run(self) -> ControllerState:
+        """Watch until a signal ends it; return what is known then.
+
+        Raises
+        ------
+        SpecmineError
+            If it cannot start: lock, store, port or socket taken, or this host cannot.
+        """
+        config = self._config
+        if not config.programs:
+            raise InputError("no programs are configured", remedy="list what to watch under programs")
+        with ExitStack() as stack:
+            host_lock = FileLock(
+                config.host_lock, what="this host", remedy="one specmined watches a host: stop it"
+            )
+            stack.callback(host_lock.release)
+            source = self._seams.source(config)
+            self._keeper = keeper = Keeper(config.store.path, config.store, _log.warning)
+            stack.callback(self._flush, keeper)
+            if config.metrics.listen is not None:
+                self._metrics = MetricsServer(config.metrics.listen, self._view, series=config.metrics.series)
+                stack.callback(self._metrics.close)
+            server = Server(
+                config.socket.path,
+                self._answers(keeper),
+                closed=self._shares.end,
+                mode=config.socket.mode,
+                group=config.socket.group,
+            )
+            stack.callback(server.close)
+            stack.enter_context(_Signals(self))
+            # The loop closes the source before this stack unwinds: probes go first, then all else
+            return run(
+                source,
+                settings_of(config),
+                self._seams.clock,
+                self._seams.worker(),
+                listeners=[keeper.listen, self._listen],
+                restored=keeper.restored,
+                inbox=self._inbox,
+            )
+
+    def stop(self, why: str) -> None:
+        """End at the next turn of the loop."""
+        self._seams.notifier.send(STOPPING=1, STATUS="taking the probes off")
+        self._messages.append(lambda now_ns: Stopping(now_ns=now_ns, why=why))
+
+    def reload(self) -> None:
+        """Read the configuration again at the next turn of the loop."""
+        self._messages.append(self._reloaded)
+
+    def _inbox(self, now_ns: int) -> Iterable[Reloaded | Stopping]:
+        self._heartbeat(now_ns)
+        with self._lock:
+            messages, self._messages = self._messages, []
+        for message in messages:
+            event = message(now_ns)
+            if event is not None:
+                yield event
+
+    def _reloaded(self, now_ns: int) -> Reloaded | None:
+        notifier = self._seams.notifier
+        notifier.send(RELOADING=1, MONOTONIC_USEC=now_ns // 1000)
+        try:
+            return self._changed(now_ns)
+        finally:
+            notifier.send(READY=1)
+
+    def _changed(self, now_ns: int) -> Reloaded | None:
+        try:
+            new = load_config(self._path) if self._path else Config()
+        except ConfigError as error:
+            _log.error("the new configuration is refused, the old one stays", extra=facts(reason=str(error)))
+            return None
+        changed = changed_keys(self._config, new)
+        later = [name for name in changed if needs_restart(name)]
+        if later:
+            _log.warning("some keys change only at a restart", extra=facts(keys=",".join(later)))
+        _log.info("configuration read again", extra=facts(changed=",".join(changed) or "nothing"))
+        self._config = new
+        self._shares.set_budget(new.budget.inside)
+        if self._keeper is not None:
+            self._keeper.change(new.store)
+        if self._metrics is not None:
+            self._metrics.collector.series = new.metrics.series
+        logging.getLogger("specmine").setLevel(new.log.level.upper())
+        return self._settings_event(now_ns)
+
+    def _settings_event(self, now_ns: int) -> Reloaded:
+        return Reloaded(now_ns=now_ns, settings=replace(settings_of(self._config), budget=self._left))
+
+    def _budget_left(self, ratio: float) -> None:
+        """Follow a loan; comes from the server's thread."""
+        with self._lock:
+            self._left = ratio
+            self._messages.append(self._settings_event)
+
+    def _listen(self, step: Step) -> None:
+        if isinstance(step.event, Begun):
+            started = step.event.started
+            for note in started.notes:
+                _log.info(note)
+            _log.info(
+                "watching",
+                extra=facts(version=__version__, link=started.host.get("link"), programs=self._programs()),
+            )
+            self._seams.notifier.send(READY=1, STATUS="looking for hot functions", MAINPID=os.getpid())
+        if step.published:
+            self._state = step.state
+
+    def _heartbeat(self, now_ns: int) -> None:
+        """Tell the service manager twice an interval that the loop turns."""
+        notifier = self._seams.notifier
+        if notifier.watchdog_ns and now_ns - self._told_ns >= notifier.watchdog_ns // 2:
+            self._told_ns = now_ns
+            notifier.send(WATCHDOG=1)
+
+    def _answers(self, keeper: Keeper) -> Answers:
+        return Answers(
+            state=lambda: self._state,
+            around=self._around,
+            shares=self._shares,
+            label=keeper.label,
+            builds=lambda: keeper.builds,
+        )
+
+    def _view(self) -> tuple[list[Reading], dict[str, Any]] | None:
+        state = self._state
+        return None if state is None else (readings(state), status_of(state, self._around()))
+
+    def _around(self) -> Surroundings:
+        return Surroundings(
+            version=__version__,
+            pid=os.getpid(),
+            programs=tuple(map(shown, self._config.programs)),
+            beside_promised=self._config.budget.beside,
+            promised=self._config.budget.inside,
+            lent_ratio=sum(self._shares.lent.values()),
+            metrics=self._metrics.address if self._metrics else "",
+            store=self._keeper.facts if self._keeper else {},
+            resident_bytes=resident_bytes(),
+        )
+
+    def _programs(self) -> str:
+        return ",".join(map(shown, self._config.programs))
+
+    def _flush(self, keeper: Keeper) -> None:
+        if not keeper.close():
+            _log.error("the store could not take everything before the end")
+
+
+def shown(program: Program) -> str:
+    """Return what to call a program: its name, or how it was chosen."""
+    return program.name or program.exe or program.unit or program.cgroup or f"pid {program.pid}"
+
+
+def resident_bytes() -> int:
+    """Return the resident memory of this process."""
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+class _Signals:
+    """SIGTERM and SIGINT end the daemon, SIGHUP has the configuration read again; as before afterwards."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                self._before[number] = signal.signal(number, self._handle)
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            self._daemon.reload()
+        else:
+            self._daemon.stop("signal")
