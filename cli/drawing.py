@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from .notation import count, duration, share
 
@@ -15,25 +14,25 @@ MOST_ROWS = 24
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-def histogram_bins(histogram: Any, bias_s: float = 0.0) -> list[Bin]:
-    """Return the bins of the sparse histogram of a document, ascending.
+def histogram_bins(histogram: Sequence[Sequence[float]] | None, bias_s: float = 0.0) -> list[Bin]:
+    """Return the bins of the histogram of a document, ascending.
 
     Parameters
     ----------
-    histogram : list or mapping
-        ``[[bucket, calls], ...]``, or the same as a mapping, in the layout of ``mining/observation.py``.
+    histogram : sequence, optional
+        ``[[lower edge in s, calls], ...]`` of the buckets of ``mining/observation.py`` that are not empty.
     bias_s : float
         What the probes add to a duration; it is taken off.
     """
-    from specmine.mining.observation import BUCKETS, bucket_edges  # noqa: PLC0415
+    from specmine.mining.observation import bucket_edges, bucket_of  # noqa: PLC0415
 
-    pairs = histogram.items() if isinstance(histogram, Mapping) else histogram or []
     edges = bucket_edges() / 1e9
     bins = []
-    for bucket, calls in sorted((int(bucket), float(calls)) for bucket, calls in pairs):
-        if 0 <= bucket < BUCKETS and calls > 0:
-            low, high = (max(1e-9, float(edges[at]) - bias_s) for at in (bucket, bucket + 1))
-            bins.append((low, high, calls))
+    for lower, calls in sorted(map(tuple, histogram or [])):
+        # Written edges are rounded, so they may have slipped below; a bucket is 1.6 % wide or more
+        bucket = int(bucket_of(lower * 1e9 * 1.001))
+        low, high = (max(1e-9, float(edges[at]) - bias_s) for at in (bucket, bucket + 1))
+        bins.append((low, max(high, low * 1.001), float(calls)))
     return bins
 
 
@@ -97,7 +96,7 @@ def _rows(bins: Sequence[Bin], borders: Sequence[float]) -> list[Bin]:
 
 def _border(border: float, below: float, left: int, columns: int, ascii_only: bool) -> str:
     dash = "-" if ascii_only else "─"
-    text = f"{dash * 3} border {duration(border)}: {share(below)} of the calls are above this line "
+    text = f"{dash * 3} border {duration(border)}, {share(below)} above "
     return " " * (left + 1) + text + dash * max(0, columns - left - 1 - len(text))
 
 

@@ -103,7 +103,7 @@ def _known(entry: Entry) -> str:
     ]
     classes = entry.get("classes") or []
     verdict = verdict_of(entry)
-    checked = f"; last check: {verdict}" if verdict else ""
+    checked = f"; last check: {verdict}" if verdict in ("holds", "violated") else ""
     if entry.get("state") == "single":
         return f"1 behaviour, no border{checked}"
     if behaviours:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from specmine.daemon.names import bare_name
 from specmine.probes.errors import InputError
 
 from .notation import listed
@@ -54,6 +53,8 @@ def the_one(entries: Sequence[Entry], glob: str) -> Entry:
 
 
 def _names(entry: Entry) -> set[str]:
+    from specmine.daemon.names import bare_name  # noqa: PLC0415  (it brings numpy)
+
     name, mangled = str(entry.get("function", "")), str(entry.get("mangled", ""))
     build, offset = entry.get("build_id"), entry.get("offset")
     keys = {f"{build}+0x{offset:x}"} if isinstance(offset, int) else {str(entry.get("key", ""))}

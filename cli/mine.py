@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .exits import learned
-from .options import PATH, check_selection, program_options
+from .options import PATH, check_selection, program_options, result_format_option
 from .output import OutputFile, check_writable, complain, emit, specification_text, width
 from .progress import Progress, wants_live
 from .reading import functions_of
@@ -26,12 +26,7 @@ from .stating import is_asserted, specification, summary
 @click.option(
     "--output", type=PATH, metavar="FILE", help="Write the result there instead of standard output."
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    help="For people or for programs.  [default: text; json into an --output file]",
-)
+@result_format_option
 def command(output: Path | None, form: str | None, **given: Any) -> int:
     """Mine performance assertions from a running program, or from CMD.
 

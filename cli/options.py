@@ -54,6 +54,13 @@ format_option = click.option(
     help="For people or for programs.",
 )
 
+result_format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    help="For people or for programs.  [default: text; json into an --output file]",
+)
+
 store_option = click.option(
     "--store", type=PATH, metavar="FILE", help="Read this store instead of asking the daemon."
 )

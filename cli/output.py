@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from specmine.probes.errors import InputError
 
-DEFAULT_WIDTH = 80
+DEFAULT_WIDTH, NARROWEST, WIDEST = 80, 50, 200
 
 
 def json_text(document: Mapping[str, Any]) -> str:
@@ -68,7 +68,7 @@ def complain(text: str) -> None:
 
 def width() -> int:
     """Return the number of columns to fill: those of the terminal, 80 in a pipe, COLUMNS above both."""
-    return max(40, min(shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns, 200))
+    return max(NARROWEST, min(shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns, WIDEST))
 
 
 class OutputFile:

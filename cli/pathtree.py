@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from .notation import cells, count, escaped, listed
 
 Edge = tuple[str, str]
 _PLAIN, _DECIDING = "->", "=>"
+_MODULE = re.compile(r" \([^()]+\)$")
 
 
 @dataclass(slots=True)
@@ -44,7 +46,7 @@ def tree(paths: Sequence[Mapping[str, Any]], deciding: frozenset[Edge], columns:
             if bool(path.get("complete", True)) is complete:
                 _add(root, path)
         if not complete and root.children:
-            lines.append("  (incomplete: the stack could not be followed to the thread's start)")
+            lines.append("  (incomplete: not followed to the thread's start)")
         for node in _ordered(root):
             _Drawing(deciding=deciding, columns=columns, lines=lines).draw(node, "", "  ")
     return lines
@@ -103,5 +105,4 @@ def _ordered(node: _Node) -> list[_Node]:
 
 
 def _bare(name: Any) -> str:
-    text = str(name)
-    return text[: text.rindex(" (")] if text.endswith(")") and " (" in text else text
+    return _MODULE.sub("", str(name))

@@ -27,9 +27,8 @@ def read_document(store: Path | None, socket: Path | None) -> Document:
     NoData
         If nothing has been learned yet.
     """
+    one_place(store, socket)
     document = _from_store(store) if store else _ask(socket, {"command": "specification", "detail": True})
-    if store and socket:
-        raise click.UsageError("--store reads a file, --socket asks a daemon: choose one.")
     if not isinstance(document.get("functions"), list):
         raise InputError(f"{store or 'the daemon'} gave no specification")
     return document
@@ -48,6 +47,7 @@ def send_label(build: str, name: str, store: Path | None, socket: Path | None) -
     InputError
         If the build is unknown, or several begin like that.
     """
+    one_place(store, socket)
     if store is None:
         result = _ask(socket, {"command": "label", "build": build, "name": name})
         return str(result.get("build_id", build))
@@ -61,6 +61,12 @@ def send_label(build: str, name: str, store: Path | None, socket: Path | None) -
         with opened.transaction():
             opened.label(chosen, name)
     return chosen
+
+
+def one_place(store: Path | None, socket: Path | None) -> None:
+    """Raise UsageError if both a store and a socket are given."""
+    if store is not None and socket is not None:
+        raise click.UsageError("--store names a file, --socket a daemon: choose one.")
 
 
 def pick_build(known: list[str], build: str) -> str:

@@ -8,7 +8,7 @@ import click
 
 from .exits import learned
 from .mine import result_text
-from .options import PATH, config_option, format_option
+from .options import PATH, config_option, result_format_option
 from .output import OutputFile, complain, emit
 from .reading import functions_of
 from .stating import is_asserted
@@ -20,8 +20,8 @@ from .stating import is_asserted
 @click.option(
     "--output", type=PATH, metavar="FILE", help="Write the result there instead of standard output."
 )
-@format_option
-def command(file: Path, config: Path | None, output: Path | None, form: str) -> int:
+@result_format_option
+def command(file: Path, config: Path | None, output: Path | None, form: str | None) -> int:
     """Mine again what `mine --record` or `record` saw in FILE, and print the same specification.
 
     Every decision is made again and compared; the first that differs is an error. With --config other
@@ -39,9 +39,9 @@ def command(file: Path, config: Path | None, output: Path | None, form: str) -> 
         complain(f"specmine: open loop: {config} decides now, but could not choose what was recorded")
     if output is None:
         document = replay(file, settings=settings)
-        emit(result_text(document, form))
+        emit(result_text(document, form or "text"))
     else:
         with OutputFile(output) as target:
             document = replay(file, settings=settings)
-            target.write(result_text(document, form))
+            target.write(result_text(document, form or "json"))
     return learned(any(map(is_asserted, functions_of(document))))

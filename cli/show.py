@@ -74,7 +74,7 @@ def _classes(entry: Entry) -> list[str]:
         class_names(classes), classes, [*(entry.get("borders") or []), *([{}] * len(classes))], strict=False
     ):
         uncertainty = border.get("uncertainty_seconds")
-        give = f"   border within {duration(uncertainty)} either way" if uncertainty else ""
+        give = f"   border +/- {duration(uncertainty)}" if uncertainty else ""
         lines.append(f"  {name.ljust(12)} {share(float(each.get('share') or 0)).rjust(8)}{give}")
     return lines
 
@@ -109,7 +109,7 @@ def _facts(entry: Entry) -> Iterator[str]:
     if isinstance(entry.get("utility"), int | float):
         yield f"utility {entry['utility']:.2f}"
     if entry.get("grade"):
-        yield f"probe site: grade {escaped(str(entry['grade']))}"
+        yield f"probe site: {escaped(str(entry['grade']))}"
     if isinstance(entry.get("price_ns"), int | float):
         yield f"price: {duration(entry['price_ns'] / 1e9)} of the program's time a call"
     if entry.get("aliases"):

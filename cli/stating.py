@@ -49,6 +49,8 @@ def heading(document: Document, width: int) -> list[str]:
         lines.append(f"The program ended with status {program['exit_status']}.")
     if isinstance(collection.get("seconds"), int | float):
         lines += _wrapped(_cost(collection), width)
+    for note in collection.get("notes") or []:
+        lines += _wrapped(f"Note: {escaped(str(note))}", width, hang="  ")
     return lines
 
 
@@ -76,7 +78,7 @@ def assertion(entry: Entry, width: int, *, numbered: bool = False) -> list[str]:
         facts += f", {verdict}"
     lines = _wrapped(f"{escaped(title(entry))}   {facts}", width, hang="  ")
     if state == "single" or len(classes) < 2:
-        return [*lines, "  one class of durations: no border among them, whatever the path"]
+        return lines + _wrapped("  one class of durations: no border among them", width, hang="  ")
     if state == "unexplained" and not behaviours:
         behaviours = [
             {"expression": None, "calls": calls, "shares": [each.get("share", 0.0) for each in classes]}

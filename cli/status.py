@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from .notation import count, escaped
+from .notation import age, count, duration, escaped, share
 from .options import reading_options
 from .output import emit, json_text, width
 from .reading import Document, functions_of, read_document, read_status
@@ -67,22 +67,31 @@ def _lines(tree: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
             for each in value:
                 if isinstance(each, Mapping):
                     facts = (
-                        f"{escaped(str(part)).replace('_', ' ')} {_fact(fact)}" for part, fact in each.items()
+                        f"{escaped(str(part)).replace('_', ' ')} {_fact(part, fact)}"
+                        for part, fact in each.items()
                     )
                     yield f"{indent}  - {', '.join(facts)}"
                 else:
-                    yield f"{indent}  - {_fact(each)}"
+                    yield f"{indent}  - {_fact(key, each)}"
         else:
-            yield f"{indent}{name}: {_fact(value)}"
+            yield f"{indent}{name}: {_fact(key, value)}"
 
 
-def _fact(value: Any) -> str:
+def _fact(name: object, value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
+    if isinstance(value, int) and name != "pid":
         return count(value)
     if isinstance(value, float):
-        return f"{value:,.4g}"
+        return _number(str(name), value)
     return escaped(str(value))
+
+
+def _number(name: str, value: float) -> str:
+    if name.endswith("_ratio"):
+        return share(value)
+    if name.endswith("_seconds"):
+        return duration(value) if value < 100 else age(value)
+    return f"{value:,.4g}"

@@ -1,0 +1,86 @@
+"""What doctor prints, and its exit code; the checks themselves are stand-ins."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+Outcome = Callable[..., tuple[int, str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A check as probes/doctor.py makes it."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+    remedy: str = ""
+    needed: bool = True
+
+
+GOOD = Found(name="root", ok=True, detail="uid 0")
+SLOW = Found(name="uprobe-multi", ok=False, detail="perf events\x1b", remedy="a newer kernel", needed=False)
+MISSING = Found(name="bcc", ok=False, detail="no module named bcc", remedy="apt install python3-bpfcc")
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int | None]]:
+    """Return what plans the checks of a host; the list it gives fills with the pids asked about."""
+
+    def plan(*found: Found) -> list[int | None]:
+        asked: list[int | None] = []
+
+        def checks(pid: int | None = None) -> list[Found]:
+            asked.append(pid)
+            return list(found)
+
+        module = types.ModuleType("specmine.probes.doctor")
+        module.checks = checks  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "specmine.probes.doctor", module)
+        return asked
+
+    return plan
+
+
+def test_a_ready_host_is_0(host: Callable[..., list[int | None]], outcome: Outcome) -> None:
+    """What is only nice to have may be missing."""
+    asked = host(GOOD, SLOW)
+    code, out, err = outcome("doctor")
+    assert (code, err) == (0, "")
+    assert out == (
+        "ok    root          uid 0\n"
+        "warn  uprobe-multi  perf events\\x1b\n"
+        "                    remedy: a newer kernel\n"
+        "\n"
+        "Ready.\n"
+    )
+    assert asked == [None]
+
+
+def test_a_missing_need_is_4_with_its_remedy(host: Callable[..., list[int | None]], outcome: Outcome) -> None:
+    """What is needed and missing is named with its remedy."""
+    asked = host(GOOD, MISSING)
+    code, out, _ = outcome("doctor", "-p", "77")
+    assert code == 4
+    assert "FAIL  bcc   no module named bcc\n            remedy: apt install python3-bpfcc\n" in out
+    assert out.endswith("Not ready: bcc.\n")
+    assert asked == [77]
+
+
+def test_json_has_the_contracts_fields(host: Callable[..., list[int | None]], outcome: Outcome) -> None:
+    """JSON lists the checks as the contract says, with the same exit code."""
+    host(GOOD, MISSING)
+    code, out, _ = outcome("doctor", "--format", "json")
+    assert code == 4
+    document = json.loads(out)
+    assert document["schema"] == "specmine.doctor/1"
+    assert document["checks"][1] == {
+        "name": "bcc", "ok": False, "detail": "no module named bcc", "remedy": "apt install python3-bpfcc",
+        "needed": True,
+    }  # fmt: skip

@@ -1,0 +1,62 @@
+"""docs/cli.md says what --help says: every command, option and exit code, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from specmine.cli import exits
+from specmine.cli.main import COMMANDS, specmine
+
+MANUAL = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+SECTIONS = {part.split("\n", 1)[0]: part for part in MANUAL.split("\n## ")[1:]}
+_OPTION = re.compile(r"(?<![\w`-])--?[a-z][a-z-]*")
+
+
+def _command(name: str) -> click.Command:
+    found = specmine.get_command(click.Context(specmine), name)
+    assert found is not None
+    return found
+
+
+def _options(command: click.Command) -> set[str]:
+    return {name for each in command.params if isinstance(each, click.Option) for name in each.opts}
+
+
+def test_every_command_has_its_section_in_order() -> None:
+    """The manual has one section a command, in the order of --help."""
+    assert [name for name in SECTIONS if name in COMMANDS] == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_section_has_the_options_of_its_command(name: str) -> None:
+    """Tables and synopsis together name every option of the command and no other."""
+    section = SECTIONS[name]
+    synopsis = section.split("\n    ", 1)[1].split("\n", 1)[0]
+    assert synopsis.startswith(f"specmine {name}")
+    tables = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `-")]
+    documented = {option for cell in tables for option in _OPTION.findall(cell.replace("`", " "))}
+    assert documented == _options(_command(name))
+    shown = set(_OPTION.findall(synopsis)) - {"--"}
+    assert shown <= documented
+
+
+def test_every_exit_code_is_documented() -> None:
+    """The table of exit codes is the list in the code."""
+    codes = {
+        int(line.split("|")[1]) for line in SECTIONS["Exit codes"].splitlines() if re.match(r"\| \d", line)
+    }
+    named = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
+    assert codes == named == {0, 1, 2, 3, 4, 130}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_80_columns(name: str, outcome: Callable[..., tuple[int, str, str]]) -> None:
+    """Each command explains itself within 80 columns."""
+    code, out, err = outcome(name, "--help")
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80

@@ -1,0 +1,314 @@
+"""status, functions, show, assertions, export and label, over a store and over a daemon's socket."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specmine.daemon.store import Build, Store
+from specmine.probes.batch import Lifetime
+
+DATA = Path(__file__).parent / "data"
+Outcome = Callable[..., tuple[int, str, str]]
+Keep = Callable[[Mapping[str, Any]], Path]
+
+GOLDEN = {
+    "assertions": ["assertions"],
+    "functions": ["functions"],
+    "show": ["show", "z"],
+    "show_single": ["show", "a"],
+    "show_candidate": ["show", "app+0x4f10"],
+    "status": ["status"],
+    "export": ["export", "--format", "csv"],
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_text_is_as_it_was_approved(name: str, store: Path, outcome: Outcome) -> None:
+    """The text equals the approved one; UPDATE_GOLDEN=1 writes it anew, to be read before it is committed."""
+    code, out, err = outcome(*GOLDEN[name], "--store", store)
+    assert (code, err) == (0, "")
+    golden = DATA / f"{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(out, newline="")
+    assert out == golden.read_bytes().decode()
+
+
+@pytest.mark.parametrize("columns", [None, 50, 60, 120])
+@pytest.mark.parametrize("command", ["assertions", "functions", "show", "status"])
+def test_lines_fit_the_width(
+    columns: int | None, command: str, store: Path, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No line is wider than COLUMNS, 80 without it, and none has an escape sequence."""
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", str(columns))
+    arguments = [command, "z"] if command == "show" else [command]
+    _, out, _ = outcome(*arguments, "--store", store)
+    assert max(map(len, out.splitlines())) <= (columns or 80)
+    assert "\x1b" not in out
+
+
+def test_narrow_lines_lose_no_name(store: Path, outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long names are folded, not cut."""
+    monkeypatch.setenv("COLUMNS", "50")
+    _, out, _ = outcome("functions", "--store", store)
+    assert "std::map<int,std::string>::operator[](intconst&)(app)" in "".join(out.split())
+
+
+def test_the_daemon_gives_the_same(
+    store: Path, asked: tuple[Path, list[Mapping[str, Any]]], outcome: Outcome
+) -> None:
+    """Over the socket everything reads as from a store; details are asked for."""
+    socket, requests = asked
+    for name, arguments in GOLDEN.items():
+        if name != "status":
+            assert outcome(*arguments, "--socket", socket) == outcome(*arguments, "--store", store)
+    assert {each["command"] for each in requests} == {"specification"}
+    assert all(each["detail"] for each in requests)
+
+
+def test_status_of_the_daemon(asked: tuple[Path, list[Mapping[str, Any]]], outcome: Outcome) -> None:
+    """What the daemon says of itself reads as a tree of facts, pids as they are, empty parts left out."""
+    socket, _ = asked
+    code, out, _ = outcome("status", "--socket", socket)
+    assert code == 0
+    assert "pid: 12345\n" in out
+    assert "bystander hits: 1,234\n" in out
+    assert "    promised ratio: 1 %\n    spent seconds: 250 ms\n" in out
+    assert "  - pid 4321, executable /usr/local/bin/a\\x1bpp\n" in out
+    assert "notes" not in out
+    _, out, _ = outcome("status", "--socket", socket, "--format", "json")
+    assert json.loads(out)["schema"] == "specmine.status/1"
+
+
+def test_status_of_a_store_as_json(store: Path, outcome: Outcome) -> None:
+    """A store's status counts the states."""
+    _, out, _ = outcome("status", "--store", store, "--format", "json")
+    status = json.loads(out)
+    assert status["schema"] == "specmine.status/1"
+    assert status["states"]["explained"] == 1
+    assert sum(status["states"].values()) == 6
+
+
+def test_no_daemon_is_2_with_a_remedy(tmp_path: Path, outcome: Outcome) -> None:
+    """Without a daemon each reading command says what to do."""
+    for arguments in GOLDEN.values():
+        code, out, err = outcome(*arguments, "--socket", tmp_path / "none")
+        assert (code, out) == (2, "")
+        assert "--store FILE" in err
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not a store" * 100])
+def test_no_store_or_a_damaged_one_is_2(tmp_path: Path, content: bytes | None, outcome: Outcome) -> None:
+    """What is no store is refused and left as it is."""
+    path = tmp_path / "x.db"
+    if content is not None:
+        path.write_bytes(content)
+    code, out, err = outcome("functions", "--store", path)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert (path.read_bytes() if path.exists() else None) == content
+
+
+def test_store_and_socket_exclude_each_other(store: Path, tmp_path: Path, outcome: Outcome) -> None:
+    """Two places to read from are a mistake."""
+    for arguments in (
+        ["status"],
+        ["functions"],
+        ["show", "z"],
+        ["assertions"],
+        ["export"],
+        ["label", "5f", "x"],
+    ):
+        code, _, err = outcome(*arguments, "--store", store, "--socket", tmp_path / "s")
+        assert code == 2, arguments
+        assert "choose one" in err
+
+
+def test_an_empty_store_is_3(tmp_path: Path, outcome: Outcome) -> None:
+    """A store that holds nothing yet is not enough data."""
+    Store.open(tmp_path / "e.db").close()
+    code, out, err = outcome("assertions", "--store", tmp_path / "e.db")
+    assert (code, out) == (3, "")
+    assert "no specification yet" in err
+
+
+def test_nothing_asserted_is_3(keep: Keep, document: dict[str, Any], outcome: Outcome) -> None:
+    """Assertions without any stable function print what is there and exit with 3."""
+    document["functions"] = document["functions"][3:]
+    store = keep(document)
+    code, out, _ = outcome("assertions", "--store", store)
+    assert code == 3
+    assert "Nothing is stable enough" in out
+    assert outcome("assertions", "--store", store, "--format", "json")[0] == 3
+    assert outcome("functions", "--store", store)[0] == 0
+
+
+def test_assertions_as_json_are_the_specification(
+    store: Path, document: dict[str, Any], outcome: Outcome
+) -> None:
+    """JSON is the contract's document, with nothing but the drawing left out."""
+    code, out, _ = outcome("assertions", "--store", store, "--format", "json")
+    assert code == 0
+    assert out.endswith("}\n")
+    for each in document["functions"]:
+        each.pop("histogram", None)
+    assert json.loads(out) == document
+    assert outcome("export", "--store", store)[1] == out
+
+
+def test_functions_as_json_and_filtered(store: Path, outcome: Outcome) -> None:
+    """A list can be narrowed by state and name, and says why in JSON too."""
+    _, out, _ = outcome(
+        "functions", "--store", store, "--state", "timing", "--state", "single", "--format", "json"
+    )
+    listing = json.loads(out)
+    assert listing["schema"] == "specmine.functions/1"
+    assert [each["function"] for each in listing["functions"]] == ["a", "b"]
+    assert listing["functions"][1]["reason"]["code"] == "learning"
+    _, out, _ = outcome("functions", "--store", store, "--function", "std::*", "--format", "json")
+    assert len(json.loads(out)["functions"]) == 1
+    assert outcome("functions", "--store", store, "--function", "none")[1] == "No function to show.\n"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "std::map<int, std::string>::operator[](int const&)",
+        "std::map<int, std::string>::operator[]",
+        "_ZNSt3mapIiSsEixERKi",
+        "std::*",
+        "*operator*",
+        "5f1d9c0a77e2b34c9d1e+0x4200",
+        "std::map<int, std::string>::operator[](int const&) (app)",
+    ],
+)
+def test_show_finds_a_function_by_any_of_its_names(name: str, store: Path, outcome: Outcome) -> None:
+    """Display name, name without parameters, mangled name, key and globs find a function."""
+    code, out, _ = outcome("show", name, "--store", store, "--format", "json")
+    assert code == 0
+    shown = json.loads(out)
+    assert (shown["schema"], shown["mangled"]) == ("specmine.function/1", "_ZNSt3mapIiSsEixERKi")
+
+
+def test_show_of_none_or_several_is_2(
+    store: Path, keep: Keep, document: dict[str, Any], outcome: Outcome
+) -> None:
+    """No match and several matches are errors that say which names there are."""
+    code, out, err = outcome("show", "Z", "--store", store)
+    assert (code, out) == (2, "")
+    assert err == "specmine: no function matches Z; see `specmine functions`\n"
+    code, out, err = outcome("show", "?", "--store", store)
+    assert (code, out) == (2, "")
+    assert err == "specmine: 3 functions match ?: z (app), a (app) and b (app); name one of them\n"
+    document["functions"].append({**document["functions"][0], "build_id": "77aa", "key": "77aa+0x4000"})
+    code, _, err = outcome("show", "z", "--store", keep(document))
+    assert code == 2
+    assert "z (app) of build 77aa" in err
+
+
+def test_hostile_names_are_harmless(keep: Keep, document: dict[str, Any], outcome: Outcome) -> None:
+    """Control characters, markup and odd letters in any name reach the terminal as escapes or as they are."""
+    evil = "f\x1b[2J\r\n[red]\u202e:smile:函"
+    for each in document["functions"]:
+        each["function"] = evil + each["function"]
+        each["module"] = "m\x07"
+        each["aliases"] = [evil]
+        for behaviour in each["behaviours"]:
+            behaviour["expression"] = f"`{evil}`->c" if behaviour["expression"] != "true" else "true"
+        for path in each["paths"]:
+            path["frames"] = [evil, *path["frames"]]
+        if each["reason"]:
+            each["reason"]["text"] = evil
+    document["program"]["path"] = evil
+    document["collection"]["lost"] = {evil: 3}
+    document["collection"]["notes"] = [evil]
+    store = keep(document)
+    for arguments in (["assertions"], ["functions"], ["show", "*z"], ["status"]):
+        code, out, _ = outcome(*arguments, "--store", store)
+        assert code == 0
+        assert not set("\x1b\x07\r\u202e") & set(out)
+        assert "\\x1b[2J\\x0d\\x0a[red]\\u202e:smile:函" in "".join(out.split())
+    code, out, err = outcome("show", "*\x1b*", "--store", store)
+    assert (code, out) == (2, "")
+    assert "\x1b" not in err
+    exported = outcome("export", "--format", "csv", "--store", store)[1]
+    assert next(row for row in csv.DictReader(io.StringIO(exported, newline="")))["function"] == f"{evil}z"
+
+
+def test_export_to_a_file(store: Path, tmp_path: Path, outcome: Outcome) -> None:
+    """An export to a file says nothing and has the same content."""
+    target = tmp_path / "spec.csv"
+    assert outcome("export", "--format", "csv", "--store", store, "--output", target) == (0, "", "")
+    assert target.read_bytes().decode() == (DATA / "export.txt").read_bytes().decode()
+    assert outcome("export", "--store", store, "--output", tmp_path / "no" / "f")[0] == 2
+
+
+def test_shares_in_csv_add_up(store: Path, outcome: Outcome) -> None:
+    """The classes of one behaviour share all of its calls, and their bounds join."""
+    rows = list(
+        csv.DictReader(io.StringIO(outcome("export", "--format", "csv", "--store", store)[1], newline=""))
+    )
+    behaviours = {(row["function"], row["behaviour"]) for row in rows}
+    for key in behaviours:
+        chosen = [row for row in rows if (row["function"], row["behaviour"]) == key]
+        assert abs(sum(float(row["share"]) for row in chosen) - 1) < 1e-6
+        assert [row["upper_seconds"] for row in chosen[:-1]] == [row["lower_seconds"] for row in chosen[1:]]
+        assert chosen[-1]["upper_seconds"] == ""
+
+
+def _with_builds(store: Path) -> None:
+    with Store.open(store) as opened, opened.transaction():
+        opened.put_lifetimes(
+            Lifetime(id=f"boot:{pid}:1", pid=pid, executable="/app", build_id=build, start_ns=1, processes=1)
+            for pid, build in ((1, "5f1d9c"), (2, "5f77"), (3, "aa"))
+        )
+
+
+def _labels(store: Path) -> set[Build]:
+    with Store.open(store, read_only=True) as opened:
+        return {each for each in opened.builds() if each.label}
+
+
+def test_label_in_a_store(store: Path, outcome: Outcome) -> None:
+    """A build is named by the first digits of its id."""
+    _with_builds(store)
+    assert outcome("label", "5f1", "v1.2", "--store", store) == (0, "Build 5f1d9c is now called v1.2.\n", "")
+    assert _labels(store) == {Build(build_id="5f1d9c", executable="/app", label="v1.2")}
+    _, out, _ = outcome("label", "aa", "ä", "--store", store, "--format", "json")
+    assert json.loads(out) == {"schema": "specmine.label/1", "build_id": "aa", "label": "ä"}
+
+
+@pytest.mark.parametrize(
+    ("build", "message"), [("5f", "2 builds begin with 5f"), ("9", "no build '9'"), ("", "no build")]
+)
+def test_label_of_an_unclear_build_is_2(build: str, message: str, store: Path, outcome: Outcome) -> None:
+    """A build that is unknown, or not the only one, changes nothing."""
+    _with_builds(store)
+    code, out, err = outcome("label", build, "v1", "--store", store)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert not _labels(store)
+
+
+def test_label_without_a_store_makes_none(tmp_path: Path, outcome: Outcome) -> None:
+    """A mistyped store is not created."""
+    assert outcome("label", "aa", "v1", "--store", tmp_path / "x.db")[0] == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_label_asks_the_daemon(asked: tuple[Path, list[Mapping[str, Any]]], outcome: Outcome) -> None:
+    """Without --store the daemon is told."""
+    socket, requests = asked
+    assert (
+        outcome("label", "5f1d", "v1", "--socket", socket)[1]
+        == "Build 5f1d9c0a77e2b34c9d1e is now called v1.\n"
+    )
+    assert requests == [{"command": "label", "build": "5f1d", "name": "v1"}]
