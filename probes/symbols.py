@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -121,11 +121,12 @@ class FunctionTable:
             *_, name, symbol = ranked[0]
             if is_cold(symbol.split("@", 1)[0]) and kind == FunctionKind.FUNCTION:
                 kind = FunctionKind.FRAGMENT
-        elif kind == FunctionKind.FRAGMENT and 0 <= parent != number:
-            name, symbol = self.facts(parent).name, ""
         else:
             name, symbol = f"{self.module}+0x{start:x}", ""
         aliases = dict.fromkeys(shown for *_, shown, _ in ranked if shown != name)
+        if kind == FunctionKind.FRAGMENT and parent >= 0:
+            whole = self.facts(parent)
+            return replace(whole, offset=start, size=int(self.sizes[number]), kind=kind, parent=whole.offset)
         return FunctionFacts(
             offset=start,
             size=int(self.sizes[number]),
@@ -134,7 +135,6 @@ class FunctionTable:
             kind=kind,
             mangled=printable(symbol),
             aliases=tuple(aliases),
-            parent=int(self.starts[parent]) if parent >= 0 else -1,
         )
 
     def _callings(self, number: int, facts: FunctionFacts) -> Iterator[str]:

@@ -1,0 +1,78 @@
+"""Give up everything that parsing a file does not need: privileges, memory, files to write, other programs.
+
+For the reader's child alone, after its imports; there is no way back. What a kernel does not offer (Landlock
+before 5.13) is left out, since the rest holds without it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+
+_NOBODY = 65534
+_PDEATHSIG, _CAPBSET_DROP, _NO_NEW_PRIVS, _CAP_AMBIENT = 1, 24, 38, 47
+_CAPSET, _LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 126, 444, 446
+# of Landlock's first version all but reading files and folders: execute, write, remove, make
+_WRITING = 0x1FF3
+
+
+def confine(*, heap_bytes: int, address_bytes: int, answer_bytes: int) -> None:
+    """Drop all privileges of this process and limit what it can use.
+
+    Parameters
+    ----------
+    heap_bytes, address_bytes : int
+        Private memory; all mappings together, files included.
+    answer_bytes : int
+        Largest file (in memory) that it may write.
+    """
+    for limit, value in (
+        (resource.RLIMIT_DATA, heap_bytes),
+        (resource.RLIMIT_AS, address_bytes),
+        (resource.RLIMIT_FSIZE, answer_bytes),
+        (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(limit)
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (value, value))
+    libc = ctypes.CDLL(None, use_errno=True)
+    _drop_identity(libc)
+    _drop_capabilities(libc)
+    libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
+    _deny_writing(libc)
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+    libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # forgotten whenever the identity changes, so last
+
+
+def _drop_identity(libc: ctypes.CDLL) -> None:
+    """Become nobody if that is allowed: files of root are root's to write, with or without capabilities."""
+    libc.prctl(_CAP_AMBIENT, 4, 0, 0, 0)  # clear all
+    capability = 0
+    while libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0) == 0:
+        capability += 1
+    if os.geteuid() == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+        except PermissionError:
+            return  # no right to: then the capabilities alone must go
+
+
+def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this thread
+    nothing = (ctypes.c_uint32 * 6)()
+    if libc.syscall(_CAPSET, header, nothing) != 0:
+        raise OSError(ctypes.get_errno(), "capabilities cannot be dropped")
+
+
+def _deny_writing(libc: ctypes.CDLL) -> None:
+    """Let Landlock refuse every change of the file system; files open already stay usable."""
+    handled = ctypes.c_uint64(_WRITING)
+    ruleset = libc.syscall(_LANDLOCK_CREATE, ctypes.byref(handled), ctypes.c_size_t(8), 0)
+    if ruleset >= 0:
+        libc.syscall(_LANDLOCK_RESTRICT, ruleset, 0)
+        os.close(ruleset)

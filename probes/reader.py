@@ -1,0 +1,267 @@
+"""Asks the reader's child about binaries: open files go there, plain values come back.
+
+The child parses one file at a time; it is started when first needed and again after it died. A file that kills
+it, or takes too long (the child's own timers end it then), gets an InputError; the next request finds a new child.
+Light: the daemon imports this, and none of the parsers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, cast
+
+from .answers import Answer, decode
+from .errors import HostError, InputError
+from .facts import BinaryFacts, FunctionFacts, RowTable, Site
+
+LARGEST = 1 << 28
+"""Bytes of an answer beyond which it is not read."""
+PATIENCE_S = 180.0
+"""How long a blocking call waits for one answer; the child's own limits end it long before."""
+_START = "import sys; sys.path[:] = sys.argv[2:]; from specmine.probes.reader_child import main; main(int(sys.stdin.read()))"
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    number: int
+    op: str
+    question: int
+    """A file in memory that holds the request."""
+    file: int
+
+
+class Reader:
+    """A queue of questions about files. Not for several threads at once."""
+
+    def __init__(self, *, niceness: int = 19) -> None:
+        """Prepare; nothing is started before the first request."""
+        self._niceness = niceness
+        self._epoll = select.epoll()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._next = 1
+        self._queue: deque[_Request] = deque()
+        self._asked: _Request | None = None
+        self._done: list[tuple[int, Answer]] = []
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def fileno(self) -> int:
+        """Return a descriptor that is readable when ``ready`` has something to do; it never changes."""
+        return self._epoll.fileno()
+
+    def pids(self) -> list[int]:
+        """Return the processes that work for it now."""
+        return [self._child.pid] if self._child is not None else []
+
+    def request(self, op: str, fd: int, **arguments: object) -> int:
+        """Ask without waiting; the file may be closed at once.
+
+        Parameters
+        ----------
+        op : str
+            facts, rows, functions_at (offsets, module), find (globs, module) or sites (offsets,
+            kernel_emulates_nops), as the methods of these names.
+        fd : int
+            The file, open for reading.
+        **arguments
+            Those of the method.
+
+        Returns
+        -------
+        int
+            The number under which ``ready`` gives the answer.
+        """
+        if self._closed:
+            raise ValueError("the reader is closed")
+        number, self._next = self._next, self._next + 1
+        try:
+            file = os.dup(fd)
+        except OSError as error:
+            self._done.append((number, InputError(f"cannot be read: {error.strerror}")))
+            return number
+        question = os.memfd_create("specmine-question", os.MFD_CLOEXEC)
+        os.write(question, json.dumps({"op": op, **arguments}).encode())
+        self._queue.append(_Request(number, op, question, file))
+        self._advance()
+        return number
+
+    def ready(self) -> list[tuple[int, Answer]]:
+        """Return the answers that have come, by request; an InputError among them is a value, not raised."""
+        self._receive()
+        self._advance()
+        done, self._done = self._done, []
+        return done
+
+    def facts(self, fd: int) -> BinaryFacts:
+        """Return what a binary is. This and what follows wait for the answer and raise InputError."""
+        return cast(BinaryFacts, self._wait("facts", fd))
+
+    def rows(self, fd: int) -> RowTable:
+        """Return the unwind rows."""
+        return cast(RowTable, self._wait("rows", fd))
+
+    def functions_at(self, fd: int, offsets: Sequence[int], module: str) -> list[FunctionFacts | None]:
+        """Return the function that holds each file offset, None where there is none."""
+        answer = self._wait("functions_at", fd, offsets=list(offsets), module=module)
+        return cast("list[FunctionFacts | None]", answer)
+
+    def find(self, fd: int, globs: Sequence[str], module: str) -> list[FunctionFacts]:
+        """Return the functions and ifuncs whose names match one of the globs, by file offset."""
+        return cast("list[FunctionFacts]", self._wait("find", fd, globs=list(globs), module=module))
+
+    def sites(self, fd: int, offsets: Sequence[int], *, kernel_emulates_nops: bool) -> list[Site]:
+        """Return the probe sites of the functions that begin at these file offsets."""
+        answer = self._wait("sites", fd, offsets=list(offsets), kernel_emulates_nops=kernel_emulates_nops)
+        return cast("list[Site]", answer)
+
+    def close(self) -> None:
+        """End the child; requests that wait are given up."""
+        self._closed = True
+        for each in (*self._queue, *([self._asked] if self._asked else ())):
+            _release(each)
+        self._queue.clear()
+        self._asked = None
+        self._end_child()
+        self._epoll.close()
+
+    def _wait(self, op: str, fd: int, **arguments: Any) -> Answer:
+        number = self.request(op, fd, **arguments)
+        others: list[tuple[int, Answer]] = []
+        try:
+            while True:
+                for answered, answer in self.ready():
+                    if answered != number:
+                        others.append((answered, answer))
+                    elif isinstance(answer, InputError):
+                        raise answer
+                    else:
+                        return answer
+                if not self._epoll.poll(PATIENCE_S):
+                    self._fail("takes too long to read")
+        finally:
+            self._done[:0] = others
+
+    def _advance(self) -> None:
+        """Send the next request if the child is free."""
+        while self._asked is None and self._queue:
+            self._asked = self._queue.popleft()
+            try:
+                channel = self._socket or self._start_child()
+            except HostError as error:
+                self._fail(error.message)
+                continue
+            try:
+                socket.send_fds(channel, [b"q"], [self._asked.question, self._asked.file])
+            except OSError:  # it died between two requests: not this file's fault
+                self._end_child()
+                self._queue.appendleft(self._asked)
+                self._asked = None
+
+    def _receive(self) -> None:
+        """Take in an answer, or the child's end."""
+        if self._socket is None:
+            return
+        try:
+            message, fds, _, _ = socket.recv_fds(self._socket, 1, 1)
+        except BlockingIOError:
+            return
+        except OSError:
+            message, fds = b"", []
+        if not message or not fds or self._asked is None:
+            for fd in fds:
+                os.close(fd)
+            self._fail("the process that parsed it ended" + self._why_ended())
+            return
+        asked, self._asked = self._asked, None
+        with open(fds[0], "rb") as file:  # noqa: PTH123 (a descriptor)
+            file.seek(0)
+            data = file.read(LARGEST + 1)
+        _release(asked)
+        answer = decode(asked.op, data) if len(data) <= LARGEST else InputError("says too much to be read")
+        self._done.append((asked.number, answer))
+
+    def _why_ended(self) -> str:
+        code = self._child.wait() if self._child is not None and self._hung_up() else None
+        if code is None:
+            return ""
+        return f" with status {code}" if code >= 0 else f" by signal {-code}"
+
+    def _hung_up(self) -> bool:
+        """Wait a moment for a child that has closed its socket; it is about to end."""
+        assert self._child is not None
+        try:
+            self._child.wait(timeout=0.2)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _fail(self, why: str) -> None:
+        """Answer the request in hand with an error and end the child."""
+        asked, self._asked = self._asked, None
+        self._end_child()
+        if asked is not None:
+            _release(asked)
+            self._done.append((asked.number, InputError(f"cannot be read: {why}")))
+
+    def _start_child(self) -> socket.socket:
+        """Start a child with a clean environment; it imports specmine from where we did."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        folders = [each for each in sys.path if os.path.isabs(each)]
+        try:
+            self._child = subprocess.Popen(
+                [sys.executable, "-I", "-B", "-c", _START, str(self._niceness), *folders],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+                pass_fds=[theirs.fileno()],
+            )
+            assert self._child.stdin is not None
+            self._child.stdin.write(str(theirs.fileno()).encode())
+            self._child.stdin.close()
+        except OSError as error:
+            ours.close()
+            raise HostError(f"the reader's process cannot be started: {error}") from error
+        finally:
+            theirs.close()
+        ours.setblocking(False)
+        self._epoll.register(ours.fileno(), select.EPOLLIN)
+        self._socket = ours
+        return ours
+
+    def _end_child(self) -> None:
+        if self._socket is not None:
+            self._epoll.unregister(self._socket.fileno())
+            self._socket.close()
+            self._socket = None
+        if self._child is not None:
+            with contextlib.suppress(PermissionError):  # without its socket it ends by itself
+                self._child.kill()
+                self._child.wait()
+            self._child = None
+
+
+def _release(request: _Request) -> None:
+    os.close(request.question)
+    os.close(request.file)
