@@ -30,7 +30,8 @@ _GAP = 2
     "states",
     multiple=True,
     type=click.Choice(STATES),
-    help="Only functions in this state; may be repeated.",
+    metavar="STATE",
+    help=f"Only functions in this state: {', '.join(STATES)}; may be repeated.",
 )
 @click.option(
     "--function", "globs", multiple=True, metavar="GLOB", help="Only functions of this name; may be repeated."

@@ -1,4 +1,4 @@
-"""Progress: plain lines now and then in a pipe, a picture on a terminal, nothing computed that is not shown."""
+"""Progress: plain lines now and then in a pipe, a picture on a terminal; nothing in vain."""
 
 from __future__ import annotations
 
@@ -46,13 +46,14 @@ def test_plain_lines_come_every_few_seconds(
 
 def test_a_terminal_sees_a_picture(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the functions with the most to learn are drawn, and wiped away at the end."""
-    monkeypatch.setattr(sys, "stderr", Terminal())
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
     times = iter(range(100))
     with Progress(duration_s=None, live=True, now=lambda: float(next(times))) as progress:
         assert progress(lambda: document)
-    drawn = sys.stderr.getvalue()  # type: ignore[attr-defined]
+    drawn = terminal.getvalue()
     assert "3 of 5 observations" in drawn
     assert "\x1b[31m" not in drawn
 
