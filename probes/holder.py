@@ -145,17 +145,15 @@ class Holder:
             self.cookies.setdefault(cookie, set()).add(id)
 
     def link(self, m: dict, file: int) -> list[int]:
-        """Make the links of one request: entry, and return where the kind needs its own."""
+        """Make the links of one request, in the order in which they are to be closed: entries before returns."""
         entry, back = self.programs[m["entry"]], m.get("return")
         offsets, cookies, pid = m["offsets"], m["cookies"], m["pid"]
         fds: list[int] = []
         try:
             if m["kind"] in ("session", "multi"):
                 if back:  # returns first: an entry without its return would leave calls open
-                    fds.append(
-                        open_multi(self.programs[back], ATTACH["multi"], file, offsets, cookies, pid, MULTI_RETURN)
-                    )
-                fds.append(open_multi(entry, ATTACH[m["kind"]], file, offsets, cookies, pid, 0))
+                    fds = [open_multi(self.programs[back], ATTACH["multi"], file, offsets, cookies, pid, MULTI_RETURN)]
+                fds.insert(0, open_multi(entry, ATTACH[m["kind"]], file, offsets, cookies, pid, 0))
             else:
                 for offset, cookie in zip(offsets, cookies, strict=True):
                     for program, is_return in ((back and self.programs[back], True), (entry, False)):

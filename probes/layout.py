@@ -9,7 +9,6 @@ MAX_FRAMES = 64
 MAX_RANGES = 128
 
 COOKIE_SHARED = 1 << 8
-COOKIE_KEEP = 1 << 9
 GENERATION_SHIFT = 16
 """Cookies carry in their upper half which use of the slot they belong to."""
 

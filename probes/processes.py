@@ -28,6 +28,8 @@ class Selection:
     cgroup: str = ""
     """Glob over cgroup paths."""
     name: str = ""
+    at_exec: bool = False
+    """The pid is a child of ours that has yet to exec the program: only what it execs is watched."""
 
     def __post_init__(self) -> None:
         """Refuse anything but one way to choose."""

@@ -177,6 +177,8 @@ class Programs:
         everything = proc.processes()
         alive = {p.pid: p for p in everything if not p.zombie}
         for number, selection in enumerate(self.selections):
+            if selection.at_exec and not self._lives:
+                continue
             file = self._file_of(selection)
             roots = [p for p in alive if p not in self.members and proc.belongs(selection, p, file)]
             for pid in sorted(roots, key=lambda p: (alive[p].start_ticks, p)):

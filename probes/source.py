@@ -46,6 +46,7 @@ from .processes import FileId, Selection
 from .programs import Programs
 from .reader import Reader
 from .watching import Watching
+from .windows import Windows
 
 LOOK_NS = 1_000_000_000
 REMAP_NS = 2_000_000_000
@@ -102,14 +103,10 @@ class BpfSource:
         )
         self._notes += loaded.notes
         maps, entries = loaded.maps, loaded.entries
-        arrays = {
-            "histogram": map_array(maps["histogram"], entries["histogram"], "<u8"),
-            "counters": map_array(maps["counters"], MAX_SLOTS, COUNTERS),
-            "slots": map_array(maps["slots"], MAX_SLOTS, SLOT, writable=True),
-        }
+        slots = map_array(maps["slots"], MAX_SLOTS, SLOT, writable=True)
         self._settings_map = map_array(maps["settings"], 1, SETTINGS, writable=True)
         self._outcomes = map_array(maps["walk_outcomes"], entries["walk_outcomes"], "<u8")
-        self._counters = arrays["counters"]
+        self._counters = map_array(maps["counters"], MAX_SLOTS, COUNTERS)
         self._events = RingBuffer(maps["events"], entries["events"])
         self._stacks = RingBuffer(maps["stacks"], entries["stacks"])
         self._seen_paths = HashMap(maps["seen_paths"], "<u8", "<u8")
@@ -121,7 +118,8 @@ class BpfSource:
             map_array(maps["page_index"], entries["page_index"], "<u8", writable=True),
             map_array(maps["layouts"], entries["layouts"], LAYOUT, writable=True),
         )
-        prices = calibrated(loaded, self._links, arrays["slots"], self._counters, cache)
+        prices = calibrated(loaded, self._links, slots, self._counters, cache)
+        self._prices = prices
         self._naming = Naming(self._modules)
         self._programs = Programs(self._selections, HashMap(maps["processes"], "<u4", PROCESS))
         self._bystanders = Bystanders()
@@ -138,9 +136,15 @@ class BpfSource:
             self._naming,
             self._programs,
             self._bystanders,
-            arrays,
-            HashMap(maps["path_histogram"], PATH_BUCKET, "<u8"),
-            prices,
+            Windows(
+                self._counters,
+                map_array(maps["histogram"], entries["histogram"], "<u8"),
+                HashMap(maps["path_histogram"], PATH_BUCKET, "<u8"),
+                self._naming,
+                prices,
+            ),
+            slots,
+            self._counters,
             emulates_nops=_kernel_at_least(6, 16),
         )
         self._follow()
@@ -230,11 +234,11 @@ class BpfSource:
             functions=fresh,
             refusals=refusals,
             lifetimes=self._programs.lifetimes(self._build_ids()),
-            bystander_hits=self._watching.bystander_hits,
+            bystander_hits=int(self._counters["strangers"].sum()),
             lost=self._lost(),
             unwinding=outcomes(self._outcomes),
             spent=Spent(
-                inside_ns=self._watching.inside_ns + self._finder.sampled * self._watching.prices.sample_ns,
+                inside_ns=self._watching.windows.inside_ns + self._finder.sampled * self._prices.sample_ns,
                 program_cpu_ns=self._programs.cpu_ns,
                 beside_ns=self._beside.ns,
             ),
@@ -272,6 +276,7 @@ class BpfSource:
                 members = (members + members)[at : at + _PROCESSES_PER_LOOK]
             for pid in members:
                 self._place(pid)
+            self._watching.recheck_safety(now_ns)
         elif arrived:
             self._remap_ns = min(self._remap_ns, now_ns + 100_000_000)
 

@@ -71,15 +71,36 @@ static inline __attribute__((always_inline)) void drop_abandoned(struct thread *
 	}
 }
 
+/* A call of this slot is open on this thread: true if it is one of this very attachment, a recursion.
+ * An older one was open when its link was taken off; it will never return to us and is struck out. */
+static inline __attribute__((always_inline)) bool is_recursion(struct thread *t, u64 cookie)
+{
+	u64 at;
+	u32 i;
+
+#pragma clang loop unroll(disable)
+	for (i = 0; i < MAX_OPEN; i++) {
+		at = i;
+		if (at >= t->depth)
+			break;
+		if (t->open[at].cookie == cookie)
+			return true;
+		if (COOKIE_SLOT(t->open[at].cookie) == COOKIE_SLOT(cookie))
+			t->open[at].cookie = MAX_SLOTS - 1;
+	}
+	return false;
+}
+
 /* Entry: true if the return is wanted. */
 static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64 cookie, bool want_path)
 {
-	u32 slot = COOKIE_SLOT(cookie), tgid, key;
+	u32 slot = COOKIE_SLOT(cookie), tgid = 0, key;
 	struct counters *c = counters.lookup(&slot);
-	struct process *p;
+	struct process *p = 0;
+	struct layout *l = 0;
 	struct open_call *o, *top;
 	struct thread *t;
-	struct walk *w;
+	struct walk *w = 0;
 	u64 at, word, bit = 1ULL << (slot & 63), sp = ctx->sp, path = 0, ret = 0;
 
 	if (!c || !admitted(c, cookie, slot))
@@ -93,45 +114,55 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64
 	word = slot >> 6;
 	barrier_var(word);
 	word &= MAX_SLOTS / 64 - 1;
-	if (t->busy[word] & bit) {
+	if ((t->busy[word] & bit) && is_recursion(t, cookie)) {
 		atomic_add(c->inner, 1);
 		return false;
 	}
 	atomic_add(c->calls, 1);
-	at = t->depth;
-	barrier_var(at);
-	if (at >= MAX_OPEN) {
-		atomic_add(c->lost, 1);
-		return false;
-	}
-	if (want_path || (cookie & COOKIE_KEEP)) {
-		if (bpf_probe_read_user(&ret, 8, (void *)sp))
-			ret = 0;
-		if (at) {
-			u64 below = at - 1;
-
-			barrier_var(below);
-			below &= MAX_OPEN - 1;
-			top = &t->open[below];
-			if (top->sp == sp) { /* tail call: both own this return address */
-				ret = top->ret;
-				path = top->path;
-			}
-		}
-	}
-	if (want_path && !path && ret) {
+	if (want_path) {
 		tgid = bpf_get_current_pid_tgid() >> 32;
 		key = SCRATCH_PROBE;
 		p = processes.lookup(&tgid);
 		w = walks.lookup(&key);
-		if (p && w) {
-			w->ip = ret;
-			w->sp = sp + 8;
-			w->bp = ctx->bp;
-			w->exact = 0;
-			w->open = at;
-			path = take_path(w, t, p, tgid);
+		if (p) {
+			key = p->layout;
+			l = layouts.lookup(&key);
 		}
+	}
+	if (bpf_probe_read_user(&ret, 8, (void *)sp))
+		ret = 0;
+	at = t->depth;
+	if (at) {
+		at--;
+		barrier_var(at);
+		at &= MAX_OPEN - 1;
+		top = &t->open[at];
+		if (top->sp == sp) {
+			/* A tail call leaves its caller's replaced return address here; else that call was abandoned. */
+			if (ret != top->ret && w && l && is_replaced(w, l, ret)) {
+				ret = top->ret;
+				path = top->path;
+			} else if (ret != top->ret && !want_path) {
+				ret = 0; /* cannot tell: a walk from below says so */
+			} else {
+				forget(t, top);
+				t->depth = at;
+				atomic_add(c->dropped, 1);
+			}
+		}
+	}
+	at = t->depth;
+	if (at >= MAX_OPEN) {
+		atomic_add(c->lost, 1);
+		return false;
+	}
+	if (p && w && !path && ret) {
+		w->ip = ret;
+		w->sp = sp + 8;
+		w->bp = ctx->bp;
+		w->exact = 0;
+		w->open = at;
+		path = take_path(w, t, p, tgid);
 	}
 	at = t->depth;
 	barrier_var(at);

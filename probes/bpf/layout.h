@@ -14,7 +14,6 @@
 /* Attach cookie: which slot, in which of its uses, over which kind of link. */
 #define COOKIE_SLOT(c) ((u32)(c) & 0xff)
 #define COOKIE_SHARED (1ULL << 8)    /* inode-wide link: any process may hit it */
-#define COOKIE_KEEP (1ULL << 9)      /* keep return addresses, so that walks see through */
 
 /* One watched function: written by user space, read by the programs. */
 struct slot {

@@ -73,6 +73,15 @@ static inline __attribute__((always_inline)) struct range *find_range(struct wal
 	return address >= r->start && address < r->end ? r : 0;
 }
 
+/* A return address that lies in no module was replaced by a return probe: a timed call is still open there.
+ * One that does is what the program wrote: the open call was abandoned and something else stands there now. */
+static inline __attribute__((always_inline)) bool is_replaced(struct walk *w, struct layout *l, u64 ret)
+{
+	struct range *r = find_range(w, l, ret);
+
+	return !r || r->flags & RANGE_JIT;
+}
+
 /* Find the unwind row of a file offset. */
 static inline __attribute__((always_inline)) u32 find_row(struct walk *w, u32 index, u32 offset)
 {
@@ -185,7 +194,7 @@ static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thr
 		barrier_var(at);
 		at &= MAX_OPEN - 1;
 		o = &t->open[at];
-		if (o->sp == cfa - 8) { /* a timed call: its return address may have been replaced */
+		if (o->sp == cfa - 8 && is_replaced(w, l, ret)) {
 			w->open = at;
 			if (o->path) {
 				w->path.parent = o->path;

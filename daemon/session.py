@@ -1,0 +1,156 @@
+"""One mining in the foreground: ``specmine mine`` and ``record`` without a daemon."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from specmine import __version__
+from specmine.probes.batch import Source
+from specmine.probes.processes import Selection
+from specmine.probes.source import BpfSource, SourceSettings
+
+from .clock import SystemClock
+from .config import Config
+from .configfile import load_config
+from .events import Reloaded, Stopping
+from .launch import Command, CommandSource
+from .loop import Listener, Step, run
+from .replay import recorder
+from .settings import Settings, settings_of
+from .specification import specification
+from .worker import ProcessWorker
+
+CACHE = "/var/cache/specmine"
+
+Progress = Callable[[Callable[[], dict[str, Any]]], bool]
+"""Called often with a function that returns the specification so far; answers whether to go on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MineOptions:
+    """What the user asked for; exactly one of pid, exe, unit and command."""
+
+    pid: int | None = None
+    exe: Path | None = None
+    unit: str | None = None
+    command: tuple[str, ...] = ()
+    duration_s: float | None = None
+    budget: float | None = None
+    functions: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    store: Path | None = None
+    record: Path | None = None
+    user: str | None = None
+    config: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MineResult:
+    """What was learned: a ``specmine.specification/1``."""
+
+    document: dict[str, Any]
+
+
+def mine(options: MineOptions, progress: Progress) -> MineResult:
+    """Mine until the duration, the program or the user ends it.
+
+    Raises
+    ------
+    InputError
+        A program, file, user or function that is not there.
+    HostError
+        This host cannot, or privilege is missing.
+    """
+    config = load_config(options.config) if options.config else Config()
+    duration_ns = None if options.duration_s is None else int(options.duration_s * 1e9)
+    settings = chosen_settings(options, config).for_duration(duration_ns)
+    with contextlib.ExitStack() as stack:
+        command = None
+        if options.command:
+            command = Command(options.command, options.user)
+            stack.callback(command.kill)
+        source: Source = BpfSource([selection_of(options, command)], source_settings(config, settings))
+        wrapped = CommandSource(source, command, duration_ns) if command else None
+        listeners: list[Listener] = []
+        if options.record:
+            recording, listener = recorder(options.record, __version__)
+            stack.enter_context(recording)
+            listeners.append(listener)
+        watcher = _Watcher(progress, wrapped)
+        listeners.append(watcher.see)
+        state = run(
+            wrapped or source,
+            settings,
+            SystemClock(),
+            ProcessWorker(),
+            listeners=listeners,
+            inbox=watcher.inbox,
+            deadline_ns=None if wrapped else duration_ns,
+        )
+    return MineResult(document=specification(state))
+
+
+def chosen_settings(options: MineOptions, config: Config) -> Settings:
+    """Return the controller's settings: the configuration, with what the command line says above it."""
+    settings = settings_of(config)
+    if options.budget is not None:
+        settings = replace(settings, budget=options.budget)
+    if options.functions:
+        settings = replace(settings, watch=options.functions)
+    if options.ignore:
+        settings = replace(settings, ignore=options.ignore)
+    return settings
+
+
+def selection_of(options: MineOptions, command: Command | None) -> Selection:
+    """Return the choice of the program."""
+    if command is not None:
+        return Selection(pid=command.pid, at_exec=True)
+    if options.pid is not None:
+        return Selection(pid=options.pid)
+    if options.exe is not None:
+        return Selection(exe=os.path.realpath(options.exe))
+    return Selection(unit=options.unit or "")
+
+
+def source_settings(config: Config, settings: Settings) -> SourceSettings:
+    """Return what the kernel side needs to know."""
+    return SourceSettings(
+        interpreter=config.kernel.interpreter,
+        memory_bytes=config.kernel.memory_bytes,
+        cache=CACHE,
+        watch=settings.watch,
+        ignore=settings.ignore,
+    )
+
+
+class _Watcher:
+    """Shows progress after each step and turns the user's wish to stop into an event."""
+
+    def __init__(self, progress: Progress, command: CommandSource | None) -> None:
+        self._progress, self._command = progress, command
+        self._step: Step | None = None
+
+    def see(self, step: Step) -> None:
+        """Remember the newest step."""
+        self._step = step
+
+    def inbox(self, now_ns: int) -> Iterable[Reloaded | Stopping]:
+        """Show progress; stop if the user wants it."""
+        if self._step is None or self._progress(self._document):
+            return
+        if self._command is not None:
+            self._command.stopping = True  # the command's end is the program's end, with its status
+        else:
+            yield Stopping(now_ns=now_ns, why="signal")
+
+    def _document(self) -> dict[str, Any]:
+        assert self._step is not None
+        return specification(self._step.state)
+
+

@@ -1,0 +1,77 @@
+"""One function under watch, and what its hits cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.mining.observation import Function, Kind
+
+from .batch import Prices, Watch
+from .modules import Module
+
+
+@dataclass(slots=True, eq=False)
+class Window:
+    """Counters at the start of a window."""
+
+    start_ns: int
+    calls: int
+    timed: int
+    inner: int
+    watched_ns: int
+    histogram: NDArray[np.uint64]
+
+
+@dataclass(slots=True, eq=False)
+class Watched:
+    """One function under watch, with its slot in the kernel's arrays."""
+
+    function: Function
+    module: Module
+    watch: Watch
+    slot: int
+    cookies: tuple[int, ...] = ()
+    """Of this attachment and the one before: slot and generation, without the flags of a link."""
+    lifetime: str = ""
+    """The lifetime that is watched now."""
+    site: int = 0
+    """File offset of the probe."""
+    stepped: bool = False
+    ready: bool = False
+    """The site is known and the gate has let it pass."""
+    links: dict[int, int] = field(default_factory=dict)
+    """Link number -> pid, 0 for all."""
+    on_ns: int = 0
+    """Since when the probes are on, 0 while they are off."""
+    watched_ns: int = 0
+    """How long they were on before that."""
+    next_on_ns: int = 0
+    off_at_ns: int = 0
+    rotate_ns: int = 0
+    limited: bool = False
+    """The kernel's bucket ran empty since the last activity."""
+    window: Window | None = None
+    paths: dict[int, NDArray[np.uint64]] = field(default_factory=dict)
+    """Kind PATH: durations of the open window by path id."""
+    told: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """hits, calls, timed, watched_ns at the last activity."""
+
+    def watched_until(self, now_ns: int) -> int:
+        """Return how long the probes were on in all, ns."""
+        return self.watched_ns + (now_ns - self.on_ns if self.on_ns else 0)
+
+    def switch_off(self, now_ns: int) -> None:
+        """Note that the probes are off."""
+        self.watched_ns = self.watched_until(now_ns)
+        self.on_ns = 0
+
+
+def cost_ns(w: Watched, hits: int, timed: int, prices: Prices) -> float:
+    """Predict what hits cost the program: whole timed calls by their price, the rest as entries."""
+    entries = max(timed, hits - timed)
+    price = {Kind.COUNT: prices.count_ns, Kind.TIME: prices.time_ns, Kind.PATH: prices.path_ns}[w.watch.kind]
+    cost = timed * price + max(0, entries - timed) * prices.count_ns
+    return cost + (entries * prices.stepped_ns if w.stepped else 0.0)

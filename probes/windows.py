@@ -1,0 +1,177 @@
+"""Cut what the kernel counts at a function into observations and activity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.mining.observation import BUCKETS, CallPath, Kind, Observation, PathHistogram
+
+from .batch import Activity, Prices
+from .kernel import HashMap
+from .layout import MAX_SLOTS
+from .naming import Naming
+from .watched import Watched, Window, cost_ns
+
+NAMES_PATIENCE_NS = 5_000_000_000
+"""A window whose paths have no names after so long is told with incomplete paths."""
+_IDENTITY = 0xFFFF_00FF
+"""Slot and generation of a cookie, without the flags of the link."""
+
+
+@dataclass(slots=True, eq=False)
+class _Unnamed:
+    """A finished window whose paths have no names yet."""
+
+    watched: Watched
+    since_ns: int
+    observation: Observation
+    paths: dict[int, NDArray[np.uint64]]
+
+
+class Windows:
+    """The open and the finished windows of all watched functions."""
+
+    def __init__(
+        self,
+        counters: NDArray[np.void],
+        histogram: NDArray[np.uint64],
+        path_histogram: HashMap,
+        naming: Naming,
+        prices: Prices,
+    ) -> None:
+        """Read from the kernel's counters; cut nothing yet."""
+        self._counters = counters
+        self._histogram = histogram.reshape(MAX_SLOTS, BUCKETS)
+        self._path_histogram, self._naming, self._prices = path_histogram, naming, prices
+        self._unnamed: list[_Unnamed] = []
+        self.inside_ns = 0.0
+        """Predicted cost of all hits so far."""
+
+    def begin(self, w: Watched, now_ns: int) -> None:
+        """Open a window now."""
+        c = self._counters[w.slot]
+        w.window = Window(
+            start_ns=now_ns,
+            calls=int(c["calls"]),
+            timed=int(c["timed"]),
+            inner=int(c["inner"]),
+            watched_ns=w.watched_until(now_ns),
+            histogram=self._histogram[w.slot].copy(),
+        )
+        w.paths = {}
+
+    def timed(self, w: Watched) -> int:
+        """Return the number of timed calls in the open window."""
+        if w.window is None:
+            return 0
+        if w.watch.kind is Kind.PATH:
+            return sum(int(c.sum()) for c in w.paths.values())
+        return int(self._counters[w.slot]["timed"]) - w.window.timed
+
+    def drain_paths(self, everything: Iterable[Watched]) -> None:
+        """Take the durations by path out of the kernel."""
+        by_identity = {c: w for w in everything if w.watch.kind is Kind.PATH for c in w.cookies}
+        if not by_identity:
+            return
+        keys, values = self._path_histogram.drain()
+        for key, count in zip(keys, values, strict=True):
+            w = by_identity.get(int(key["cookie"]) & _IDENTITY)
+            if w is not None and w.window is not None:
+                counts = w.paths.setdefault(int(key["path"]), np.zeros(BUCKETS, np.uint64))
+                counts[int(key["bucket"])] += np.uint64(count)
+
+    def cut_if_due(self, w: Watched, now_ns: int) -> None:
+        """Cut the window if it holds enough calls, or is old enough and holds some."""
+        if w.window is None or w.watch.kind is Kind.COUNT:
+            return
+        timed, age = self.timed(w), now_ns - w.window.start_ns
+        full = timed >= w.watch.window_calls
+        old = age >= w.watch.window_ns and timed >= w.watch.minimum_calls
+        if full or old or (age >= w.watch.limit_ns and timed):
+            self.cut(w, now_ns)
+
+    def cut_rest(self, w: Watched, now_ns: int) -> None:
+        """Cut the window of a function that is no longer watched, if it holds enough."""
+        if w.window is not None and w.watch.kind is not Kind.COUNT and self.timed(w) >= w.watch.minimum_calls:
+            self.cut(w, now_ns)
+
+    def cut(self, w: Watched, now_ns: int) -> None:
+        """Make the open window an observation and open the next."""
+        window = w.window
+        if window is None or now_ns <= window.start_ns:
+            return
+        c = self._counters[w.slot]
+        calls, timed = int(c["calls"]) - window.calls, int(c["timed"]) - window.timed
+        if w.watch.kind is Kind.PATH:
+            counts = np.sum([np.zeros(BUCKETS, np.uint64), *w.paths.values()], axis=0, dtype=np.uint64)
+        else:
+            counts = self._histogram[w.slot] - window.histogram
+        observation = Observation(
+            function=w.function.key,
+            lifetime=w.lifetime,
+            kind=w.watch.kind,
+            start_ns=window.start_ns,
+            end_ns=now_ns,
+            counts=counts,
+            calls=max(calls, int(counts.sum())),  # a call may have begun in the window before
+            watched_ns=w.watched_until(now_ns) - window.watched_ns,
+            inner=int(c["inner"]) - window.inner,
+            censored=0 if w.on_ns else max(0, calls - timed),
+            bias_ns=self._prices.bias_ns,
+        )
+        self._unnamed.append(_Unnamed(w, now_ns, observation, w.paths))
+        self.begin(w, now_ns)
+
+    def finished(self, now_ns: int) -> tuple[Observation, ...]:
+        """Return the observations whose paths have names by now."""
+        done: list[Observation] = []
+        waiting: list[_Unnamed] = []
+        for u in self._unnamed:
+            paths = self._named(u, give_up=now_ns - u.since_ns > NAMES_PATIENCE_NS)
+            if paths is None:
+                waiting.append(u)
+            else:
+                done.append(replace(u.observation, paths=paths))
+        self._unnamed = waiting
+        return tuple(done)
+
+    def _named(self, u: _Unnamed, *, give_up: bool) -> tuple[PathHistogram, ...] | None:
+        merged: dict[CallPath, NDArray[np.uint64]] = {}
+        for number, counts in u.paths.items():
+            path = self._naming.call_path(number, u.watched.function)
+            if path is None:
+                if not give_up:
+                    return None
+                path = CallPath((u.watched.function.frame,), complete=False)
+            merged[path] = merged[path] + counts if path in merged else counts
+        order = sorted(merged, key=lambda p: (-int(merged[p].sum()), p))
+        return tuple(PathHistogram(path=path, counts=merged[path]) for path in order)
+
+    def start_telling(self, w: Watched) -> None:
+        """Begin to account a function's hits now."""
+        c = self._counters[w.slot]
+        w.told = (int(c["hits"]), int(c["calls"]), int(c["timed"]), 0)
+
+    def activity(self, w: Watched, now_ns: int) -> Activity | None:
+        """Return what the function's probes did since the last call, None if they were off."""
+        c = self._counters[w.slot]
+        now = (int(c["hits"]), int(c["calls"]), int(c["timed"]), w.watched_until(now_ns))
+        if now[3] == w.told[3] and not w.limited:
+            return None
+        hits, calls, timed, watched_ns = (a - b for a, b in zip(now, w.told, strict=True))
+        cost = cost_ns(w, hits, timed, self._prices)
+        self.inside_ns += cost
+        limited, w.told, w.limited = w.limited, now, False
+        return Activity(
+            function=w.function.key,
+            kind=w.watch.kind,
+            watched_ns=watched_ns,
+            hits=hits,
+            calls=calls,
+            cost_ns=cost,
+            limited=limited,
+        )

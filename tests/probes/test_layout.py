@@ -1,0 +1,75 @@
+"""The C structs and their Python twins are the same, and the C histogram is the Python one."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from specmine.mining.observation import BUCKETS, bucket_edges, bucket_of
+from specmine.probes import layout
+
+BPF = Path(layout.__file__).resolve().parent / "bpf"
+TYPES = "typedef unsigned long long u64; typedef unsigned int u32; typedef unsigned short u16;\n"
+STRUCTS = {
+    "slot": layout.SLOT,
+    "counters": layout.COUNTERS,
+    "process": layout.PROCESS,
+    "range": layout.RANGE,
+    "layout": layout.LAYOUT,
+    "path": layout.PATH,
+    "path_bucket": layout.PATH_BUCKET,
+    "sample": layout.SAMPLE,
+    "sample_value": layout.SAMPLE_VALUE,
+    "wait": layout.WAIT,
+    "settings": layout.SETTINGS,
+    "event": layout.EVENT,
+}
+
+
+def build(folder: Path, text: str) -> ctypes.CDLL:
+    """Compile C for this host into a library."""
+    source, library = folder / "probe.c", folder / "probe.so"
+    source.write_text(text)
+    subprocess.run(["cc", "-O1", "-Wall", "-shared", "-fPIC", f"-I{BPF}", "-o", library, source], check=True)
+    return ctypes.CDLL(str(library))
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_struct_has_the_layout_that_python_reads(name: str, tmp_path: Path) -> None:
+    """Size and every field's offset agree."""
+    dtype = STRUCTS[name]
+    assert dtype.names is not None and dtype.fields is not None
+    fields = ", ".join(f"__builtin_offsetof(struct {name}, {field})" for field in dtype.names)
+    body = f"long offsets[] = {{ {fields}, sizeof(struct {name}) }};"
+    library = build(tmp_path, f'{TYPES}#include "layout.h"\n{body}\n')
+    found = list((ctypes.c_long * (len(dtype.names) + 1)).in_dll(library, "offsets"))
+    assert found == [dtype.fields[field][1] for field in dtype.names] + [dtype.itemsize]
+
+
+def test_numbers_are_the_same_on_both_sides() -> None:
+    """Constants that both sides name have one value."""
+    text = (BPF / "layout.h").read_text()
+    defined = dict(re.findall(r"#define (\w+) +\(?(\w+)", text))
+    for name in ("MAX_SLOTS", "MAX_FRAMES", "MAX_RANGES", "RANGE_ROWS", "RANGE_FRAMES", "RANGE_JIT"):
+        assert int(defined[name]) == getattr(layout, name), name
+    for name in ("FORK", "EXEC", "EXIT", "ALARM", "STRANGER"):
+        assert int(defined[f"EVENT_{name}"]) == getattr(layout, f"EVENT_{name}")
+    walks = {int(n): w for w, n in re.findall(r"#define WALK_(\w+) (\d+)", text) if w != "OUTCOMES"}
+    assert {n: w.lower().replace("_", "-") for n, w in walks.items()} == layout.WALKS
+
+
+def test_kernel_buckets_are_the_miners_buckets(tmp_path: Path) -> None:
+    """bucket_of in C equals bucket_of in Python at every edge, beside it, and at random durations."""
+    library = build(tmp_path, '#include "histogram.h"\nunsigned f(unsigned long long v) { return bucket_of(v); }')
+    library.f.argtypes = [ctypes.c_ulonglong]
+    edges = bucket_edges().astype(np.int64)
+    random = np.random.default_rng(1)
+    values = np.concatenate([edges - 1, edges, edges + 1, np.exp2(random.uniform(0, 41, 5000)).astype(np.int64)])
+    values = values[values >= 0]
+    assert [library.f(int(v)) for v in values] == list(bucket_of(values))
+    assert library.f(1 << 60) == BUCKETS - 1
