@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 import click
+
+from specmine.probes.errors import InputError
 
 from .exits import FINE, HOST
 from .notation import escaped
@@ -48,6 +51,9 @@ def command(pid: int | None, form: str) -> int:
     """
     from specmine.probes.doctor import checks  # noqa: PLC0415
 
+    if pid is not None and not Path(f"/proc/{pid}").is_dir():
+        raise InputError(f"there is no process {pid}")
+
     found: Sequence[Check] = checks(pid)
     if form == "json":
         listing = [
@@ -55,7 +61,7 @@ def command(pid: int | None, form: str) -> int:
                 "name": each.name,
                 "ok": each.ok,
                 "detail": each.detail,
-                "remedy": each.remedy,
+                "remedy": "" if each.ok else each.remedy,
                 "needed": each.needed,
             }
             for each in found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import types
 from collections.abc import Callable
@@ -24,7 +25,7 @@ class Found:
     needed: bool = True
 
 
-GOOD = Found(name="root", ok=True, detail="uid 0")
+GOOD = Found(name="root", ok=True, detail="uid 0", remedy="run as root")
 SLOW = Found(name="uprobe-multi", ok=False, detail="perf events\x1b", remedy="a newer kernel", needed=False)
 MISSING = Found(name="bcc", ok=False, detail="no module named bcc", remedy="apt install python3-bpfcc")
 
@@ -66,11 +67,11 @@ def test_a_ready_host_is_0(host: Callable[..., list[int | None]], outcome: Outco
 def test_a_missing_need_is_4_with_its_remedy(host: Callable[..., list[int | None]], outcome: Outcome) -> None:
     """What is needed and missing is named with its remedy."""
     asked = host(GOOD, MISSING)
-    code, out, _ = outcome("doctor", "-p", "77")
+    code, out, _ = outcome("doctor", "-p", os.getpid())
     assert code == 4
     assert "FAIL  bcc   no module named bcc\n            remedy: apt install python3-bpfcc\n" in out
     assert out.endswith("Not ready: bcc.\n")
-    assert asked == [77]
+    assert asked == [os.getpid()]
 
 
 def test_json_has_the_contracts_fields(host: Callable[..., list[int | None]], outcome: Outcome) -> None:
@@ -80,7 +81,14 @@ def test_json_has_the_contracts_fields(host: Callable[..., list[int | None]], ou
     assert code == 4
     document = json.loads(out)
     assert document["schema"] == "specmine.doctor/1"
+    assert document["checks"][0]["remedy"] == ""
     assert document["checks"][1] == {
         "name": "bcc", "ok": False, "detail": "no module named bcc", "remedy": "apt install python3-bpfcc",
         "needed": True,
     }  # fmt: skip
+
+
+def test_an_unknown_pid_is_2(host: Callable[..., list[int | None]], outcome: Outcome) -> None:
+    """A process that is not there is the user's mistake, not the host's."""
+    host(GOOD)
+    assert outcome("doctor", "-p", 1 << 22) == (2, "", "specmine: there is no process 4194304\n")
