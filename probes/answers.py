@@ -57,7 +57,8 @@ def decode(op: str, data: bytes) -> Answer:
 
 
 def _line(value: Mapping[str, _Json]) -> bytes:
-    return json.dumps(value, ensure_ascii=False, check_circular=False).encode("utf-8", "backslashreplace") + b"\n"
+    text = json.dumps(value, ensure_ascii=False, check_circular=False)
+    return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _rows(lengths: _Json, data: bytes) -> RowTable:
@@ -112,7 +113,11 @@ def _function(values: Sequence[_Json]) -> FunctionFacts:
 def _site(values: Sequence[_Json]) -> Site:
     function, offset, grade, code, text = values
     return Site(
-        function=_number(function), offset=_number(offset), grade=Grade(grade), code=_text(code), text=_text(text)
+        function=_number(function),
+        offset=_number(offset),
+        grade=Grade(grade),
+        code=_text(code),
+        text=_text(text),
     )
 
 

@@ -140,14 +140,10 @@ def _unwinders(
     return tuple(found)
 
 
-def _languages(
-    image: Image, needed: tuple[str, ...], names: frozenset[str], *, go: bool
-) -> tuple[str, ...]:
+def _languages(image: Image, needed: tuple[str, ...], names: frozenset[str], *, go: bool) -> tuple[str, ...]:
     comment = image.section(".comment")
     compilers = image.content(comment) if comment is not None else b""
     rust = b"rustc version" in compilers or "rust_eh_personality" in names
     cxx = any(each.startswith(("libstdc++.so", "libc++.so")) for each in needed)
     cxx = cxx or any(each.startswith(("__gxx_personality", "__cxa_throw")) for each in names)
-    return tuple(
-        name for name, spoken in (("c++", cxx), ("go", go), ("rust", rust)) if spoken
-    )
+    return tuple(name for name, spoken in (("c++", cxx), ("go", go), ("rust", rust)) if spoken)

@@ -1,7 +1,7 @@
 """Direct branches with 32-bit displacements, found by their opcode bytes without disassembling.
 
-A byte of an operand may look like an opcode, so this finds a little more than there is and never less. That is
-the safe side: a place that nothing here reaches is reached by no such branch.
+A byte of an operand may look like an opcode, so this finds a little more than there is and never less. That
+is the safe side: a place that nothing here reaches is reached by no such branch.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ def find_branches(image: Image) -> Branches:
         end = segment.offset + segment.file_size
         for begin in range(segment.offset, end, _CHUNK):
             code = data[begin : min(begin + _CHUNK + 6, end)]
-            for kind, at, length in _opcodes(code):
-                at = at[at + length <= len(code)]
-                at = at[at < _CHUNK]
+            for kind, found, length in _opcodes(code):
+                at = found[(found + length <= len(code)) & (found < _CHUNK)]
                 where = at + length - 4
                 low = code[where].astype(np.uint32) | code[where + 1].astype(np.uint32) << 8
                 high = code[where + 2].astype(np.uint32) | code[where + 3].astype(np.uint32) << 8

@@ -36,8 +36,8 @@ def confine(*, heap_bytes: int, address_bytes: int, answer_bytes: int) -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         _, hard = resource.getrlimit(limit)
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(limit, (value, value))
+        allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (allowed, allowed))
     libc = ctypes.CDLL(None, use_errno=True)
     _drop_identity(libc)
     _drop_capabilities(libc)

@@ -1,7 +1,7 @@
-"""Names as people read them: C++ and Rust demangled, compilers' suffixes taken off, nothing that harms a terminal.
+"""Names as people read them: C++ and Rust demangled, no compilers' suffixes, nothing that harms a terminal.
 
-The C++ runtime's own demangler is called directly: the ``cxxfilt`` package does the same, but runs ``ldconfig``
-or ``gcc`` at import to find it, which a child without privileges must not.
+The C++ runtime's own demangler is called directly: the ``cxxfilt`` package does the same, but runs
+``ldconfig`` or ``gcc`` at import to find it, which a child without privileges must not.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def printable(text: str) -> str:
 def without_parameters(name: str) -> str:
     """Return a demangled name up to the parentheses of its parameters; unchanged if it has none."""
     end = name.rfind(")")
-    if end < 0 or not name.startswith(_AFTER_PARAMETERS, end + 1) and end != len(name) - 1:
+    if end < 0 or (end != len(name) - 1 and not name.startswith(_AFTER_PARAMETERS, end + 1)):
         return name
     depth = 0
     for at in range(end, -1, -1):
@@ -145,31 +145,30 @@ def _rust(symbol: str) -> str:
 
 
 def _cxx(symbol: str) -> str:
-    demangle = _cxx_demangler()
-    return demangle(symbol.encode("utf-8", "surrogateescape")) if demangle is not None else ""
+    runtime = _cxx_runtime()
+    if runtime is None:
+        return ""
+    demangle, free = runtime
+    found = demangle(symbol.encode("utf-8", "backslashreplace"), None, None, None)
+    if not found:
+        return ""
+    try:
+        return (ctypes.cast(found, ctypes.c_char_p).value or b"").decode("utf-8", "backslashreplace")
+    finally:
+        free(found)
 
 
 @cache
-def _cxx_demangler() -> Callable[[bytes], str] | None:
-    """Return the C++ runtime's demangler, None on a host without one."""
+def _cxx_runtime() -> tuple[Callable[..., int | None], Callable[[int], None]] | None:
+    """Return the C++ runtime's demangler and the routine to free its answers, None on a host without one."""
     for name in ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"):
         try:
-            routine = ctypes.CDLL(name).__cxa_demangle
+            demangle = ctypes.CDLL(name).__cxa_demangle
         except (OSError, AttributeError):
             continue
-        routine.restype = ctypes.c_void_p
-        routine.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+        demangle.restype = ctypes.c_void_p
+        demangle.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
         free = ctypes.CDLL(None).free
         free.argtypes, free.restype = [ctypes.c_void_p], None
-
-        def demangle(symbol: bytes) -> str:
-            found = routine(symbol, None, None, None)
-            if not found:
-                return ""
-            try:
-                return (ctypes.cast(found, ctypes.c_char_p).value or b"").decode("utf-8", "backslashreplace")
-            finally:
-                free(found)
-
-        return demangle
+        return demangle, free
     return None

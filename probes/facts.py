@@ -1,7 +1,7 @@
 """What is known of a binary: plain values, light enough for the daemon.
 
 They are made in the reader's child (binaries, symbols, unwind, sites), where foreign files are parsed, and
-travel to the daemon. All places in a binary are **file offsets**, since that is what the kernel's probes take.
+travel to the daemon. Places in a binary are **file offsets**, since that is what the kernel's probes take.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class BinaryFacts:
     """What an x86-64 ELF file is, as far as watching it is concerned."""
 
     build_id: str
-    """In hex; without one ``sha256:`` and 16 hex of .text (of the executable segments if there is no .text)."""
+    """In hex; without one ``sha256:`` and 16 hex of .text (of the executable segments if it has no .text)."""
     kind: str
     """executable, pie, library or other."""
     entry: int

@@ -1,6 +1,6 @@
 """An ELF file as arrays: headers, sections, symbols and strings, read with bounds checks and without trust.
 
-Only 64-bit little-endian x86-64. Everything is a view of the file's bytes; nothing is copied that is not small.
+Only 64-bit little-endian x86-64. All is a view of the file's bytes; nothing is copied that is not small.
 """
 
 from __future__ import annotations
@@ -24,17 +24,20 @@ MAX_SECTION = 1 << 28
 """A compressed section may not unpack to more."""
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SEGMENT = np.dtype(
-    [("type", "<u4"), ("flags", "<u4"), ("offset", "<u8"), ("address", "<u8"), ("physical", "<u8")]
-    + [("file_size", "<u8"), ("memory_size", "<u8"), ("align", "<u8")]
+
+
+def _packed(layout: str) -> np.dtype[Any]:
+    """Return a record type from ``name:type`` words."""
+    return np.dtype([(name, kind) for name, _, kind in (each.partition(":") for each in layout.split())])
+
+
+_SEGMENT = _packed(
+    "type:<u4 flags:<u4 offset:<u8 address:<u8 physical:<u8 file_size:<u8 memory_size:<u8 align:<u8"
 )
-_SECTION = np.dtype(
-    [("name", "<u4"), ("type", "<u4"), ("flags", "<u8"), ("address", "<u8"), ("offset", "<u8")]
-    + [("size", "<u8"), ("link", "<u4"), ("info", "<u4"), ("align", "<u8"), ("entry", "<u8")]
+_SECTION = _packed(
+    "name:<u4 type:<u4 flags:<u8 address:<u8 offset:<u8 size:<u8 link:<u4 info:<u4 align:<u8 entry:<u8"
 )
-SYMBOL = np.dtype(
-    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
-)
+SYMBOL = _packed("name:<u4 info:u1 other:u1 section:<u2 value:<u8 size:<u8")
 _DYNAMIC = np.dtype([("tag", "<i8"), ("value", "<u8")])
 
 Record = NDArray[np.void]
@@ -210,7 +213,7 @@ def open_image(data: Buffer, *, names_only: bool = False) -> Image:
         raise InputError(f"not an x86-64 program: class {ident[4]}, machine {machine}")
     if kind not in (2, 3):
         raise InputError(f"neither a program nor a shared library: ELF type {kind}")
-    first = _array(data, shoff, 1, _SECTION) if shoff and shsize == _SECTION.itemsize else _array(b"", 0, 0, _SECTION)
+    first = _array(data, shoff, int(shoff > 0 and shsize == _SECTION.itemsize), _SECTION)
     if len(first):  # numbers that do not fit the header stand in the first section header
         shnum = shnum or min(int(first[0]["size"]), len(data) // _SECTION.itemsize)
         names = int(first[0]["link"]) if names == 0xFFFF else names
@@ -249,7 +252,8 @@ def _segments(program: Record, length: int, names_only: bool) -> Iterator[Segmen
             flags=int(each["flags"]) & 7,
         )
         if segment.offset + segment.file_size > length and not names_only:
-            raise not_elf(f"cut short: a segment ends at {segment.offset + segment.file_size} of {length} bytes")
+            end = segment.offset + segment.file_size
+            raise not_elf(f"cut short: a segment ends at {end} of {length} bytes")
         if segment.address + segment.memory_size >= 1 << 64:
             raise not_elf("a segment beyond the end of memory")
         yield segment

@@ -1,9 +1,9 @@
 """What the kernel's uprobes make of an instruction: emulate it, step over it, refuse it, or run it wrongly.
 
-Follows arch/x86/kernel/uprobes.c, checked on a 6.18 kernel by probing each form. Two of its faults matter here,
+Follows arch/x86/kernel/uprobes.c, checked on a 6.18 kernel by probing each form. Three of its faults matter,
 since the kernel accepts these and the program then misbehaves: it takes the opcode byte of a VEX or EVEX
-instruction for a one-byte opcode (``vpbroadcastb`` becomes a conditional jump), and a stepped ``pushf`` saves
-the trap flag.
+instruction for a one-byte opcode (``vpbroadcastb`` becomes a conditional jump), ``xchg`` of rax with r8 for a
+nop, and a stepped ``pushf`` saves the trap flag.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Handling(Enum):
     """The kernel would take it, but the program would not run as before."""
 
 
-def handling(code: bytes, *, kernel_emulates_nops: bool) -> Handling:
+def handling(code: bytes, *, kernel_emulates_nops: bool) -> Handling:  # noqa: PLR0911 (a table of cases)
     """Tell how the kernel handles one instruction.
 
     Parameters

@@ -1,8 +1,8 @@
 """Asks the reader's child about binaries: open files go there, plain values come back.
 
-The child parses one file at a time; it is started when first needed and again after it died. A file that kills
-it, or takes too long (the child's own timers end it then), gets an InputError; the next request finds a new child.
-Light: the daemon imports this, and none of the parsers.
+The child parses one file at a time; it is started when first needed and again after it died. A file that
+kills it, or takes too long (the child's own timers end it then), gets an InputError; the next request finds
+a new child. Light: the daemon imports this, and none of the parsers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,16 @@ LARGEST = 1 << 28
 """Bytes of an answer beyond which it is not read."""
 PATIENCE_S = 180.0
 """How long a blocking call waits for one answer; the child's own limits end it long before."""
-_START = "import sys; sys.path[:] = sys.argv[2:]; from specmine.probes.reader_child import main; main(int(sys.stdin.read()))"
+_START = (
+    "import sys; sys.path[:] = sys.argv[3:]\n"
+    "from specmine.probes.reader_child import main; main(int(sys.argv[1]), int(sys.argv[2]))"
+)
+_ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "LC_ALL": "C.UTF-8",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,20 +235,18 @@ class Reader:
     def _start_child(self) -> socket.socket:
         """Start a child with a clean environment; it imports specmine from where we did."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        folders = [each for each in sys.path if os.path.isabs(each)]
+        folders = [each for each in sys.path if each.startswith("/")]
+        channel = str(theirs.fileno())
         try:
             self._child = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-c", _START, str(self._niceness), *folders],
-                stdin=subprocess.PIPE,
+                [sys.executable, "-I", "-B", "-c", _START, channel, str(self._niceness), *folders],
+                stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+                env=_ENVIRONMENT,
                 pass_fds=[theirs.fileno()],
             )
-            assert self._child.stdin is not None
-            self._child.stdin.write(str(theirs.fileno()).encode())
-            self._child.stdin.close()
         except OSError as error:
             ours.close()
             raise HostError(f"the reader's process cannot be started: {error}") from error

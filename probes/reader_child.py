@@ -1,7 +1,7 @@
 """The process that parses foreign files: no privileges, little memory, killed when it takes too long.
 
-It gets an open file and a question over a socket and answers with plain values; see reader.py for the other end.
-What it has parsed it keeps for a while, by the file's identity.
+It gets an open file and a question over a socket and answers with plain values; see reader.py for the other
+end. What it has parsed it keeps for a while, by the file's identity.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import os
 import signal
 import socket
 import stat
-import sys
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -126,12 +125,12 @@ class _Shelf:
             self._kept.pop(key, None)
 
 
-def main(channel: int) -> None:
+def main(channel: int, niceness: int) -> None:
     """Serve requests that come over an inherited socket until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the foreground program, which then ends us
     for name in ("_RNvC1a1b", "_ZN1a1bEv", "_ZN1a1b17h0123456789abcdefE"):
         display_name(name)  # loads what is loaded at first use, while files can still be opened
-    os.nice(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    os.nice(niceness)
     confine(heap_bytes=HEAP_BYTES, address_bytes=ADDRESS_BYTES, answer_bytes=ANSWER_BYTES)
     gc.disable()  # parsing makes many objects and no cycles
     shelf = _Shelf()

@@ -1,8 +1,8 @@
-"""Where a function's probe goes: the first instruction that the kernel emulates and that still stands for the entry.
+"""Where a function's probe goes: the first emulated instruction that still stands for the entry.
 
-A uprobe on an instruction that is not emulated costs some 14 times more, and about half of all functions begin
-with one. So the probe moves on within the entry block, as long as the stack pointer is untouched (the return
-address still stands at rsp), nothing else can jump in between, and nothing that takes time lies before it.
+A uprobe on an instruction that is not emulated costs some 14 times more, and about half of all functions
+begin with one. So the probe moves on within the entry block, as long as the stack pointer is untouched (the
+return address still stands at rsp), nothing can jump in between, and nothing that takes time lies before it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import capstone
+import numpy as np
 
 from .branches import Branches
 from .facts import FunctionKind, Grade, RowTable, Site
@@ -36,9 +37,12 @@ _TEXTS = {
     "jump-target": "its first instruction is single-stepped and the code jumps back behind it",
     "jump-table": "its first instruction is single-stepped and it jumps by a table, which may lead behind it",
 }
-_ENDS = ("j", "call", "ret", "loop", "syscall", "sysenter", "int", "hlt", "ud", "iret", "xbegin", "lcall", "ljmp")
-# instructions that take longer than the straight-line code that a probe may skip
-_SLOW = ("rep", "cpuid", "pause", "xsave", "xrstor", "fxsave", "fxrstor", "wrpkru", "rdrand", "rdseed", "lock", "mfence")
+_ENDS = tuple(
+    "j loop call ret iret lcall ljmp xbegin syscall sysenter int hlt ud"
+    # and what takes longer than the straight-line code that a probe may skip
+    " rep lock pause cpuid xsave xrstor fxsave fxrstor wrpkru rdrand rdseed".split()
+)
+"""Instructions (by the beginning of their names) behind which no probe stands for the entry."""
 
 
 class _Instruction(NamedTuple):
@@ -47,6 +51,8 @@ class _Instruction(NamedTuple):
     size: int
     mnemonic: str
     operands: str
+    target: int | None
+    """Of a direct branch, likewise; other instructions may have one by chance (push imm)."""
 
 
 def find_sites(
@@ -69,92 +75,94 @@ def find_sites(
     kernel_emulates_nops : bool
         True if the kernel emulates nops of more than one byte (6.16 and later).
     """
+    code = _Code(image, table, rows, branches, kernel_emulates_nops)
     numbers = table.containing(offsets).tolist()
-    found = []
-    for offset, number in zip(offsets, numbers, strict=True):
-        if number < 0 or int(table.starts[number]) != offset:
-            found.append(_refused(offset, "not-a-function", "no function begins there"))
-            continue
-        facts = table.facts(number)
-        if facts.kind in _KINDS:
-            found.append(_refused(offset, *_KINDS[facts.kind]))
-            continue
-        found.append(_site(image, table, rows, branches, offset, facts.size, kernel_emulates_nops))
-    return found
+    return [_site(code, offset, number) for offset, number in zip(offsets, numbers, strict=True)]
 
 
-def _site(
-    image: Image,
-    table: FunctionTable,
-    rows: RowTable,
-    branches: Branches,
-    start: int,
-    size: int,
-    kernel_emulates_nops: bool,
-) -> Site:
-    code = image.read(start, size)
-    entry = next(_decode(code[:16]), None)
+class _Code(NamedTuple):
+    image: Image
+    table: FunctionTable
+    rows: RowTable
+    branches: Branches
+    emulates_nops: bool
+
+
+def _site(code: _Code, start: int, number: int) -> Site:  # noqa: PLR0911 (one for each verdict)
+    if number < 0 or int(code.table.starts[number]) != start:
+        return _refused(start, "not-a-function", "no function begins there")
+    facts = code.table.facts(number)
+    if facts.kind in _KINDS:
+        return _refused(start, *_KINDS[facts.kind])
+    body = code.image.read(start, facts.size)
+    entry = next(_decode(body[:16]), None)
     if entry is None:
         return _refused(start, "undecodable", "its first bytes are no instruction of x86-64")
-    if _never_returns(code):
+    if _never_returns(body):
         return _refused(start, "noreturn", "it never returns, so its calls have no duration")
-    first = handling(code[: entry.size], kernel_emulates_nops=kernel_emulates_nops)
+    first = handling(body[: entry.size], kernel_emulates_nops=code.emulates_nops)
     if first is Handling.EMULATED:
         return Site(function=start, offset=start, grade=Grade.EMULATED)
-    why = "no-site"
-    for at in _candidates(code, kernel_emulates_nops):
-        why = _blocked(code, table, rows, branches, start, at)
-        if not why:
-            return Site(function=start, offset=start + at, grade=Grade.EMULATED)
-        break
+    at = _candidate(body, code.emulates_nops)
+    why = _blocked(code, start, at, body) if at else "no-site"
+    if not why:
+        return Site(function=start, offset=start + at, grade=Grade.EMULATED)
     if first is Handling.STEPPED:
         return Site(function=start, offset=start, grade=Grade.STEPPED, code=why, text=_TEXTS[why])
+    return _refused(start, *_misfit(body[: entry.size], first, entry))
+
+
+def _misfit(code: bytes, first: Handling, entry: _Instruction) -> tuple[str, str]:
+    """Return why a function's first instruction cannot be probed."""
     shown = f"{entry.mnemonic} {entry.operands}".strip()
     if first is Handling.REFUSED:
-        return _refused(start, "instruction", f"the kernel refuses probes on its first instruction: {shown}")
-    if is_plain_nop5(code[: entry.size]):
-        return _refused(start, "nop5", "it begins with a 5-byte nop, which the kernel would replace for good")
-    return _refused(start, "unsafe-instruction", f"the kernel would run its first instruction wrongly: {shown}")
+        return "instruction", f"the kernel refuses probes on its first instruction: {shown}"
+    if is_plain_nop5(code):
+        return "nop5", "it begins with a 5-byte nop, which the kernel would replace for good"
+    return "unsafe-instruction", f"the kernel would run its first instruction wrongly: {shown}"
 
 
 def _refused(start: int, code: str, text: str) -> Site:
     return Site(function=start, offset=start, grade=Grade.REFUSED, code=code, text=text)
 
 
-def _candidates(code: bytes, kernel_emulates_nops: bool) -> Iterator[int]:
-    """Yield the emulated instructions behind the first one that still see the entry's stack pointer."""
-    for each in _decode(code[: FARTHEST + 16], detail=True):
-        if each.at > FARTHEST:
-            return
-        raw = code[each.at : each.at + each.size]
-        if each.at and handling(raw, kernel_emulates_nops=kernel_emulates_nops) is Handling.EMULATED:
-            yield each.at
-        if each.mnemonic.startswith((*_ENDS, *_SLOW)) or each.operands == _TOUCHES_STACK:
-            return
+def _candidate(code: bytes, emulates_nops: bool) -> int:
+    """Return where the first emulated instruction that sees the entry's stack pointer is, 0 if none does.
+
+    The first instruction itself is not asked.
+    """
+    for each in _THOROUGH.disasm(code[: FARTHEST + 16], _BASE):
+        at = each.address - _BASE
+        if at > FARTHEST:
+            return 0
+        raw = code[at : at + each.size]
+        if at and handling(raw, kernel_emulates_nops=emulates_nops) is Handling.EMULATED:
+            return at
+        _, written = each.regs_access()
+        if each.mnemonic.startswith(_ENDS) or not _STACK_POINTERS.isdisjoint(written):
+            return 0
+    return 0
 
 
-def _blocked(
-    code: bytes, table: FunctionTable, rows: RowTable, branches: Branches, start: int, at: int
-) -> str:
+def _blocked(code: _Code, start: int, at: int, body: bytes) -> str:
     """Return why a probe at distance ``at`` would not stand for the function's entry, '' if it does."""
-    row = rows.at(start + at)
+    row = code.rows.at(start + at)
     if row and row != ENTRY_ROW:
         return "no-site"
-    inside = branches.into(start + 1, start + at + 1)
-    if inside.start != inside.stop or int(table.starts.searchsorted(start + at, side="right")) != int(
-        table.starts.searchsorted(start, side="right")
-    ):
+    branches = code.branches.into(start + 1, start + at + 1)
+    first, last = np.searchsorted(code.table.starts, (start, start + at), side="right")
+    if branches.start != branches.stop or first != last:
         return "jump-target"
-    for each in _decode(code[: at + _REACH + 16]):
-        if each.mnemonic.startswith(("j", "loop", "xbegin")) and each.operands.startswith("0x"):
-            if 0 < int(each.operands, 16) <= at:
-                return "jump-target"
-    return "jump-table" if _may_jump_by_table(code) else ""
+    for each in _decode(body[: at + _REACH + 16]):
+        jumps = each.mnemonic.startswith(("j", "loop", "xbegin"))
+        if jumps and each.target is not None and 0 < each.target <= at:
+            return "jump-target"
+    return "jump-table" if _may_jump_by_table(body) else ""
 
 
 def _may_jump_by_table(code: bytes) -> bool:
     """Tell whether a function jumps to an address in a register, or out of an indexed table."""
-    # ff e0..e7: jmp reg; ff 24: jmp through an index; anything else with these bytes is sorted out below
+    # ff e0..e7: jmp reg; ff 24: jmp through an index; what else has these bytes is sorted out below
     if not any(code.find(bytes((0xFF, second))) >= 0 for second in (*range(0xE0, 0xE8), 0x24)):
         return False
     if len(code) > _LONGEST:
@@ -162,7 +170,7 @@ def _may_jump_by_table(code: bytes) -> bool:
     return any(
         each.mnemonic in ("jmp", "notrack jmp") and ("[" not in each.operands or "*" in each.operands)
         for each in _decode(code)
-        if not each.operands.startswith("0x")
+        if each.target is None
     )
 
 
@@ -173,32 +181,23 @@ def _never_returns(code: bytes) -> bool:
     end = 0
     for each in _decode(code):
         end = each.at + each.size
-        if each.mnemonic.startswith(("ret", "iret", "ljmp", "loop", "sysret")):
+        if each.mnemonic.startswith(("ret", "iret", "ljmp", "sysret")):
             return False
-        if each.mnemonic.startswith(("j", "notrack", "bnd")):
-            if not each.operands.startswith("0x") or not 0 <= int(each.operands, 16) < len(code):
-                return False
+        leaves = each.target is None or not 0 <= each.target < len(code)
+        if each.mnemonic.startswith(("j", "loop", "notrack", "bnd")) and leaves:
+            return False
     return end == len(code)
 
 
-_TOUCHES_STACK = "rsp!"
+def _decode(code: bytes) -> Iterator[_Instruction]:
+    """Yield the instructions of a function up to what is none."""
+    for address, size, mnemonic, operands in _QUICK.disasm_lite(code, _BASE):
+        target = int(operands, 16) - _BASE if operands.startswith("0x") else None
+        yield _Instruction(address - _BASE, size, mnemonic, operands, target)
 
 
-def _decode(code: bytes, *, detail: bool = False) -> Iterator[_Instruction]:
-    """Yield the instructions of a function up to what is none.
-
-    With ``detail`` the operands of one that changes rsp are given as ``rsp!`` instead.
-    """
-    if not detail:
-        for at, size, mnemonic, operands in _QUICK.disasm_lite(code, 0):
-            yield _Instruction(at, size, mnemonic, operands)
-        return
-    for each in _THOROUGH.disasm(code, 0):
-        _, written = each.regs_access()
-        touches = not _STACK_POINTERS.isdisjoint(written)
-        yield _Instruction(each.address, each.size, each.mnemonic, _TOUCHES_STACK if touches else each.op_str)
-
-
+_BASE = 1 << 32
+"""Where functions are disassembled, so that every target of a branch is shown in hex."""
 _STACK_POINTERS = frozenset((capstone.x86.X86_REG_RSP, capstone.x86.X86_REG_ESP, capstone.x86.X86_REG_SP))
 _QUICK = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
 _THOROUGH = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)

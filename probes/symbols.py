@@ -69,7 +69,8 @@ class FunctionTable:
         found = np.searchsorted(self.starts, wanted, side="right") - 1
         inside = (found >= 0) & (wanted < (self.starts + self.sizes)[found])
         if len(self.framed) and not inside.all():  # behind a symbol inside a larger function
-            outer = self.framed[np.maximum(np.searchsorted(self.starts[self.framed], wanted, side="right") - 1, 0)]
+            before = np.searchsorted(self.starts[self.framed], wanted, side="right") - 1
+            outer = self.framed[np.maximum(before, 0)]
             held = (self.starts[outer] <= wanted) & (wanted < self.starts[outer] + self.sizes[outer])
             return np.where(inside, found, np.where(held, outer, -1))
         return np.where(inside, found, -1)
@@ -173,7 +174,11 @@ def function_table(
     own = np.zeros(len(starts), dtype=np.int64)
     np.maximum.at(own, np.searchsorted(starts, symbols.offset), symbols.size)
     sizes = _within_code(image, starts, np.where(own > 0, own, sizes))
-    kinds = _kinds(image, frames, branches, starts, first, framed, symbols)
+    entry = np.full(len(starts), ENTRY_ROW, dtype=np.uint32)
+    entry[framed] = frames.first
+    kinds = _kinds(image, branches, starts, entry, nameless=np.diff(first) == 0)
+    resolvers = np.searchsorted(starts, symbols.offset[symbols.type == _IFUNC])
+    kinds[resolvers] = tuple(FunctionKind).index(FunctionKind.IFUNC)
     return FunctionTable(
         starts=starts,
         sizes=sizes,
@@ -258,22 +263,15 @@ def _within_code(image: Image, starts: NDArray[np.int64], sizes: NDArray[np.int6
 
 def _kinds(
     image: Image,
-    frames: Frames,
     branches: Branches,
     starts: NDArray[np.int64],
-    first: NDArray[np.int64],
-    framed: NDArray[np.int64],
-    symbols: _Symbols,
+    entry: NDArray[np.uint32],
+    *,
+    nameless: NDArray[np.bool_],
 ) -> NDArray[np.uint8]:
-    """Tell functions, ifuncs, PLT stubs and nameless fragments apart."""
+    """Tell functions, PLT stubs and fragments apart; what has a name is a function."""
     code = {kind: number for number, kind in enumerate(FunctionKind)}
     kinds = np.zeros(len(starts), dtype=np.uint8)
-    resolvers = symbols.offset[symbols.type == _IFUNC]
-    kinds[np.searchsorted(starts, resolvers)] = code[FunctionKind.IFUNC]
-
-    nameless = np.diff(first) == 0
-    entry = np.full(len(starts), ENTRY_ROW, dtype=np.uint32)
-    entry[framed] = frames.first
     called = np.isin(starts, branches.target[branches.kind == CALL])
     jumped = np.isin(starts, branches.target[branches.kind == CONDITIONAL])
     # a function is entered with nothing pushed, not by a condition, and does not begin by leaving; but

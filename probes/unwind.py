@@ -1,6 +1,6 @@
 """Unwind rules for the kernel: .eh_frame (and .debug_frame) to rows of 8 bytes, sorted by file offset.
 
-A row is (pc, info). It holds from file offset ``pc`` to the next row. ``info``, also read by ``bpf/unwind.h``:
+A row is (pc, info). It holds from file offset ``pc`` to the next row. ``info``, read by ``bpf/unwind.h`` too:
 
 bits 0-2, kind
     0 none: no frame is described here, or its rule cannot be expressed;
@@ -24,8 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .callframes import Cie, Program, read_entries, run_program
+from .callframes import read_entries
 from .facts import RowTable
+from .frameprogram import Cie, Program, run_program
 from .image import Image
 
 PAGE_BITS = 8
