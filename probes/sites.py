@@ -37,11 +37,22 @@ _TEXTS = {
     "jump-target": "its first instruction is single-stepped and the code jumps back behind it",
     "jump-table": "its first instruction is single-stepped and it jumps by a table, which may lead behind it",
 }
-_ENDS = tuple(
-    "j loop call ret iret lcall ljmp xbegin syscall sysenter int hlt ud"
-    # and what takes longer than the straight-line code that a probe may skip
-    " rep lock pause cpuid xsave xrstor fxsave fxrstor wrpkru rdrand rdseed".split()
+_LEAVING = ("j", "loop", "call", "ret", "iret", "lcall", "ljmp", "syscall", "sysenter", "int", "hlt", "ud")
+# longer than the straight-line code that a probe may skip
+_SLOW = (
+    "rep",
+    "lock",
+    "pause",
+    "cpuid",
+    "xsave",
+    "xrstor",
+    "xbegin",
+    "fxsave",
+    "fxrstor",
+    "wrpkru",
+    "rdrand",
 )
+_ENDS = _LEAVING + _SLOW
 """Instructions (by the beginning of their names) behind which no probe stands for the entry."""
 
 
