@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from .exits import learned
+from .functions import table
 from .options import PATH, check_selection, program_options, result_format_option
 from .output import OutputFile, check_writable, complain, emit, specification_text, width
 from .progress import Progress, wants_live
@@ -91,7 +92,14 @@ def run_mining(
 
 
 def result_text(document: dict[str, Any], form: str) -> str:
-    """Return a specification as text for people or as canonical JSON."""
+    """Return a specification as text for people or as canonical JSON.
+
+    Where nothing is asserted the text says of the busiest functions why.
+    """
     if form == "json":
         return specification_text(document)
-    return "\n".join(specification(document, width())) + "\n"
+    lines = specification(document, width())
+    entries = functions_of(document)
+    if entries and not any(map(is_asserted, entries)):
+        lines += ["", *table(entries[:MOST_SHOWN], width())[:-2]]
+    return "\n".join(lines) + "\n"

@@ -46,7 +46,7 @@ def heading(document: Document, width: int) -> list[str]:
             escaped(str(path)) + (f" (build {escaped(str(build))[:12]})" if build else ""), width
         )
     if isinstance(program.get("exit_status"), int):
-        lines.append(f"The program ended with status {program['exit_status']}.")
+        lines.append(f"The program ended {_ending(program['exit_status'])}.")
     if isinstance(collection.get("seconds"), int | float):
         lines += _wrapped(_cost(collection), width)
     for note in collection.get("notes") or []:
@@ -148,6 +148,10 @@ def _listed_shares(
     return [line.replace("\xa0", " ") for line in lines]
 
 
+def _ending(status: int) -> str:
+    return f"by signal {-status}" if status < 0 else f"with status {status}"
+
+
 def _cost(collection: Any) -> str:
     text = f"Watched for {age(collection['seconds'])}"
     spent, promised = collection.get("spent_ratio"), collection.get("budget_ratio")
@@ -160,9 +164,13 @@ def _cost(collection: Any) -> str:
     lost = {name: number for name, number in (collection.get("lost") or {}).items() if number}
     if lost:
         parts.append(
-            "lost " + listed(f"{count(number)} {escaped(name)}" for name, number in sorted(lost.items()))
+            "lost " + listed(f"{count(number)} {_words(name)}" for name, number in sorted(lost.items()))
         )
     return text + "".join(f"; {part}" for part in parts) + "."
+
+
+def _words(name: str) -> str:
+    return escaped(name).replace("_", " ")
 
 
 def _wrapped(text: str, width: int, *, first: str = "", hang: str = "") -> list[str]:

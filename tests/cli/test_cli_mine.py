@@ -114,6 +114,7 @@ def test_nothing_stable_is_3(mined: list[MineOptions], document: dict[str, Any],
     code, out, _ = outcome("mine", "-p", "1")
     assert code == 3
     assert "Nothing is stable enough" in out
+    assert "3 of 5 observations of at least 200 calls that agree [learning]" in out
     assert outcome("mine", "-p", "1", "--format", "json")[0] == 3
 
 
@@ -132,6 +133,19 @@ def test_output_gets_json_or_what_is_asked(
         '{\n "schema": "specmine.specification/1"'
     )
     assert [each.name for each in tmp_path.iterdir()] == ["spec"]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(0, "with status 0"), (3, "with status 3"), (-15, "by signal 15")]
+)
+def test_how_the_program_ended_is_said_and_is_not_our_code(
+    status: int, words: str, mined: list[MineOptions], document: dict[str, Any], outcome: Outcome
+) -> None:
+    """The exit status of CMD is shown; it does not change ours."""
+    document["program"]["exit_status"] = status
+    code, out, _ = outcome("mine", "--", "sh")
+    assert code == 0
+    assert f"The program ended {words}.\n" in out
 
 
 @pytest.mark.parametrize(("error", "code"), [(InputError("no process 9"), 2), (HostError("not root"), 4)])
