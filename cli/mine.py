@@ -16,6 +16,10 @@ from .reading import functions_of
 from .stating import is_asserted, specification, summary
 
 
+MOST_SHOWN = 12
+"""Functions that are listed where nothing is asserted."""
+
+
 @click.command(
     "mine",
     short_help="Learn assertions from a running program.",
