@@ -137,7 +137,9 @@ class Finder:
     def _add(
         sums: dict[str, _Sum], path: int, named: list[str], waiting: bool, count: int, ns: float
     ) -> None:
-        if named and named[0]:
+        if not named:  # no stack could be taken
+            return
+        if named[0]:
             leaf = sums[named[0]]
             if waiting:
                 leaf.off_cpu += ns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -40,6 +41,7 @@ class _Life:
     executable: str
     start_ns: int
     members: set[int] = field(default_factory=set)
+    build_id: str = ""
     told: int = -1
     """Number of processes last reported."""
 
@@ -106,8 +108,8 @@ class Programs:
         told = []
         for life in list(self._lives.values()):
             file = next((self.members[p].file for p in life.members), None)
-            build = build_ids.get(file, "") if file else ""
-            if len(life.members) == life.told or (life.members and not build):
+            life.build_id = life.build_id or (build_ids.get(file, "") if file else "")
+            if len(life.members) == life.told or (life.members and not life.build_id):
                 continue
             life.told = len(life.members)
             if not life.members:
@@ -117,7 +119,7 @@ class Programs:
                     id=life.id,
                     pid=life.pid,
                     executable=life.executable,
-                    build_id=build,
+                    build_id=life.build_id,
                     start_ns=life.start_ns,
                     processes=life.told,
                 )
@@ -177,7 +179,7 @@ class Programs:
         everything = proc.processes()
         alive = {p.pid: p for p in everything if not p.zombie}
         for number, selection in enumerate(self.selections):
-            if selection.at_exec and not self._lives:
+            if selection.at_exec and proc.executable(selection.pid) == proc.executable(os.getpid()):
                 continue
             file = self._file_of(selection)
             roots = [p for p in alive if p not in self.members and proc.belongs(selection, p, file)]

@@ -52,6 +52,7 @@ LOOK_NS = 1_000_000_000
 REMAP_NS = 2_000_000_000
 """How often one process's mappings are read again: libraries come and go."""
 _PROCESSES_PER_LOOK = 8
+_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +96,8 @@ class BpfSource:
         if platform.machine() != "x86_64":
             raise HostError(f"specmine probes x86-64 only, not {platform.machine()}")
         s = self._settings
+        self._reader = Reader()
+        self._warm()
         cache = Path(s.cache) if s.cache else None
         if cache is not None:
             cache.mkdir(parents=True, exist_ok=True)
@@ -111,7 +114,6 @@ class BpfSource:
         self._stacks = RingBuffer(maps["stacks"], entries["stacks"])
         self._seen_paths = HashMap(maps["seen_paths"], "<u8", "<u8")
         self._links = Links(loaded)
-        self._reader = Reader()
         self._modules = Modules(
             self._reader,
             map_array(maps["rows"], entries["rows"], "<u8", writable=True),
@@ -159,16 +161,28 @@ class BpfSource:
             notes=tuple(self._notes),
         )
 
+    def _warm(self) -> None:
+        """Start the reader's child now: it imports what it needs while the programs are compiled."""
+        fd = os.open("/proc/self/exe", os.O_RDONLY | os.O_CLOEXEC)
+        self._reader.request("facts", fd)
+        os.close(fd)
+
     def _follow(self) -> None:
-        """Attach what follows forks, execs and exits."""
+        """Attach what follows forks, execs and exits, and wait until it is on."""
         assert self._loaded is not None
+        asked = set()
         for name, program in (
             ("sched_process_fork", "on_fork"),
             ("sched_process_exec", "on_exec"),
             ("sched_process_exit", "on_exit"),
         ):
             if program in self._loaded.programs:
-                self._links.tracepoint(name, program)
+                asked.add(self._links.tracepoint(name, program))
+        for _ in range(_TRIES):
+            for news in self._links.news(0.5) if asked else ():
+                if news.id in asked and news.what == "failed":
+                    raise ProbeError(f"the kernel refuses a tracepoint: {news.text}")
+                asked.discard(news.id)
 
     def _host(self, loaded: Loaded) -> dict[str, str]:
         return {

@@ -15,7 +15,7 @@ from .bystanders import Bystanders
 from .facts import Grade, Site
 from .layout import COOKIE_SHARED, GENERATION_SHIFT, MAX_SLOTS
 from .links import Links, LinkNews
-from .modules import Modules
+from .modules import VDSO, Modules
 from .naming import Naming
 from .programs import Programs
 from .safety import refuses_returns
@@ -77,6 +77,9 @@ class Watching:
             return
         self.unwatch(watch.function, now_ns)
         function, module = self._naming.functions[watch.function], self._naming.module_of[watch.function]
+        if module.file == VDSO:
+            self._refuse(watch.function, Kind.COUNT, "vdso", "the kernel's own code in the process cannot be probed")
+            return
         if not self._free or (self._links.mode == "perf" and len(self.by_function) >= MAX_PERF):
             self._refuse(watch.function, watch.kind, "slots", "all places for watched functions are taken")
             return
