@@ -1,0 +1,86 @@
+"""What tests of several folders share: when kernel tests run, and the target programs, compiled once."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+_WITH_BCC = "/usr/bin/python3"
+_SYS_BPF = 321  # x86-64, the only machine that is supported
+_MAP_CREATE, _MAP_TYPE_ARRAY = 0, 2
+
+_FLAGS = {
+    "plain": ["-O2", "-fno-omit-frame-pointer"],
+    "stock": ["-O2", "-fomit-frame-pointer"],
+    "stripped": ["-O2", "-fno-omit-frame-pointer", "-s"],
+    "static": ["-O2", "-fno-omit-frame-pointer", "-static"],
+    "no-pie": ["-O2", "-fno-omit-frame-pointer", "-no-pie"],
+}
+"""Flags by variant. Distributions build like ``stock``."""
+
+
+@functools.cache
+def missing_for_kernel_tests() -> str:
+    """Return what this machine lacks to run kernel tests, '' if it lacks nothing.
+
+    None of specmine's own code is asked: a fault in it has to fail tests, not to skip them.
+    """
+    if os.geteuid() != 0:
+        return "not root"
+    sizes = (ctypes.c_uint32 * 16)(_MAP_TYPE_ARRAY, 4, 8, 1)
+    fd = ctypes.CDLL(None, use_errno=True).syscall(
+        _SYS_BPF, _MAP_CREATE, ctypes.byref(sizes), ctypes.sizeof(sizes)
+    )
+    if fd < 0:
+        return f"this kernel gives no BPF map: {os.strerror(ctypes.get_errno())}"
+    os.close(fd)
+    try:
+        found = subprocess.run([_WITH_BCC, "-I", "-c", "import bcc"], check=False, capture_output=True)
+    except OSError as error:
+        return f"{_WITH_BCC}: {error.strerror}"
+    return "" if found.returncode == 0 else f"{_WITH_BCC} cannot import bcc: install python3-bpfcc"
+
+
+def outcome_without_kernel(missing: str, ci: str | None) -> Callable[[str], object] | None:
+    """Return how a kernel test ends before it begins: None if it can run, else pytest's fail or skip."""
+    if not missing:
+        return None
+    return pytest.fail if ci and ci.lower() not in ("0", "false") else pytest.skip
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a kernel test where it cannot run; in continuous integration fail it, so that no gap is green."""
+    if item.get_closest_marker("kernel") is None:
+        return
+    end = outcome_without_kernel(missing_for_kernel_tests(), os.environ.get("CI"))
+    if end is not None:
+        end(f"kernel test: {missing_for_kernel_tests()}")
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return a function (name, variant="plain") -> path of the target program, compiled at its first use."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    @functools.cache
+    def build(name: str, variant: str = "plain") -> Path:
+        target = folder / variant / name
+        target.parent.mkdir(exist_ok=True)
+        source = next(PROGRAMS.glob(f"{name.removesuffix('.so')}.c*"))
+        compiler = ["g++"] if source.suffix == ".cc" else ["gcc", "-std=gnu11"]
+        shared = ["-shared", "-fPIC"] if name.endswith(".so") else []
+        command = [*compiler, "-g", "-Wall", "-Wextra", "-Werror", *_FLAGS[variant], *shared]
+        subprocess.run([*command, "-o", target, source, "-lm", "-lpthread"], check=True)
+        if name == "dlopens":
+            build("plugin.so", variant)
+        return target
+
+    return build
