@@ -15,7 +15,6 @@ from .progress import Progress, wants_live
 from .reading import functions_of
 from .stating import is_asserted, specification, summary
 
-
 MOST_SHOWN = 12
 """Functions that are listed where nothing is asserted."""
 
