@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.server
 import logging
+import os
+import selectors
 import socket
 import sys
 import threading
@@ -231,9 +233,8 @@ class MetricsServer:
                 f"cannot listen on {_address(*listen)} for metrics ({error.strerror or error})",
                 remedy="change metrics.listen",
             ) from error
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 1.0}, name="metrics", daemon=True
-        )
+        self._wake_out, self._wake_in = os.pipe2(os.O_CLOEXEC)
+        self._thread = threading.Thread(target=self._serve, name="metrics", daemon=True)
         self._thread.start()
 
     @property
@@ -244,9 +245,19 @@ class MetricsServer:
 
     def close(self) -> None:
         """Stop serving."""
-        self._server.shutdown()
+        os.write(self._wake_in, b"x")
         self._thread.join()
         self._server.server_close()
+        for fd in (self._wake_in, self._wake_out):
+            os.close(fd)
+
+    def _serve(self) -> None:
+        """Wait without waking up in between: serve_forever would look twice a second whether to go on."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._server, selectors.EVENT_READ)
+            selector.register(self._wake_out, selectors.EVENT_READ)
+            while not any(key.fileobj == self._wake_out for key, _ in selector.select()):
+                self._server.handle_request()
 
 
 def _address(host: str, port: int) -> str:
@@ -257,6 +268,7 @@ class _Server(http.server.ThreadingHTTPServer):
     """Serves few clients at once, each within bounded time, so that no crowd of them can pile up threads."""
 
     daemon_threads = True
+    timeout = 0
 
     def __init__(self, listen: tuple[str, int], registry: CollectorRegistry) -> None:
         self.registry = registry

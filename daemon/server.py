@@ -119,7 +119,7 @@ class Server:
 
     def _run(self) -> None:
         while True:
-            for key, events in self._selector.select(1.0):
+            for key, events in self._selector.select(min(1.0, self._idle_s) if self._clients else None):
                 if key.fileobj == self._wake_out:
                     self._shut()
                     return
