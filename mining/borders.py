@@ -1,10 +1,10 @@
 """Borders of one histogram of durations: places of low density between two dense regions.
 
-A border is a local minimum of the gradient of the cumulative distribution (first paper, section 3.1) that stands
-out of the noise. The gradient is taken over log duration from windows that all hold the same share of the calls
-(a nearest-neighbour density), so that its relative error is the same everywhere: a valley between two peaks
-counts when it is deeper than so many of these standard errors, whatever the shape and scale of the classes.
-"""
+A border is a local minimum of the gradient of the cumulative distribution (first paper, section 3.1) that
+stands out of the noise. The gradient is taken over log duration from windows that all hold the same share of
+the calls (a nearest-neighbour density), so that its relative error is the same everywhere: a valley between
+two peaks counts when it is deeper than so many of these standard errors, whatever the shape and scale of the
+classes."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def borders(
     -----
     With Q the quantile function of log durations, the density over a window of share m at u is
     m / (Q(u + m) - Q(u)); its logarithm has the standard error 1 / sqrt(n m). One pass of hysteresis over it
-    leaves the alternating peaks and valleys that differ by more than ``candidate_z`` such errors times sqrt(2)
-    and by ``minimum_depth``.
+    leaves the alternating peaks and valleys that differ by more than ``candidate_z`` such errors times
+    sqrt(2) and by ``minimum_depth``.
     """
     total = int(counts.sum())
     if total < settings.minimum_calls:
@@ -155,8 +155,9 @@ def _valleys(
             if apart <= resolution_ns:
                 continue
             edge = _lowest(cdf, quantile[low], quantile[low + width])
-            found.append((drop / (math.sqrt(2) * error),
-                          _Valley(low / cells, mass, drop, error, edge), level, needed))
+            found.append(
+                (drop / (math.sqrt(2) * error), _Valley(low / cells, mass, drop, error, edge), level, needed)
+            )
     found.sort(key=lambda item: (-item[0], item[1].edge))
     kept: list[_Valley] = []
     for _, valley, level, needed in found:
@@ -166,7 +167,10 @@ def _valleys(
 
 
 def _peak_between(a: _Valley, b: _Valley, level: NDArray[np.float64], needed: float, cells: int) -> bool:
-    middle = [min(max(round((v.position + 0.5 * v.share - 0.5 * a.share) * cells), 0), len(level) - 1) for v in (a, b)]
+    middle = [
+        min(max(round((v.position + 0.5 * v.share - 0.5 * a.share) * cells), 0), len(level) - 1)
+        for v in (a, b)
+    ]
     low, high = min(middle), max(middle)
     peak = float(level[low : high + 1].max())
     return peak - max(float(level[low]), float(level[high])) >= needed
@@ -185,13 +189,12 @@ def alternating(level: NDArray[np.float64], needed: float) -> list[tuple[int, in
                 low = index
             elif value >= values[low] + needed:
                 left, pending, peak, falling = peak, low, index, False
-        else:
-            if value > values[peak]:
-                peak = index
-            elif value <= values[peak] - needed:
-                if left >= 0:
-                    result.append((left, pending, peak))
-                low, falling = index, True
+        elif value > values[peak]:
+            peak = index
+        elif value <= values[peak] - needed:
+            if left >= 0:
+                result.append((left, pending, peak))
+            low, falling = index, True
     if not falling and left >= 0:
         result.append((left, pending, peak))
     return result
@@ -210,7 +213,9 @@ def _lowest(cdf: NDArray[np.float64], low: float, high: float) -> int:
     return min(max(first + int(lowest[len(lowest) // 2]), 1), BUCKETS - 1)
 
 
-def _one_per_match(valleys: list[_Valley], cdf: NDArray[np.float64], settings: MiningSettings) -> list[_Valley]:
+def _one_per_match(
+    valleys: list[_Valley], cdf: NDArray[np.float64], settings: MiningSettings
+) -> list[_Valley]:
     kept: list[_Valley] = []
     for valley in sorted(valleys, key=lambda v: v.edge):
         value = float(cdf[valley.edge])

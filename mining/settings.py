@@ -24,7 +24,7 @@ class MiningSettings:
     stable_z: float = 3.0
     """The same in the calls of the newest observations together, for a stable border."""
     firm_z: float = 4.0
-    """The same for a border of one observation that nothing else need support: if unknown, it ends the chain."""
+    """The same for a border of one observation that needs no support: if unknown, it ends the chain."""
 
     recent: int = 10
     """Stable borders come from this many newest observations."""
@@ -41,10 +41,13 @@ class MiningSettings:
 
     minimum_difference: float = 0.05
     """Groups of call paths that differ by less in every class share are one."""
+    path_calls: int = 30
+    """A call path of fewer calls makes no group of its own."""
     maximum_groups: int = 8
     """Upper end of k in the grouping of call paths."""
-    search_limit: int = 20_000
-    """States that the search for the smallest set of call edges may visit before it settles for a good one."""
+    search_limit: int = 500_000
+    """Pairs of paths that the search for the smallest set of call edges may look at before a good one must
+    do."""
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense, by name."""
@@ -54,7 +57,7 @@ class MiningSettings:
                 raise ValueError(f"{name} lies between 0 and 1, not {value}")
         for name in (
             "minimum_calls", "recent", "chain_observations", "missing_limit",
-            "sample_limit", "maximum_groups", "search_limit",
+            "sample_limit", "path_calls", "maximum_groups", "search_limit",
         ):  # fmt: skip
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is at least 1, not {getattr(self, name)}")

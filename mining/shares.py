@@ -1,14 +1,15 @@
-"""Class shares of histograms, and the test whether two agree although calls of one window are not independent.
+"""Class shares of histograms, and the test whether two agree although calls of a window are not independent.
 
-Calls inside one window share load, caches and state, so class counts vary more between windows than a multinomial
-allows. The excess is one factor, the dispersion, estimated from windows that follow each other; a difference
-is judged in units of it (quasi-likelihood, McCullagh and Nelder, Generalized Linear Models, section 4.5).
+Calls inside one window share load, caches and state, so class counts vary more between windows than a
+multinomial allows. The excess is one factor, the dispersion, estimated from windows that follow each other; a
+difference is judged in units of it (quasi-likelihood: McCullagh and Nelder, Generalized Linear Models, 4.5).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +20,7 @@ from .observation import Counts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispersion:
-    """By how much class counts vary more than independent calls would: the factor, and how well it is known."""
+    """By how much class counts vary more than those of independent calls, and how well that is known."""
 
     factor: float = 1.0
     """At least 1."""
@@ -73,7 +74,7 @@ def dispersion(windows: Sequence[ArrayLike]) -> Dispersion:
         With fewer than three windows nothing is known, and the factor is 1.
     """
     ratios = []
-    for first, second in zip(windows[:-1], windows[1:], strict=True):
+    for first, second in pairwise(windows):
         chi2, df = homogeneity(first, second)
         if df:
             ratios.append((chi2 / df, df))
@@ -83,10 +84,12 @@ def dispersion(windows: Sequence[ArrayLike]) -> Dispersion:
     median = float(np.median([r for r, _ in ratios]))
     # the median of chi2/df is near (1 - 2/(9 df))**3 (Wilson and Hilferty); neighbours share a window, and
     # a median holds 0.64 of the information: freedom counts half of the differences
-    return Dispersion(factor=max(1.0, median / (1 - 2 / (9 * df)) ** 3), freedom=max(1.0, 0.5 * len(ratios) * df))
+    return Dispersion(
+        factor=max(1.0, median / (1 - 2 / (9 * df)) ** 3), freedom=max(1.0, 0.5 * len(ratios) * df)
+    )
 
 
 def agreement(first: ArrayLike, second: ArrayLike, noise: Dispersion) -> float:
-    """Return the p-value of equal class shares in two rows of class counts (1 if there is nothing to compare)."""
+    """Return the p-value of equal class shares in two rows of class counts; 1 if nothing can be compared."""
     chi2, df = homogeneity(first, second)
     return f_sf(chi2 / df / noise.factor, df, noise.freedom) if df else 1.0

@@ -1,10 +1,9 @@
 """What stays the same from observation to observation: stable borders, and how far back they hold.
 
-Stable borders are those found again and again in the newest observations (first paper, algorithm 1); the chain is
-the run of newest observations that all fit them (algorithm 2). The paper's fit is one-sided: it asks whether every
-border found is known, not whether every known one is found, nor whether the classes keep their shares. Both
-are asked here.
-"""
+Stable borders are those found again and again in the newest observations (first paper, algorithm 1); the
+chain is the run of newest observations that all fit them (algorithm 2). The paper's fit is one-sided: it asks
+whether every border found is known, not whether every known one is found, nor whether the classes keep their
+shares. Both are asked here."""
 
 from __future__ import annotations
 
@@ -50,8 +49,9 @@ class Chain:
     stable: bool
     """True if the chain is long enough to be believed."""
     ended_by: str
-    """Why the observation before the chain does not belong to it: 'border' (it has another), 'shares' (its classes
-    have other shares), 'missing' (a stable border is missing too often); '' if nothing stands before the chain."""
+    """Why the observation before the chain does not belong to it: 'border' (it has another), 'shares' (its
+    classes have other shares), 'missing' (a stable border is missing too often); '' if there is none
+    before."""
 
 
 def merged(observations: Sequence[Observation]) -> Counts:
@@ -144,7 +144,9 @@ def stable_borders(
     values = [float(cdf[b.edge]) for own in theirs for b in own]
     owners = np.array([i for i, own in enumerate(theirs) for _ in own], dtype=np.int64)
     centres, labels = mean_shift(values, settings.match_threshold)
-    evident = [b for b in borders(together, settings=settings) if b.evidence.significance >= settings.stable_z]
+    evident = [
+        b for b in borders(together, settings=settings) if b.evidence.significance >= settings.stable_z
+    ]
     result: dict[int, StableBorder] = {}
     for index, centre in enumerate(centres):
         recurrence = len(set(owners[labels == index].tolist()))
@@ -187,10 +189,10 @@ def chain(
 
     Notes
     -----
-    An observation fits if each of its borders beyond doubt (``firm_z``) matches a stable one under the CDF of the
-    newest observations, and if its class shares agree with those of the newer ones of the chain (``level``,
-    in units of the dispersion between neighbouring windows). Where a stable border is missing from
-    ``missing_limit`` observations running, the chain ends before the first of them.
+    An observation fits if each of its borders beyond doubt (``firm_z``) matches a stable one under the CDF of
+    the newest observations, and if its class shares agree with those of the newer ones of the chain
+    (``level``, in units of the dispersion between neighbouring windows). Where a stable border is missing
+    from ``missing_limit`` observations running, the chain ends before the first of them.
     """
     kept, theirs = _judged(observations, found, settings)
     stable = stable_borders(kept, settings=settings, found=theirs)
@@ -243,10 +245,12 @@ def _judged(
     for index, observation in enumerate(observations):
         if observation.timed >= settings.minimum_calls:
             kept.append(observation)
-            theirs.append(found[index] if found is not None else borders(observation.counts, settings=settings))
+            theirs.append(
+                found[index] if found is not None else borders(observation.counts, settings=settings)
+            )
     return kept, theirs
 
 
 def _cdf(counts: Counts) -> NDArray[np.float64]:
     below = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64)))
-    return below / max(below[-1], 1.0)
+    return np.asarray(below / max(below[-1], 1.0), dtype=np.float64)

@@ -1,0 +1,199 @@
+"""Groups of call paths with the same distribution over the classes (first paper, section 3.4).
+
+Each path's calls give its class shares; k-means groups them, weighted by calls. k rises while two groupings
+of the same paths, one from the even windows and one from the odd, agree better (adjusted mutual information):
+what the data do not repeat is no group. Of the groups so found, those that the evidence does not tell apart
+are merged."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_mutual_info_score
+from threadpoolctl import threadpool_limits
+
+from .distributions import f_sf
+from .settings import MiningSettings
+from .shares import Dispersion, homogeneity
+
+Rows = NDArray[np.int64]
+"""Class counts per path, shape (paths, classes)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouping:
+    """Which paths behave alike."""
+
+    labels: tuple[int | None, ...]
+    """Group of each path, from 0, most calls first; None: too few calls to tell."""
+    groups: int
+    noise: Dispersion
+    """How much more the paths' class counts vary from window to window than independent calls would."""
+    agreement: float
+    """Adjusted mutual information of the groupings of the two halves; 1 for a single group."""
+
+
+def group_paths(windows: NDArray[np.int64], *, settings: MiningSettings) -> Grouping:
+    """Group call paths by their class shares.
+
+    Parameters
+    ----------
+    windows : ndarray of int64, shape (windows, paths, classes)
+        Calls per window, in the order of time, path and class.
+    settings : MiningSettings
+        ``path_calls``, ``maximum_groups``, ``minimum_difference``, ``level``.
+
+    Returns
+    -------
+    Grouping
+
+    Notes
+    -----
+    k-means runs on the square roots of the shares: there the sampling error of n calls is 1 / (4 n) wherever
+    the share lies. Two groups are one if their paths are homogeneous (Pearson's chi-squared over all their
+    paths in units of the dispersion, at ``level`` divided by the number of groups) or if no class share
+    differs by ``minimum_difference``. The test looks at paths, not at the sums of the groups, as groups
+    chosen for their difference would always show one. A path of fewer than ``path_calls`` calls makes no
+    group; it joins one if its likelihood there is 100 times that of every other."""
+    totals: Rows = windows.sum(axis=0)
+    calls = totals.sum(axis=1)
+    noise = path_dispersion(windows)
+    heavy = np.flatnonzero(calls >= settings.path_calls)
+    single = Grouping(labels=(0,) * len(calls), groups=1, noise=noise, agreement=1.0)
+    if len(heavy) < 2 or totals.shape[1] < 2 or _homogeneous(totals[heavy], noise, settings.level):
+        return single
+    best = np.zeros(len(heavy), dtype=np.int64)
+    score, reached = 0.0, -math.inf
+    for k in range(2, min(settings.maximum_groups, len(heavy)) + 1):
+        agreement = _halves_agree(windows[:, heavy], k)
+        if agreement < reached:
+            break
+        reached = agreement
+        labels = _merge(totals[heavy], _kmeans(totals[heavy], k), noise, settings)
+        if labels.max() >= best.max():
+            best, score = labels, agreement
+    if best.max() == 0:
+        return single
+    return Grouping(
+        labels=_assign(totals, heavy, best, noise), groups=int(best.max()) + 1, noise=noise, agreement=score
+    )
+
+
+def path_dispersion(windows: NDArray[np.int64]) -> Dispersion:
+    """Return the dispersion of class counts between windows of the same path.
+
+    The median over the paths of Pearson's chi-squared by its degrees of freedom, weighted by calls; windows
+    of a path with fewer than 5 calls are left out, paths with fewer than 3 such windows too.
+    """
+    factors, weights, freedom = [], [], 0.0
+    for path in range(windows.shape[1]):
+        rows = windows[:, path]
+        rows = rows[rows.sum(axis=1) >= 5]
+        chi2, df = _chi2(rows)
+        if len(rows) >= 3 and df:
+            factors.append(chi2 / df)
+            weights.append(int(rows.sum()))
+            freedom += df
+    if not factors:
+        return Dispersion()
+    order = np.argsort(factors, kind="stable")
+    reached = np.cumsum(np.array(weights)[order])
+    middle = float(np.array(factors)[order][np.searchsorted(reached, 0.5 * reached[-1])])
+    return Dispersion(factor=max(1.0, middle), freedom=freedom) if middle > 1 else Dispersion()
+
+
+def differs(rows: Rows, others: Rows, noise: Dispersion) -> tuple[float, float]:
+    """Return the p-value of equal class shares in two sets of paths, and their largest difference."""
+    first, second = rows.sum(axis=0), others.sum(axis=0)
+    chi2, df = homogeneity(first, second)
+    gap = float(np.abs(first / max(first.sum(), 1) - second / max(second.sum(), 1)).max())
+    return (f_sf(chi2 / df / noise.factor, df, noise.freedom) if df else 1.0), gap
+
+
+def seed_of(array: NDArray[np.int64]) -> int:
+    """Return a seed that depends on the values only."""
+    digest = hashlib.sha256(np.ascontiguousarray(array, dtype="<i8").tobytes()).digest()
+    return int.from_bytes(digest[:4], "little")
+
+
+def _chi2(rows: Rows) -> tuple[float, int]:
+    """Return Pearson's chi-squared of a table and its degrees of freedom, empty rows and columns left out."""
+    table = rows[rows.sum(axis=1) > 0].astype(np.float64)
+    table = table[:, table.sum(axis=0) > 0]
+    if min(table.shape) < 2:
+        return 0.0, 0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    return float(((table - expected) ** 2 / expected).sum()), (table.shape[0] - 1) * (table.shape[1] - 1)
+
+
+def _homogeneous(rows: Rows, noise: Dispersion, level: float) -> bool:
+    chi2, df = _chi2(rows)
+    return df == 0 or f_sf(chi2 / df / noise.factor, df, noise.freedom) >= level
+
+
+def _shares(rows: Rows) -> NDArray[np.float64]:
+    return np.asarray(rows / np.maximum(rows.sum(axis=1, keepdims=True), 1), dtype=np.float64)
+
+
+def _kmeans(rows: Rows, k: int) -> NDArray[np.int64]:
+    points = np.sqrt(_shares(rows))
+    if len(np.unique(points, axis=0)) <= k:
+        return np.unique(points, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    with threadpool_limits(limits=1):
+        model = KMeans(n_clusters=k, n_init=10, random_state=seed_of(rows))
+        return np.asarray(model.fit_predict(points, sample_weight=rows.sum(axis=1)), dtype=np.int64)
+
+
+def _halves_agree(windows: NDArray[np.int64], k: int) -> float:
+    halves = windows[0::2].sum(axis=0), windows[1::2].sum(axis=0)
+    seen = (halves[0].sum(axis=1) > 0) & (halves[1].sum(axis=1) > 0)
+    if seen.sum() < 2:
+        return 0.0
+    first, second = (_kmeans(half[seen], k) for half in halves)
+    return float(adjusted_mutual_info_score(first, second))
+
+
+def _merge(
+    rows: Rows, labels: NDArray[np.int64], noise: Dispersion, settings: MiningSettings
+) -> NDArray[np.int64]:
+    """Merge the closest groups until all differ, and number them by their calls, most first."""
+    groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    while len(groups) > 1:
+        shares = _shares(np.array([rows[g].sum(axis=0) for g in groups]))
+        candidates = sorted(
+            (float(np.abs(shares[i] - shares[j]).max()), i, j)
+            for i in range(len(groups))
+            for j in range(i + 1, len(groups))
+        )
+        level = settings.level / len(groups)
+        for gap, i, j in candidates:
+            union = np.concatenate((groups[i], groups[j]))
+            if gap < settings.minimum_difference or _homogeneous(rows[union], noise, level):
+                groups = [g for n, g in enumerate(groups) if n not in (i, j)] + [np.sort(union)]
+                break
+        else:
+            break
+    groups.sort(key=lambda g: (-int(rows[g].sum()), int(g[0])))
+    result = np.empty(len(rows), dtype=np.int64)
+    for number, group in enumerate(groups):
+        result[group] = number
+    return result
+
+
+def _assign(
+    totals: Rows, heavy: NDArray[np.int64], labels: NDArray[np.int64], noise: Dispersion
+) -> tuple[int | None, ...]:
+    """Put each path into its most likely group; one of few calls only if the choice is clear."""
+    groups = int(labels.max()) + 1
+    sums = np.array([totals[heavy[labels == g]].sum(axis=0) for g in range(groups)])
+    logs = np.log((sums + 0.5) / (sums + 0.5).sum(axis=1, keepdims=True))
+    likelihood = totals @ logs.T / noise.factor
+    ranked = np.sort(likelihood, axis=1)
+    clear = ranked[:, -1] - ranked[:, -2] >= math.log(100)
+    own = dict(zip(heavy.tolist(), labels.tolist(), strict=True))
+    return tuple(int(np.argmax(likelihood[p])) if clear[p] else own.get(p) for p in range(len(totals)))
