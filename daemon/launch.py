@@ -148,5 +148,3 @@ def _account(user: str | None) -> pwd.struct_passwd | None:
         with contextlib.suppress(KeyError):
             return pwd.getpwuid(int(os.environ["SUDO_UID"]))
     return None
-
-

@@ -152,5 +152,3 @@ class _Watcher:
     def _document(self) -> dict[str, Any]:
         assert self._step is not None
         return specification(self._step.state)
-
-

@@ -24,9 +24,7 @@ class Bystanders:
         if self._maps and now_ns < self._scan_ns:
             return
         self._scan_ns = now_ns + RESCAN_NS
-        self._maps = {
-            p.pid: self._files(p.pid) for p in proc.processes() if p.pid not in watched and not p.zombie
-        }
+        self._maps = {p.pid: self._files(p.pid) for p in proc.processes() if p.pid not in watched and not p.zombie}
 
     def look_at(self, pid: int) -> None:
         """Look at one process that executed something."""

@@ -116,9 +116,7 @@ class Finder:
         if len(keys):
             self._open.append((now_ns, keys, values))
 
-    def _summed(
-        self, keys: NDArray[np.void], values: NDArray[np.void], *, give_up: bool
-    ) -> tuple[Finding, ...] | None:
+    def _summed(self, keys: NDArray[np.void], values: NDArray[np.void], *, give_up: bool) -> tuple[Finding, ...] | None:
         sums: dict[str, _Sum] = defaultdict(_Sum)
         pending = False
         for key, value in zip(keys, values, strict=True):
@@ -134,9 +132,7 @@ class Finder:
         return tuple(_finding(key, s) for key, s in sorted(sums.items()))
 
     @staticmethod
-    def _add(
-        sums: dict[str, _Sum], path: int, named: list[str], waiting: bool, count: int, ns: float
-    ) -> None:
+    def _add(sums: dict[str, _Sum], path: int, named: list[str], waiting: bool, count: int, ns: float) -> None:
         if not named:  # no stack could be taken
             return
         if named[0]:

@@ -23,6 +23,7 @@ import struct
 import sys
 import threading
 import time
+from typing import Any
 
 BPF_LINK_CREATE, BPF_RAW_TRACEPOINT_OPEN = 28, 17
 SYS_BPF, SYS_PERF_EVENT_OPEN = 321, 298
@@ -49,7 +50,9 @@ def bpf(command: int, attr: bytes) -> int:
     return checked(libc.syscall(SYS_BPF, command, buffer, len(attr)), "bpf")
 
 
-def open_multi(program: int, attach: int, file: int, offsets: list[int], cookies: list[int], pid: int, flags: int) -> int:
+def open_multi(
+    program: int, attach: int, file: int, offsets: list[int], cookies: list[int], pid: int, flags: int
+) -> int:
     """Link one program to many offsets of a file, given by its fd."""
     count = len(offsets)
     path = ctypes.create_string_buffer(b"/proc/self/fd/%d" % file)
@@ -144,7 +147,7 @@ class Holder:
         for cookie in cookies:
             self.cookies.setdefault(cookie, set()).add(id)
 
-    def link(self, m: dict, file: int) -> list[int]:
+    def link(self, m: dict[str, Any], file: int) -> list[int]:
         """Make the links of one request, in the order in which they are to be closed: entries before returns."""
         entry, back = self.programs[m["entry"]], m.get("return")
         offsets, cookies, pid = m["offsets"], m["cookies"], m["pid"]
@@ -167,7 +170,7 @@ class Holder:
             raise
         return fds
 
-    def clock(self, m: dict) -> list[int]:
+    def clock(self, m: dict[str, Any]) -> list[int]:
         """Sample the CPU clock of every CPU."""
         fds: list[int] = []
         for cpu in online_cpus():
@@ -175,7 +178,7 @@ class Holder:
             fds += [open_perf_link(self.programs[m["entry"]], event, 0), event]
         return fds
 
-    def tracepoint(self, m: dict) -> list[int]:
+    def tracepoint(self, m: dict[str, Any]) -> list[int]:
         """Attach to a raw tracepoint by name."""
         name = ctypes.create_string_buffer(m["name"].encode())
         attr = struct.pack("<QII", ctypes.addressof(name), self.programs[m["entry"]], 0)
@@ -206,7 +209,7 @@ class Holder:
         for thread in self.closing:
             thread.join()
 
-    def obey(self, m: dict, fds: list[int]) -> None:
+    def obey(self, m: dict[str, Any], fds: list[int]) -> None:
         """Carry out one message of the daemon."""
         op = m["op"]
         if op == "programs":

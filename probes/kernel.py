@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import os
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -31,7 +33,7 @@ def bpf(command: int, attr: bytes) -> int:
     return result
 
 
-def map_array(fd: int, entries: int, dtype: DTypeLike, *, writable: bool = False) -> NDArray[np.void]:
+def map_array(fd: int, entries: int, dtype: DTypeLike, *, writable: bool = False) -> NDArray[Any]:
     """Map an array of the kernel into memory.
 
     Parameters
@@ -80,10 +82,8 @@ class HashMap:
 
     def remove(self, key: bytes) -> None:
         """Delete one entry if it is there."""
-        try:
+        with contextlib.suppress(FileNotFoundError):
             self._element(DELETE_ELEM, key)
-        except FileNotFoundError:
-            pass
 
     def drain(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
         """Take all entries out: (keys, values), equally long."""
@@ -146,9 +146,7 @@ class RingBuffer:
         """Map the buffer; ``size`` is its number of bytes."""
         self.fd, self.size = fd, size
         self._consumer = mmap.mmap(fd, mmap.PAGESIZE, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
-        self._producer = mmap.mmap(
-            fd, mmap.PAGESIZE + 2 * size, mmap.MAP_SHARED, mmap.PROT_READ, offset=mmap.PAGESIZE
-        )
+        self._producer = mmap.mmap(fd, mmap.PAGESIZE + 2 * size, mmap.MAP_SHARED, mmap.PROT_READ, offset=mmap.PAGESIZE)
 
     def read(self, limit: int = 4096) -> list[bytes]:
         """Return the records not yet read, at most ``limit``."""

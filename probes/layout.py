@@ -13,14 +13,10 @@ GENERATION_SHIFT = 16
 """Cookies carry in their upper half which use of the slot they belong to."""
 
 SLOT = np.dtype([("limit", "<u8")])
-COUNTERS = np.dtype(
-    [(n, "<u8") for n in ("hits", "calls", "timed", "inner", "lost", "dropped", "alarms", "strangers")]
-)
+COUNTERS = np.dtype([(n, "<u8") for n in ("hits", "calls", "timed", "inner", "lost", "dropped", "alarms", "strangers")])
 PROCESS = np.dtype([("program", "<u4"), ("layout", "<u4")])
 RANGE_ROWS, RANGE_FRAMES, RANGE_JIT = 1, 2, 4
-RANGE = np.dtype(
-    [("start", "<u8"), ("end", "<u8"), ("file_offset", "<u8"), ("index", "<u4"), ("flags", "<u4")]
-)
+RANGE = np.dtype([("start", "<u8"), ("end", "<u8"), ("file_offset", "<u8"), ("index", "<u4"), ("flags", "<u4")])
 LAYOUT = np.dtype([("count", "<u4"), ("spare", "<u4"), ("ranges", RANGE, MAX_RANGES)])
 PATH = np.dtype(
     [

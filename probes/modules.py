@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,7 +151,7 @@ class Modules:
             own = next((m for m in proc.executable_mappings(os.getpid()) if m.path == "[vdso]"), None)
             if own is None:
                 return None
-            with open("/proc/self/mem", "rb") as memory:
+            with Path("/proc/self/mem").open("rb") as memory:
                 memory.seek(own.start)
                 image = memory.read(own.end - own.start)
             fd = os.memfd_create("vdso", os.MFD_CLOEXEC)

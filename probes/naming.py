@@ -65,7 +65,7 @@ class Naming:
                 addresses=tuple(int(a) for a in path["address"][:count]),
             )
 
-    def function(self, module: Module, offset: int) -> Function | None | bool:
+    def function(self, module: Module, offset: int) -> Function | bool | None:
         """Return the function that holds a file offset, None if there is none, False if it is not known yet."""
         if module.facts is None:
             return None if module.settled else False

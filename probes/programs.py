@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -206,7 +207,7 @@ class Programs:
         if not selection.exe:
             return None
         try:
-            status = proc.Path(selection.exe).stat()
+            status = Path(selection.exe).stat()
         except OSError:
             return None
         return (status.st_dev, status.st_ino)

@@ -6,19 +6,19 @@ is complete. Nothing in it waits: names and sites come from the reader's child w
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import platform
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from specmine.mining.observation import BUCKETS, Function, Kind, Reason
+from specmine.mining.observation import BUCKETS
 
 from . import processes as proc
-from .batch import Batch, Finding, Prices, Refusal, Request, Sampling, Spent, Started, Unwatch, Watch
+from .batch import Batch, Request, Sampling, Spent, Started, Unwatch, Watch
 from .bystanders import Bystanders
 from .calibration import calibrated
 from .errors import HostError, ProbeError
@@ -89,7 +89,7 @@ class BpfSource:
         self._dead_ns = 0
         self._sampling_hz = 0
 
-    # ---- start and stop ----------------------------------------------------------------------------------------
+    # start and stop
 
     def start(self) -> Started:
         """Load the programs, start the children, find the processes."""
@@ -204,7 +204,7 @@ class BpfSource:
         self._loaded.close()
         self._loaded = None
 
-    # ---- requests ----------------------------------------------------------------------------------------------
+    # requests
 
     def apply(self, request: Request) -> None:
         """Carry out a request of the controller."""
@@ -217,7 +217,7 @@ class BpfSource:
             assert self._loaded is not None
             self._finder.set_rate(request.hertz, now_ns, waits="on_switch" in self._loaded.programs)
 
-    # ---- polling -----------------------------------------------------------------------------------------------
+    # polling
 
     def poll(self, now_ns: int) -> Batch:
         """Take in what the kernel and the children told since the last call."""
@@ -372,6 +372,4 @@ def _kernel_at_least(major: int, minor: int) -> bool:
 
 def _monotonic_ns() -> int:
     """Return the clock that the kernel's times are on."""
-    import time
-
     return time.monotonic_ns()

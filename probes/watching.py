@@ -14,7 +14,7 @@ from .batch import Activity, Refusal, Watch
 from .bystanders import Bystanders
 from .facts import Grade, Site
 from .layout import COOKIE_SHARED, GENERATION_SHIFT, MAX_SLOTS
-from .links import Links, LinkNews
+from .links import LinkNews, Links
 from .modules import VDSO, Modules
 from .naming import Naming
 from .programs import Programs
@@ -63,7 +63,7 @@ class Watching:
         self._sites: dict[str, Site] = {}
         self._late: list[Activity] = []
 
-    # ---- requests ------------------------------------------------------------------------------------------
+    # requests
 
     def watch(self, watch: Watch, now_ns: int) -> None:
         """Begin to watch a function, or go on with other parameters."""
@@ -78,7 +78,7 @@ class Watching:
         self.unwatch(watch.function, now_ns)
         function, module = self._naming.functions[watch.function], self._naming.module_of[watch.function]
         if module.file == VDSO:
-            self._refuse(watch.function, Kind.COUNT, "vdso", "the kernel's own code in the process cannot be probed")
+            self._refuse(watch.function, Kind.COUNT, "vdso", "the kernel's own code cannot be probed")
             return
         if not self._free or (self._links.mode == "perf" and len(self.by_function) >= MAX_PERF):
             self._refuse(watch.function, watch.kind, "slots", "all places for watched functions are taken")
@@ -112,7 +112,7 @@ class Watching:
     def _refuse(self, function: str, kind: Kind, code: str, text: str) -> None:
         self.refusals.append(Refusal(function=function, kind=kind, reason=Reason(code=code, text=text)))
 
-    # ---- the gate --------------------------------------------------------------------------------------------
+    # the gate
 
     def _ask_site(self, w: Watched, now_ns: int) -> None:
         def then(answer: object) -> None:
@@ -161,7 +161,7 @@ class Watching:
                 self.refusals.append(Refusal(function=w.function.key, kind=Kind.TIME, reason=reason))
                 self._drop(w, now_ns)
 
-    # ---- probes on and off -----------------------------------------------------------------------------------
+    # probes on and off
 
     def _on(self, w: Watched, now_ns: int) -> None:
         layouts = self._mapped()
@@ -190,9 +190,7 @@ class Watching:
         """
         layouts = self._modules.layouts
         mapping = [
-            m
-            for m in self._programs.members.values()
-            if m.layout in layouts and w.module in layouts[m.layout].modules
+            m for m in self._programs.members.values() if m.layout in layouts and w.module in layouts[m.layout].modules
         ]
         if not mapping:
             return []
@@ -242,9 +240,11 @@ class Watching:
             for w in self.by_function.values():
                 self._unlink(w, now_ns)
             return
-        w = self._by_link.get(news.id)
-        if w is None:
-            return
+        known = self._by_link.get(news.id)
+        if known is not None:
+            self._hear_of(known, news, now_ns)
+
+    def _hear_of(self, w: Watched, news: LinkNews, now_ns: int) -> None:
         if news.what == "made":
             self._made(w, now_ns)
         elif news.what == "failed":
@@ -276,10 +276,10 @@ class Watching:
             return  # it has ended meanwhile
         if not w.links:
             text = os.strerror(news.errno) if news.errno else news.text
-            self._refuse(w.function.key, Kind.COUNT, "kernel-refuses", f"the kernel refuses the probe: {text}")
+            self._refuse(w.function.key, Kind.COUNT, "kernel-refuses", f"the kernel refuses it: {text}")
             self._drop(w, now_ns)
 
-    # ---- processes come and go -------------------------------------------------------------------------------
+    # processes come and go
 
     def forked(self, parent: int, child: int) -> None:
         """A forked child inherits the breakpoints of its parent's links: adopt it or clean it."""
@@ -308,7 +308,7 @@ class Watching:
                 self._off(w, now_ns)
                 w.next_on_ns = now_ns
 
-    # ---- time passes -----------------------------------------------------------------------------------------
+    # time passes
 
     def poll(self, now_ns: int) -> tuple[tuple[Observation, ...], tuple[Activity, ...]]:
         """Switch duty cycles, refill buckets, cut windows; return what is finished."""

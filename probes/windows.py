@@ -107,7 +107,7 @@ class Windows:
         c = self._counters[w.slot]
         calls, timed = int(c["calls"]) - window.calls, int(c["timed"]) - window.timed
         if w.watch.kind is Kind.PATH:
-            counts = np.sum([np.zeros(BUCKETS, np.uint64), *w.paths.values()], axis=0, dtype=np.uint64)
+            counts = _summed(w.paths.values())
         else:
             counts = self._histogram[w.slot] - window.histogram
         observation = Observation(
@@ -175,3 +175,10 @@ class Windows:
             cost_ns=cost,
             limited=limited,
         )
+
+
+def _summed(counts: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    total = np.zeros(BUCKETS, np.uint64)
+    for one in counts:
+        total += one
+    return total

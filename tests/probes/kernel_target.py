@@ -40,7 +40,7 @@ class Target:
 
     def first_byte(self) -> int:
         """Return the first byte of z as it is in memory now: 0xcc while a probe is on."""
-        with open(f"/proc/{self.process.pid}/mem", "rb", buffering=0) as memory:
+        with Path(f"/proc/{self.process.pid}/mem").open("rb", buffering=0) as memory:
             memory.seek(self.address)
             return memory.read(1)[0]
 
