@@ -192,6 +192,7 @@ class BpfSource:
             "cpus": str(os.cpu_count() or 1),
             "link": loaded.mode,
             "unwinder": "eh_frame",
+            "utc_offset_ns": str(time.time_ns() - _monotonic_ns()),
         }
 
     def close(self) -> None:
