@@ -81,9 +81,7 @@ def report(found: Sequence[Check], columns: int) -> list[str]:
         start = f"{mark:<5} {escaped(each.name).ljust(name_width)}  "
         hang = " " * len(start)
         text = escaped(each.detail) or "-"
-        lines += textwrap.wrap(
-            text, columns, initial_indent=start, subsequent_indent=hang, break_on_hyphens=False
-        )
+        lines += textwrap.wrap(text, columns, initial_indent=start, subsequent_indent=hang, break_on_hyphens=False)
         if each.remedy and not each.ok:
             lines += textwrap.wrap(
                 f"remedy: {escaped(each.remedy)}",

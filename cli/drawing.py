@@ -20,25 +20,22 @@ def histogram_bins(histogram: Sequence[Sequence[float]] | None, bias_s: float = 
     Parameters
     ----------
     histogram : sequence, optional
-        ``[[lower edge in s, calls], ...]`` of the buckets of ``mining/observation.py`` that are not empty.
+        ``[[bucket, calls], ...]`` of the buckets of ``mining/observation.py`` that are not empty.
     bias_s : float
         What the probes add to a duration; it is taken off.
     """
-    from specmine.mining.observation import bucket_edges, bucket_of  # noqa: PLC0415
+    from specmine.mining.observation import BUCKETS, bucket_edges  # noqa: PLC0415
 
     edges = bucket_edges() / 1e9
     bins = []
-    for lower, calls in sorted(map(tuple, histogram or [])):
-        # Written edges are rounded, so they may have slipped below; a bucket is 1.6 % wide or more
-        bucket = int(bucket_of(lower * 1e9 * 1.001))
-        low, high = (max(1e-9, float(edges[at]) - bias_s) for at in (bucket, bucket + 1))
-        bins.append((low, max(high, low * 1.001), float(calls)))
+    for bucket, calls in sorted(map(tuple, histogram or [])):
+        if 0 <= bucket < BUCKETS:  # a document from elsewhere may have more
+            low, high = (max(1e-9, float(edges[int(bucket) + end]) - bias_s) for end in (0, 1))
+            bins.append((low, max(high, low * 1.001), float(calls)))
     return bins
 
 
-def distribution(
-    bins: Sequence[Bin], borders: Sequence[float], columns: int, *, ascii_only: bool
-) -> list[str]:
+def distribution(bins: Sequence[Bin], borders: Sequence[float], columns: int, *, ascii_only: bool) -> list[str]:
     """Return the drawing.
 
     Parameters

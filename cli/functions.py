@@ -53,13 +53,12 @@ def command(
         listing = [{name: each.get(name) for name in _FIELDS if name in each} for each in chosen]
         emit(json_text({"schema": "specmine.functions/1", "functions": listing}))
     else:
-        emit("\n".join(table(chosen, width())) + "\n")
+        lines = [*table(chosen, width()), "", *textwrap.wrap(summary(chosen), width())] if chosen else []
+        emit("\n".join(lines or ["No function to show."]) + "\n")
 
 
 def table(entries: Sequence[Entry], columns: int) -> list[str]:
     """Return the list: per function one line of facts and below it why it is where it is."""
-    if not entries:
-        return ["No function to show."]
     room = columns - sum(size + _GAP for _, size in _NUMBERS)
     names = [escaped(title(each)) for each in entries]
     name_width = max(8, min(room, max(cells(name) for name in ["FUNCTION", *names])))
@@ -82,7 +81,7 @@ def table(entries: Sequence[Entry], columns: int) -> list[str]:
             lines += textwrap.wrap(
                 text, columns, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
             )
-    return [*lines, "", *textwrap.wrap(summary(entries), columns)]
+    return lines
 
 
 def why(entry: Entry) -> list[str]:
@@ -99,9 +98,7 @@ def why(entry: Entry) -> list[str]:
 
 
 def _known(entry: Entry) -> str:
-    behaviours = [
-        each for each in entry.get("behaviours") or [] if each.get("expression") not in (None, "true")
-    ]
+    behaviours = [each for each in entry.get("behaviours") or [] if each.get("expression") not in (None, "true")]
     classes = entry.get("classes") or []
     verdict = verdict_of(entry)
     checked = f"; last check: {verdict}" if verdict in ("holds", "violated") else ""

@@ -43,10 +43,7 @@ def the_one(entries: Sequence[Entry], glob: str) -> Entry:
         raise InputError(f"no function matches {glob}", remedy="see `specmine functions`")
     names = [title(each) for each in found]
     if len(set(names)) < len(names):
-        names = [
-            f"{name} of build {str(each.get('build_id'))[:12]}"
-            for name, each in zip(names, found, strict=True)
-        ]
+        names = [f"{name} of build {str(each.get('build_id'))[:12]}" for name, each in zip(names, found, strict=True)]
     more = len(names) - _MOST_LISTED
     shown = [*names[:_MOST_LISTED], f"{more} more"] if more > 0 else names
     raise InputError(f"{len(found)} functions match {glob}: {listed(shown)}", remedy="name one of them")

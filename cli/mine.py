@@ -27,9 +27,7 @@ MOST_SHOWN = 12
 @program_options
 @click.option("--store", type=PATH, metavar="FILE", help="Join what is learned with what this store holds.")
 @click.option("--record", type=PATH, metavar="FILE", help="Record all that was seen, for `specmine replay`.")
-@click.option(
-    "--output", type=PATH, metavar="FILE", help="Write the result there instead of standard output."
-)
+@click.option("--output", type=PATH, metavar="FILE", help="Write the result there instead of standard output.")
 @result_format_option
 def command(output: Path | None, form: str | None, **given: Any) -> int:
     """Mine performance assertions from a running program, or from CMD.
@@ -104,5 +102,5 @@ def result_text(document: dict[str, Any], form: str) -> str:
     lines = specification(document, width())
     entries = functions_of(document)
     if entries and not any(map(is_asserted, entries)):
-        lines += ["", *table(entries[:MOST_SHOWN], width())[:-2]]
+        lines += ["", *table(entries[:MOST_SHOWN], width())]
     return "\n".join(lines) + "\n"

@@ -77,10 +77,7 @@ def size(number: float) -> str:
 
 def cells(text: str) -> int:
     """Return how many columns of a terminal a text fills."""
-    return sum(
-        0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
-        for each in text
-    )
+    return sum(0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF") for each in text)
 
 
 def plural(number: int, noun: str) -> str:

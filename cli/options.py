@@ -61,9 +61,7 @@ result_format_option = click.option(
     help="For people or for programs.  [default: text; json into an --output file]",
 )
 
-store_option = click.option(
-    "--store", type=PATH, metavar="FILE", help="Read this store instead of asking the daemon."
-)
+store_option = click.option("--store", type=PATH, metavar="FILE", help="Read this store instead of asking the daemon.")
 
 socket_option = click.option(
     "--socket",
@@ -86,13 +84,9 @@ def program_options(function: F) -> F:
     for decorate in reversed(
         (
             click.option("-p", "--pid", type=click.IntRange(1), metavar="PID", help="A running process."),
-            click.option(
-                "--exe", type=PATH, metavar="PATH", help="All processes of an executable, also later ones."
-            ),
+            click.option("--exe", type=PATH, metavar="PATH", help="All processes of an executable, also later ones."),
             click.option("--unit", metavar="NAME", help="All processes of a systemd unit."),
-            click.option(
-                "--duration", type=seconds, metavar="S", help="Stop after S seconds, or 90s, 5m, 1h."
-            ),
+            click.option("--duration", type=seconds, metavar="S", help="Stop after S seconds, or 90s, 5m, 1h."),
             click.option(
                 "--budget",
                 type=ratio,
@@ -112,9 +106,7 @@ def program_options(function: F) -> F:
                 metavar="GLOB",
                 help="Leave out functions of this name; may be repeated.",
             ),
-            click.option(
-                "--user", metavar="NAME", help="Run CMD as this user.  [default: the one who called sudo]"
-            ),
+            click.option("--user", metavar="NAME", help="Run CMD as this user.  [default: the one who called sudo]"),
             config_option,
             click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- CMD...]"),
         )
@@ -137,6 +129,4 @@ def check_selection(
         raise click.UsageError("--user says who runs CMD; there is no CMD.")
     if command and shutil.which(command[0]) is None:
         there = os.sep in command[0] and Path(command[0]).exists()
-        raise click.UsageError(
-            f"Cannot run {command[0]}: {'not executable' if there else 'no such command'}."
-        )
+        raise click.UsageError(f"Cannot run {command[0]}: {'not executable' if there else 'no such command'}.")

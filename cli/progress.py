@@ -31,9 +31,7 @@ class Progress:
     KeyboardInterrupt.
     """
 
-    def __init__(
-        self, *, duration_s: float | None, live: bool, now: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, *, duration_s: float | None, live: bool, now: Callable[[], float] = time.monotonic) -> None:
         """Prepare; nothing is shown or caught before ``with``."""
         self.stopping = False
         self._duration_s = duration_s
@@ -112,4 +110,4 @@ def _picture(document: Document, line: str, columns: int) -> Any:
 
     entries = functions_of(document)
     active = sorted(entries, key=lambda each: -float(each.get("utility") or 0.0))[:MOST_SHOWN]
-    return Text("\n".join([line, "", *table(active, columns)[:-2]] if active else [line]))
+    return Text("\n".join([line, "", *table(active, columns)] if active else [line]))

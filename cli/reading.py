@@ -93,9 +93,7 @@ def functions_of(document: Document) -> list[Entry]:
 
 def without_details(document: Document) -> Document:
     """Return the specification without what only ``show`` draws."""
-    functions = [
-        {key: value for key, value in each.items() if key != "histogram"} for each in functions_of(document)
-    ]
+    functions = [{key: value for key, value in each.items() if key != "histogram"} for each in functions_of(document)]
     return {**document, "functions": functions}
 
 

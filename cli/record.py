@@ -36,7 +36,5 @@ def command(output: Path, **given: Any) -> int:
     entries = functions_of(document)
     observations = sum(int(each.get("observations") or 0) for each in entries)
     written = size(output.stat().st_size) if output.is_file() else "recording"
-    complain(
-        f"specmine: wrote {output} ({written}, {plural(observations, 'observation')}): {summary(entries)}"
-    )
+    complain(f"specmine: wrote {output} ({written}, {plural(observations, 'observation')}): {summary(entries)}")
     return learned(observations > 0)

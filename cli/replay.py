@@ -17,9 +17,7 @@ from .stating import is_asserted
 @click.command("replay", short_help="Mine again from a recording.")
 @click.argument("file", type=PATH)
 @config_option
-@click.option(
-    "--output", type=PATH, metavar="FILE", help="Write the result there instead of standard output."
-)
+@click.option("--output", type=PATH, metavar="FILE", help="Write the result there instead of standard output.")
 @result_format_option
 def command(file: Path, config: Path | None, output: Path | None, form: str | None) -> int:
     """Mine again what `mine --record` or `record` saw in FILE, and print the same specification.

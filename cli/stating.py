@@ -42,9 +42,7 @@ def heading(document: Document, width: int) -> list[str]:
     path, build = program.get("path"), program.get("build_id")
     lines = []
     if path:
-        lines += _wrapped(
-            escaped(str(path)) + (f" (build {escaped(str(build))[:12]})" if build else ""), width
-        )
+        lines += _wrapped(escaped(str(path)) + (f" (build {escaped(str(build))[:12]})" if build else ""), width)
     if isinstance(program.get("exit_status"), int):
         lines.append(f"The program ended {_ending(program['exit_status'])}.")
     if isinstance(collection.get("seconds"), int | float):
@@ -59,9 +57,7 @@ def summary(entries: Sequence[Entry]) -> str:
     states = Counter(str(each.get("state")) for each in entries)
     order = [*STATES, *sorted(set(states) - set(STATES))]
     parts = [f"{count(states[state])} {escaped(state)}" for state in order if states[state]]
-    return (
-        f"{plural(len(entries), 'function')}: {', '.join(parts)}." if parts else "No function is known yet."
-    )
+    return f"{plural(len(entries), 'function')}: {', '.join(parts)}." if parts else "No function is known yet."
 
 
 def assertion(entry: Entry, width: int, *, numbered: bool = False) -> list[str]:
@@ -69,9 +65,7 @@ def assertion(entry: Entry, width: int, *, numbered: bool = False) -> list[str]:
     behaviours, classes = entry.get("behaviours") or [], entry.get("classes") or []
     state, calls = entry.get("state"), entry.get("calls") or 0
     about = "~" if entry.get("calls_exact") is False else ""
-    what = (
-        f"{len(classes)} classes" if state == "unexplained" else plural(max(1, len(behaviours)), "behaviour")
-    )
+    what = f"{len(classes)} classes" if state == "unexplained" else plural(max(1, len(behaviours)), "behaviour")
     facts = f"{what}, {about}{plural(calls, 'call')}"
     verdict = verdict_of(entry)
     if verdict in ("violated", "holds"):
@@ -80,9 +74,7 @@ def assertion(entry: Entry, width: int, *, numbered: bool = False) -> list[str]:
     if state == "single" or len(classes) < 2:
         return lines + _wrapped("  one class of durations: no border among them", width, hang="  ")
     if state == "unexplained" and not behaviours:
-        behaviours = [
-            {"expression": None, "calls": calls, "shares": [each.get("share", 0.0) for each in classes]}
-        ]
+        behaviours = [{"expression": None, "calls": calls, "shares": [each.get("share", 0.0) for each in classes]}]
     lines += _shares(classes, behaviours, width, numbered)
     if state == "unexplained":
         lines += _wrapped("  the call paths seen do not tell these classes apart", width, hang="  ")
@@ -121,9 +113,7 @@ def _shares(classes: Sequence[Any], behaviours: Sequence[Any], width: int, numbe
     column = max([8, *map(len, names), *(len(cell) for row in table for cell in row)]) + 3
     wide = column * len(names) + 3
     if wide > width - 27:
-        return _listed_shares(
-            names, table, [text + tail for text, tail in zip(texts, calls, strict=True)], width
-        )
+        return _listed_shares(names, table, [text + tail for text, tail in zip(texts, calls, strict=True)], width)
     longest = max(map(len, texts))
     aligned = wide + longest + max(map(len, calls)) <= width
     lines = ["".join(name.rjust(column) for name in names)]
@@ -136,9 +126,7 @@ def _shares(classes: Sequence[Any], behaviours: Sequence[Any], width: int, numbe
     return lines
 
 
-def _listed_shares(
-    names: Sequence[str], table: Sequence[Sequence[str]], texts: Sequence[str], width: int
-) -> list[str]:
+def _listed_shares(names: Sequence[str], table: Sequence[Sequence[str]], texts: Sequence[str], width: int) -> list[str]:
     lines: list[str] = []
     for row, text in zip(table, texts, strict=True):
         lines += _wrapped(text, width, first="  ", hang="     ")
@@ -163,9 +151,7 @@ def _cost(collection: Any) -> str:
         parts.append(f"took {collection['beside_cpu_seconds']:.1f} s of CPU beside it")
     lost = {name: number for name, number in (collection.get("lost") or {}).items() if number}
     if lost:
-        parts.append(
-            "lost " + listed(f"{count(number)} {_words(name)}" for name, number in sorted(lost.items()))
-        )
+        parts.append("lost " + listed(f"{count(number)} {_words(name)}" for name, number in sorted(lost.items())))
     return text + "".join(f"; {part}" for part in parts) + "."
 
 

@@ -30,12 +30,8 @@ def command(store: Path | None, socket: Path | None, form: str) -> None:
     if form == "json":
         emit(json_text(status))
         return
-    lines += list(
-        _lines({key: value for key, value in status.items() if key != "schema"} if not lines else {})
-    )
-    wrapped = [
-        textwrap.wrap(line, width(), subsequent_indent=" " * 6, break_on_hyphens=False) for line in lines
-    ]
+    lines += list(_lines({key: value for key, value in status.items() if key != "schema"} if not lines else {}))
+    wrapped = [textwrap.wrap(line, width(), subsequent_indent=" " * 6, break_on_hyphens=False) for line in lines]
     emit("\n".join(part for parts in wrapped for part in parts) + "\n")
 
 
@@ -67,8 +63,7 @@ def _lines(tree: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
             for each in value:
                 if isinstance(each, Mapping):
                     facts = (
-                        f"{escaped(str(part)).replace('_', ' ')} {_fact(part, fact)}"
-                        for part, fact in each.items()
+                        f"{escaped(str(part)).replace('_', ' ')} {_fact(part, fact)}" for part, fact in each.items()
                     )
                     yield f"{indent}  - {', '.join(facts)}"
                 else:

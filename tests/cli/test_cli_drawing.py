@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,21 +14,21 @@ from specmine.cli.matching import title
 from specmine.cli.pathtree import deciding_edges, tree
 from specmine.cli.stating import assertion
 from specmine.mining.observation import BUCKETS, bucket_edges, histogram_of
+from specmine.probes.encoding import encode
 
 
 def _written(durations_ns: list[int]) -> list[list[float]]:
-    """Return the histogram as a document has it, edges rounded to six digits."""
-    counts = histogram_of(durations_ns)
-    edges = bucket_edges() * 1e-9
-    return [[float(f"{edges[at]:.6g}"), int(counts[at])] for at in np.flatnonzero(counts)]
+    """Return the histogram as a document has it, by way of the daemon's own encoding."""
+    written: list[list[float]] = json.loads(json.dumps(encode(histogram_of(durations_ns))))
+    return written
 
 
-def test_every_bucket_survives_rounding() -> None:
-    """An edge written with six digits still names its bucket."""
+def test_every_bucket_is_drawn_where_it_belongs() -> None:
+    """A bucket of the document stands at its edges; one that cannot be is left out."""
     edges = bucket_edges()
-    bins = histogram_bins([[float(f"{edge * 1e-9:.6g}"), 1] for edge in edges[:-1]])
-    assert len(bins) == BUCKETS
+    bins = histogram_bins(_written([int(np.ceil(edge)) for edge in edges[:-1]]))
     assert np.allclose([low for low, _, _ in bins], edges[:-1] * 1e-9, rtol=1e-12)
+    assert histogram_bins([[-1, 5], [BUCKETS, 5]]) == []
 
 
 @settings(max_examples=50, deadline=None)
@@ -35,9 +37,7 @@ def test_every_bucket_survives_rounding() -> None:
     st.lists(st.floats(1e-8, 10.0), max_size=4),
     st.integers(50, 200),
 )
-def test_drawings_count_every_call_once_and_fit(
-    durations: list[int], borders: list[float], columns: int
-) -> None:
+def test_drawings_count_every_call_once_and_fit(durations: list[int], borders: list[float], columns: int) -> None:
     """The numbers beside the bars add up to all calls, whatever the borders, and lines fit."""
     bins = histogram_bins(_written(durations))
     lines = distribution(bins, borders, columns, ascii_only=True)

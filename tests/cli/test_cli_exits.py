@@ -40,9 +40,7 @@ def _raising(error: BaseException) -> Callable[[], object]:
         (InputError("\x1b[2Jgone"), 2, "specmine: \\x1b[2Jgone"),
     ],
 )
-def test_errors_end_as_one_line(
-    error: BaseException, code: int, line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_errors_end_as_one_line(error: BaseException, code: int, line: str, capsys: pytest.CaptureFixture[str]) -> None:
     """An error is its exit code and one harmless line on standard error."""
     assert exit_code(_raising(error), debug=False) == code
     out, err = capsys.readouterr()

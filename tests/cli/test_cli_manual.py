@@ -47,9 +47,7 @@ def test_a_section_has_the_options_of_its_command(name: str) -> None:
 
 def test_every_exit_code_is_documented() -> None:
     """The table of exit codes is the list in the code."""
-    codes = {
-        int(line.split("|")[1]) for line in SECTIONS["Exit codes"].splitlines() if re.match(r"\| \d", line)
-    }
+    codes = {int(line.split("|")[1]) for line in SECTIONS["Exit codes"].splitlines() if re.match(r"\| \d", line)}
     named = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
     assert codes == named == {0, 1, 2, 3, 4, 130}
 

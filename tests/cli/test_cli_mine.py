@@ -129,15 +129,11 @@ def test_output_gets_json_or_what_is_asked(
     assert json.loads(target.read_text()) == document
     outcome("mine", "-p", "1", "--output", target, "--format", "text")
     assert target.read_text() == (DATA / "assertions.txt").read_text()
-    assert outcome("mine", "-p", "1", "--format", "json")[1].startswith(
-        '{\n "schema": "specmine.specification/1"'
-    )
+    assert outcome("mine", "-p", "1", "--format", "json")[1].startswith('{\n "schema": "specmine.specification/1"')
     assert [each.name for each in tmp_path.iterdir()] == ["spec"]
 
 
-@pytest.mark.parametrize(
-    ("status", "words"), [(0, "with status 0"), (3, "with status 3"), (-15, "by signal 15")]
-)
+@pytest.mark.parametrize(("status", "words"), [(0, "with status 0"), (3, "with status 3"), (-15, "by signal 15")])
 def test_how_the_program_ended_is_said_and_is_not_our_code(
     status: int, words: str, mined: list[MineOptions], document: dict[str, Any], outcome: Outcome
 ) -> None:

@@ -20,9 +20,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_plain_lines_come_every_few_seconds(
-    document: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_plain_lines_come_every_few_seconds(document: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     """Between two lines the document is not even asked for."""
     times = iter([0.0, 1.0, LINE_EVERY_S - 0.1, LINE_EVERY_S, LINE_EVERY_S + 1, 2 * LINE_EVERY_S])
     asked = []

@@ -62,9 +62,7 @@ def test_narrow_lines_lose_no_name(store: Path, outcome: Outcome, monkeypatch: p
     assert "std::map<int,std::string>::operator[](intconst&)(app)" in "".join(out.split())
 
 
-def test_the_daemon_gives_the_same(
-    store: Path, asked: tuple[Path, list[Mapping[str, Any]]], outcome: Outcome
-) -> None:
+def test_the_daemon_gives_the_same(store: Path, asked: tuple[Path, list[Mapping[str, Any]]], outcome: Outcome) -> None:
     """Over the socket everything reads as from a store; details are asked for."""
     socket, requests = asked
     for name, arguments in GOLDEN.items():
@@ -151,9 +149,7 @@ def test_nothing_asserted_is_3(keep: Keep, document: dict[str, Any], outcome: Ou
     assert outcome("functions", "--store", store)[0] == 0
 
 
-def test_assertions_as_json_are_the_specification(
-    store: Path, document: dict[str, Any], outcome: Outcome
-) -> None:
+def test_assertions_as_json_are_the_specification(store: Path, document: dict[str, Any], outcome: Outcome) -> None:
     """JSON is the contract's document, with nothing but the drawing left out."""
     code, out, _ = outcome("assertions", "--store", store, "--format", "json")
     assert code == 0
@@ -166,9 +162,7 @@ def test_assertions_as_json_are_the_specification(
 
 def test_functions_as_json_and_filtered(store: Path, outcome: Outcome) -> None:
     """A list can be narrowed by state and name, and says why in JSON too."""
-    _, out, _ = outcome(
-        "functions", "--store", store, "--state", "timing", "--state", "single", "--format", "json"
-    )
+    _, out, _ = outcome("functions", "--store", store, "--state", "timing", "--state", "single", "--format", "json")
     listing = json.loads(out)
     assert listing["schema"] == "specmine.functions/1"
     assert [each["function"] for each in listing["functions"]] == ["a", "b"]
@@ -198,9 +192,7 @@ def test_show_finds_a_function_by_any_of_its_names(name: str, store: Path, outco
     assert (shown["schema"], shown["mangled"]) == ("specmine.function/1", "_ZNSt3mapIiSsEixERKi")
 
 
-def test_show_of_none_or_several_is_2(
-    store: Path, keep: Keep, document: dict[str, Any], outcome: Outcome
-) -> None:
+def test_show_of_none_or_several_is_2(store: Path, keep: Keep, document: dict[str, Any], outcome: Outcome) -> None:
     """No match and several matches are errors that say which names there are."""
     code, out, err = outcome("show", "Z", "--store", store)
     assert (code, out) == (2, "")
@@ -253,9 +245,7 @@ def test_export_to_a_file(store: Path, tmp_path: Path, outcome: Outcome) -> None
 
 def test_shares_in_csv_add_up(store: Path, outcome: Outcome) -> None:
     """The classes of one behaviour share all of its calls, and their bounds join."""
-    rows = list(
-        csv.DictReader(io.StringIO(outcome("export", "--format", "csv", "--store", store)[1], newline=""))
-    )
+    rows = list(csv.DictReader(io.StringIO(outcome("export", "--format", "csv", "--store", store)[1], newline="")))
     behaviours = {(row["function"], row["behaviour"]) for row in rows}
     for key in behaviours:
         chosen = [row for row in rows if (row["function"], row["behaviour"]) == key]
@@ -307,8 +297,5 @@ def test_label_without_a_store_makes_none(tmp_path: Path, outcome: Outcome) -> N
 def test_label_asks_the_daemon(asked: tuple[Path, list[Mapping[str, Any]]], outcome: Outcome) -> None:
     """Without --store the daemon is told."""
     socket, requests = asked
-    assert (
-        outcome("label", "5f1d", "v1", "--socket", socket)[1]
-        == "Build 5f1d9c0a77e2b34c9d1e is now called v1.\n"
-    )
+    assert outcome("label", "5f1d", "v1", "--socket", socket)[1] == "Build 5f1d9c0a77e2b34c9d1e is now called v1.\n"
     assert requests == [{"command": "label", "build": "5f1d", "name": "v1"}]
