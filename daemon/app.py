@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,12 +18,15 @@ from .logs import set_up
 from .priority import step_back
 
 DEFAULT_CONFIG = Path("/etc/specmine/specmined.yaml")
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+_log = logging.getLogger("specmine.daemon")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the daemon and return the exit code.
 
-    0 stopped by a signal; 2 wrong usage, configuration, lock, store, port or socket; 4 this host cannot.
+    0 stopped by a signal, or the programs ended; 1 failed unexpectedly; 2 wrong usage, configuration, lock,
+    store, port or socket; 4 this host cannot.
     """
     parsed = _parser().parse_args(arguments)
     try:
@@ -43,9 +48,18 @@ def _run(parsed: argparse.Namespace) -> int:
         return 0
     set_up(level=config.log.level, form=config.log.format)
     step_back()
+    os.environ |= _ONE_THREAD  # before numpy is imported; a pool of threads would only cost memory
     from .lifecycle import Daemon  # noqa: PLC0415  checking a file must not need all of the daemon
 
-    Daemon(config, path).run()
+    try:
+        Daemon(config, path).run()
+    except SpecmineError:
+        raise
+    except Exception:
+        if parsed.debug:
+            raise
+        _log.critical("the daemon failed, please report this", exc_info=True)
+        return 1
     return 0
 
 

@@ -105,9 +105,7 @@ class Daemon:
         if not config.programs:
             raise InputError("no programs are configured", remedy="list what to watch under programs")
         with ExitStack() as stack:
-            host_lock = FileLock(
-                config.host_lock, what="this host", remedy="one specmined watches a host: stop it"
-            )
+            host_lock = FileLock(config.host_lock, what="this host", remedy="one specmined watches a host: stop it")
             stack.callback(host_lock.release)
             source = self._seams.source(config)
             self._keeper = keeper = Keeper(config.store.path, config.store, _log.warning)
@@ -125,7 +123,7 @@ class Daemon:
             stack.callback(server.close)
             stack.enter_context(_Signals(self))
             # The loop closes the source before this stack unwinds: probes go first, then all else
-            return run(
+            state = run(
                 source,
                 settings_of(config),
                 self._seams.clock,
@@ -134,9 +132,12 @@ class Daemon:
                 restored=keeper.restored,
                 inbox=self._inbox,
             )
+            _log.info("stopped, every probe is gone", extra=facts(why=state.stopped))
+            return state
 
     def stop(self, why: str) -> None:
         """End at the next turn of the loop."""
+        _log.info("stopping", extra=facts(why=why))
         self._seams.notifier.send(STOPPING=1, STATUS="taking the probes off")
         self._messages.append(lambda now_ns: Stopping(now_ns=now_ns, why=why))
 

@@ -185,3 +185,17 @@ def test_the_journal_gets_priorities(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         status = os.fstat(file.fileno())
         monkeypatch.setenv("JOURNAL_STREAM", f"{status.st_dev}:{status.st_ino}")
         assert logged(Stream(file.fileno()), "logfmt").startswith("<4>level=warning")
+
+
+def test_an_unexpected_failure_is_one_line_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mistake of ours ends the daemon with 1, so that systemd starts it again, and is logged in one line."""
+    path = tmp_path / "c.yaml"
+    path.write_text("programs: [{pid: 1}]")
+    monkeypatch.setattr("specmine.daemon.lifecycle.Daemon.run", lambda _: {}["missing"])
+    monkeypatch.setattr("specmine.daemon.app.step_back", lambda: None)
+    assert main(["--config", str(path)]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "level=critical" in error and "KeyError" in error
