@@ -1,0 +1,188 @@
+"""The demo: mine a stock apache2 under load, say what was found, watch on as a daemon, clean up.
+
+    make demo            (or: .venv/bin/python bench/demo/run.py [--seconds 60] [--watch 25])
+
+Needs root. Downloads and unpacks the server's packages into a temporary folder; installs nothing. All that it
+started is stopped and the folder removed at the end, on ^C and on failure too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from locks import Caller, semop_callers
+from server import DIES_WITH_US, Server, SetupError, running, stop, unpack
+
+SCRIPTS = Path(sys.executable).parent
+LOAD = Path(__file__).parents[1] / "load.py"
+RATE, CLIENTS = 1200, 12
+METRICS_SHOWN = re.compile(
+    r"^specmine_(assertion_state|behaviour_info|behaviour_calls_total|inside_|beside_|.*semop)", re.MULTILINE
+)
+
+
+def main() -> int:
+    """Run the demo; 0 if semop's behaviours were told apart by the functions that call it."""
+    parser = argparse.ArgumentParser(description="Mine a stock apache2 under load.")
+    parser.add_argument("--seconds", type=int, default=60, help="how long to mine")
+    parser.add_argument("--watch", type=int, default=25, help="how long to run the daemon afterwards")
+    parser.add_argument("--function", help="mine only functions of this name; by default they are found")
+    options = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda n, _: sys.exit(128 + n))
+    if os.geteuid() != 0:
+        print("demo: needs root: BPF programs are loaded, and apache2's children get a user of their own")
+        return 4
+    try:
+        with ExitStack() as stack:
+            folder = Path(tempfile.mkdtemp(prefix="specmine-demo-"))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            return demo(stack, folder, options)
+    except SetupError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 4
+    except KeyboardInterrupt:
+        return 130
+
+
+def demo(stack: ExitStack, folder: Path, options: argparse.Namespace) -> int:
+    """Do all steps, one after the other."""
+    start = time.monotonic()
+    say("a stock Debian apache2 (prefork, two ports, accept mutex of type sysvsem), unpacked into " + str(folder))
+    server = stack.enter_context(running(folder, unpack(folder)))
+    say(f"up to {RATE} requests a second on {' and '.join(server.addresses)}")
+    stack.enter_context(loaded(server, options.seconds + options.watch + 60))
+
+    say(f"specmine mine -p {server.pid} --duration {options.seconds}")
+    store = folder / "specmine.db"
+    hint = ["--function", options.function] if options.function else []
+    mine: list[str | Path] = [SCRIPTS / "specmine", "mine", "-p", str(server.pid), "--duration", str(options.seconds)]
+    code = foreground([*mine, "--store", store, *hint])
+    if code != 0:
+        print(f"demo: specmine mine ended with exit code {code}", file=sys.stderr)
+        return code
+    told_apart = explain(store, semop_callers(server.libapr))
+
+    say(f"specmined, for {options.watch} s, goes on from what was learned; what Prometheus scrapes from it:")
+    watch(folder, server, options.watch)
+    say(f"done in {time.monotonic() - start:.0f} s, cleaning up")
+    return 0 if told_apart else 3
+
+
+def explain(store: Path, callers: list[Caller]) -> bool:
+    """Say what semop's nameless callers are; True if its behaviours are told apart by some of them."""
+    done = subprocess.run(
+        [SCRIPTS / "specmine", "assertions", "--store", store, "--format", "json"],
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    functions = json.loads(done.stdout)["functions"]
+    expressions = [b["expression"] for f in functions if f["function"] == "semop" for b in f["behaviours"]]
+    say("libapr has no names for the callers of semop; its machine code says what they are:")
+    used = False
+    for caller in callers:
+        atom = next((a for e in expressions for a in atoms(e) if a.endswith(f"+0x{caller.offset:x}->semop")), "")
+        used |= bool(atom)
+        print(f"   libapr+0x{caller.offset:x} = {caller.role}: {caller.evidence}")
+        if atom:
+            print(f"      so `{atom}` means: semop called to {caller.role} the accept mutex")
+    if not used:
+        print("   semop was not told apart by its callers this time; its expressions:", expressions or "none")
+    return used
+
+
+def atoms(expression: str) -> list[str]:
+    """Return the call edges of an expression, without quotes."""
+    words = re.split(r" (?:and|or) ", expression)
+    return [w.removeprefix("not ").replace("`", "") for w in words]
+
+
+def watch(folder: Path, server: Server, seconds: int) -> None:
+    """Run the daemon on the same store and show what a scrape sees at the end."""
+    metrics = "127.0.0.1:9752"
+    configuration = folder / "specmined.yaml"
+    configuration.write_text(
+        f"programs:\n  - {{name: apache2, pid: {server.pid}}}\n"
+        f"store: {{path: {folder}/specmine.db}}\n"
+        f"metrics: {{listen: '{metrics}'}}\n"
+        f"socket: {{path: {folder}/specmined.sock}}\n"
+        f"host_lock: {folder}/host.lock\n"
+    )
+    with background([SCRIPTS / "specmined", "--config", configuration], log=folder / "specmined.log") as daemon:
+        with suppress(subprocess.TimeoutExpired):
+            daemon.wait(seconds)
+        if daemon.returncode is not None:
+            said = (folder / "specmined.log").read_text(errors="replace").strip().splitlines()
+            raise SetupError(f"specmined ended with {daemon.returncode}: {said[-1] if said else 'it said nothing'}")
+        with urllib.request.urlopen(f"http://{metrics}/metrics", timeout=5) as answer:
+            text = answer.read().decode()
+    samples = [line for line in text.splitlines() if line and not line.startswith("#")]
+    shown = [line for line in samples if METRICS_SHOWN.search(line)]
+    print("\n".join(shown[:40]))
+    print(f"   ({len(samples)} samples in all, {len(shown)} of them speak of semop, assertions and the budget)")
+
+
+@contextmanager
+def loaded(server: Server, seconds: int) -> Iterator[None]:
+    """Keep the server busy."""
+    command: list[str | Path] = [sys.executable, LOAD, *server.addresses, "--seconds", str(seconds)]
+    with background([*command, "--rate", str(RATE), "--clients", str(CLIENTS)]):
+        yield
+
+
+@contextmanager
+def background(command: list[str | Path], log: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command beside us, ended at the end."""
+    with (log or Path(os.devnull)).open("wb") as said:
+        process = subprocess.Popen(
+            [*DIES_WITH_US, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        stop(process, 10)
+
+
+def foreground(command: list[str | Path]) -> int:
+    """Run a command that prints for us; on ^C it hears it too, and is waited for."""
+    sys.stdout.flush()
+    process = subprocess.Popen([*DIES_WITH_US, *command])
+    try:
+        return process.wait()
+    except BaseException:
+        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            process.wait(1)
+        if process.returncode is None:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+                process.wait(5)
+        if process.returncode is None:
+            process.kill()
+            process.wait()
+        raise
+
+
+def say(what: str) -> None:
+    """Print a heading."""
+    print(f"\n== {what}", flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
