@@ -89,9 +89,9 @@ def _counts(known: Mapping[str, Knowledge], total: Total, means: Means, settings
     """Count the calls of the most promising candidates, in short windows that end by themselves."""
     candidates = {key: each for key, each in known.items() if each.state is State.CANDIDATE}
     running = {key: each.watch for key, each in candidates.items() if each.watch is not None}
-    chosen = [
-        each for each in in_order(candidates, total) if each.watch is None and is_worth_it(each, total)
-    ][: max(0, COUNTED_AT_ONCE - len(running))]
+    chosen = [each for each in in_order(candidates, total) if each.watch is None and is_worth_it(each, total)][
+        : max(0, COUNTED_AT_ONCE - len(running))
+    ]
     left = means.budget
     watches: dict[str, Watch] = dict(running)
     for each in chosen:
@@ -126,11 +126,7 @@ def _checks(finished: Sequence[Knowledge], so_far: Plan, means: Means, settings:
         if found is not None:
             watches[each.function.key] = found
             spent += cost
-    due = [
-        each
-        for each in finished
-        if each.function.key not in watches and _is_due(each, means.now_ns, settings)
-    ]
+    due = [each for each in finished if each.function.key not in watches and _is_due(each, means.now_ns, settings)]
     for place, each in enumerate(sorted(due, key=lambda one: (one.checked_ns or 0, one.function.key))):
         if len(watches) >= means.places:
             break
@@ -143,18 +139,14 @@ def _checks(finished: Sequence[Knowledge], so_far: Plan, means: Means, settings:
     return replace(so_far, watches=watches, left=so_far.left - spent)
 
 
-def _lessons(
-    known: Mapping[str, Knowledge], total: Total, so_far: Plan, means: Means, settings: Settings
-) -> Plan:
+def _lessons(known: Mapping[str, Knowledge], total: Total, so_far: Plan, means: Means, settings: Settings) -> Plan:
     """Give the rest of the budget to what can be learned, half of what is left to each in turn."""
     states = (State.WAITING, State.TIMING, State.EXPLAINING)
     pupils = [each for each in known.values() if each.state in states]
     pupils += [
         each
         for each in known.values()
-        if each.state in FINISHED
-        and each.function.key not in so_far.watches
-        and utility(each, means.now_ns) >= REVISIT
+        if each.state in FINISHED and each.function.key not in so_far.watches and utility(each, means.now_ns) >= REVISIT
     ]
     pupils.sort(key=lambda each: _priority(each, total, means, settings))
     watches, waiting, left = dict(so_far.watches), dict(so_far.waiting), so_far.left
@@ -201,7 +193,13 @@ def _request(each: Knowledge, grant: float, means: Means, settings: Settings) ->
     if means.slow_links and rate > SLOW_LINK_RATE:
         return None
     return watch_for(
-        each.function, kind_for(each), rate, grant, means.prices, settings, duty=not means.slow_links
+        each.function,
+        kind_for(each),
+        rate,
+        grant=grant,
+        prices=means.prices,
+        settings=settings,
+        duty=not means.slow_links,
     )
 
 

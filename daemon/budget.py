@@ -61,7 +61,7 @@ def filled(purse: Purse, batch: Batch, settings: Settings) -> Purse:
 
 
 def spendable(purse: Purse) -> float:
-    """Return the rate to plan with, ns per second: a debt is paid back in a second, savings are used slowly."""
+    """Return the rate to plan with, ns per second: debts are paid back at once, savings are used slowly."""
     seconds = 5.0 if purse.balance_ns > 0 else 1.0
     rate = 0.9 * purse.rate + purse.balance_ns / seconds
     return min(max(rate, 0.02 * purse.rate), 1.5 * purse.rate)
@@ -115,16 +115,16 @@ def watch_for(
     function: Function,
     kind: Kind,
     rate: float,
+    *,
     grant: float,
     prices: Prices,
     settings: Settings,
-    *,
     duty: bool,
 ) -> Watch | None:
     """Return the request that fits a grant, ns of cost per second; None if none does.
 
-    Always on where that fits, since counts are exact then; else on-phases at random times whose mean cost fits;
-    none where they would come too rarely, or where links cannot be taken off fast (``duty`` False).
+    Always on where that fits, since counts are exact then; else on-phases at random times whose mean cost
+    fits; none where they would come too rarely, or where links cannot be taken off fast (``duty`` False).
     """
     call_ns = price(prices, kind, function)
     window = Watch(
@@ -156,4 +156,5 @@ def worthwhile(function: Function, kind: Kind, rate: float, prices: Prices, sett
     call_ns = price(prices, kind, function)
     full = rate * call_ns
     one = phase(rate, call_ns, price(prices, Kind.COUNT, function), settings)
-    return min(full, one.cost_ns * SECOND / shortest_period_ns(settings))
+    window_ns = max(one.cost_ns, SPARE_CALLS * settings.window_calls * call_ns)
+    return min(full, window_ns * SECOND / shortest_period_ns(settings))

@@ -208,9 +208,7 @@ def _counted(known: Knowledge, activity: Activity, now_ns: int) -> Knowledge:
     return known
 
 
-def _climb(
-    known: dict[str, Knowledge], before: Mapping[str, Knowledge], state: ControllerState, now_ns: int
-) -> None:
+def _climb(known: dict[str, Knowledge], before: Mapping[str, Knowledge], state: ControllerState, now_ns: int) -> None:
     """Make the callers of functions that have just been finished candidates."""
     for key in sorted(known):
         each = known[key]
@@ -252,14 +250,10 @@ def _reload(state: ControllerState, event: Reloaded) -> tuple[ControllerState, t
             changed = changed.moved(State.CANDIDATE, None, event.now_ns)
         known[key] = changed
     before = state.known
-    return _act(
-        replace(state, now_ns=event.now_ns, settings=event.settings, known=known, planned_ns=0), before
-    )
+    return _act(replace(state, now_ns=event.now_ns, settings=event.settings, known=known, planned_ns=0), before)
 
 
-def _act(
-    state: ControllerState, before: Mapping[str, Knowledge]
-) -> tuple[ControllerState, tuple[Action, ...]]:
+def _act(state: ControllerState, before: Mapping[str, Knowledge]) -> tuple[ControllerState, tuple[Action, ...]]:
     """Turn what is known now into requests, jobs and news."""
     moved = any(
         key not in before or before[key].state is not each.state
@@ -311,9 +305,7 @@ def _plan(state: ControllerState, actions: list[Action]) -> ControllerState:
     return replace(state, known=known, planned_ns=state.now_ns)
 
 
-def _carry_out(
-    each: Knowledge, made: Plan, total: Total, state: ControllerState, actions: list[Action]
-) -> Knowledge:
+def _carry_out(each: Knowledge, made: Plan, total: Total, state: ControllerState, actions: list[Action]) -> Knowledge:
     key, now_ns = each.function.key, state.now_ns
     new = made.watches.get(key)
     if not same_enough(each.watch, new):

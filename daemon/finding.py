@@ -34,9 +34,7 @@ class Total:
 def total_of(known: Iterable[Knowledge]) -> Total:
     """Add up the time of all functions."""
     every = tuple(known)
-    return Total(
-        wall_ns=sum(each.where.own_ns for each in every), cpu_ns=sum(each.where.cpu_ns for each in every)
-    )
+    return Total(wall_ns=sum(each.where.own_ns for each in every), cpu_ns=sum(each.where.cpu_ns for each in every))
 
 
 def share(known: Knowledge, total: Total) -> float:

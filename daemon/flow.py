@@ -1,7 +1,7 @@
 """The flow of one function, after the flowchart of the first paper (section 3): what was seen moves it on.
 
 candidate -> (counted) -> waiting <-> timing -> single | explaining -> explained | unexplained; a function
-that does not settle within the sample limit is parked as unstable. Finished ones are observed again and checked.
+that does not settle within the sample limit is parked as unstable. Finished ones are checked again.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ VIOLATIONS = 3
 
 def refused(known: Knowledge, refusal: Refusal, now_ns: int) -> Knowledge:
     """Take a refusal in: without timing nothing can be learned, without paths nothing explained."""
+    if refusal.reason.code in reasons.PASSING:
+        waits = known.state in (State.CANDIDATE, State.TIMING)
+        known = known.moved(State.WAITING if waits else known.state, refusal.reason, now_ns)
+        return replace(known, watch=None)
     kept = tuple(each for each in known.refused if each[0] is not refusal.kind)
-    known = replace(
-        known, refused=tuple(sorted((*kept, (refusal.kind, refusal.reason)), key=lambda each: each[0]))
-    )
+    known = replace(known, refused=tuple(sorted((*kept, (refusal.kind, refusal.reason)), key=lambda each: each[0])))
     reason = known.refusal(Kind.TIME)
     if reason is not None:
         state = State.EXCLUDED if reason.code in reasons.HINTS else State.REFUSED
@@ -75,9 +77,7 @@ def _timed(known: Knowledge, now_ns: int, settings: Settings) -> Knowledge:
     chain = known.chain
     if chain is None or not chain.stable:
         if known.tried >= settings.mining.sample_limit:
-            return replace(
-                known.moved(State.UNSTABLE, reasons.unstable(known.tried, PARKED_NS), now_ns), tried=0
-            )
+            return replace(known.moved(State.UNSTABLE, reasons.unstable(known.tried, PARKED_NS), now_ns), tried=0)
         return described(known, settings)
     known = replace(known, learned=chain, tried=0)
     if not chain.borders:
@@ -92,18 +92,17 @@ def _timed(known: Knowledge, now_ns: int, settings: Settings) -> Knowledge:
 
 def described(known: Knowledge, settings: Settings) -> Knowledge:
     """Say what a function that is being learned still needs."""
-    need = settings.mining.chain_observations
-    if known.state is State.EXPLAINING:
-        need = settings.mining.recent
-    least = settings.mining.minimum_calls
     if known.state is State.TIMING:
+        need = settings.mining.chain_observations
         have = min(known.chain.chain, need) if known.chain else 0
-        reason = reasons.learning(have, need, least, known.rate, "observations", settings)
+        what = "agreeing observations"
+        reason = reasons.learning(have, need, what, known.rate, settings)
     elif known.state is State.EXPLAINING and known.job is not None:
         reason = reasons.mining()
     elif known.state is State.EXPLAINING:
-        have = min(enough(known.paths, settings), need)
-        reason = reasons.learning(have, need, least, known.rate, "observations with call paths", settings)
+        have = enough(known.paths, settings)
+        what = "observations with call paths"
+        reason = reasons.learning(have, settings.mining.recent, what, known.rate, settings)
     else:
         return known
     return replace(known, reason=reason)
@@ -114,9 +113,7 @@ def enough(observations: tuple[Observation, ...], settings: Settings) -> int:
     return sum(each.timed >= settings.mining.minimum_calls for each in observations)
 
 
-def job_for(
-    known: Knowledge, settings: Settings, program_modules: tuple[str, ...], now_ns: int
-) -> Job | None:
+def job_for(known: Knowledge, settings: Settings, program_modules: tuple[str, ...], now_ns: int) -> Job | None:
     """Return the job that would explain the function now, None if it is not time for one."""
     if known.job is not None or known.learned is None or known.chain is None or not known.paths:
         return None

@@ -1,6 +1,6 @@
 """What the worker does: explain a function's classes by its call paths.
 
-The values here pickle and go into recordings; only ``run_job`` needs the heavy libraries, and imports them itself.
+The values here pickle and go into recordings; only ``run_job`` needs heavy libraries and imports them itself.
 """
 
 from __future__ import annotations
@@ -86,9 +86,7 @@ def run_job(job: Job) -> JobResult:
             for each in told.behaviours
         ),
         paths=tuple(
-            PathResult(
-                path=each.path, calls=each.calls, class_calls=each.class_calls, behaviour=each.behaviour
-            )
+            PathResult(path=each.path, calls=each.calls, class_calls=each.class_calls, behaviour=each.behaviour)
             for each in told.paths
         ),
         why=told.reason,

@@ -44,9 +44,11 @@ EMPTY = frozen_counts(np.zeros(BUCKETS))
 FINISHED = frozenset({State.SINGLE, State.EXPLAINED, State.UNEXPLAINED})
 LEARNING = frozenset({State.TIMING, State.EXPLAINING})
 HELD = {Kind.TIME: 1, Kind.PATH: 2}
-"""Observations held one by one, in multiples of those that stable borders come from; older ones merge into one."""
-RATE_MEMORY_NS = 2_000_000_000
-"""Time on over which the rate of calls is taken."""
+"""Observations held one by one, in multiples of those that stable borders come from."""
+RATE_MEMORY_NS, RATE_CALLS = 2_000_000_000, 100
+"""Time on over which the rate of calls is taken, if it holds so many calls ..."""
+LONG_MEMORY_NS = 30_000_000_000
+"""... and if it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +180,7 @@ class Knowledge:
         return next((found for each, found in self.found if each is kind), ())
 
     def refusal(self, kind: Kind) -> Reason | None:
-        """Return why this kind must not be collected, None if it may; dearer kinds are refused with cheaper."""
+        """Return why this kind must not be collected, None if it may; dearer ones go with cheaper."""
         order = list(Kind)
         for refused, reason in self.refused:
             if order.index(refused) <= order.index(kind):
@@ -194,7 +196,7 @@ class Knowledge:
 def with_activity(known: Knowledge, activity: Activity) -> Knowledge:
     """Add what the probes counted since the last batch."""
     calls, on_ns = known.recent_calls + activity.calls, known.recent_ns + activity.watched_ns
-    if known.recent_ns > RATE_MEMORY_NS:
+    if known.recent_ns > (RATE_MEMORY_NS if known.recent_calls > RATE_CALLS else LONG_MEMORY_NS):
         calls, on_ns = calls - 0.5 * known.recent_calls, on_ns - 0.5 * known.recent_ns
     rate = calls * 1e9 / on_ns if on_ns > 0 else known.rate
     totals = replace(known.totals, cost_ns=known.totals.cost_ns + activity.cost_ns)
@@ -231,7 +233,7 @@ def with_watch(known: Knowledge, watch: Watch | None, now_ns: int) -> Knowledge:
 
 
 def with_observation(known: Knowledge, seen: Observation, found: Found, recent: int) -> Knowledge:
-    """Add an observation and its borders; beyond the number kept the oldest fall out of timing, merge among paths."""
+    """Add an observation and its borders; the oldest fall out of the timed, and merge among those with paths."""
     totals = replace(
         known.totals,
         timed=known.totals.timed + seen.timed,
@@ -254,7 +256,7 @@ def with_observation(known: Knowledge, seen: Observation, found: Found, recent: 
 
 
 def merged(observations: Iterable[Observation]) -> Observation:
-    """Merge observations of one function and kind into one; durations keep the mean bias, weighted by calls."""
+    """Merge observations of one function and kind into one; its bias is the mean, weighted by calls."""
     every = tuple(observations)
     first = every[0]
     by_path: dict[CallPath, Counts] = {}

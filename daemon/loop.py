@@ -1,4 +1,4 @@
-"""The only loop: what comes from the source, the worker and the user becomes an event, decisions become requests.
+"""The only loop: what comes from source, worker and user becomes an event, decisions become requests.
 
 Everything it reacts to is an event with its time, so that a list of its steps can be replayed.
 """

@@ -19,11 +19,11 @@ def bare_name(name: str) -> str:
 
 
 def matches(function: Function, globs: Iterable[str]) -> bool:
-    """Tell whether any glob fits the display name, it without parameters, the mangled one or ``name (module)``."""
-    names = {
-        function.name,
-        bare_name(function.name),
-        function.mangled,
-        f"{function.name} ({function.module})",
-    }
-    return any(fnmatchcase(name, glob) for glob in globs for name in names if name)
+    """Tell whether any glob fits a name of the function.
+
+    Tried are display name and aliases, these without parameters, mangled name and ``name (module)``.
+    """
+    plain = (function.name, *function.aliases)
+    shown = f"{function.name} ({function.module})"
+    names = {*plain, *map(bare_name, plain), function.mangled, shown} - {""}
+    return any(fnmatchcase(name, glob) for glob in globs for name in names)

@@ -8,6 +8,8 @@ from .settings import SECOND, Settings
 
 HINTS = frozenset({"excluded", "ignored"})
 """Codes of refusals that are a wish of the user, not a danger."""
+PASSING = frozenset({"slots"})
+"""Codes of refusals that another moment may lift."""
 
 
 def _because(code: str, text: str, remedy: str) -> Reason:
@@ -20,9 +22,7 @@ def _calls(rate: float) -> str:
 
 def queued(share: float) -> Reason:
     """Worth measuring, not counted yet."""
-    return _because(
-        "queued", f"{share:.1%} of the time; its calls are not counted yet", "wait: counting takes 0.2 s"
-    )
+    return _because("queued", f"{share:.1%} of the time; its calls are not counted yet", "wait: counting takes 0.2 s")
 
 
 def cold(share: float, least: float) -> Reason:
@@ -36,16 +36,14 @@ def cold(share: float, least: float) -> Reason:
 
 def counting() -> Reason:
     """Its calls are being counted."""
-    return _because(
-        "counting", "its calls are being counted to predict what timing them costs", "wait: it takes 0.2 s"
-    )
+    return _because("counting", "its calls are being counted to predict what timing them costs", "wait: it takes 0.2 s")
 
 
 def no_budget(rate: float, cost: float, budget: float) -> Reason:
     """No share of the budget is left for it."""
     return _because(
         "budget",
-        f"{_calls(rate)} would cost {cost / 1e6:.3g} ms a second; the budget of {budget / 1e6:.3g} ms is in use",
+        f"{_calls(rate)} would cost {cost / 1e6:.3g} ms a second; the budget ({budget / 1e6:.3g}) is in use",
         "wait until others are learned, or raise the budget",
     )
 
@@ -64,18 +62,17 @@ def no_slot(limit: int) -> Reason:
     return _because("slots", f"all {limit} places for probes are in use", "wait until others are learned")
 
 
-def learning(
-    have: int, need: int, least_calls: int, rate: float | None, what: str, settings: Settings
-) -> Reason:
+def learning(have: int, need: int, what: str, rate: float | None, settings: Settings) -> Reason:
     """Not enough observations that agree; ``what`` is what is observed."""
-    text = f"{have} of {need} {what} of at least {least_calls} calls that agree"
+    least_calls = settings.mining.minimum_calls
+    text = f"{have} of {need} {what} of at least {least_calls} calls"
     missing = max(1, need - have)
     if rate is None or rate <= 0:
         return _because("learning", text, "no call seen yet: it must be called")
     seconds = max(least_calls / rate, 0.0) * missing
     if seconds > 2 * missing * settings.window_ns / SECOND:
         return _because("slow", f"{text}; {_calls(rate)}", f"{missing} more: {seconds:,.0f} s at this rate")
-    return _because("learning", text, f"{missing} more that agree")
+    return _because("learning", text, f"{missing} more")
 
 
 def mining() -> Reason:
@@ -120,17 +117,13 @@ def unexplained(why: str) -> Reason:
 
 def mining_failed(failure: str) -> Reason:
     """The worker failed twice."""
-    return _because(
-        "mining-failed", f"grouping its call paths failed: {failure}", "report a bug with a recording"
-    )
+    return _because("mining-failed", f"grouping its call paths failed: {failure}", "report a bug with a recording")
 
 
 def violated(subjects: int) -> Reason:
     """What was asserted is no longer true; it is being learned again."""
     what = "the assertion" if subjects == 1 else f"{subjects} assertions"
-    return _because(
-        "violated", f"{what} no longer holds; it is being learned again", "compare the load or the build"
-    )
+    return _because("violated", f"{what} no longer holds; it is being learned again", "compare the load or the build")
 
 
 def excluded() -> Reason:

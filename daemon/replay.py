@@ -1,7 +1,7 @@
 """Recording what the loop does, and doing it again: each decision is computed anew and compared.
 
-A recording holds the controller's events and a digest of its actions. Replay recomputes both the decisions and the results of
-mining, and stops at the first that differs.
+A recording holds the controller's events and actions, jobs as a digest. Replay makes the decisions and mines
+again, and stops at the first difference.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def line_of(step: Step) -> dict[str, Json]:
     """Return the line of a recording that holds a step."""
     return {
         "number": step.number,
-        "event": {"kind": _NAMES[type(step.event)], **encode(step.event)},
+        "event": {"kind": _NAMES[type(step.event)], **_event_json(step.event)},
         "actions": [_action_json(action) for action in step.actions],
     }
 
@@ -105,9 +105,10 @@ def replay(
         settings = settings_of(load_config(config))
     state = ControllerState()
     jobs: dict[int, Job] = {}
-    for number, event, recorded in events(path):
-        if settings is not None and isinstance(event, Begun):
-            event = replace(event, settings=settings)
+    for number, past, recorded in events(path):
+        event = past
+        if settings is not None and isinstance(past, Begun):
+            event = replace(past, settings=settings)
         if settings is not None and isinstance(event, Mined | Reloaded):
             continue
         if isinstance(event, Mined):
@@ -153,12 +154,19 @@ def _compare_actions(number: int, recorded: list[Json], again: list[Json]) -> No
             )
 
 
+def _event_json(event: Event) -> dict[str, Json]:
+    data: dict[str, Json] = encode(event)
+    if isinstance(event, Begun | Reloaded):
+        data["settings"] = encode(event.settings, full=True)  # a later version may have other defaults
+    return data
+
+
 def _action_json(action: Action) -> dict[str, Json]:
     if isinstance(action, Mine):
-        return {"kind": "mine", "job": action.job, "inputs": _digest(encode(action.inputs))}
+        return {"action": "mine", "job": action.job, "inputs": _digest(encode(action.inputs))}
     if isinstance(action, Publish):
-        return {"kind": "publish"}
-    return {"kind": type(action).__name__.lower(), **encode(action)}
+        return {"action": "publish"}
+    return {"action": type(action).__name__.lower(), **encode(action)}
 
 
 def _digest(data: Json) -> str:

@@ -1,7 +1,7 @@
 """What a restarted daemon needs to go on where the last one was: a JSON record for each function, and back.
 
-Observations are not in the record: the store keeps them in rows of their own. Times are of the clock of one boot,
-so the record holds lengths of time only.
+Observations are not in the record: the store keeps them in rows of their own. Times are of the clock of one
+boot, so the record holds lengths of time only.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Record:
     reason: Reason | None = None
     hinted: bool = False
     climbed: str = ""
-    where: Where = Where()
+    where: Where = field(default_factory=Where)
     rate: float | None = None
-    totals: Totals = Totals()
+    totals: Totals = field(default_factory=Totals)
     span_ns: int = 0
     histogram: Counts = field(default_factory=lambda: EMPTY)
     tried: int = 0
@@ -77,7 +77,7 @@ def restored(
     ----------
     functions : iterable of Function
     records : mapping
-        Function key to ``function_record``; a record that no longer fits is passed over, the function starts anew.
+        Function key to ``function_record``; a function whose record no longer fits starts anew.
     observations : iterable of Observation
         The newest of each function and kind, oldest first, times on this boot's clock.
     now_ns : int
@@ -97,16 +97,17 @@ def restored(
             continue
         timing = tuple(held.get((function.key, Kind.TIME), ())[-recent:])
         paths = tuple(held.get((function.key, Kind.PATH), ())[-HELD[Kind.PATH] * recent :])
-        known[function.key] = _knowledge(function, record, timing, paths, now_ns, mining)
+        known[function.key] = _knowledge(function, record, now_ns, timing=timing, paths=paths, mining=mining)
     return known
 
 
 def _knowledge(
     function: Function,
     record: Record,
+    now_ns: int,
+    *,
     timing: tuple[Observation, ...],
     paths: tuple[Observation, ...],
-    now_ns: int,
     mining: MiningSettings,
 ) -> Knowledge:
     # probes are off now and refusals belong to processes that may be gone, so both are found out again

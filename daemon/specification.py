@@ -1,4 +1,4 @@
-"""What is known as one JSON document, ``specmine.specification/1``: pure, canonical, to be read and compared."""
+"""What is known as one JSON document, ``specmine.specification/1``: pure and canonical."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from specmine.probes.encoding import encode
 
 from .allocation import kind_for, utility
 from .budget import price
+from .conclusions import Check
 from .controller import ControllerState
 from .finding import Total, is_worth_it, share, total_of
 from .jobs import JobResult
@@ -57,7 +58,7 @@ def specification(state: ControllerState, *, detail: bool = False) -> dict[str, 
     return {
         "schema": SCHEMA,
         "program": _program(state),
-        "host": dict(state.started.host) if state.started else {},
+        "host": dict(sorted(state.started.host.items())) if state.started else {},
         "collection": _collection(state),
         "functions": listed,
     }
@@ -209,13 +210,9 @@ def _function(each: Knowledge, state: ControllerState, total: Total, detail: boo
         "climbed_from": each.climbed or None,
         "verdict": _verdict(each),
         "checked": _utc(state, each.checked_ns) if each.checks else None,
-        "checks": [
-            {"expression": check.subject, "verdict": check.verdict, "calls": check.calls, "shares": list(check.shares),
-             "p_value": check.p_value}
-            for check in each.checks
-        ],
+        "checks": [_check(check) for check in each.checks],
         **_statements(each, data),
-    }  # fmt: skip
+    }
     if detail:
         entry["histogram"] = encode(each.histogram)
     return entry
@@ -230,12 +227,22 @@ def _verdict(each: Knowledge) -> str:
     return "violated" if "violated" in verdicts else "holds" if "holds" in verdicts else "unknown"
 
 
+def _check(check: Check) -> dict[str, Any]:
+    return {
+        "expression": check.subject,
+        "verdict": check.verdict,
+        "calls": check.calls,
+        "shares": list(check.shares),
+        "p_value": check.p_value,
+    }
+
+
 def _seconds(edge: int, bias_ns: float) -> float:
     return max(0.0, float(bucket_edges()[edge]) - bias_ns) * 1e-9
 
 
 def _statements(each: Knowledge, data: _Data | None) -> dict[str, Any]:
-    """Return borders, classes, behaviours and paths: what is claimed, nothing before the function is stable."""
+    """Return borders, classes, behaviours and paths: nothing is claimed before the function is stable."""
     if data is None:
         return {"borders_seconds": [], "borders": [], "classes": [], "behaviours": [], "paths": []}
     upper = [_seconds(edge, data.bias_ns) for edge in data.edges]
@@ -248,15 +255,12 @@ def _statements(each: Knowledge, data: _Data | None) -> dict[str, Any]:
     if not behaviours and each.state in FINISHED:
         calls = int(data.counts.sum())
         count = len(paths) or None
-        behaviours = [
-            {"expression": "true", "formula": [[]], "calls": calls, "paths": count, "shares": shares}
-        ]
+        behaviours = [{"expression": "true", "formula": [[]], "calls": calls, "paths": count, "shares": shares}]
     return {
         "borders_seconds": upper,
         "borders": _borders(each, data),
         "classes": [
-            {"upper_seconds": bound, "share": part}
-            for bound, part in zip([*upper, None], shares, strict=True)
+            {"upper_seconds": bound, "share": part} for bound, part in zip([*upper, None], shares, strict=True)
         ],
         "behaviours": behaviours,
         "paths": paths,

@@ -1,7 +1,7 @@
 """Mining beyond stability in a process of its own: started on demand, ended when idle, never waited for.
 
-The worker needs scipy and scikit-learn, which the daemon must not hold. Parent and worker are the same program
-and speak pickled values, each after its length, over the worker's stdin and stdout.
+The worker needs scipy and scikit-learn, which the daemon must not hold. Parent and worker are one program and
+speak pickled values, each after its length, over the worker's stdin and stdout.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ _LENGTH = struct.Struct("<Q")
 IDLE_NS = 30_000_000_000
 """An idle worker is ended after this time."""
 _ONE_THREAD = {
-    name: "1"
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 }
 
 Done = tuple[int, JobResult | None, str]

@@ -1,6 +1,6 @@
-"""Values that cross a boundary as JSON: frozen dataclasses, histograms, enums, tuples and mappings, both ways.
+"""Values that cross a boundary as JSON, both ways: dataclasses, histograms, enums, tuples and mappings.
 
-The annotations of the dataclasses are the format: a field at its default is left out, an unknown one is ignored,
+The annotations of the dataclasses are the format: a field at its default is left out, an unknown one ignored,
 so that recordings stay readable when a field is added. Histograms are sparse: ``[[bucket, count], ...]``.
 """
 
@@ -21,27 +21,21 @@ Json = Any
 """What ``json.loads`` returns."""
 
 
-def encode(value: object) -> Json:
-    """Return the JSON form of a value; TypeError for a type that has none."""
+def encode(value: object, *, full: bool = False) -> Json:
+    """Return the JSON form of a value; TypeError for a type that has none.
+
+    With ``full`` fields at their defaults are written too, for values whose defaults may change.
+    """
+    if isinstance(value, Enum):
+        return value.value
     if value is None or isinstance(value, bool | int | float | str):
-        return value.value if isinstance(value, Enum) else value
-    if isinstance(value, np.generic):
-        return value.item()
+        return value
     if isinstance(value, np.ndarray):
         return _encode_array(value)
     if is_dataclass(value):
-        return {
-            each.name: encode(getattr(value, each.name))
-            for each in fields(value)
-            if not _is_default(each, getattr(value, each.name))
-        }
-    if isinstance(value, Mapping):
-        return {str(key): encode(value[key]) for key in sorted(value)}
-    if isinstance(value, list | tuple):
-        return [encode(each) for each in value]
-    if isinstance(value, frozenset | set):
-        return sorted(encode(each) for each in value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+        kept = [(each, getattr(value, each.name)) for each in fields(value)]
+        return {each.name: encode(held, full=full) for each, held in kept if full or not _is_default(each, held)}
+    return _encode_collection(value, full)
 
 
 def decode(kind: Any, data: Json) -> Any:
@@ -58,6 +52,14 @@ def decode(kind: Any, data: Json) -> Any:
         raise ValueError(f"not a {getattr(kind, '__name__', kind)}: {error}") from error
 
 
+def _encode_collection(value: object, full: bool) -> Json:
+    if isinstance(value, Mapping):
+        return {str(key): encode(value[key], full=full) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [encode(each, full=full) for each in value]
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
 def _encode_array(array: np.ndarray[Any, Any]) -> Json:
     if array.shape == (BUCKETS,) and array.dtype == np.uint64:
         used = np.flatnonzero(array)
@@ -68,8 +70,9 @@ def _encode_array(array: np.ndarray[Any, Any]) -> Json:
 def _is_default(item: Field[Any], value: object) -> bool:
     if item.default is not MISSING:
         return type(value) is type(item.default) and bool(value == item.default)
-    if item.default_factory is not MISSING and isinstance(value, tuple | Mapping):
-        return len(value) == 0 and not item.default_factory()
+    if item.default_factory is not MISSING and not isinstance(value, np.ndarray):
+        made = item.default_factory()
+        return type(value) is type(made) and bool(value == made)
     return False
 
 
@@ -80,26 +83,26 @@ def _hints(kind: type) -> dict[str, Any]:
 
 def _decode(kind: Any, data: Json) -> Any:
     origin = get_origin(kind)
-    if kind is Any or kind is object or kind is NoneType:
+    if kind is Any:
         return data
     if origin in (Union, UnionType):
         return _decode_union(get_args(kind), data)
-    if origin is np.ndarray or kind is np.ndarray:
+    if origin is np.ndarray:
         return _decode_counts(data)
     if origin is tuple:
         return _decode_tuple(get_args(kind), data)
-    if origin is frozenset:
-        return frozenset(_decode(get_args(kind)[0], each) for each in data)
-    if origin in (list, Mapping, dict) or origin is not None:
+    if origin is not None:
         return _decode_collection(get_args(kind), data)
+    return _decode_class(kind, data)
+
+
+def _decode_class(kind: Any, data: Json) -> Any:
     if is_dataclass(kind):
         hints = _hints(kind)  # type: ignore[arg-type]
         names = [each.name for each in fields(kind) if each.name in data]
         return kind(**{name: _decode(hints[name], data[name]) for name in names})  # type: ignore[operator]
-    if isinstance(kind, type) and issubclass(kind, Enum):
+    if issubclass(kind, Enum) or kind is float:
         return kind(data)
-    if kind is float:
-        return float(data)
     if not isinstance(data, kind):
         raise ValueError(f"{data!r} is not of type {kind.__name__}")
     return data

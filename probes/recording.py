@@ -8,10 +8,10 @@ A file whose name ends in .gz is compressed; nothing in it depends on the time o
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -76,41 +76,51 @@ def read_recording(path: str | Path) -> tuple[dict[str, Any], Iterator[dict[str,
     Raises
     ------
     InputError
-        If the file cannot be read or is not a recording; while iterating: if a line is damaged, with its number.
+        If the file cannot be read or is no recording; while iterating, if a line is damaged: its number.
     """
-    name = Path(path)
-    try:
-        raw = name.open("rb")
-        file = gzip.open(raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
-        lines = _lines(file, name)
-        header = next(lines, None)
-    except OSError as error:
-        raise InputError(f"cannot read the recording {path}: {error.strerror or error}") from error
+    lines = _lines(Path(path))
+    header = next(lines, None)
     if header is None or header.get("schema") != SCHEMA:
+        lines.close()
         found = header.get("schema") if header else "an empty file"
         raise InputError(f"{path} is not a recording ({SCHEMA}) but {found}", remedy="make one with --record")
     return header, lines
 
 
-def _lines(file: Iterable[bytes] | io.BufferedIOBase, name: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path) -> Generator[dict[str, Any], None, None]:
     number = 0
     try:
-        for number, line in enumerate(file, start=1):
-            try:
-                value = json.loads(line)
-            except ValueError as error:
+        with _opened(path) as file:
+            for line in file:
+                number += 1
                 if not line.endswith(b"\n"):
                     return
-                raise InputError(
-                    f"{name}: line {number} is not JSON", remedy="the file is damaged"
-                ) from error
-            if not isinstance(value, dict):
-                raise InputError(f"{name}: line {number} is not a JSON object", remedy="the file is damaged")
-            yield value
+                yield _object(line, f"{path}: line {number}")
     except EOFError:
         return  # a compressed file that was not closed
     except (OSError, zlib.error) as error:
-        raise InputError(f"{name}: damaged after line {number}: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read the recording {path} after line {number}: {reason}") from error
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[Iterable[bytes], None, None]:
+    with path.open("rb") as raw:
+        if raw.peek(2)[:2] == b"\x1f\x8b":
+            with gzip.GzipFile(fileobj=raw) as file:
+                yield file
+        else:
+            yield raw
+
+
+def _object(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"{where} is not JSON", remedy="the file is damaged") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{where} is not a JSON object", remedy="the file is damaged")
+    return value
 
 
 class RecordedSource:

@@ -1,4 +1,4 @@
-"""A program that exists only as numbers: functions with rates, paths and classes of durations, watched by a fake kernel."""
+"""A program that exists only as numbers: functions with rates, paths and classes of durations."""
 
 from __future__ import annotations
 
@@ -34,16 +34,14 @@ from specmine.probes.batch import (
 from specmine.probes.errors import ProbeError
 
 MS, SECOND = 1_000_000, 1_000_000_000
-PRICES = Prices(
-    count_ns=700.0, time_ns=1300.0, path_ns=2300.0, stepped_ns=9000.0, sample_ns=5000.0, bias_ns=400.0
-)
+PRICES = Prices(count_ns=700.0, time_ns=1300.0, path_ns=2300.0, stepped_ns=9000.0, sample_ns=5000.0, bias_ns=400.0)
 REACTION_NS = 2 * MS
 MODULE = "app"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One call path to a function and how long calls over it take: (share, median ns, sigma of the logarithm)."""
+    """One call path to a function, and its classes of durations: share, median in ns, sigma of the log."""
 
     callers: str
     weight: float
@@ -263,9 +261,7 @@ class SimulatedSource:
             extra = int(min(planted.rate * REACTION_NS / SECOND, calls - limit))
             length_ns, calls = int(length_ns * limit / wanted), limit
         window.tokens -= calls * per_call
-        price = {Kind.COUNT: PRICES.count_ns, Kind.TIME: PRICES.time_ns, Kind.PATH: PRICES.path_ns}[
-            watch.kind
-        ]
+        price = {Kind.COUNT: PRICES.count_ns, Kind.TIME: PRICES.time_ns, Kind.PATH: PRICES.path_ns}[watch.kind]
         cost = calls * (1 + planted.inner) * price + extra * PRICES.count_ns
         if watch.kind is not Kind.COUNT and calls:
             self._time(planted, window, calls)
@@ -337,9 +333,7 @@ class SimulatedSource:
                         on_cpu_ns=wall * each.own,
                         off_cpu_ns=0.0,
                         inclusive_ns=wall * each.inclusive,
-                        callers=tuple(
-                            (self.keys[name], part * wall * each.inclusive) for name, part in each.callers
-                        ),
+                        callers=tuple((self.keys[name], part * wall * each.inclusive) for name, part in each.callers),
                         loop_bottom=each.loop_bottom,
                     )
                 )

@@ -1,0 +1,136 @@
+"""The loop: what it starts it closes, whatever happens in between."""
+
+from __future__ import annotations
+
+import pytest
+from simulated import SECOND, FakeClock, SimulatedSource, paper_program
+
+from specmine.daemon.events import Arrived, Begun, Mined, Reloaded, Stopping
+from specmine.daemon.jobs import Job
+from specmine.daemon.knowledge import State
+from specmine.daemon.loop import Step, run
+from specmine.daemon.settings import Settings
+from specmine.daemon.worker import Done, InlineWorker
+from specmine.probes.errors import ProbeError
+
+SHORT = Settings(window_ns=SECOND, limit_ns=10 * SECOND)
+
+
+class Watcher:
+    """A listener that keeps every step."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+
+    def __call__(self, step: Step) -> None:
+        self.steps.append(step)
+
+
+class FailingWorker(InlineWorker):
+    """Fails the first jobs, as a crash would."""
+
+    def __init__(self, failures: int) -> None:
+        super().__init__()
+        self.failures, self.submitted, self.closed = failures, 0, False
+
+    def submit(self, number: int, job: Job) -> None:
+        self.submitted += 1
+        super().submit(number, job)
+
+    def collect(self, now_ns: int) -> list[Done]:
+        done = super().collect(now_ns)
+        for place, (number, _, _) in enumerate(done):
+            if self.failures:
+                self.failures -= 1
+                done[place] = (number, None, "the mining process ended with status -9")
+        return done
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_steps_begin_and_stop() -> None:
+    """The first event is Begun, the last Stopping with its reason, numbers have no gap, time never goes back."""
+    clock, watcher = FakeClock(), Watcher()
+    source = SimulatedSource(paper_program(), clock)
+    run(source, SHORT, clock, InlineWorker(), listeners=[watcher], deadline_ns=3 * SECOND)
+    steps = watcher.steps
+    assert isinstance(steps[0].event, Begun)
+    assert isinstance(steps[-1].event, Stopping) and steps[-1].event.why == "deadline"
+    assert [step.number for step in steps] == list(range(len(steps)))
+    times = [step.state.now_ns for step in steps]
+    assert times == sorted(times) and times[-1] - times[0] == 3 * SECOND
+    assert source.closed
+
+
+def test_the_end_of_the_program_ends_the_loop() -> None:
+    """When no process is left the loop ends by itself and keeps the exit status."""
+    clock = FakeClock()
+    source = SimulatedSource(paper_program(), clock, ends_after_ns=2 * SECOND)
+    state = run(source, SHORT, clock, InlineWorker())
+    assert state.stopped == "ended"
+    assert state.batch is not None and state.batch.exit_status == 0
+
+
+def test_the_inbox_stops_and_reloads() -> None:
+    """Messages of the user become events in their order."""
+    clock, watcher = FakeClock(), Watcher()
+    source = SimulatedSource(paper_program(), clock)
+    waiting: list[Reloaded | Stopping] = [Reloaded(now_ns=0, settings=SHORT), Stopping(now_ns=0, why="signal")]
+
+    def inbox(now_ns: int) -> list[Reloaded | Stopping]:
+        return [waiting.pop(0)] if waiting and now_ns > source.began_ns + SECOND else []
+
+    state = run(source, SHORT, clock, InlineWorker(), listeners=[watcher], inbox=inbox)
+    assert state.stopped == "signal"
+    assert sum(isinstance(step.event, Reloaded) for step in watcher.steps) == 1
+
+
+@pytest.mark.parametrize("fail_at", [1, 2, 3, 10, 40, 80, 120])
+def test_a_source_that_fails_is_closed(fail_at: int) -> None:
+    """Whichever call into the kernel side fails, the error comes out and the probes come off."""
+    clock, worker = FakeClock(), FailingWorker(0)
+    source = SimulatedSource(paper_program(), clock, fail_at=fail_at)
+    with pytest.raises(ProbeError):
+        run(source, SHORT, clock, worker, deadline_ns=60 * SECOND)
+    assert source.closed and worker.closed
+
+
+def test_a_listener_that_fails_ends_the_loop() -> None:
+    """A recorder on a full disk must not leave probes behind."""
+    clock = FakeClock()
+    source = SimulatedSource(paper_program(), clock)
+
+    def full(step: Step) -> None:
+        if isinstance(step.event, Arrived) and step.number > 20:
+            raise OSError("no space left on device")
+
+    with pytest.raises(OSError, match="no space"):
+        run(source, SHORT, clock, InlineWorker(), listeners=[full])
+    assert source.closed
+
+
+def test_a_crash_of_the_worker_is_tried_once_more() -> None:
+    """One crash costs a retry and nothing else; two give the function up, and say why."""
+    for failures, state, submitted in ((1, State.EXPLAINED, 2), (2, State.UNEXPLAINED, 2)):
+        clock, worker = FakeClock(), FailingWorker(failures)
+        source = SimulatedSource(paper_program(), clock)
+        last = run(source, SHORT, clock, worker, deadline_ns=12 * SECOND)
+        z = next(each for each in last.known.values() if each.function.name == "z")
+        assert (z.state, worker.submitted) == (state, submitted)
+        assert state is State.EXPLAINED or (z.reason is not None and z.reason.code == "mining-failed")
+
+
+def test_jobs_that_run_at_the_end_are_waited_for() -> None:
+    """What was measured before the deadline is still explained after it, with the probes already off."""
+    clock, watcher = FakeClock(), Watcher()
+    source = SimulatedSource(paper_program(), clock)
+
+    class Late(InlineWorker):
+        def collect(self, now_ns: int) -> list[Done]:
+            return super().collect(now_ns) if source.closed else []
+
+    state = run(source, SHORT, clock, Late(), listeners=[watcher], deadline_ns=12 * SECOND)
+    z = next(each for each in state.known.values() if each.function.name == "z")
+    assert z.state is State.EXPLAINED
+    assert isinstance(watcher.steps[-2].event, Mined)

@@ -1,0 +1,168 @@
+"""Recordings: replay comes to the same document byte for byte, and notices every other decision."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulated import SECOND, FakeClock, SimulatedSource, paper_program, unimodal
+
+from specmine.daemon.loop import run
+from specmine.daemon.replay import ReplayError, recorder, replay
+from specmine.daemon.settings import Settings
+from specmine.daemon.specification import dumps, specification
+from specmine.daemon.worker import InlineWorker
+from specmine.probes.errors import InputError
+from specmine.probes.recording import RecordedSource, read_recording
+
+SHORT = Settings(window_ns=SECOND, limit_ns=10 * SECOND)
+
+
+def record(path: Path, seconds: float = 12.0) -> str:
+    """Mine a simulated program into a recording; return the document's text."""
+    clock = FakeClock()
+    source = SimulatedSource([*paper_program(), unimodal()], clock)
+    recording, listener = recorder(path, "0")
+    with recording:
+        state = run(source, SHORT, clock, InlineWorker(), listeners=[listener], deadline_ns=int(seconds * SECOND))
+    return dumps(specification(state))
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return a recording and the document that was printed with it."""
+    path = tmp_path_factory.mktemp("recording") / "run.jsonl"
+    return path, record(path)
+
+
+def test_replay_prints_the_same(recorded: tuple[Path, str]) -> None:
+    """The document of a replay is that of the recorded run, byte for byte, and z is in it."""
+    path, text = recorded
+    assert dumps(replay(path)) == text
+    assert "b->c" in text
+
+
+def test_replay_is_the_same_everywhere(recorded: tuple[Path, str], tmp_path: Path) -> None:
+    """Hash seed, threads, time zone and folder change nothing."""
+    path, text = recorded
+    program = (
+        "import sys; from specmine.daemon.replay import replay; from specmine.daemon.specification import dumps;"
+        f"sys.stdout.write(dumps(replay({str(path)!r})))"
+    )
+    for seed, threads, zone in (("1", "1", "Asia/Tokyo"), ("4242", "4", "America/Lima")):
+        changed = {"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": threads, "TZ": zone}
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", program],
+            env={**os.environ, **changed}, cwd=tmp_path, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout == text
+
+
+def test_recording_twice_gives_equal_files(tmp_path: Path) -> None:
+    """The same events give the same bytes; compressed files too hold no time of writing."""
+    for name in ("a.jsonl", "b.jsonl", "a.jsonl.gz", "b.jsonl.gz"):
+        record(tmp_path / name, 3.0)
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+    assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
+    assert gzip.decompress((tmp_path / "a.jsonl.gz").read_bytes()) == (tmp_path / "a.jsonl").read_bytes()
+    assert dumps(replay(tmp_path / "a.jsonl")) == dumps(replay(tmp_path / "a.jsonl.gz"))
+
+
+def changed_line(path: Path, to: Path, kind: str, change: Callable[[dict[str, Any]], bool]) -> int:
+    """Copy a recording with one action or result changed; return the event's number."""
+    number = -1
+    lines = []
+    for text in path.read_text().splitlines():
+        line = json.loads(text)
+        if number < 0 and line.get("event", {}).get("kind") == kind and change(line):
+            number = line["number"]
+        lines.append(json.dumps(line))
+    to.write_text("\n".join(lines) + "\n")
+    return number
+
+
+def test_another_decision_is_noticed(recorded: tuple[Path, str], tmp_path: Path) -> None:
+    """Replay stops at the first decision that differs and names its event."""
+
+    def cheaper(line: dict[str, Any]) -> bool:
+        timed = [action for action in line["actions"] if action.get("action") == "watch" and action.get("period_ns")]
+        for action in timed[:1]:
+            action["period_ns"] += 1
+        return bool(timed)
+
+    number = changed_line(recorded[0], tmp_path / "changed.jsonl", "arrived", cheaper)
+    with pytest.raises(ReplayError, match=f"event {number}: action") as caught:
+        replay(tmp_path / "changed.jsonl")
+    assert caught.value.exit_code == 2
+
+
+def test_a_wrong_result_of_mining_is_noticed(recorded: tuple[Path, str], tmp_path: Path) -> None:
+    """Mining is done again: a result that the worker cannot have given stops the replay."""
+
+    def wrong(line: dict[str, Any]) -> bool:
+        line["event"]["result"]["class_calls"][0] += 1
+        return True
+
+    number = changed_line(recorded[0], tmp_path / "changed.jsonl", "mined", wrong)
+    with pytest.raises(ReplayError, match=f"event {number}: mining job"):
+        replay(tmp_path / "changed.jsonl")
+
+
+def test_other_settings_decide_over_the_same_data(recorded: tuple[Path, str]) -> None:
+    """With other settings decisions are not compared: if windows must hold more calls, nothing becomes stable."""
+    mining = Settings().mining.__class__(minimum_calls=1_000_000)
+    document = replay(recorded[0], settings=Settings(mining=mining, window_ns=SECOND))
+    states = {each["function"]: each["borders_seconds"] for each in document["functions"]}
+    assert states["z"] == []
+    assert next(e for e in replay(recorded[0])["functions"] if e["function"] == "z")["borders_seconds"] != []
+
+
+def test_a_recording_cut_short_replays_to_its_end(recorded: tuple[Path, str], tmp_path: Path) -> None:
+    """A crash in the middle of a line loses that line only."""
+    data = recorded[0].read_bytes()
+    (tmp_path / "cut.jsonl").write_bytes(data[: len(data) // 2])
+    document = replay(tmp_path / "cut.jsonl")
+    assert 0 < document["collection"]["seconds"] < 12
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is not a recording"),
+        (b'{"schema": "specmine.specification/1"}\n', "is not a recording"),
+        (b"\x7fELF\x02\x01\x01\n\n", "line 1 is not JSON"),
+        (b'{"schema": "specmine.recording/1"}\n', "holds no event"),
+        (b'{"schema": "specmine.recording/1"}\n{"number": 0, "event": {"kind": "moved"}, "actions": []}\n', "event 0"),
+        (b'{"schema": "specmine.recording/1"}\n[1]\n', "line 2 is not a JSON object"),
+        (b"\x1f\x8b\x08\x00broken", "recording"),
+    ],
+)
+def test_files_that_are_no_recordings(content: bytes, message: str, tmp_path: Path) -> None:
+    """Each kind of wrong file gives one line that says what is wrong."""
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        replay(path)
+
+
+def test_a_recording_stands_in_for_the_kernel_side(recorded: tuple[Path, str]) -> None:
+    """The batches of a recording can be played to a loop as if they came from the kernel."""
+    source = RecordedSource(recorded[0])
+    clock = FakeClock()
+    state = run(source, SHORT, clock, InlineWorker())
+    assert state.stopped == "ended"
+    assert len(source.times_ns) == sum(line["event"]["kind"] == "arrived" for line in read_recording(recorded[0])[1])
+    assert {each.state.value for each in state.known.values()} >= {"single", "explained"}
+
+
+def test_an_unwritable_recording_is_an_error_at_once(tmp_path: Path) -> None:
+    """The file is tried before anything is probed."""
+    with pytest.raises(InputError, match="cannot write the recording"):
+        recorder(tmp_path / "missing" / "run.jsonl", "0")
