@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from specmine.probes.errors import InputError
+
 from .exits import learned
 from .functions import table
 from .options import PATH, check_selection, program_options, result_format_option
@@ -71,7 +73,13 @@ def run_mining(
     budget: float | None, functions: tuple[str, ...], ignore: tuple[str, ...], user: str | None,
     config: Path | None, store: Path | None, record: Path | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Mine with live progress and return the specification."""
+    """Mine with live progress and return the specification.
+
+    Raises
+    ------
+    InputError
+        Also if functions were named and the program has none of them.
+    """
     from specmine.daemon.session import MineOptions, mine  # noqa: PLC0415
 
     options = MineOptions(
@@ -89,7 +97,11 @@ def run_mining(
         config=config,
     )
     with Progress(duration_s=duration, live=wants_live(command)) as progress:
-        return dict(mine(options, progress).document)
+        document = dict(mine(options, progress).document)
+    seen = (document.get("program") or {}).get("path") is not None
+    if functions and seen and not document["functions"]:
+        raise InputError(f"no function of the program matches {' or '.join(functions)}")
+    return document
 
 
 def result_text(document: dict[str, Any], form: str) -> str:

@@ -38,7 +38,8 @@ class Progress:
         self._wants_live = live
         self._now = now
         self._live: Live | None = None
-        self._began = self._said = self._drawn = now()
+        self._said: float | None = None
+        self._drawn = now()
         self._before: dict[int, Any] = {}
 
     def __call__(self, document: Callable[[], Document]) -> bool:
@@ -54,16 +55,20 @@ class Progress:
             if now - self._drawn >= DRAW_EVERY_S:
                 self._drawn = now
                 known = document()
-                self._live.update(_picture(known, self._line(known, now), self._live.console.width))
+                self._live.update(_picture(known, self._line(known), self._live.console.width))
+        elif self._said is None:
+            self._said = now
+            complain("specmine: watching")
         elif now - self._said >= LINE_EVERY_S:
             self._said = now
-            complain(self._line(document(), now))
+            complain(self._line(document()))
         return not self.stopping
 
     def __enter__(self) -> Self:
         """Catch signals and begin to show."""
         for number in _STOPPING:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays in force
+            # nohup stays in force; but shells ignore SIGINT for jobs in the background, and a kill -INT is meant
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._stop)
         if self._wants_live:
             from rich.console import Console  # noqa: PLC0415
@@ -73,8 +78,6 @@ class Progress:
             self._live = Live("starting ...", console=console, transient=True, refresh_per_second=4,
                               redirect_stdout=False, redirect_stderr=False)  # fmt: skip
             self._live.start()
-        else:
-            complain("specmine: starting")
         return self
 
     def __exit__(
@@ -91,10 +94,11 @@ class Progress:
             raise KeyboardInterrupt
         self.stopping = True
 
-    def _line(self, document: Document, now: float) -> str:
-        elapsed = age(now - self._began)
+    def _line(self, document: Document) -> str:
+        collection = document.get("collection") or {}
+        elapsed = age(float(collection.get("seconds") or 0.0))
         whole = f" of {age(self._duration_s)}" if self._duration_s is not None else ""
-        spent = (document.get("collection") or {}).get("spent_ratio")
+        spent = collection.get("spent_ratio")
         cost = f" cost {share(spent)}." if isinstance(spent, int | float) else ""
         ending = " stopping ..." if self.stopping else ""
         return f"specmine: {elapsed}{whole}: {summary(functions_of(document))}{cost}{ending}"

@@ -160,6 +160,18 @@ def test_errors_of_the_session(
     assert not list(tmp_path.iterdir())
 
 
+def test_named_functions_that_are_not_there_are_2(
+    mined: list[MineOptions], document: dict[str, Any], outcome: Outcome
+) -> None:
+    """--function that names nothing in the program is a mistake; in a program never seen it is lack of data."""
+    document["functions"] = []
+    code, out, err = outcome("mine", "-p", "1", "--function", "nosuch", "--function", "no*")
+    assert (code, out) == (2, "")
+    assert err.endswith("specmine: no function of the program matches nosuch or no*\n")
+    document["program"]["path"] = None
+    assert outcome("mine", "-p", "1", "--function", "nosuch")[0] == 3
+
+
 def test_record_keeps_what_was_seen(
     mined: list[MineOptions], document: dict[str, Any], tmp_path: Path, outcome: Outcome
 ) -> None:
@@ -275,6 +287,18 @@ def test_one_signal_shows_what_was_learned(number: signal.Signals) -> None:
     out, _ = process.communicate(timeout=10)
     assert process.returncode == 0
     assert json.loads(out)["functions"][0]["function"] == "z"
+
+
+def test_an_interrupt_is_heard_in_the_background_of_a_shell() -> None:
+    """A shell's script starts jobs with SIGINT ignored; `kill -INT` works all the same."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = _started("--format", "json")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+    assert process.returncode == 0
 
 
 def test_a_second_interrupt_gives_up() -> None:

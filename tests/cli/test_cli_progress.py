@@ -22,19 +22,19 @@ class Terminal(io.StringIO):
 
 def test_plain_lines_come_every_few_seconds(document: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     """Between two lines the document is not even asked for."""
-    times = iter([0.0, 1.0, LINE_EVERY_S - 0.1, LINE_EVERY_S, LINE_EVERY_S + 1, 2 * LINE_EVERY_S])
+    times = iter([0.0, 1.0, LINE_EVERY_S, LINE_EVERY_S + 1, LINE_EVERY_S + 2, 2 * LINE_EVERY_S + 1])
     asked = []
 
     def read() -> dict[str, Any]:
         asked.append(True)
-        return document
+        return {**document, "collection": {"seconds": 5.0 * len(asked), "spent_ratio": 0.006}}
 
     with Progress(duration_s=30, live=False, now=lambda: next(times)) as progress:
         assert all(progress(read) for _ in range(5))
     lines = capsys.readouterr().err.splitlines()
     assert len(asked) == 2
     assert lines == [
-        "specmine: starting",
+        "specmine: watching",
         "specmine: 5 s of 30 s: 6 functions: 1 explained, 1 single, 1 unexplained, 1 timing, 1 candidate, "
         "1 refused. cost 0.6 %.",
         "specmine: 10 s of 30 s: 6 functions: 1 explained, 1 single, 1 unexplained, 1 timing, 1 candidate, "
