@@ -40,12 +40,7 @@ def test_every_key_of_the_packaged_file_has_a_comment() -> None:
     for before, line in pairwise(lines):
         key = line.split(":")[0]
         is_section = line.endswith(":") and not line.startswith(" ")
-        if (
-            line.strip()
-            and not line.lstrip().startswith("#")
-            and not is_section
-            and key.strip() != "minimum_calls"
-        ):
+        if line.strip() and not line.lstrip().startswith("#") and not is_section and key.strip() != "minimum_calls":
             assert before.lstrip().startswith("#"), line
 
 
@@ -201,9 +196,7 @@ def test_any_document_is_a_configuration_or_a_named_mistake(document: Any) -> No
         assert "\n" not in str(error)
 
 
-@given(
-    st.sampled_from(sorted(known_keys())), st.none() | st.booleans() | st.integers() | st.floats() | st.text()
-)
+@given(st.sampled_from(sorted(known_keys())), st.none() | st.booleans() | st.integers() | st.floats() | st.text())
 def test_any_value_of_any_key_is_read_or_named(name: str, value: Any) -> None:
     """Whatever stands at a known key is read, or refused by the key's name."""
     if name.startswith("programs"):
@@ -264,3 +257,9 @@ def test_deep_nesting_is_a_mistake() -> None:
     """A document nested a thousand times is refused in one line."""
     with pytest.raises(ConfigError, match="nested too deeply"):
         parse_config("[" * 5000)
+
+
+def test_the_documentation_shows_the_packaged_file() -> None:
+    """docs/configuration.md ends with default.yaml, letter by letter."""
+    text = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert text.endswith(f"```yaml\n{default_text()}```\n")
