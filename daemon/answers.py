@@ -68,9 +68,7 @@ class Answers:
         """
         command = self._commands.get(request["command"])
         if command is None:
-            raise InputError(
-                f"unknown command {request['command']!r}", remedy=f"known: {', '.join(self._commands)}"
-            )
+            raise InputError(f"unknown command {request['command']!r}", remedy=f"known: {', '.join(self._commands)}")
         return command(request, peer)
 
     def _now(self) -> ControllerState:
@@ -92,9 +90,7 @@ class Answers:
         }
         document = specification(state, detail=True)
         document["functions"] = [
-            each
-            for each in document["functions"]
-            if (each["build_id"], each["function"], each["module"]) in wanted
+            each for each in document["functions"] if (each["build_id"], each["function"], each["module"]) in wanted
         ]
         if not document["functions"]:
             raise InputError(f"no function matches {glob!r}", remedy="specmine functions lists them")
@@ -106,9 +102,7 @@ class Answers:
         state = self._state()
         living = {each.build_id for each in state.lifetimes.values()} if state else set()
         known = sorted(self._builds() | living)
-        found = [each for each in known if each == wanted] or [
-            each for each in known if each.startswith(wanted)
-        ]
+        found = [each for each in known if each == wanted] or [each for each in known if each.startswith(wanted)]
         if len(found) != 1:
             raise InputError(
                 f"{len(found) or 'no'} builds begin with {wanted!r}",

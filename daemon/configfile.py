@@ -123,9 +123,7 @@ def _read_programs(node: yaml.Node, loader: yaml.SafeLoader) -> tuple[Program, .
         return ()
     if not isinstance(node, yaml.SequenceNode):
         raise _Mistake(node, "programs: not a list; each program begins with a dash")
-    return tuple(
-        _read_tree(Program, child, loader, f"programs[{index}].") for index, child in enumerate(node.value)
-    )
+    return tuple(_read_tree(Program, child, loader, f"programs[{index}].") for index, child in enumerate(node.value))
 
 
 def _entries(node: yaml.Node, what: str) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:

@@ -114,9 +114,7 @@ class _Other:
 
     def rows(self, folded: Sequence[Reading]) -> Iterator[Row]:
         """Return the series of function="other", none if nothing was ever folded."""
-        now = {
-            each.key: (each.calls, each.timed, each.watched_ns / 1e9, each.cost_ns / 1e9) for each in folded
-        }
+        now = {each.key: (each.calls, each.timed, each.watched_ns / 1e9, each.cost_ns / 1e9) for each in folded}
         for key, values in now.items():
             before = self._last.get(key, (0.0,) * len(values))
             for index, (new, old) in enumerate(zip(values, before, strict=True)):
@@ -188,9 +186,7 @@ def _whole(status: Mapping[str, Any]) -> Iterator[Row]:
 
 def plain(text: str) -> str:
     """Return a name fit for a label: control characters escaped, not endless; the encoder sees to quotes."""
-    safe = "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text
-    )
+    safe = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
     return safe if len(safe) <= _LONGEST_LABEL else f"{safe[: _LONGEST_LABEL - 3]}..."
 
 
@@ -313,9 +309,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             encode, content_type = choose_encoder(self.headers.get("Accept", ""))
             self._send(200, content_type, encode(self.server.registry))
         elif path == "/":
-            self._send(
-                200, "text/html; charset=utf-8", b'<title>specmined</title><a href="/metrics">metrics</a>\n'
-            )
+            self._send(200, "text/html; charset=utf-8", b'<title>specmined</title><a href="/metrics">metrics</a>\n')
         else:
             self._send(404, "text/plain; charset=utf-8", b"not found; metrics are at /metrics\n")
 

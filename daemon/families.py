@@ -49,17 +49,11 @@ FAMILIES = (
     _counter("watched_seconds", "Time for which the function's calls were counted.", *FUNCTION),
     _counter("function_inside_seconds", "Predicted CPU time that watching the function added.", *FUNCTION),
     # per behaviour and class of a function with an assertion
-    _gauge(
-        "behaviour_info", "A behaviour and its expression; always 1.", *BEHAVIOUR, "build_id", "expression"
-    ),
+    _gauge("behaviour_info", "A behaviour and its expression; always 1.", *BEHAVIOUR, "build_id", "expression"),
     _counter("calls", "Calls by behaviour and class of durations.", *CLASS),
     _counter("call_seconds", "Time in calls by behaviour and class of durations.", *CLASS),
-    _gauge(
-        "assertion_share_ratio", "Share of a behaviour's calls that the assertion expects in a class.", *CLASS
-    ),
-    _gauge(
-        "assertion_state", "Verdict of the last check of an assertion: one state is 1.", *BEHAVIOUR, "state"
-    ),
+    _gauge("assertion_share_ratio", "Share of a behaviour's calls that the assertion expects in a class.", *CLASS),
+    _gauge("assertion_state", "Verdict of the last check of an assertion: one state is 1.", *BEHAVIOUR, "state"),
     _gauge("assertion_last_check_timestamp_seconds", "When the assertion was last checked.", *BEHAVIOUR),
     # the whole
     _gauge("info", "Version and link of the kernel side; always 1.", "version", "link", "kernel"),

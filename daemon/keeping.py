@@ -62,9 +62,7 @@ class Keeper:
         except BaseException:
             self._store.close()
             raise
-        self._writer = StoreWriter(
-            self._store, retention=retention_of(settings), utc_ns=utc_ns, report=report
-        )
+        self._writer = StoreWriter(self._store, retention=retention_of(settings), utc_ns=utc_ns, report=report)
         self._builds = frozenset(each.build_id for each in self._contents.builds)
         self._offset_ns = 0
         self._written: dict[str, Knowledge] = {}

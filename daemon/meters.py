@@ -90,9 +90,7 @@ def readings(state: ControllerState) -> list[Reading]:
 
 def behaviour_id(function: str, build_id: str, expression: str) -> str:
     """Return the 12 hex digits that name a behaviour."""
-    return hashlib.sha256(
-        "\0".join((function, build_id, expression)).encode("utf-8", "surrogatepass")
-    ).hexdigest()[:12]
+    return hashlib.sha256("\0".join((function, build_id, expression)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def _reading(known: Knowledge, now_ns: int, utc_offset: int) -> Reading:

@@ -89,9 +89,7 @@ def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:
 def _lifetimes(state: ControllerState) -> list[dict[str, Any]]:
     names = ("pid", "executable", "build_id", "processes")
     living = [each for each in state.lifetimes.values() if each.processes > 0]
-    return [
-        {name: getattr(each, name) for name in names} for each in sorted(living, key=lambda each: each.id)
-    ]
+    return [{name: getattr(each, name) for name in names} for each in sorted(living, key=lambda each: each.id)]
 
 
 def _by_state(state: ControllerState) -> dict[State, int]:

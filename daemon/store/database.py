@@ -323,16 +323,12 @@ def _create(db: sqlite3.Connection) -> None:
     db.executescript(script)
 
 
-def _migrate(
-    db: sqlite3.Connection, path: Path, found: int, version: int, migrations: Mapping[int, str]
-) -> None:
+def _migrate(db: sqlite3.Connection, path: Path, found: int, version: int, migrations: Mapping[int, str]) -> None:
     if found == version:
         return
     missing = [step for step in range(found, version) if step not in migrations]
     if missing:
-        raise StoreError(
-            f"the store {path} has schema {found}, too old to be migrated", remedy="name another store"
-        )
+        raise StoreError(f"the store {path} has schema {found}, too old to be migrated", remedy="name another store")
     _back_up(db, Path(f"{path}.schema-{found}"))
     steps = " ".join(migrations[step] for step in range(found, version))
     db.executescript(

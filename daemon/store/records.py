@@ -234,9 +234,7 @@ def observation_of(row: sqlite3.Row) -> Observation:
 def _moved(observation: Observation, shift_ns: int) -> Observation:
     if shift_ns == 0:
         return observation
-    return replace(
-        observation, start_ns=observation.start_ns + shift_ns, end_ns=observation.end_ns + shift_ns
-    )
+    return replace(observation, start_ns=observation.start_ns + shift_ns, end_ns=observation.end_ns + shift_ns)
 
 
 def _function(row: sqlite3.Row) -> Function:

@@ -113,8 +113,7 @@ def drop_oldest(db: sqlite3.Connection, retention: Retention) -> int:
         if count == 0:
             break
         deleted = db.execute(
-            "DELETE FROM observations WHERE id IN"
-            " (SELECT id FROM observations ORDER BY end_utc_ns, id LIMIT ?)",
+            "DELETE FROM observations WHERE id IN (SELECT id FROM observations ORDER BY end_utc_ns, id LIMIT ?)",
             (max(1, count // 20),),
         )
         gone += deleted.rowcount
@@ -125,8 +124,7 @@ def drop_oldest(db: sqlite3.Connection, retention: Retention) -> int:
         (_MOST_LIFETIMES,),
     )
     db.execute(
-        "DELETE FROM states WHERE function NOT IN"
-        " (SELECT function FROM states ORDER BY updated_utc_ns DESC LIMIT ?)",
+        "DELETE FROM states WHERE function NOT IN (SELECT function FROM states ORDER BY updated_utc_ns DESC LIMIT ?)",
         (_MOST_STATES,),
     )
     if db.execute("SELECT count(*) FROM functions").fetchone()[0] > _MOST_FUNCTIONS:

@@ -103,21 +103,13 @@ def test_calls_are_split_by_behaviour_and_class() -> None:
     """Counted calls go to classes as the durations say, and within a class as the assertion says."""
     found = scrape(collector([reading(calls=10_000)]))
     ids = {text: behaviour_id("z", "ab", text) for text in ("b->c", "not b->c")}
-    assert total(found, "specmine_calls_total", behaviour=ids["b->c"], upper="2.048e-06") == pytest.approx(
-        4000
-    )
-    assert total(
-        found, "specmine_calls_total", behaviour=ids["not b->c"], upper="2.048e-06"
-    ) == pytest.approx(3000)
-    assert total(found, "specmine_calls_total", behaviour=ids["not b->c"], upper="+Inf") == pytest.approx(
-        3000
-    )
+    assert total(found, "specmine_calls_total", behaviour=ids["b->c"], upper="2.048e-06") == pytest.approx(4000)
+    assert total(found, "specmine_calls_total", behaviour=ids["not b->c"], upper="2.048e-06") == pytest.approx(3000)
+    assert total(found, "specmine_calls_total", behaviour=ids["not b->c"], upper="+Inf") == pytest.approx(3000)
     assert total(found, "specmine_calls_total", behaviour=ids["b->c"], upper="+Inf") == 0
     assert total(found, "specmine_calls_total") == pytest.approx(10_000)
     assert total(found, "specmine_call_seconds_total", upper="+Inf") == pytest.approx(3000 * 4e-6, rel=0.02)
-    assert total(found, "specmine_call_seconds_total", upper="2.048e-06") == pytest.approx(
-        7000 * 1e-6, rel=0.02
-    )
+    assert total(found, "specmine_call_seconds_total", upper="2.048e-06") == pytest.approx(7000 * 1e-6, rel=0.02)
     assert total(found, "specmine_watched_seconds_total") == 10
 
 
@@ -161,9 +153,7 @@ def test_an_assertion_has_one_verdict() -> None:
         for s in ("holds", "violated", "unknown")
     }
     assert states == {"holds": 1, "violated": 0, "unknown": 0}
-    assert (
-        total(found, "specmine_assertion_last_check_timestamp_seconds", behaviour=behaviour) == 1_700_000_000
-    )
+    assert total(found, "specmine_assertion_last_check_timestamp_seconds", behaviour=behaviour) == 1_700_000_000
 
 
 def test_build_ids_stand_only_on_info_and_pids_nowhere() -> None:
@@ -327,7 +317,5 @@ def test_promtool_finds_nothing_to_say(tmp_path: Path) -> None:
         _, text = get(server.address)
     finally:
         server.close()
-    done = subprocess.run(
-        [promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")

@@ -96,9 +96,7 @@ metrics: {{listen: "127.0.0.1:0"}}
 class Life:
     """A daemon over a simulated program."""
 
-    def __init__(
-        self, folder: Path, *, config: str = "", notifier: Notifier | None = None, **simulated: Any
-    ) -> None:
+    def __init__(self, folder: Path, *, config: str = "", notifier: Notifier | None = None, **simulated: Any) -> None:
         self.path = folder / "c.yaml"
         self.path.write_text(config or config_text(folder))
         self.config = parse_config(self.path.read_text())
@@ -296,9 +294,7 @@ def test_a_reload_changes_what_it_can(tmp_path: Path, caplog: pytest.LogCaptureF
     logging.getLogger("specmine").propagate = True
     life = Life(tmp_path)
     seen: list[float] = []
-    new = config_text(tmp_path, "budget: {inside: 0.5%}\nfunctions: {ignore: [smooth]}").replace(
-        "run/s.sock", "x.sock"
-    )
+    new = config_text(tmp_path, "budget: {inside: 0.5%}\nfunctions: {ignore: [smooth]}").replace("run/s.sock", "x.sock")
     life.at(29, lambda: life.rewrite(new))
     life.at(30, life.daemon.reload)
     life.at(33, lambda: seen.append(life.ask(command="status")["budget"]["inside"]["promised_ratio"]))
@@ -308,15 +304,12 @@ def test_a_reload_changes_what_it_can(tmp_path: Path, caplog: pytest.LogCaptureF
     assert state.settings.budget == 0.005
     assert {each.state for each in state.known.values() if each.function.name == "smooth"} == {State.EXCLUDED}
     assert any(
-        "only at a restart" in record.message and "socket.path" in str(record.__dict__)
-        for record in caplog.records
+        "only at a restart" in record.message and "socket.path" in str(record.__dict__) for record in caplog.records
     )
 
 
 @pytest.mark.parametrize("bad", ["budget: {insde: 1%}", "programs: [", "budget: {inside: 900%}"])
-def test_a_bad_new_configuration_is_refused(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, bad: str
-) -> None:
+def test_a_bad_new_configuration_is_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture, bad: str) -> None:
     """The old configuration stays, and the log says what is wrong."""
     logging.getLogger("specmine").propagate = True
     life = Life(tmp_path)
@@ -325,9 +318,7 @@ def test_a_bad_new_configuration_is_refused(
     with caplog.at_level(logging.ERROR, "specmine"):
         state = life.run(5)
     assert state.settings.budget == 0.01
-    assert [record.message for record in caplog.records] == [
-        "the new configuration is refused, the old one stays"
-    ]
+    assert [record.message for record in caplog.records] == ["the new configuration is refused, the old one stays"]
 
 
 def test_a_share_of_the_budget_is_lent_and_comes_back(tmp_path: Path) -> None:
@@ -339,8 +330,7 @@ def test_a_share_of_the_budget_is_lent_and_comes_back(tmp_path: Path) -> None:
     def borrow() -> None:
         held.extend(DaemonConnection(life.socket) for _ in range(2))
         granted = [
-            each.ask({"command": "share", "ratio": ratio})
-            for each, ratio in zip(held, (0.004, 0.5), strict=True)
+            each.ask({"command": "share", "ratio": ratio}) for each, ratio in zip(held, (0.004, 0.5), strict=True)
         ]
         assert [each["granted_ratio"] for each in granted] == pytest.approx([0.004, 0.001])
         with pytest.raises(InputError, match="lent all it can"):

@@ -44,9 +44,7 @@ def until(true: Callable[[], bool]) -> None:
 def writing(path: Path, told: list[str], **more: Any) -> Iterator[StoreWriter]:
     """Run a fast writer on a store."""
     store = Store.open(path)
-    fast = StoreWriter(
-        store, retention=Retention(), utc_ns=time.time_ns, report=told.append, every_s=0.01, **more
-    )
+    fast = StoreWriter(store, retention=Retention(), utc_ns=time.time_ns, report=told.append, every_s=0.01, **more)
     try:
         yield fast
     finally:
@@ -73,9 +71,7 @@ def test_stop_writes_what_waits(tmp_path: Path) -> None:
     assert (slow.counts.written, slow.counts.failures, told) == (100, 0, [])
 
 
-def test_a_failing_store_is_told_once_and_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_store_is_told_once_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the disk is full things wait; one line at the start, one at the end, nothing lost."""
     monkeypatch.setattr(writer, "_RETRY_S", 0.01)
     real, full = Store.put_observations, True
