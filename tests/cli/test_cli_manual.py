@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 from specmine.cli import exits
 from specmine.cli.main import COMMANDS, specmine
+from specmine.cli.stating import STATES
+from specmine.daemon.knowledge import State
 
 MANUAL = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 SECTIONS = {part.split("\n", 1)[0]: part for part in MANUAL.split("\n## ")[1:]}
@@ -58,3 +61,32 @@ def test_help_fits_80_columns(name: str, outcome: Callable[..., tuple[int, str, 
     code, out, err = outcome(name, "--help")
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
+
+
+def test_every_state_is_documented() -> None:
+    """The table of states, the list in the code and the daemon's own states are the same."""
+    states = re.findall(r"^\| `([a-z]+)` \|", SECTIONS["States and reason codes"].split("| code |")[0], re.MULTILINE)
+    assert set(states) == set(STATES) == {each.value for each in State}
+
+
+def _codes_in(path: Path) -> set[str]:
+    """Return the constant codes that a source file gives as reasons."""
+    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    named = (call for call in calls if ast.unparse(call.func).split(".")[-1] in _REASONS)
+    values = (value for call in named for value in [*call.args, *(word.value for word in call.keywords)])
+    texts = (value.value for value in values if isinstance(value, ast.Constant))
+    return {text for text in texts if isinstance(text, str) and re.fullmatch(r"[a-z][a-z0-9-]+", text)}
+
+
+_REASONS = {"Reason", "_because", "_refused", "_refuse"}
+
+
+def test_every_reason_code_is_documented() -> None:
+    """A code that the daemon or the probes give stands in the manual."""
+    root = Path(__file__).parents[2]
+    given = {
+        code for folder in ("daemon", "probes") for path in (root / folder).rglob("*.py") for code in _codes_in(path)
+    }
+    documented = set(re.findall(r"^\| `([a-z0-9-]+)` \|", SECTIONS["States and reason codes"], re.MULTILINE))
+    assert {"budget", "vdso", "noreturn"} <= given
+    assert given <= documented, sorted(given - documented)
