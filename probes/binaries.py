@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 
+from .demangling import printable
 from .facts import BinaryFacts
 from .image import Image
 
@@ -88,7 +89,7 @@ def _kind(image: Image, interpreter: str, soname: str, static: bool) -> str:
 def _interpreter(image: Image) -> str:
     for header in image.program[image.program["type"] == 3]:
         content = image.read(int(header["offset"]), min(int(header["file_size"]), 4096))
-        return content.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+        return _text_of(content.split(b"\0", 1)[0])
     return ""
 
 
@@ -104,7 +105,7 @@ def _libraries(image: Image) -> tuple[tuple[str, ...], str]:
 
 
 def _text_of(name: bytes) -> str:
-    return name.decode("utf-8", "backslashreplace")
+    return printable(name.decode("utf-8", "backslashreplace"))
 
 
 def _telling_symbols(image: Image) -> frozenset[str]:
@@ -128,9 +129,7 @@ def _telling_symbols(image: Image) -> frozenset[str]:
     return frozenset(found)
 
 
-def _unwinders(
-    image: Image, needed: tuple[str, ...], names: frozenset[str], *, static: bool
-) -> tuple[str, ...]:
+def _unwinders(image: Image, needed: tuple[str, ...], names: frozenset[str], *, static: bool) -> tuple[str, ...]:
     found = [f"needs {each}" for each in needed if each.startswith(_UNWINDING_LIBRARIES)]
     found += sorted(f"names {each}" for each in names if each.startswith(_UNWINDERS))
     # an unwinder that was linked in shows only by what it needs

@@ -203,7 +203,8 @@ def _never_returns(code: bytes) -> bool:
 def _decode(code: bytes) -> Iterator[_Instruction]:
     """Yield the instructions of a function up to what is none."""
     for address, size, mnemonic, operands in _QUICK.disasm_lite(code, _BASE):
-        target = int(operands, 16) - _BASE if operands.startswith("0x") else None
+        immediate = operands.startswith("0x") and "," not in operands  # enter has two
+        target = int(operands, 16) - _BASE if immediate else None
         yield _Instruction(address - _BASE, size, mnemonic, operands, target)
 
 

@@ -49,7 +49,11 @@ CXX_SOURCE = r"""
 #include <string>
 #include <vector>
 namespace shop {
-struct Basket { std::vector<int> items; __attribute__((noinline)) int total(const std::string &name) const; Basket(int); };
+struct Basket {
+	std::vector<int> items;
+	__attribute__((noinline)) int total(const std::string &name) const;
+	Basket(int);
+};
 Basket::Basket(int n) : items(n) {}
 int Basket::total(const std::string &name) const
 {
@@ -63,13 +67,20 @@ template <class T> __attribute__((noinline)) T twice(T value) { asm volatile("" 
 int main(int argc, char **)
 {
 	shop::Basket basket(argc);
-	try { return basket.total(argc > 5 ? "" : "x") + shop::twice<int>(argc); } catch (const std::exception &) { return 1; }
+	try {
+		return basket.total(argc > 5 ? "" : "x") + shop::twice<int>(argc);
+	} catch (const std::exception &) {
+		return 1;
+	}
 }
 """
 RUST_SOURCE = r"""
 #[inline(never)]
 pub fn work<T: std::fmt::Debug>(x: &T) -> usize { format!("{:?}", x).len() }
-mod shop { pub struct Basket(pub u32); impl Basket { #[inline(never)] pub fn total(&self) -> u32 { std::process::id() ^ self.0 } } }
+mod shop {
+    pub struct Basket(pub u32);
+    impl Basket { #[inline(never)] pub fn total(&self) -> u32 { std::process::id() ^ self.0 } }
+}
 fn main() {
     let caught = std::panic::catch_unwind(|| { if work(&vec![1u8]) > 100 { panic!("x") } });
     println!("{} {}", caught.is_ok(), shop::Basket(3).total());
@@ -101,7 +112,9 @@ def assembled(folder: Path, name: str, source: str, *flags: str) -> Path:
 
 def changed(path: Path, target: Path, *flags: str, tool: str = "objcopy") -> Path:
     """Make another file of one, by objcopy or strip."""
-    command = [tool, *flags, str(path), str(target)] if tool == "objcopy" else [tool, *flags, str(path), "-o", str(target)]
+    command = (
+        [tool, *flags, str(path), str(target)] if tool == "objcopy" else [tool, *flags, str(path), "-o", str(target)]
+    )
     subprocess.run(command, check=True, capture_output=True)
     return target
 

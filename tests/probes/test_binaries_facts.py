@@ -9,6 +9,7 @@ import pytest
 from binary_samples import C_SOURCE, CXX_SOURCE, LIBRARIES, RUST_SOURCE, SYSTEM, changed, compiled, image_of
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
+from elftools.elf.segments import NoteSegment
 
 from specmine.probes.binaries import read_facts
 from specmine.probes.errors import InputError
@@ -28,20 +29,22 @@ def test_facts_equal_pyelftools(path: Path) -> None:
     with path.open("rb") as file:
         elf = ELFFile(file)
         loads = [each.header for each in elf.iter_segments("PT_LOAD")]
-        assert [(each.offset, each.address, each.file_size, each.memory_size, each.flags) for each in facts.segments] == [
-            (each.p_offset, each.p_vaddr, each.p_filesz, each.p_memsz, each.p_flags) for each in loads
-        ]
+        assert [
+            (each.offset, each.address, each.file_size, each.memory_size, each.flags) for each in facts.segments
+        ] == [(each.p_offset, each.p_vaddr, each.p_filesz, each.p_memsz, each.p_flags) for each in loads]
         assert facts.entry == elf.header.e_entry
-        notes = [note for each in elf.iter_segments("PT_NOTE") for note in each.iter_notes()]
+        notes = [note for each in elf.iter_segments() if isinstance(each, NoteSegment) for note in each.iter_notes()]
         assert facts.build_id == next(each["n_desc"] for each in notes if each["n_type"] == "NT_GNU_BUILD_ID")
         dynamic = elf.get_section_by_name(".dynamic")
         assert isinstance(dynamic, DynamicSection)
-        assert facts.needed == tuple(each.needed for each in dynamic.iter_tags("DT_NEEDED"))
+        assert facts.needed == tuple(each.needed for each in dynamic.iter_tags("DT_NEEDED"))  # type: ignore[attr-defined]
         text = elf.get_section_by_name(".text")
+        assert text is not None
         assert (facts.text_offset, facts.text_size) == (text["sh_offset"], text["sh_size"])
+        assert facts.address_of(facts.text_offset) == text["sh_addr"]
     address = facts.address_of(facts.text_offset)
-    assert address == text["sh_addr"]
-    assert facts.offset_of(text["sh_addr"]) == facts.text_offset
+    assert address is not None
+    assert facts.offset_of(address) == facts.text_offset
 
 
 def test_kinds_of_files(tmp_path: Path) -> None:
@@ -112,7 +115,10 @@ def test_go_is_told(tmp_path: Path) -> None:
         (b"", "not an ELF file: too short"),
         (b"#!/bin/sh\n" * 20, "not an ELF file: no ELF signature"),
         (b"\x7fELF\x01\x01\x01" + bytes(100), "not an x86-64 program: class 1, machine 0"),
-        (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\0\xb7\0" + bytes(60), "not an x86-64 program: class 2, machine 183"),
+        (
+            b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\0\xb7\0" + bytes(60),
+            "not an x86-64 program: class 2, machine 183",
+        ),
         (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x01\0\x3e\0" + bytes(60), "neither a program nor a shared library"),
     ],
 )

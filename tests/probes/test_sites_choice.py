@@ -47,6 +47,7 @@ BODIES: list[tuple[str, str, int | None, str]] = [
     ("loops_far", "mov eax, edi; 1: push rbx; pop rbx; .fill 300, 1, 0x90; dec eax; jne 1b; ret", 0, "jump-target"),
     ("switches", "mov eax, edi; test eax, eax; je 1f; lea rdx, [rip]; jmp rax; 1: ret", 0, "jump-table"),
     ("calls", "mov edi, 1; call leaf; ret", 5, ""),
+    ("enters", "mov eax, edi; enter 4096, 31; leave; ret", 0, "no-site"),
     ("tail_calls", "mov edi, 1; jmp leaf", 5, ""),
     ("entered_behind", "mov edi, 1; push rbx; pop rbx; ret", 0, "jump-target"),
     ("enters_behind", "push rbx; call entered_behind + 5; pop rbx; ret", 0, ""),
@@ -177,14 +178,23 @@ PROBER = r"""
 #include <unistd.h>
 extern void (*tab[])(void *);
 extern char __executable_start;
-static uint64_t now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000ull + t.tv_nsec; }
+static uint64_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
 int main(int argc, char **argv)
 {
 	static char buffer[64];
 	int type = atoi(argv[1]);
 	for (int i = 0; tab[i]; i++) {
-		struct perf_event_attr a = { .type = type, .size = sizeof a, .config1 = (uint64_t)argv[0],
-					     .config2 = (uint64_t)tab[i] - (uint64_t)&__executable_start };
+		struct perf_event_attr a = {
+			.type = type,
+			.size = sizeof a,
+			.config1 = (uint64_t)argv[0],
+			.config2 = (uint64_t)tab[i] - (uint64_t)&__executable_start,
+		};
 		int fd = syscall(SYS_perf_event_open, &a, getpid(), -1, -1, 0);
 		uint64_t best = ~0ull;
 		if (fd < 0) { printf("%d\n", -errno); continue; }

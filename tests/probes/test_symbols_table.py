@@ -222,7 +222,12 @@ def test_endless_names_are_cut() -> None:
 
 def test_deep_names_do_no_harm() -> None:
     """Names nested thousands of levels deep neither crash nor hang a demangler."""
-    for symbol in ("_Z" + "1a" * 1500, "_ZN" + "1aI" * 1300 + "E" * 100, "_R" + "IC1a" * 900, "_Z1f" + "P" * 3000 + "i"):
+    for symbol in (
+        "_Z" + "1a" * 1500,
+        "_ZN" + "1aI" * 1300 + "E" * 100,
+        "_R" + "IC1a" * 900,
+        "_Z1f" + "P" * 3000 + "i",
+    ):
         assert display_name(symbol)
 
 

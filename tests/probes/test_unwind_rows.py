@@ -123,9 +123,7 @@ def rows_at(rows: RowTable, start: int, size: int) -> list[tuple[int, tuple[int,
 def test_debug_frame_alone_gives_the_same_rows(tmp_path: Path) -> None:
     """A program with .debug_frame instead of .eh_frame unwinds alike in its own functions."""
     usual = compiled(tmp_path, "usual", C_SOURCE, "-O2")
-    debug = compiled(
-        tmp_path, "debug", C_SOURCE, "-O2", "-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"
-    )
+    debug = compiled(tmp_path, "debug", C_SOURCE, "-O2", "-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
     found = []
     for path in (usual, debug):
         rows = read_frames(image_of(path)).rows
