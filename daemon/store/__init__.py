@@ -1,6 +1,7 @@
 """What specmine remembers, in one SQLite file; SQL stands nowhere else."""
 
-from .database import Store, StoreCorrupt, StoreError
+from .database import Store
+from .opening import StoreCorrupt, StoreError
 from .records import Build, Contents, Host, Verdict
 from .retention import Retention
 from .writer import StoreWriter, WriterCounts

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from specmine.mining.observation import Function, Observation
 from specmine.probes.batch import Lifetime
 
-from .database import Store, StoreError, damaged
+from .database import Store
+from .opening import StoreError, damaged
 from .records import Host, JsonObject, Verdict
 from .retention import Retention
 
