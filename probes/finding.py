@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from specmine.mining.observation import Function
 from .batch import Finding
 from .kernel import HashMap
 from .links import Links
+from .modules import Modules
 from .naming import Naming
 
 SUM_NS = 500_000_000
@@ -153,6 +154,35 @@ class Finder:
             one.inclusive += ns
             if outer:
                 one.callers[outer] += ns
+
+
+class Wrapped:
+    """Names the functions that jump to a hot one: they are called, yet stand on no stack."""
+
+    def __init__(self, modules: Modules, naming: Naming) -> None:
+        """Know none."""
+        self._modules, self._naming = modules, naming
+        self._wrappers: dict[str, tuple[str, ...]] = {}
+
+    def with_wrappers(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        """Return the findings, and for each function that is innermost somewhere the same for its wrappers."""
+        more = []
+        for one in findings:
+            if one.on_cpu_ns + one.off_cpu_ns:
+                if one.function not in self._wrappers:
+                    self._ask(one.function)
+                more += [replace(one, function=key) for key in self._wrappers[one.function]]
+        return (*findings, *more)
+
+    def _ask(self, key: str) -> None:
+        self._wrappers[key] = ()
+        module, function = self._naming.module_of[key], self._naming.functions[key]
+
+        def then(answer: object) -> None:
+            if isinstance(answer, list):
+                self._wrappers[key] = tuple(self._naming.admit(module, facts).key for facts in answer)
+
+        self._modules.ask("wrappers", module.fd, then, offsets=[function.offset], module=module.name)
 
 
 def _finding(key: str, s: _Sum) -> Finding:

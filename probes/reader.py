@@ -88,7 +88,8 @@ class Reader:
         Parameters
         ----------
         op : str
-            facts, rows, functions_at (offsets, module), find (globs, module) or sites (offsets,
+            facts, rows, functions_at (offsets, module), find (globs, module), wrappers (offsets, module) or sites (offsets,
+           
             kernel_emulates_nops), as the methods of these names.
         fd : int
             The file, open for reading.

@@ -29,6 +29,7 @@ from .facts import BinaryFacts
 from .image import Image, open_image
 from .sites import find_sites
 from .symbols import FunctionTable, function_table
+from .tailcalls import wrappers
 from .unwind import Frames, read_frames
 
 CPU_SECONDS, WALL_SECONDS = 15.0, 120.0
@@ -193,6 +194,8 @@ def _answer(
         return binary.table(module).lookup(offsets)
     if op == "find":
         return binary.table(module).match(globs)
+    if op == "wrappers":
+        return wrappers(binary.table(module), binary.branches, offsets)
     if op == "sites":
         table = next(iter(binary.tables.values())) if binary.tables else binary.table(module)
         return find_sites(

@@ -23,7 +23,7 @@ from .bystanders import Bystanders
 from .calibration import calibrated
 from .errors import HostError, ProbeError
 from .facts import FunctionFacts
-from .finding import Finder
+from .finding import Finder, Wrapped
 from .kernel import HashMap, RingBuffer, map_array
 from .layout import (
     COUNTERS,
@@ -123,6 +123,7 @@ class BpfSource:
         prices = calibrated(loaded, self._links, slots, self._counters, cache)
         self._prices = prices
         self._naming = Naming(self._modules)
+        self._wrapped = Wrapped(self._modules, self._naming)
         self._programs = Programs(self._selections, HashMap(maps["processes"], "<u4", PROCESS))
         self._bystanders = Bystanders()
         self._finder = Finder(
@@ -237,7 +238,7 @@ class BpfSource:
         self._match_hints()
         self._naming.learn(self._stacks.read())
         observations, activity = self._watching.poll(now_ns)
-        findings = self._finder.poll(now_ns)
+        findings = self._wrapped.with_wrappers(self._finder.poll(now_ns))
         self._naming.ask()
         refusals, self._watching.refusals = tuple(self._watching.refusals), []
         fresh, self._naming.fresh = tuple(self._naming.fresh), []

@@ -1,0 +1,213 @@
+"""The live source on real programs: what it finds, times, refuses, follows, and whom it spares."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from specmine.mining.observation import Function, Kind, Observation, bucket_edges
+from specmine.probes.batch import Batch, Finding, Refusal, Sampling, Unwatch, Watch
+from specmine.probes.processes import Selection
+from specmine.probes.source import BpfSource, SourceSettings
+
+pytestmark = pytest.mark.kernel
+
+Programs = Callable[..., Path]
+
+
+@contextmanager
+def running(*argv: object) -> Iterator[subprocess.Popen[str]]:
+    """Start a target program; end it in any case."""
+    child = subprocess.Popen([str(a) for a in argv], stdout=subprocess.PIPE, text=True)
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def counts_of(child: subprocess.Popen[str]) -> dict[str, object]:
+    """End a target program and return the true counts that it prints."""
+    child.send_signal(signal.SIGTERM)
+    out, _ = child.communicate(timeout=20)
+    found: dict[str, object] = json.loads(out.splitlines()[-1])
+    return found
+
+
+class Driver:
+    """Polls a source and gathers what it tells."""
+
+    def __init__(self, source: BpfSource) -> None:
+        self.source = source
+        self.functions: dict[str, Function] = {}
+        self.observations: list[Observation] = []
+        self.findings: list[Finding] = []
+        self.refusals: list[Refusal] = []
+        self.last = Batch(now_ns=0)
+
+    def poll(self, done: Callable[[], object], limit_s: float = 20.0) -> None:
+        """Poll until something is true; fail after the limit."""
+        end = time.monotonic() + limit_s
+        while not done():
+            assert time.monotonic() < end, f"not within {limit_s} s: {self.last}"
+            b = self.last = self.source.poll(time.monotonic_ns())
+            self.functions |= {f.key: f for f in b.functions}
+            self.observations += b.observations
+            self.findings += b.findings
+            self.refusals += b.refusals
+            time.sleep(0.02)
+
+    def key(self, name: str) -> str:
+        """Return the key of a function that was named, once it is."""
+        self.poll(lambda: any(f.name == name for f in self.functions.values()))
+        return next(f.key for f in self.functions.values() if f.name == name)
+
+    def watch(self, name: str, kind: Kind, **how: int) -> str:
+        """Ask for a function by its name."""
+        key = self.key(name)
+        limits = {"window_calls": 500, "window_ns": 10**9, "minimum_calls": 20, **how}
+        self.source.apply(Watch(function=key, kind=kind, **limits))  # type: ignore[arg-type]
+        return key
+
+
+@contextmanager
+def driven(pid: int, *names: str) -> Iterator[Driver]:
+    """Start a source on a pid with hints."""
+    source = BpfSource([Selection(pid=pid)], SourceSettings(watch=names))
+    try:
+        source.start()
+        yield Driver(source)
+    finally:
+        source.close()
+
+
+def test_finds_where_time_goes_on_the_cpu(program: Programs) -> None:
+    """Sampling names the busy function and its callers, with whole stacks."""
+    with running(program("paths"), 30) as child, driven(child.pid) as driver:
+        driver.source.apply(Sampling(hertz=199))
+        driver.poll(lambda: {"a", "b", "c", "z"} <= {f.name for f in driver.functions.values()})
+        z = driver.key("z")
+        driver.poll(lambda: sum(f.inclusive_ns for f in driver.findings if f.function == z) > 5e7)
+        callers = {driver.functions[key].name for f in driver.findings if f.function == z for key, _ in f.callers}
+        assert callers == {"b", "c"}
+        walks = driver.last.unwinding
+        assert walks["complete"] > 20 * (walks["no-range"] + walks["fault"] + walks["unsupported"])
+
+
+def test_finds_functions_that_wait(program: Programs) -> None:
+    """A function that blocks is found by its waiting time, though it is hardly ever on the CPU."""
+    with running(program("waits"), 30) as child, driven(child.pid) as driver:
+        driver.source.apply(Sampling(hertz=49))
+
+        def waits() -> set[str]:
+            return {driver.functions[f.function].name for f in driver.findings if f.off_cpu_ns > 1e7}
+
+        driver.poll(lambda: {"semop", "semtimedop", "read"} <= waits() and any("sleep" in name for name in waits()))
+        waiting = [f for f in driver.findings if driver.functions[f.function].name == "semtimedop"]
+        assert sum(f.off_cpu_ns for f in waiting) > 10 * sum(f.on_cpu_ns for f in waiting)
+
+
+@pytest.mark.parametrize("variant", ["plain", "stock", "no-pie"])
+def test_paths_are_complete_and_durations_true(program: Programs, variant: str) -> None:
+    """Every timed call carries its whole path, also without frame pointers, and lasts as long as it does."""
+    with running(program("paths", variant), 30) as child, driven(child.pid, "z") as driver:
+        driver.watch("z", Kind.PATH)
+        driver.poll(lambda: len(driver.observations) >= 3)
+        for observation in driver.observations:
+            whole = [p for p in observation.paths if p.path.complete]
+            assert sum(int(p.counts.sum()) for p in whole) >= 0.99 * observation.timed
+            tails = {tuple(f.name for f in p.path.frames[-3:]) for p in whole}
+            assert tails <= {("b", "c", "z"), ("a", "b", "z"), ("a", "c", "z")}
+            fast = next(p for p in whole if [f.name for f in p.path.frames[-3:]] == ["b", "c", "z"])
+            middle = bucket_edges()[int(fast.counts.argmax())] - observation.bias_ns
+            assert 19_000 < middle < 23_000
+
+
+def test_counts_what_the_program_counts(program: Programs) -> None:
+    """Counted calls are the program's own number, less what ran before and after."""
+    began = time.monotonic()
+    with running(program("paths"), 30, 2000) as child, driven(child.pid, "z") as driver:
+        driver.watch("z", Kind.TIME, window_calls=10**9, window_ns=2 * 10**9)
+        driver.poll(lambda: driver.observations)
+        observed = driver.observations[0]
+        rate = observed.calls / (observed.watched_ns * 1e-9)
+        assert observed.timed >= observed.calls - 2
+        driver.source.apply(Unwatch(function=observed.function))
+        true = int(str(counts_of(child)["calls"])) / (time.monotonic() - began)
+        assert 0.5 < rate / true < 2  # a loaded machine slows the program at times
+
+
+def test_a_stripped_program_is_measured_by_offset(program: Programs) -> None:
+    """Functions without names are found and shown by module and file offset."""
+    with running(program("paths", "stripped"), 30) as child, driven(child.pid) as driver:
+        driver.source.apply(Sampling(hertz=199))
+        driver.poll(lambda: any(f.name.startswith("paths+0x") for f in driver.functions.values()))
+
+
+def test_returns_are_refused_where_exceptions_may_pass(program: Programs) -> None:
+    """A C++ program is never given a return probe, is told why, and lives."""
+    with running(program("throws"), 30) as child, driven(child.pid, "*middle*") as driver:
+        driver.poll(lambda: driver.functions)
+        key = next(iter(driver.functions))
+        driver.source.apply(Watch(function=key, kind=Kind.TIME))
+        driver.poll(lambda: driver.refusals)
+        assert driver.refusals[0].reason.code == "unwinder"
+        assert "unwind" in driver.refusals[0].reason.text
+        driver.source.apply(Watch(function=key, kind=Kind.COUNT))
+        driver.poll(lambda: any(a.calls > 10 for a in driver.last.activity))
+        assert child.poll() is None
+
+
+def test_recursion_times_the_outermost_call(program: Programs) -> None:
+    """Inner calls are counted by themselves and have no durations of their own."""
+    with running(program("recursion"), 30) as child:
+        names = [line.split()[-1] for line in nm(Path(child.args[0])) if " T " in line]  # type: ignore[index]
+        name = next(n for n in names if "desc" in n or "recur" in n or "fact" in n or "deep" in n)
+        with driven(child.pid, name) as driver:
+            driver.watch(name, Kind.TIME, window_calls=50)
+            driver.poll(lambda: driver.observations)
+            assert driver.observations[0].inner > driver.observations[0].timed
+
+
+def nm(path: Path) -> list[str]:
+    """List a program's symbols."""
+    return subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def test_forked_workers_are_followed_and_bystanders_spared(program: Programs) -> None:
+    """libc's functions are timed in workers only; a program that nobody chose takes no hit."""
+    with (
+        running(program("control"), 30) as control,
+        running(program("forks"), 30, 64) as child,
+        driven(child.pid, "malloc", "semop") as driver,
+    ):
+        driver.watch("malloc", Kind.TIME)
+        driver.watch("semop", Kind.PATH)
+        driver.poll(lambda: {o.kind for o in driver.observations} >= {Kind.TIME, Kind.PATH})
+        assert driver.last.lifetimes or driver.last.bystander_hits == 0
+        assert driver.last.bystander_hits == 0
+        text = Path(f"/proc/{control.pid}/maps").read_text()
+        assert "[uprobes]" not in text
+        callers = {
+            p.path.frames[-2].name
+            for o in driver.observations
+            if o.kind is Kind.PATH
+            for p in o.paths
+            if p.path.complete
+        }
+        assert callers >= {"take", "give"}
+
+
+def test_the_end_of_the_program_is_seen(program: Programs) -> None:
+    """When the last process ends the batch says so, and its lifetime is told to have none left."""
+    with running(program("single"), 30) as child, driven(child.pid) as driver:
+        driver.poll(lambda: True)
+        child.kill()
+        driver.poll(lambda: driver.last.ended, 5)
