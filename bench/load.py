@@ -19,7 +19,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-REQUEST = b"GET /index.html HTTP/1.0\r\nHost: localhost\r\n\r\n"
+REQUEST = b"GET /index.html HTTP/1.0\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n"
 TIMEOUT_S = 5.0
 
 

@@ -28,7 +28,7 @@ from server import DIES_WITH_US, Server, SetupError, running, stop, unpack
 
 SCRIPTS = Path(sys.executable).parent
 LOAD = Path(__file__).parents[1] / "load.py"
-RATE, CLIENTS = 1200, 12
+RATE, CLIENTS = 600, 12
 METRICS_SHOWN = re.compile(
     r"^specmine_(assertion_state|behaviour_info|behaviour_calls_total|inside_|beside_|.*semop)", re.MULTILINE
 )

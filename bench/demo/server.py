@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -19,6 +20,7 @@ from pathlib import Path
 
 PACKAGES = ("apache2-bin", "libapr1", "libaprutil1")
 CHILDREN = 6
+PAGE_WORDS = 5000
 USER = "www-data"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 DIES_WITH_US = ("setpriv", "--pdeathsig", "TERM")
@@ -78,7 +80,9 @@ def running(folder: Path, root: Path) -> Iterator[Server]:
     configuration.write_text(template)
     (folder / "run").mkdir()
     (folder / "pages").mkdir()
-    (folder / "pages" / "index.html").write_text("<p>" + "specmine " * 200 + "</p>\n")
+    # a page that takes some work to compress, the same in every run
+    words = random.Random(1).choices([f"word{n}" for n in range(500)], k=PAGE_WORDS)
+    (folder / "pages" / "index.html").write_text("<p>" + " ".join(words) + "</p>\n")
     _readable_by_children(folder)
 
     executable = root / "usr/sbin/apache2"
