@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .granularity import clock_step, spread
 from .observation import BUCKETS, Counts, bucket_edges
 from .settings import MiningSettings
 
@@ -61,9 +62,7 @@ class _Valley:
     edge: int
 
 
-def borders(
-    counts: Counts, *, settings: MiningSettings, resolution_ns: float | None = None
-) -> tuple[Border, ...]:
+def borders(counts: Counts, *, settings: MiningSettings, resolution_ns: float | None = None) -> tuple[Border, ...]:
     """Find the borders of a histogram.
 
     Parameters
@@ -91,26 +90,16 @@ def borders(
     if total < settings.minimum_calls:
         return ()
     resolution = settings.resolution_ns if resolution_ns is None else resolution_ns
-    first, last = _support(counts)
-    resolution = max(resolution, _clock_step(counts, first, last))
-    cdf = _blurred_cdf(counts, total, resolution)
+    step = clock_step(counts, above_ns=resolution)
+    resolution = max(resolution, step)
+    cdf = _blurred(spread(counts, step) / total, resolution)
     valleys = _valleys(cdf, total, settings, resolution)
     exact = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64) / total))
     return _as_borders(_one_per_match(valleys, exact, settings), exact, total)
 
 
-def _support(counts: Counts) -> tuple[int, int]:
-    occupied = np.flatnonzero(counts)
-    return int(occupied[0]), int(occupied[-1])
-
-
-def _clock_step(counts: Counts, first: int, last: int) -> float:
-    return 0.0
-
-
-def _blurred_cdf(counts: Counts, total: int, resolution_ns: float) -> NDArray[np.float64]:
+def _blurred(cdf: NDArray[np.float64], resolution_ns: float) -> NDArray[np.float64]:
     """Return the CDF at the bucket edges after adding a triangular error of +-resolution to each duration."""
-    cdf = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64) / total))
     if resolution_ns > 0:
         for _ in range(2):
             cdf = _boxed(cdf, resolution_ns)
@@ -134,13 +123,12 @@ def _boxed(cdf: NDArray[np.float64], width_ns: float) -> NDArray[np.float64]:
     return np.clip((integrated(_EDGES + half) - integrated(_EDGES - half)) / width_ns, 0.0, 1.0)
 
 
-def _valleys(
-    cdf: NDArray[np.float64], total: int, settings: MiningSettings, resolution_ns: float
-) -> list[_Valley]:
+def _valleys(cdf: NDArray[np.float64], total: int, settings: MiningSettings, resolution_ns: float) -> list[_Valley]:
     """Return the valleys over all window sizes, clearest first, one for each pair of peaks."""
     cell = settings.match_threshold / _CELLS_PER_THRESHOLD
     cells = math.ceil(1 / cell)
-    quantile = np.interp(np.linspace(0.0, 1.0, cells + 1), cdf, _LOG_EDGES)
+    # what the blur puts below the layout is left tail, not a peak at its first edge
+    quantile = np.interp(np.linspace(cdf[0], cdf[-1], cells + 1), cdf, _LOG_EDGES)
     found: list[tuple[float, _Valley, NDArray[np.float64], float]] = []
     for share in settings.window_shares:
         width = max(2, round(share * _CELLS_PER_THRESHOLD))
@@ -155,9 +143,7 @@ def _valleys(
             if apart <= resolution_ns:
                 continue
             edge = _lowest(cdf, quantile[low], quantile[low + width])
-            found.append(
-                (drop / (math.sqrt(2) * error), _Valley(low / cells, mass, drop, error, edge), level, needed)
-            )
+            found.append((drop / (math.sqrt(2) * error), _Valley(low / cells, mass, drop, error, edge), level, needed))
     found.sort(key=lambda item: (-item[0], item[1].edge))
     kept: list[_Valley] = []
     for _, valley, level, needed in found:
@@ -167,10 +153,7 @@ def _valleys(
 
 
 def _peak_between(a: _Valley, b: _Valley, level: NDArray[np.float64], needed: float, cells: int) -> bool:
-    middle = [
-        min(max(round((v.position + 0.5 * v.share - 0.5 * a.share) * cells), 0), len(level) - 1)
-        for v in (a, b)
-    ]
+    middle = [min(max(round((v.position + 0.5 * v.share - 0.5 * a.share) * cells), 0), len(level) - 1) for v in (a, b)]
     low, high = min(middle), max(middle)
     peak = float(level[low : high + 1].max())
     return peak - max(float(level[low]), float(level[high])) >= needed
@@ -213,9 +196,7 @@ def _lowest(cdf: NDArray[np.float64], low: float, high: float) -> int:
     return min(max(first + int(lowest[len(lowest) // 2]), 1), BUCKETS - 1)
 
 
-def _one_per_match(
-    valleys: list[_Valley], cdf: NDArray[np.float64], settings: MiningSettings
-) -> list[_Valley]:
+def _one_per_match(valleys: list[_Valley], cdf: NDArray[np.float64], settings: MiningSettings) -> list[_Valley]:
     kept: list[_Valley] = []
     for valley in sorted(valleys, key=lambda v: v.edge):
         value = float(cdf[valley.edge])

@@ -102,7 +102,7 @@ def explain(
 
     Notes
     -----
-    Paths with enough calls define the groups and the formulas. A path of few calls goes where the formulas
+    Paths whose group is clear define the groups and the formulas. Another path goes where the formulas
     put it unless its calls speak against that (``level``, divided by the number of such paths); then it
     counts among the paths that define."""
     windows, paths = _table(observations, borders)
@@ -132,9 +132,7 @@ def explain(
     )
 
 
-def _table(
-    observations: Sequence[Observation], borders: Sequence[int]
-) -> tuple[NDArray[np.int64], list[CallPath]]:
+def _table(observations: Sequence[Observation], borders: Sequence[int]) -> tuple[NDArray[np.int64], list[CallPath]]:
     """Return calls per (window, path, class), and the paths, most calls first."""
     calls: dict[CallPath, int] = {}
     for observation in observations:
@@ -164,36 +162,25 @@ def _settle(
     object."""
     shared = shared_names(paths)
     named = [named_edges(path, shared) for path in paths]
-    calls = counts.sum(axis=1)
     groups = max(label for label in grouped if label is not None) + 1
-    defining = [i for i, label in enumerate(grouped) if label is not None and calls[i] >= settings.path_calls]
-    light = [i for i in range(len(paths)) if i not in set(defining)]
-    sums = np.array([counts[[i for i in defining if grouped[i] == g]].sum(axis=0) for g in range(groups)])
-    while True:
-        known = [label for i in defining if (label := grouped[i]) is not None]
-        statement = state_groups(
-            [paths[i] for i in defining], known, shared=shared, program=program, limit=settings.search_limit
-        )
-        if statement is None:
-            return None
-        labels: list[int | None] = [None] * len(paths)
-        for i, label in zip(defining, known, strict=True):
-            labels[i] = label
-        objecting = []
-        for i in light:
-            if i in defining:
-                continue
-            fits = [g for g, formula in enumerate(statement.formulas) if evaluate(formula, named[i])]
-            if len(fits) != 1:
-                continue
-            p_value, _ = differs(counts[[i]], sums[[fits[0]]], noise)
-            if p_value >= settings.level / len(light):
-                labels[i] = fits[0]
-            elif grouped[i] not in (None, fits[0]):
-                objecting.append(i)
-        if not objecting:
-            return statement, labels
-        defining = sorted([*defining, *objecting])
+    defining = [(i, label) for i, label in enumerate(grouped) if label is not None]
+    light = [i for i, label in enumerate(grouped) if label is None]
+    statement = state_groups(
+        [paths[i] for i, _ in defining],
+        [label for _, label in defining],
+        shared=shared,
+        program=program,
+        limit=settings.search_limit,
+    )
+    if statement is None:
+        return None
+    sums = np.array([counts[[i for i, label in defining if label == g]].sum(axis=0) for g in range(groups)])
+    labels = list(grouped)
+    for i in light:
+        fits = [g for g, formula in enumerate(statement.formulas) if evaluate(formula, named[i])]
+        if len(fits) == 1 and differs(counts[[i]], sums[fits], noise)[0] >= settings.level / len(light):
+            labels[i] = fits[0]
+    return statement, labels
 
 
 def _explanation(

@@ -28,7 +28,7 @@ class MiningSettings:
 
     recent: int = 10
     """Stable borders come from this many newest observations."""
-    stable_share: float = 0.6
+    stable_share: float = 0.7
     """A border is stable if at least this share of them has it."""
     chain_observations: int = 5
     """A chain counts from so many observations."""
@@ -41,7 +41,7 @@ class MiningSettings:
 
     minimum_difference: float = 0.05
     """Groups of call paths that differ by less in every class share are one."""
-    path_calls: int = 30
+    path_calls: int = 10
     """A call path of fewer calls makes no group of its own."""
     maximum_groups: int = 8
     """Upper end of k in the grouping of call paths."""
