@@ -92,9 +92,8 @@ class Reader:
         Parameters
         ----------
         op : str
-            facts, rows, functions_at (offsets, module), find (globs, module), wrappers (offsets, module) or sites (offsets,
-
-            kernel_emulates_nops), as the methods of these names.
+            facts, rows, functions_at (offsets, module), find (globs, module), wrappers (offsets, module)
+            or sites (offsets, kernel_emulates_nops).
         fd : int
             The file, open for reading.
         **arguments
