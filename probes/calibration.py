@@ -23,8 +23,8 @@ from specmine.mining.observation import BUCKETS, Kind, bucket_edges
 from . import processes as proc
 from .batch import Prices
 from .errors import ProbeError
-from .kernel import HashMap, map_array
-from .layout import COUNTERS, LAYOUT, MAX_SLOTS, PROCESS, RANGE_ROWS, SLOT
+from .kernel import HashMap, map_array, write_array
+from .layout import LAYOUT, MAX_SLOTS, PROCESS, RANGE_ROWS, SLOT
 from .links import Links
 from .loading import Loaded
 
@@ -104,20 +104,17 @@ class _Bench:
     def _teach(self, loaded: Loaded, size: int) -> int:
         """Give the kernel the program's unwind rows, at the far end of its arrays."""
         count, pages = len(self.rows), (size >> 8) + 2
-        rows = map_array(loaded.maps["rows"], loaded.entries["rows"], "<u8", writable=True)
-        index = map_array(loaded.maps["page_index"], loaded.entries["page_index"], "<u8", writable=True)
-        layouts = map_array(loaded.maps["layouts"], loaded.entries["layouts"], LAYOUT, writable=True)
-        first = len(rows) - count
-        rows[first:] = [at | info << 32 for at, info in self.rows]
+        first, index = loaded.entries["rows"] - count, loaded.entries["page_index"] - pages
+        write_array(loaded.maps["rows"], first, np.array([at | info << 32 for at, info in self.rows], np.uint64))
         starts = np.array([at for at, _ in self.rows])
         place = np.searchsorted(starts, np.arange(pages) << 8, side="right") - 1
-        index[len(index) - pages :] = first + np.clip(place, 0, None)
-        number = len(layouts) - 1
-        value = np.zeros((), LAYOUT)
+        write_array(loaded.maps["page_index"], index, (first + np.clip(place, 0, None)).astype(np.uint64))
+        number = loaded.entries["layouts"] - 1
+        value = np.zeros(1, LAYOUT)
         value["ranges"]["start"] = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-        value["ranges"][0] = (0, 0, 0, 0, 0)
-        value["ranges"][1] = (_BASE, _BASE + size, 0, len(index) - pages, RANGE_ROWS)
-        layouts[number] = value
+        value["ranges"][0, 0] = (0, 0, 0, 0, 0)
+        value["ranges"][0, 1] = (_BASE, _BASE + size, 0, index, RANGE_ROWS)
+        write_array(loaded.maps["layouts"], number, value)
         return number
 
     def run(self) -> float:
@@ -214,6 +211,3 @@ def _measure(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: ND
         sample_ns=SAMPLE_NS,
         bias_ns=float(middle[half]),
     )
-
-
-__all__ = ["COUNTERS", "Prices", "calibrated"]

@@ -115,7 +115,7 @@ def _kernel(interpreter: str) -> Iterator[Check]:
         name="links",
         ok=loaded.mode != "perf",
         detail=f"{loaded.mode} links work" + "".join(f"; {n}" for n in loaded.notes),
-        remedy="on this kernel probes come off slowly: at most 6 functions at once, no duty cycles; 6.6 or later is better",
+        remedy="probes come off slowly here: at most 6 functions at once, no duty cycles; use kernel 6.6 or later",
         needed=False,
     )
 

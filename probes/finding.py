@@ -20,7 +20,7 @@ SUM_NS = 500_000_000
 """Samples are summed over so long before they are told."""
 PATIENCE_NS = 3_000_000_000
 """A sum whose names are still outstanding after so long is told without them."""
-_WAITS_PER_SUM = 300
+_WAITS_PER_SUM = 100
 _LOOP_SHARE = 0.9
 
 
@@ -51,7 +51,7 @@ class Finder:
         self._hertz = 0
         self._due_ns = 0
         self._begun_ns = 0
-        self._every = 1
+        self._every = 8
         self._open: list[tuple[int, NDArray[np.void], NDArray[np.void]]] = []
         self.sampled = 0
         """Samples taken, each a trap of its own in the thread that it hit."""

@@ -58,6 +58,28 @@ def map_array(fd: int, entries: int, dtype: DTypeLike, *, writable: bool = False
     return np.frombuffer(mmap.mmap(fd, length, mmap.MAP_SHARED, protection), dtype=kind, count=entries)
 
 
+def write_array(fd: int, first: int, values: NDArray[Any]) -> None:
+    """Write consecutive entries of an array map.
+
+    Only the pages that hold them are mapped, and only meanwhile: a mapping of the whole counts as our memory.
+
+    Parameters
+    ----------
+    fd : int
+        An ARRAY map made with BPF_F_MMAPABLE.
+    first : int
+        Number of the first entry.
+    values : ndarray
+        Entries of a multiple of 8 bytes each, as the kernel pads them.
+    """
+    size = values.dtype.itemsize
+    begin = first * size // mmap.PAGESIZE * mmap.PAGESIZE
+    length = first * size + values.nbytes - begin
+    with mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE, offset=begin) as memory:
+        at = first * size - begin
+        memory[at : at + values.nbytes] = values.tobytes()
+
+
 class HashMap:
     """A hash map with fixed-size keys and values, read and written as numpy records."""
 

@@ -12,15 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import processes as proc
 from .errors import SpecmineError
 from .facts import BinaryFacts, RowTable
+from .kernel import write_array
 from .layout import LAYOUT, MAX_RANGES, RANGE_FRAMES, RANGE_JIT, RANGE_ROWS
+from .loading import Loaded
 from .processes import FileId, Mapping
 from .reader import Reader
 
+CALIBRATION_ROWS = 256
+"""Rows and index entries at the end of the arrays that calibration uses."""
 VDSO: FileId = (0, -1)
 """The kernel's own module, the same in every process."""
 
@@ -64,12 +67,10 @@ class Modules:
     def __init__(
         self,
         reader: Reader,
-        rows: NDArray[np.uint64],
-        index: NDArray[np.uint64],
-        layouts: NDArray[np.void],
+        loaded: Loaded,
     ) -> None:
-        """Work on the kernel's arrays: rows, page index (one number per 8 bytes) and layouts."""
-        self._reader, self._rows, self._index, self._kernel = reader, rows, index, layouts
+        """Write the kernel's arrays: rows, page index (one number per 8 bytes) and layouts."""
+        self._reader, self._maps, self._entries = reader, loaded.maps, loaded.entries
         self._rows_used = self._index_used = 0
         self.lost = 0
         """Modules whose rows, and mappings and layouts that, did not fit."""
@@ -103,9 +104,9 @@ class Modules:
         if known is not None:
             return known
         number = len(self.layouts) + 1
-        if number >= len(self._kernel) or len(mappings) > MAX_RANGES - 1:
+        if number >= self._entries["layouts"] - 1 or len(mappings) > MAX_RANGES - 1:
             self.lost += 1
-            if number >= len(self._kernel):
+            if number >= self._entries["layouts"] - 1:
                 return 0
             mappings = mappings[: MAX_RANGES - 1]
         modules = tuple(self._module(pid, m) for m in mappings)
@@ -183,12 +184,16 @@ class Modules:
     def _load(self, module: Module, table: RowTable) -> None:
         """Put a module's rows and page index into the kernel's arrays."""
         rows, pages = len(table.pc), len(table.pages)
-        if self._rows_used + rows > len(self._rows) or self._index_used + pages > len(self._index):
+        if (
+            self._rows_used + rows > self._entries["rows"] - CALIBRATION_ROWS
+            or self._index_used + pages > self._entries["page_index"] - CALIBRATION_ROWS
+        ):
             self.lost += 1
             return
         first, index = self._rows_used, self._index_used
-        self._rows[first : first + rows] = table.pc.astype(np.uint64) | table.info.astype(np.uint64) << np.uint64(32)
-        self._index[index : index + pages] = table.pages.astype(np.uint64) + np.uint64(first)
+        values = table.pc.astype(np.uint64) | table.info.astype(np.uint64) << np.uint64(32)
+        write_array(self._maps["rows"], first, values)
+        write_array(self._maps["page_index"], index, table.pages.astype(np.uint64) + np.uint64(first))
         self._rows_used += rows
         self._index_used += pages
         module.index, module.flags = index, RANGE_ROWS
@@ -205,7 +210,7 @@ class Modules:
             # entry 0 stays empty: the search's position 0 stands for "below the first"
             value["ranges"][i + 1] = (mapping.start, mapping.end, mapping.offset, index, flags)
         value["ranges"][0] = (0, 0, 0, 0, 0)
-        self._kernel[number] = value
+        write_array(self._maps["layouts"], number, value.reshape(1))
 
     def close(self) -> None:
         """Close all files."""

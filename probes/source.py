@@ -28,7 +28,6 @@ from .kernel import HashMap, RingBuffer, map_array
 from .layout import (
     COUNTERS,
     EVENT,
-    LAYOUT,
     MAX_SLOTS,
     PATH_BUCKET,
     PROCESS,
@@ -114,12 +113,7 @@ class BpfSource:
         self._stacks = RingBuffer(maps["stacks"], entries["stacks"])
         self._seen_paths = HashMap(maps["seen_paths"], "<u8", "<u8")
         self._links = Links(loaded)
-        self._modules = Modules(
-            self._reader,
-            map_array(maps["rows"], entries["rows"], "<u8", writable=True),
-            map_array(maps["page_index"], entries["page_index"], "<u8", writable=True),
-            map_array(maps["layouts"], entries["layouts"], LAYOUT, writable=True),
-        )
+        self._modules = Modules(self._reader, loaded)
         prices = calibrated(loaded, self._links, slots, self._counters, cache)
         self._prices = prices
         self._naming = Naming(self._modules)

@@ -62,6 +62,8 @@ class Watching:
         self._random = random.Random(0)
         self._sites: dict[str, Site] = {}
         self._late: list[Activity] = []
+        self._unnamed: dict[str, Watch] = {}
+        """Functions known from an earlier life of ours, whose binary has not been seen in this one."""
 
     # requests
 
@@ -76,6 +78,9 @@ class Watching:
             self._fill_bucket(known)
             return
         self.unwatch(watch.function, now_ns)
+        if watch.function not in self._naming.functions:
+            self._unnamed[watch.function] = watch
+            return
         function, module = self._naming.functions[watch.function], self._naming.module_of[watch.function]
         if module.file == VDSO:
             self._refuse(watch.function, Kind.COUNT, "vdso", "the kernel's own code cannot be probed")
@@ -93,6 +98,7 @@ class Watching:
 
     def unwatch(self, function: str, now_ns: int) -> None:
         """Take the probes off; an unfinished window that holds enough becomes an observation."""
+        self._unnamed.pop(function, None)
         w = self.by_function.get(function)
         if w is None:
             return
@@ -310,8 +316,24 @@ class Watching:
 
     # time passes
 
+    def _name_known(self, now_ns: int) -> None:
+        """Begin to watch functions that were asked for by key as soon as their binary is mapped."""
+        for key, watch in list(self._unnamed.items()):
+            build, _, offset = key.rpartition("+")
+            for module in list(self._modules.by_file.values()):
+                if module.facts is not None and module.facts.build_id == build:
+                    found = self._naming.function(module, int(offset, 16))
+                    if found is not False:
+                        del self._unnamed[key]
+                        if key in self._naming.functions:
+                            self.watch(watch, now_ns)
+                        else:
+                            self._refuse(key, Kind.COUNT, "gone", "its binary has no such function")
+                    break
+
     def poll(self, now_ns: int) -> tuple[tuple[Observation, ...], tuple[Activity, ...]]:
         """Switch duty cycles, refill buckets, cut windows; return what is finished."""
+        self._name_known(now_ns)
         self.windows.drain_paths(self.by_function.values())
         activity, self._late = self._late, []
         for w in list(self.by_function.values()):

@@ -106,10 +106,8 @@ class Windows:
             return
         c = self._counters[w.slot]
         calls, timed = int(c["calls"]) - window.calls, int(c["timed"]) - window.timed
-        if w.watch.kind is Kind.PATH:
-            counts = _summed(w.paths.values())
-        else:
-            counts = self._histogram[w.slot] - window.histogram
+        by_path = w.watch.kind is Kind.PATH
+        counts = _summed(w.paths.values()) if by_path else self._histogram[w.slot] - window.histogram
         observation = Observation(
             function=w.function.key,
             lifetime=w.lifetime,
