@@ -58,9 +58,7 @@ def find_branches(image: Image) -> Branches:
         return Branches(source=empty, target=empty, kind=np.empty(0, dtype=np.uint8))
     target = np.concatenate(targets)
     order = np.argsort(target, kind="stable")
-    return Branches(
-        source=np.concatenate(sources)[order], target=target[order], kind=np.concatenate(kinds)[order]
-    )
+    return Branches(source=np.concatenate(sources)[order], target=target[order], kind=np.concatenate(kinds)[order])
 
 
 def _opcodes(code: NDArray[np.uint8]) -> tuple[tuple[int, NDArray[np.int64], int], ...]:

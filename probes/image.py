@@ -31,12 +31,8 @@ def _packed(layout: str) -> np.dtype[Any]:
     return np.dtype([(name, kind) for name, _, kind in (each.partition(":") for each in layout.split())])
 
 
-_SEGMENT = _packed(
-    "type:<u4 flags:<u4 offset:<u8 address:<u8 physical:<u8 file_size:<u8 memory_size:<u8 align:<u8"
-)
-_SECTION = _packed(
-    "name:<u4 type:<u4 flags:<u8 address:<u8 offset:<u8 size:<u8 link:<u4 info:<u4 align:<u8 entry:<u8"
-)
+_SEGMENT = _packed("type:<u4 flags:<u4 offset:<u8 address:<u8 physical:<u8 file_size:<u8 memory_size:<u8 align:<u8")
+_SECTION = _packed("name:<u4 type:<u4 flags:<u8 address:<u8 offset:<u8 size:<u8 link:<u4 info:<u4 align:<u8 entry:<u8")
 SYMBOL = _packed("name:<u4 info:u1 other:u1 section:<u2 value:<u8 size:<u8")
 _DYNAMIC = np.dtype([("tag", "<i8"), ("value", "<u8")])
 
@@ -95,9 +91,7 @@ class Image:
     @property
     def code(self) -> tuple[Segment, ...]:
         """The executable segments, by file offset."""
-        return tuple(
-            sorted((each for each in self.segments if each.executable), key=lambda each: each.offset)
-        )
+        return tuple(sorted((each for each in self.segments if each.executable), key=lambda each: each.offset))
 
     def section(self, name: str) -> Section | None:
         """Return the first section of that name that has bytes in the file."""
@@ -172,9 +166,7 @@ class Image:
         if section is not None and section.link < len(self.sections):
             strings = self.sections[section.link]
             records = _array(self.data, section.offset, section.size // SYMBOL.itemsize, SYMBOL)
-            return SymbolTable(
-                records=records, strings=strings.offset, strings_end=strings.offset + strings.size
-            )
+            return SymbolTable(records=records, strings=strings.offset, strings_end=strings.offset + strings.size)
         return self._dynamic_symbols() if name == ".dynsym" else None
 
     def _dynamic_symbols(self) -> SymbolTable | None:
