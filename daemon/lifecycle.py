@@ -33,6 +33,7 @@ from .notify import Notifier
 from .server import Server
 from .settings import settings_of
 from .shares import Shares
+from .sources import live_source, selection_of
 from .status import Surroundings, status_of
 from .worker import ProcessWorker, Worker
 
@@ -41,36 +42,17 @@ _log = logging.getLogger(__name__)
 MakeSource = Callable[[Config], Source]
 
 
-def live_source(config: Config) -> Source:
+def configured_source(config: Config) -> Source:
     """Return the kernel side for a configuration."""
-    from specmine.probes.processes import Selection  # noqa: PLC0415
-    from specmine.probes.source import BpfSource, SourceSettings  # noqa: PLC0415
-
-    selections = [
-        Selection(
-            pid=each.pid or 0,
-            exe=each.exe or "",
-            unit=each.unit or "",
-            cgroup=each.cgroup or "",
-            name=each.name or "",
-        )
-        for each in config.programs
-    ]
-    settings = SourceSettings(
-        interpreter=config.kernel.interpreter,
-        memory_bytes=config.kernel.memory_bytes,
-        cache=os.environ.get("CACHE_DIRECTORY", "/var/cache/specmine"),
-        watch=config.functions.watch,
-        ignore=config.functions.ignore,
-    )
-    return BpfSource(selections, settings)
+    selections = [selection_of(each) for each in config.programs]
+    return live_source(config, selections, watch=config.functions.watch, ignore=config.functions.ignore)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seams:
     """What a test puts something else in the place of."""
 
-    source: MakeSource = live_source
+    source: MakeSource = configured_source
     clock: Clock = field(default_factory=SystemClock)
     worker: Callable[[], Worker] = ProcessWorker
     notifier: Notifier = field(default_factory=Notifier)

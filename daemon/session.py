@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -10,22 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from specmine import __version__
-from specmine.probes.batch import Source
-from specmine.probes.processes import Selection
-from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.errors import InputError, SpecmineError
+from specmine.probes.processes import Selection, belongs, processes
 
+from .client import DaemonConnection, NoDaemon
 from .clock import SystemClock
 from .config import Config
 from .configfile import load_config
 from .events import Reloaded, Stopping
+from .keeping import Keeper
 from .launch import Command, CommandSource
 from .loop import Listener, Step, run
 from .replay import recorder
 from .settings import Settings, settings_of
+from .sources import live_source
 from .specification import specification
 from .worker import ProcessWorker
 
-CACHE = "/var/cache/specmine"
+KEEP_NS = 10_000_000_000
 
 Progress = Callable[[Callable[[], dict[str, Any]]], bool]
 """Called often with a function that returns the specification so far; answers whether to go on."""
@@ -74,21 +77,31 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
         if options.command:
             command = Command(options.command, options.user)
             stack.callback(command.kill)
-        source: Source = BpfSource([selection_of(options, command)], source_settings(config, settings))
-        wrapped = CommandSource(source, command, duration_ns) if command else None
+        selection = chosen(options, command)
+        live = live_source(config, [selection], watch=settings.watch, ignore=settings.ignore)
+        wrapped = CommandSource(live, command, duration_ns) if command else None
+        loan = Loan(config.socket.path, settings.budget)
+        stack.callback(loan.close)
+        settings = replace(settings, budget=loan.ratio)
         listeners: list[Listener] = []
+        keeper = None
+        if options.store:
+            keeper = Keeper(options.store, config.store, _warn, set_aside=False)
+            stack.callback(keeper.close)
+            listeners.append(keeper.listen)
         if options.record:
             recording, listener = recorder(options.record, __version__)
             stack.enter_context(recording)
             listeners.append(listener)
-        watcher = _Watcher(progress, wrapped)
+        watcher = _Watcher(progress, wrapped, loan)
         listeners.append(watcher.see)
         state = run(
-            wrapped or source,
+            wrapped or live,
             settings,
             SystemClock(),
             ProcessWorker(),
             listeners=listeners,
+            restored=keeper.restored if keeper else None,
             inbox=watcher.inbox,
             deadline_ns=None if wrapped else duration_ns,
         )
@@ -107,33 +120,57 @@ def chosen_settings(options: MineOptions, config: Config) -> Settings:
     return settings
 
 
-def selection_of(options: MineOptions, command: Command | None) -> Selection:
-    """Return the choice of the program."""
+def chosen(options: MineOptions, command: Command | None) -> Selection:
+    """Return the choice of the program. Raises InputError for a unit without a process."""
     if command is not None:
         return Selection(pid=command.pid, at_exec=True)
     if options.pid is not None:
         return Selection(pid=options.pid)
     if options.exe is not None:
         return Selection(exe=os.path.realpath(options.exe))
-    return Selection(unit=options.unit or "")
+    selection = Selection(unit=options.unit or "")
+    if not any(belongs(selection, each.pid, None) for each in processes()):
+        raise InputError(f"no process runs in unit {options.unit}", remedy="see `systemctl status`")
+    return selection
 
 
-def source_settings(config: Config, settings: Settings) -> SourceSettings:
-    """Return what the kernel side needs to know."""
-    return SourceSettings(
-        interpreter=config.kernel.interpreter,
-        memory_bytes=config.kernel.memory_bytes,
-        cache=CACHE,
-        watch=settings.watch,
-        ignore=settings.ignore,
-    )
+class Loan:
+    """A share of the budget from the daemon, if one runs on this host: both together keep its promise."""
+
+    def __init__(self, path: str, wanted: float) -> None:
+        """Ask for it; without a daemon all that was wanted is granted."""
+        self.ratio = wanted
+        self._kept_ns = 0
+        self._connection: DaemonConnection | None = None
+        with contextlib.suppress(NoDaemon):
+            self._connection = DaemonConnection(path)
+            self.ratio = float(self._connection.ask({"command": "share", "ratio": wanted})["granted_ratio"])
+
+    def keep(self, now_ns: int) -> None:
+        """Say something from time to time: the daemon takes back what a silent borrower has."""
+        if self._connection is not None and now_ns >= self._kept_ns:
+            self._kept_ns = now_ns + KEEP_NS
+            try:
+                self._connection.ask({"command": "status"})
+            except SpecmineError:  # the daemon has ended, and the loan with it
+                self.close()
+
+    def close(self) -> None:
+        """Give it back."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _warn(text: str) -> None:
+    logging.getLogger(__name__).warning(text)
 
 
 class _Watcher:
     """Shows progress after each step and turns the user's wish to stop into an event."""
 
-    def __init__(self, progress: Progress, command: CommandSource | None) -> None:
-        self._progress, self._command = progress, command
+    def __init__(self, progress: Progress, command: CommandSource | None, loan: Loan) -> None:
+        self._progress, self._command, self._loan = progress, command, loan
         self._step: Step | None = None
 
     def see(self, step: Step) -> None:
@@ -142,6 +179,7 @@ class _Watcher:
 
     def inbox(self, now_ns: int) -> Iterable[Reloaded | Stopping]:
         """Show progress; stop if the user wants it."""
+        self._loan.keep(now_ns)
         if self._step is None or self._progress(self._document):
             return
         if self._command is not None:
