@@ -1,6 +1,6 @@
 """The demo: mine a stock apache2 under load, say what was found, watch on as a daemon, clean up.
 
-    make demo            (or: .venv/bin/python bench/demo/run.py [--seconds 60] [--watch 25])
+    make demo            (or: .venv/bin/python bench/demo/run.py [--seconds 80] [--watch 25])
 
 Needs root. Downloads and unpacks the server's packages into a temporary folder; installs nothing. All that it
 started is stopped and the folder removed at the end, on ^C and on failure too.
@@ -23,12 +23,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from locks import Caller, semop_callers
+from locks import semop_callers
 from server import DIES_WITH_US, Server, SetupError, running, stop, unpack
 
 SCRIPTS = Path(sys.executable).parent
 LOAD = Path(__file__).parents[1] / "load.py"
 RATE, CLIENTS = 600, 12
+SEMOP = ("semop", "semtimedop")
+"""glibc's semop jumps into semtimedop: the same calls have both names."""
 METRICS_SHOWN = re.compile(
     r"^specmine_(assertion_state|behaviour_info|behaviour_calls_total|inside_|beside_|.*semop)", re.MULTILINE
 )
@@ -37,7 +39,7 @@ METRICS_SHOWN = re.compile(
 def main() -> int:
     """Run the demo; 0 if semop's behaviours were told apart by the functions that call it."""
     parser = argparse.ArgumentParser(description="Mine a stock apache2 under load.")
-    parser.add_argument("--seconds", type=int, default=60, help="how long to mine")
+    parser.add_argument("--seconds", type=int, default=80, help="how long to mine")
     parser.add_argument("--watch", type=int, default=25, help="how long to run the daemon afterwards")
     parser.add_argument("--function", help="mine only functions of this name; by default they are found")
     options = parser.parse_args()
@@ -74,7 +76,7 @@ def demo(stack: ExitStack, folder: Path, options: argparse.Namespace) -> int:
     if code != 0:
         print(f"demo: specmine mine ended with exit code {code}", file=sys.stderr)
         return code
-    told_apart = explain(store, semop_callers(server.libapr))
+    told_apart = explain(store, server.libapr)
 
     say(f"specmined, for {options.watch} s, goes on from what was learned; what Prometheus scrapes from it:")
     watch(folder, server, options.watch)
@@ -82,7 +84,7 @@ def demo(stack: ExitStack, folder: Path, options: argparse.Namespace) -> int:
     return 0 if told_apart else 3
 
 
-def explain(store: Path, callers: list[Caller]) -> bool:
+def explain(store: Path, libapr: Path) -> bool:
     """Say what semop's nameless callers are; True if its behaviours are told apart by some of them."""
     done = subprocess.run(
         [SCRIPTS / "specmine", "assertions", "--store", store, "--format", "json"],
@@ -90,15 +92,16 @@ def explain(store: Path, callers: list[Caller]) -> bool:
         stdout=subprocess.PIPE,
     )
     functions = json.loads(done.stdout)["functions"]
-    expressions = [b["expression"] for f in functions if f["function"] == "semop" for b in f["behaviours"]]
+    expressions = [b["expression"] for f in functions if f["function"] in SEMOP for b in f["behaviours"]]
     say("libapr has no names for the callers of semop; its machine code says what they are:")
-    used = False
-    for caller in callers:
-        atom = next((a for e in expressions for a in atoms(e) if a.endswith(f"+0x{caller.offset:x}->semop")), "")
-        used |= bool(atom)
-        print(f"   libapr+0x{caller.offset:x} = {caller.role}: {caller.evidence}")
-        if atom:
-            print(f"      so `{atom}` means: semop called to {caller.role} the accept mutex")
+    used, library = False, libapr.name
+    for caller in semop_callers(libapr):
+        ends = tuple(f"+0x{caller.offset:x}->{name}" for name in SEMOP)
+        edges = sorted({a for e in expressions for a in atoms(e) if a.endswith(ends)})
+        used |= bool(edges)
+        print(f"   {library}+0x{caller.offset:x} = {caller.role}: {caller.evidence}")
+        for edge in edges:
+            print(f"      so `{edge}` means: called to {caller.role} the accept mutex")
     if not used:
         print("   semop was not told apart by its callers this time; its expressions:", expressions or "none")
     return used
