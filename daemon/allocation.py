@@ -16,7 +16,7 @@ from . import reasons
 from .budget import phase, price, watch_for, worthwhile
 from .conclusions import utility_of
 from .finding import Total, in_order, is_worth_it, share, variation
-from .flow import ADMISSION_NS
+from .flow import ADMISSION_NS, enough
 from .knowledge import FINISHED, Knowledge, State
 from .settings import SECOND, Settings
 
@@ -41,6 +41,8 @@ class Means:
 
     budget: float
     """ns of cost per second."""
+    cash: float
+    """ns of cost that may be spent at once: a watch with duty cycles begins with an on-phase."""
     prices: Prices
     slow_links: bool
     now_ns: int
@@ -58,6 +60,7 @@ class Plan:
     watches: Mapping[str, Watch] = field(default_factory=dict)
     waiting: Mapping[str, Reason] = field(default_factory=dict)
     left: float = 0.0
+    cash: float = 0.0
 
 
 def kind_for(known: Knowledge) -> Kind:
@@ -101,7 +104,7 @@ def _counts(known: Mapping[str, Knowledge], total: Total, means: Means, settings
             function=each.function.key,
             kind=Kind.COUNT,
             hits_per_second=1.0,
-            burst_hits=int(min(max(hits, 20), 1000)),
+            burst_hits=int(min(max(hits, 100), 1000)),
         )
     if watches:
         left -= COUNTING_SHARE * means.budget * min(1.0, len(watches) / COUNTED_AT_ONCE)
@@ -110,7 +113,7 @@ def _counts(known: Mapping[str, Knowledge], total: Total, means: Means, settings
         for each in candidates.values()
         if each.function.key not in watches
     }
-    return Plan(watches=watches, waiting=waiting, left=left)
+    return Plan(watches=watches, waiting=waiting, left=left, cash=means.cash)
 
 
 def _checks(finished: Sequence[Knowledge], so_far: Plan, means: Means, settings: Settings) -> Plan:
@@ -127,16 +130,19 @@ def _checks(finished: Sequence[Knowledge], so_far: Plan, means: Means, settings:
             watches[each.function.key] = found
             spent += cost
     due = [each for each in finished if each.function.key not in watches and _is_due(each, means.now_ns, settings)]
+    cash = so_far.cash
     for place, each in enumerate(sorted(due, key=lambda one: (one.checked_ns or 0, one.function.key))):
         if len(watches) >= means.places:
             break
         room = kept - spent
         want = worthwhile(each.function, kind_for(each), each.rate or 0.0, means.prices, settings)
         found = _request(each, min(want, room if place == len(due) - 1 else 0.5 * room), means, settings)
-        if found is not None:
+        begin = 0.0 if found is None else _first_cost(each, found, means, settings)
+        if found is not None and begin <= max(0.0, cash):
             watches[each.function.key] = found
             spent += predicted(each, found, means, settings)
-    return replace(so_far, watches=watches, left=so_far.left - spent)
+            cash -= begin
+    return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
 
 
 def _lessons(known: Mapping[str, Knowledge], total: Total, so_far: Plan, means: Means, settings: Settings) -> Plan:
@@ -149,7 +155,7 @@ def _lessons(known: Mapping[str, Knowledge], total: Total, so_far: Plan, means: 
         if each.state in FINISHED and each.function.key not in so_far.watches and utility(each, means.now_ns) >= REVISIT
     ]
     pupils.sort(key=lambda each: _priority(each, total, means, settings))
-    watches, waiting, left = dict(so_far.watches), dict(so_far.waiting), so_far.left
+    watches, waiting, left, cash = dict(so_far.watches), dict(so_far.waiting), so_far.left, so_far.cash
     for place, each in enumerate(pupils):
         key, kind, rate = each.function.key, kind_for(each), each.rate or 0.0
         want = worthwhile(each.function, kind, rate, means.prices, settings)
@@ -157,12 +163,25 @@ def _lessons(known: Mapping[str, Knowledge], total: Total, so_far: Plan, means: 
             want *= 0.25
         grant = min(want, max(0.5 * left, left / (len(pupils) - place))) if left > 0 else 0.0
         found = _request(each, grant, means, settings) if len(watches) < means.places else None
-        if found is not None:
+        begin = 0.0 if found is None else _first_cost(each, found, means, settings)
+        if found is not None and begin <= max(0.0, cash):
             watches[key] = found
             left -= predicted(each, found, means, settings)
+            cash -= begin
         elif each.state not in FINISHED:
             waiting[key] = _why(each, len(watches), means)
-    return Plan(watches=watches, waiting=waiting, left=left)
+            # what it is saving for must not be spent on something of less use
+            cash -= begin
+    return Plan(watches=watches, waiting=waiting, left=left, cash=cash)
+
+
+def _first_cost(each: Knowledge, watch: Watch, means: Means, settings: Settings) -> float:
+    """Return what a request costs at once: an on-phase, unless the function is watched in this way already."""
+    now = each.watch
+    if watch.on_ns == 0 or (now is not None and now.kind is watch.kind and now.on_ns > 0):
+        return 0.0
+    call_ns = price(means.prices, watch.kind, each.function)
+    return phase(each.rate or 0.0, call_ns, price(means.prices, Kind.COUNT, each.function), settings).cost_ns
 
 
 def _priority(each: Knowledge, total: Total, means: Means, settings: Settings) -> tuple[object, ...]:
@@ -170,8 +189,8 @@ def _priority(each: Knowledge, total: Total, means: Means, settings: Settings) -
     window = min(rate * settings.window_ns / SECOND, settings.window_calls)
     cost = max(window, 1.0) * price(means.prices, kind, each.function)
     worth = variation(each) if each.totals.observations else _time_share(each, total) * SECOND
-    # what is on stays on unless something is clearly better: a window cut short is lost
-    staying = 1.5 if each.watch is not None else 1.0
+    # what is on stays on unless something is clearly better, and a lesson begun is finished before another
+    staying = (1.5 if each.watch is not None else 1.0) * (1 + 3 * _progress(each, settings))
     return (
         not each.hinted,
         each.where.loop_bottom,
@@ -180,6 +199,15 @@ def _priority(each: Knowledge, total: Total, means: Means, settings: Settings) -
         -(worth * staying / cost),
         each.function.key,
     )
+
+
+def _progress(each: Knowledge, settings: Settings) -> float:
+    """Return how much of what a function needs is there, in [0, 1]."""
+    if each.state is State.EXPLAINING:
+        return 0.5 + 0.5 * min(1.0, enough(each.paths, settings) / settings.mining.recent)
+    if each.state is State.TIMING and each.chain is not None:
+        return 0.5 * min(1.0, each.chain.chain / settings.mining.chain_observations)
+    return 0.0
 
 
 def _time_share(each: Knowledge, total: Total) -> float:
@@ -192,15 +220,13 @@ def _request(each: Knowledge, grant: float, means: Means, settings: Settings) ->
     rate = each.rate or 0.0
     if means.slow_links and rate > SLOW_LINK_RATE:
         return None
-    return watch_for(
-        each.function,
-        kind_for(each),
-        rate,
-        grant=grant,
-        prices=means.prices,
-        settings=settings,
-        duty=not means.slow_links,
-    )
+    kind = kind_for(each)
+    duty = not means.slow_links
+    found = watch_for(each.function, kind, rate, grant=grant, prices=means.prices, settings=settings, duty=duty)
+    if found is None and grant > 0 and each.watch is not None and each.watch.kind is kind and each.watch.on_ns:
+        # in a dry spell a window that has begun is stretched, not thrown away
+        return replace(each.watch, period_ns=settings.limit_ns)
+    return found
 
 
 def _why(each: Knowledge, used: int, means: Means) -> Reason:
@@ -246,4 +272,4 @@ def same_enough(old: Watch | None, new: Watch | None) -> bool:
         return True
     if new.on_ns == 0:
         return 0.4 * old.hits_per_second <= new.hits_per_second <= 2.5 * old.hits_per_second
-    return 0.67 * old.period_ns <= new.period_ns <= 1.5 * old.period_ns
+    return 0.5 * old.period_ns <= new.period_ns <= 1.8 * old.period_ns

@@ -18,6 +18,8 @@ REACTION_NS = 3 * MS
 """How long a probe goes on trapping after its bucket ran empty, until its link is closed."""
 SHORTEST_ON_NS = 50 * MS
 LONGEST_ON_NS = SECOND
+SMOOTHED_NS = 3 * SECOND
+"""Over this time the CPU time of the programs is averaged."""
 MEMORY_NS = 5 * SECOND
 """The purse holds what is earned in this time; an idle daemon does not save up for a storm."""
 SPARE_CALLS = 1.1
@@ -37,6 +39,7 @@ class Purse:
     cpu_rate: float = 0.0
     """CPU time of the programs, ns per second."""
     spent: Spent = field(default_factory=Spent)
+    began_ns: int = 0
     now_ns: int = 0
 
 
@@ -44,11 +47,13 @@ def filled(purse: Purse, batch: Batch, settings: Settings) -> Purse:
     """Return the purse after a batch: filled by the time that passed, emptied by what the probes took."""
     passed = max(0, batch.now_ns - purse.now_ns)
     cpu = max(0, batch.spent.program_cpu_ns - purse.spent.program_cpu_ns)
-    earned = max(settings.budget * cpu, settings.floor_ns * passed / SECOND)
     took = max(0.0, batch.spent.inside_ns - purse.spent.inside_ns)
-    fade = min(1.0, passed / (2 * SECOND))
+    # CPU time comes in lumps: the floor is compared with its mean over seconds, else each gap would earn extra
+    age = batch.now_ns - purse.began_ns
+    fade = min(1.0, passed / max(1, min(SMOOTHED_NS, age)))
     cpu_rate = purse.cpu_rate + fade * ((cpu * SECOND / passed if passed else 0.0) - purse.cpu_rate)
     rate = max(settings.budget * cpu_rate, float(settings.floor_ns))
+    earned = rate * passed / SECOND
     balance = min(purse.balance_ns + earned - took, rate * MEMORY_NS / SECOND)
     return Purse(
         rate=rate,
@@ -56,6 +61,7 @@ def filled(purse: Purse, batch: Batch, settings: Settings) -> Purse:
         earned_ns=purse.earned_ns + earned,
         cpu_rate=cpu_rate,
         spent=batch.spent,
+        began_ns=purse.began_ns,
         now_ns=batch.now_ns,
     )
 
@@ -63,7 +69,7 @@ def filled(purse: Purse, batch: Batch, settings: Settings) -> Purse:
 def spendable(purse: Purse) -> float:
     """Return the rate to plan with, ns per second: debts are paid back at once, savings are used slowly."""
     seconds = 5.0 if purse.balance_ns > 0 else 1.0
-    rate = 0.9 * purse.rate + purse.balance_ns / seconds
+    rate = 0.85 * purse.rate + purse.balance_ns / seconds
     return min(max(rate, 0.02 * purse.rate), 1.5 * purse.rate)
 
 

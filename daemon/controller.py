@@ -31,8 +31,11 @@ from .names import matches
 from .resume import restored
 from .settings import MS, SECOND, Settings
 
-PLAN_EVERY_NS = 500 * MS
+PLAN_EVERY_NS = 250 * MS
 PUBLISH_EVERY_NS = SECOND
+SHORTEST_LOOK_NS = 20 * MS
+LIMITED_RATE = 10_000.0
+"""Calls a second supposed of a function that emptied its bucket in less time than that."""
 MOST_KNOWN = 5000
 """Functions remembered; the coldest candidates are forgotten first."""
 
@@ -104,7 +107,7 @@ def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
         settings=event.settings,
         started=started,
         now_ns=started.now_ns,
-        purse=Purse(now_ns=started.now_ns, rate=float(event.settings.floor_ns)),
+        purse=Purse(began_ns=started.now_ns, now_ns=started.now_ns, rate=float(event.settings.floor_ns)),
         lifetimes={each.id: each for each in started.lifetimes},
         hertz=hertz,
         planned_ns=started.now_ns,
@@ -200,12 +203,12 @@ def _bounded(known: dict[str, Knowledge]) -> dict[str, Knowledge]:
 def _counted(known: Knowledge, activity: Activity, now_ns: int) -> Knowledge:
     known = with_activity(known, activity)
     watch = known.watch
-    if activity.limited and watch is not None and watch.on_ns == 0:
-        # the source took it off; the true rate is above what the bucket let through
-        floor = watch.hits_per_second / 2 if watch.hits_per_second > 1 else 0.0
-        known = replace(known, rate=max(known.rate or 0.0, floor))
-        return known if known.state is State.CANDIDATE else with_watch(known, None, now_ns)
-    return known
+    if not activity.limited or watch is None or watch.on_ns:
+        return known
+    # the bucket ran empty somewhere inside the time counted: the rate is higher than it looks
+    seen = 1.5 * (known.rate or 0.0) if known.recent_ns >= SHORTEST_LOOK_NS else LIMITED_RATE
+    known = replace(known, rate=seen)
+    return known if known.state is State.CANDIDATE else with_watch(known, None, now_ns)
 
 
 def _climb(known: dict[str, Knowledge], before: Mapping[str, Knowledge], state: ControllerState, now_ns: int) -> None:
@@ -287,6 +290,7 @@ def means_of(state: ControllerState) -> Means:
     sampling = state.hertz * state.started.prices.sample_ns * state.purse.cpu_rate / SECOND
     return Means(
         budget=max(spendable(state.purse) - sampling, 0.01 * state.purse.rate),
+        cash=state.purse.balance_ns,
         prices=state.started.prices,
         slow_links=state.started.host.get("link") == "perf",
         now_ns=state.now_ns,

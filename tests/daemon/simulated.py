@@ -164,7 +164,7 @@ class SimulatedSource:
             self.windows[request.function] = Window(
                 watch=request,
                 start_ns=self.last_ns,
-                next_on_ns=self.last_ns + (self._wait(request) if request.on_ns else 0),
+                next_on_ns=self.last_ns + 1,  # the first on-phase comes at once
                 tokens=request.burst_hits,
             )
 

@@ -42,7 +42,7 @@ def test_the_papers_example_stays_within_budget(budget: float) -> None:
     """At any budget the cost inside the program is at most what was promised."""
     spent, allowed, _, debt = spent_and_allowed(paper_program(), 20.0, replace(SHORT, budget=budget))
     assert 0 < spent <= allowed
-    assert debt <= 0.5 * SECOND * budget
+    assert debt <= 6 * MS  # on-phases cost 1.5 to 3 ms and begin at random: a few may meet
 
 
 def test_many_hot_functions_stay_within_budget() -> None:
@@ -126,7 +126,7 @@ def test_what_is_requested_fits_its_grant(rate: float, grant: float, kind: Kind,
 @given(st.lists(st.tuples(st.integers(1, 200), st.floats(0, 4), st.floats(0, 0.05)), min_size=1, max_size=50))
 @settings(max_examples=100, deadline=None)
 def test_the_purse_never_holds_more_than_was_earned(turns: list[tuple[int, float, float]]) -> None:
-    """Whatever the program and the probes do, balance + spent <= earned, and the rate planned with is bounded."""
+    """Whatever happens, balance + spent <= earned, the floor is earned, the rate planned with is bounded."""
     purse, now, cpu, inside = Purse(), 0, 0, 0.0
     for passed_ms, cpus, cost in turns:
         now, cpu, inside = now + passed_ms * MS, cpu + int(cpus * passed_ms * MS), inside + cost * passed_ms * MS

@@ -58,7 +58,8 @@ def test_every_field_of_the_contract_is_there(states: list[ControllerState]) -> 
     assert 0 < collection["spent_ratio"] <= 0.01 and collection["lost"] == {}
     wanted = {
         "function": str, "module": str, "build_id": str, "aliases": list, "state": str, "calls": int,
-        "calls_counted": int, "calls_exact": bool, "watched_seconds": float, "timed": int, "observations": int, "borders_seconds": list,
+        "calls_counted": int, "calls_exact": bool, "watched_seconds": float, "timed": int,
+        "observations": int, "borders_seconds": list,
         "borders": list, "classes": list, "behaviours": list, "paths": list,
     }  # fmt: skip
     for entry in document["functions"]:
