@@ -69,9 +69,7 @@ def state_groups(
     groups = max(labels, default=0) + 1
     formulas = tuple(_formula(patterns, labels, group, chosen, shared) for group in range(groups))
     used = {(lit.caller, lit.callee) for formula in formulas for conj in formula for lit in conj}
-    return Statement(
-        formulas=formulas, edges=len(used), optimal=selection.optimal, lower_bound=selection.lower_bound
-    )
+    return Statement(formulas=formulas, edges=len(used), optimal=selection.optimal, lower_bound=selection.lower_bound)
 
 
 def _formula(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
+
+Path = TypeVar("Path", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +31,7 @@ class Consistency:
         return self.consistent_calls / self.shared_calls if self.shared_calls else 1.0
 
 
-def consistency(
-    first: Mapping[Hashable, tuple[int, int]], second: Mapping[Hashable, tuple[int, int]]
-) -> Consistency:
+def consistency(first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tuple[int, int]]) -> Consistency:
     """Compare two groupings of call paths.
 
     Parameters

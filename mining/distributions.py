@@ -21,9 +21,7 @@ def beta_cdf(x: float, a: float, b: float) -> float:
         return 1.0
     if x > (a + 1) / (a + b + 2):
         return 1.0 - beta_cdf(1.0 - x, b, a)
-    front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    )
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
     c, d = 1.0, 1.0 / _away_from_zero(1.0 - (a + b) * x / (a + 1))
     fraction = d
     for m in range(1, _STEPS):

@@ -88,9 +88,7 @@ def smallest_set(
         found, bound, limit = _search(pairs, cost, limit)
         if found is None:
             chosen = _greedy(rows, columns)
-            return Selection(
-                edges=tuple(order[i] for i in chosen), optimal=len(chosen) == bound, lower_bound=bound
-            )
+            return Selection(edges=tuple(order[i] for i in chosen), optimal=len(chosen) == bound, lower_bound=bound)
         chosen = found
     return Selection(edges=tuple(order[i] for i in chosen), optimal=True, lower_bound=len(chosen))
 
@@ -143,9 +141,7 @@ def _without_supersets(pairs: list[int]) -> list[int]:
     return minimal
 
 
-def _search(
-    pairs: list[int], cost: Sequence[tuple[int, int]], limit: int
-) -> tuple[tuple[int, ...] | None, int, int]:
+def _search(pairs: list[int], cost: Sequence[tuple[int, int]], limit: int) -> tuple[tuple[int, ...] | None, int, int]:
     """Return the best set for these pairs (None: out of limit), a lower bound of its size, the limit left."""
     # edges bounded, distance, library, is a goal, edges, edges given up, pairs unresolved
     heap: list[tuple[int, int, int, bool, tuple[int, ...], int, list[int]]] = [

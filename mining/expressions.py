@@ -69,9 +69,7 @@ def named_edges(path: CallPath, shared: Collection[str]) -> frozenset[NamedEdge]
 
 def evaluate(formula: Formula, path_edges: Collection[NamedEdge]) -> bool:
     """Return whether a path with these edges fulfils the formula."""
-    return any(
-        all(((lit.caller, lit.callee) in path_edges) == lit.present for lit in conj) for conj in formula
-    )
+    return any(all(((lit.caller, lit.callee) in path_edges) == lit.present for lit in conj) for conj in formula)
 
 
 def render(formula: Formula) -> str:
@@ -114,10 +112,7 @@ def parse(text: str) -> Formula:
 
 def to_records(formula: Formula) -> list[list[LiteralRecord]]:
     """Return the formula as plain lists, as in JSON."""
-    return [
-        [{"caller": lit.caller, "callee": lit.callee, "present": lit.present} for lit in conj]
-        for conj in formula
-    ]
+    return [[{"caller": lit.caller, "callee": lit.callee, "present": lit.present} for lit in conj] for conj in formula]
 
 
 def from_records(records: Iterable[Iterable[LiteralRecord]]) -> Formula:

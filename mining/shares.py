@@ -84,9 +84,7 @@ def dispersion(windows: Sequence[ArrayLike]) -> Dispersion:
     median = float(np.median([r for r, _ in ratios]))
     # the median of chi2/df is near (1 - 2/(9 df))**3 (Wilson and Hilferty); neighbours share a window, and
     # a median holds 0.64 of the information: freedom counts half of the differences
-    return Dispersion(
-        factor=max(1.0, median / (1 - 2 / (9 * df)) ** 3), freedom=max(1.0, 0.5 * len(ratios) * df)
-    )
+    return Dispersion(factor=max(1.0, median / (1 - 2 / (9 * df)) ** 3), freedom=max(1.0, 0.5 * len(ratios) * df))
 
 
 def agreement(first: ArrayLike, second: ArrayLike, noise: Dispersion) -> float:

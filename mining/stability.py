@@ -7,6 +7,7 @@ shares. Both are asked here."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -132,8 +133,8 @@ def stable_borders(
     Returns
     -------
     tuple of StableBorder
-        Ascending. Each is found in at least ``stable_share`` of the observations and stands out by at least
-        ``stable_z`` in all their calls together.
+        Ascending. Each is found in at least ``stable_share`` of the observations, there at least half as
+        clear as the number of calls lets expect, and stands out by ``stable_z`` in all their calls together.
     """
     kept, theirs = _judged(observations, found, settings)
     kept, theirs = kept[-settings.recent :], theirs[-settings.recent :]
@@ -142,19 +143,19 @@ def stable_borders(
     together = merged(kept)
     cdf = _cdf(together)
     values = [float(cdf[b.edge]) for own in theirs for b in own]
-    owners = np.array([i for i, own in enumerate(theirs) for _ in own], dtype=np.int64)
+    owners = [(i, b) for i, own in enumerate(theirs) for b in own]
+    total = int(together.sum())
     centres, labels = mean_shift(values, settings.match_threshold)
-    evident = [
-        b for b in borders(together, settings=settings) if b.evidence.significance >= settings.stable_z
-    ]
+    evident = [b for b in borders(together, settings=settings) if b.evidence.significance >= settings.stable_z]
     result: dict[int, StableBorder] = {}
     for index, centre in enumerate(centres):
-        recurrence = len(set(owners[labels == index].tolist()))
         near = [b for b in evident if match(b.cdf, float(centre), settings)]
-        if not near or recurrence < settings.stable_share * len(kept):
+        if not near:
             continue
         border = min(near, key=lambda b: (abs(b.cdf - centre), b.edge))
-        if border.edge not in result:
+        members = [owners[i] for i in np.flatnonzero(labels == index)]
+        recurrence = len({i for i, b in members if _as_clear(b, border.evidence, kept[i].timed / total)})
+        if border.edge not in result and recurrence >= settings.stable_share * len(kept):
             result[border.edge] = StableBorder(
                 edge=border.edge,
                 duration_ns=border.duration_ns,
@@ -192,18 +193,20 @@ def chain(
     An observation fits if each of its borders beyond doubt (``firm_z``) matches a stable one under the CDF of
     the newest observations, and if its class shares agree with those of the newer ones of the chain
     (``level``, in units of the dispersion between neighbouring windows). Where a stable border is missing
-    from ``missing_limit`` observations running, the chain ends before the first of them.
+    from ``missing_limit`` observations running, the chain ends before the first of them; it is
+    missing where it is not half as clear as the number of calls lets expect.
     """
     kept, theirs = _judged(observations, found, settings)
     stable = stable_borders(kept, settings=settings, found=theirs)
-    cdf = _cdf(merged(kept[-settings.recent :])) if kept else np.zeros(BUCKETS + 1)
+    together = merged(kept[-settings.recent :])
+    total, cdf = int(together.sum()), _cdf(together)
     edges = [b.edge for b in stable]
     rows = [class_counts(o.counts, edges) for o in kept]
     noise = dispersion(rows[-settings.recent :])
     pool = np.zeros(len(edges) + 1, dtype=np.int64)
     missing = [0] * len(stable)
     length, ended_by = 0, ""
-    for row, own in zip(reversed(rows), reversed(theirs), strict=True):
+    for one, row, own in zip(reversed(kept), reversed(rows), reversed(theirs), strict=True):
         firm = [float(cdf[b.edge]) for b in own if b.evidence.significance >= settings.firm_z]
         if not match_border_sets(firm, [b.cdf for b in stable], settings):
             ended_by = "border"
@@ -211,11 +214,10 @@ def chain(
         if agreement(row, pool, noise) < settings.level:
             ended_by = "shares"
             break
-        here = [float(cdf[b.edge]) for b in own]
-        missing = [
-            0 if match_border_sets([b.cdf], here, settings) else n + 1
-            for b, n in zip(stable, missing, strict=True)
-        ]
+        for i, border in enumerate(stable):
+            clear = [b for b in own if _as_clear(b, border.evidence, one.timed / total)]
+            here = [float(cdf[b.edge]) for b in clear]
+            missing[i] = 0 if match_border_sets([border.cdf], here, settings) else missing[i] + 1
         pool += row
         length += 1
         if max(missing, default=0) >= settings.missing_limit:
@@ -234,6 +236,14 @@ def chain(
     )
 
 
+def _as_clear(border: Border, together: Evidence, share: float) -> bool:
+    """Return whether a border is at least half as clear as one of all calls would be in this share of them.
+
+    Without this a chance ripple of one observation could pass for a border that is far clearer elsewhere.
+    """
+    return border.evidence.significance >= 0.5 * together.significance * math.sqrt(share)
+
+
 def _judged(
     observations: Sequence[Observation],
     found: Sequence[tuple[Border, ...]] | None,
@@ -245,9 +255,7 @@ def _judged(
     for index, observation in enumerate(observations):
         if observation.timed >= settings.minimum_calls:
             kept.append(observation)
-            theirs.append(
-                found[index] if found is not None else borders(observation.counts, settings=settings)
-            )
+            theirs.append(found[index] if found is not None else borders(observation.counts, settings=settings))
     return kept, theirs
 
 

@@ -1,0 +1,178 @@
+"""Stable borders and the chain: found in what repeats, ended by what changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike
+from sklearn.cluster import MeanShift
+
+from specmine.mining.borders import borders
+from specmine.mining.observation import Kind, Observation, histogram_of
+from specmine.mining.settings import MiningSettings
+from specmine.mining.stability import (
+    chain,
+    match_border_sets,
+    mean_shift,
+    merged,
+    stable_borders,
+)
+
+S = MiningSettings()
+SECOND = 1_000_000_000
+
+
+def observation(index: int, durations: ArrayLike) -> Observation:
+    """Return the observation of the ten seconds number ``index``."""
+    counts = histogram_of(durations)
+    return Observation(
+        function="f",
+        lifetime="l",
+        kind=Kind.TIME,
+        start_ns=index * 10 * SECOND,
+        end_ns=(index + 1) * 10 * SECOND,
+        counts=counts,
+        calls=int(counts.sum()),
+        watched_ns=10 * SECOND,
+    )
+
+
+def two_classes(rng: np.random.Generator, index: int, upper: float, calls: int = 1_000) -> Observation:
+    """Return an observation of two classes far apart, the upper with this share."""
+    slow = rng.random(calls) < upper
+    return observation(index, rng.lognormal(np.log(2e4), 0.2, calls) * np.where(slow, 8.0, 1.0))
+
+
+def one_class(rng: np.random.Generator, index: int, calls: int = 1_000) -> Observation:
+    """Return an observation of a single class."""
+    return observation(index, rng.lognormal(np.log(2e4), 0.5, calls))
+
+
+def test_a_border_that_repeats_is_stable() -> None:
+    """Two classes all along: one stable border, a chain over everything, its times those of the observations."""
+    rng = np.random.default_rng(1)
+    history = [two_classes(rng, i, 0.3) for i in range(14)]
+    got = chain(history, settings=S)
+    (border,) = got.borders
+    assert border.cdf == pytest.approx(0.7, abs=0.03)
+    assert (border.found, border.of) == (10, 10)
+    assert 3e4 < border.duration_ns < 1.2e5
+    assert (got.observations, got.stable, got.ended_by) == (14, True, "")
+    assert (got.start_ns, got.end_ns) == (0, 140 * SECOND)
+    assert got.calls == 14_000
+
+
+def test_a_single_class_is_stable_without_a_border() -> None:
+    """In 99 of 100 histories nothing is found, and the chain holds."""
+    rng = np.random.default_rng(2)
+    found = [chain([one_class(rng, i) for i in range(10)], settings=S) for _ in range(60)]
+    assert sum(bool(got.borders) for got in found) <= 2
+    assert sum(got.stable for got in found) >= 58
+
+
+def test_too_few_observations_are_no_chain() -> None:
+    """Four observations of two classes tell nothing yet; those of under 200 calls are passed over."""
+    rng = np.random.default_rng(3)
+    four = [two_classes(rng, i, 0.3) for i in range(4)]
+    assert not chain(four, settings=S).stable
+    assert stable_borders(four, settings=S) == ()
+    small = [two_classes(rng, 4 + i, 0.3, calls=150) for i in range(5)]
+    assert chain([*four, *small], settings=S) == chain(four, settings=S)
+    fifth = two_classes(rng, 9, 0.3)
+    assert chain([*four, *small, fifth], settings=S).observations == 5
+    assert chain([], settings=S).start_ns is None
+
+
+def test_a_new_border_ends_the_chain_at_once() -> None:
+    """After a stretch of one class the first observation with two does not fit."""
+    rng = np.random.default_rng(4)
+    history = [one_class(rng, i) for i in range(10)] + [two_classes(rng, 10, 0.4)]
+    got = chain(history, settings=S)
+    assert (got.observations, got.stable, got.ended_by) == (0, False, "border")
+
+
+def test_other_class_shares_end_the_chain() -> None:
+    """The same border with other shares: only the new stretch is a chain (the paper's matching is blind to it)."""
+    rng = np.random.default_rng(5)
+    history = [two_classes(rng, i, 0.3) for i in range(12)] + [two_classes(rng, 12 + i, 0.45) for i in range(6)]
+    got = chain(history, settings=S)
+    assert (got.observations, got.ended_by) == (6, "shares")
+    assert len(got.borders) == 1
+
+
+def test_shares_that_vary_from_window_to_window_are_no_change() -> None:
+    """Overdispersed shares (sd 0.05 between windows) keep the chain, as the dispersion is estimated from them."""
+    rng = np.random.default_rng(6)
+    lengths = []
+    for _ in range(20):
+        history = [two_classes(rng, i, float(np.clip(rng.normal(0.3, 0.05), 0.1, 0.5))) for i in range(12)]
+        lengths.append(chain(history, settings=S).observations)
+    assert np.mean(np.array(lengths) == 12) >= 0.75
+
+
+def test_a_border_missing_three_times_running_ends_the_chain() -> None:
+    """Two classes that became one: after three such observations nothing is stable, after two it still is."""
+    rng = np.random.default_rng(7)
+    merging = [two_classes(rng, i, 0.5) for i in range(10)]
+    # a single broad class with the same shares on both sides of the border
+    filled = [observation(10 + i, rng.lognormal(np.log(5.6e4), 0.9, 1_000)) for i in range(3)]
+    assert chain([*merging, *filled[:2]], settings=S).observations == 12
+    got = chain([*merging, *filled], settings=S)
+    assert (got.observations, got.ended_by) == (0, "missing")
+
+
+def test_a_border_seen_in_half_of_the_observations_is_not_stable() -> None:
+    """Recurrence in the great majority is asked for, however clear the border is."""
+    rng = np.random.default_rng(8)
+    history = [two_classes(rng, i, 0.4) if i % 2 else one_class(rng, i) for i in range(10)]
+    assert stable_borders(history, settings=S) == ()
+
+
+def test_cached_borders_give_the_same_chain() -> None:
+    """A caller may keep what was found in each observation; a wrong number of them is refused."""
+    rng = np.random.default_rng(9)
+    history = [two_classes(rng, i, 0.3) for i in range(8)]
+    found = [borders(o.counts, settings=S) for o in history]
+    assert chain(history, settings=S, found=found) == chain(history, settings=S)
+    with pytest.raises(ValueError, match="8 observations"):
+        chain(history, settings=S, found=found[1:])
+
+
+def test_merging_adds_the_calls() -> None:
+    """No call is lost or made."""
+    rng = np.random.default_rng(10)
+    history = [one_class(rng, i) for i in range(3)]
+    assert int(merged(history).sum()) == 3_000
+
+
+def test_matching_of_sets_is_one_sided() -> None:
+    """Every border of the first must match one of the second, not the other way round (definition 4)."""
+    assert match_border_sets([0.30], [0.34, 0.8], S)
+    assert not match_border_sets([0.34, 0.8], [0.30], S)
+    assert match_border_sets([], [0.3], S)
+    assert not match_border_sets([0.3], [0.36], S)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.integers(0, 1_000).map(lambda n: n / 1_000), min_size=1, max_size=30),
+    st.sampled_from([0.051, 0.1013, 0.2017]),  # no multiple of 1/1000: no distance ties on the kernel's edge
+)
+def test_mean_shift_agrees_with_scikit_learn(values: list[float], bandwidth: float) -> None:
+    """The same centres and labels as sklearn.cluster.MeanShift with a flat kernel."""
+    oracle = MeanShift(bandwidth=bandwidth).fit(np.array(values)[:, None])
+    centres, labels = mean_shift(values, bandwidth)
+    expected = oracle.cluster_centers_[:, 0]
+    assert sorted(centres) == pytest.approx(sorted(expected), abs=2e-3 * bandwidth + 1e-9)
+    points = np.array(values)
+    assert np.abs(centres[labels] - points) == pytest.approx(
+        np.abs(expected[oracle.labels_] - points), abs=2e-3 * bandwidth + 1e-9
+    )
+
+
+def test_mean_shift_of_nothing_is_nothing() -> None:
+    """No value, no centre."""
+    centres, labels = mean_shift([], 0.05)
+    assert centres.size == labels.size == 0
