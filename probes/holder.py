@@ -139,7 +139,7 @@ class Holder:
     def say(self, **message: object) -> None:
         """Tell the daemon; if it does not listen the heartbeat will end us."""
         with contextlib.suppress(OSError):
-            self.channel.send(json.dumps(message).encode(), socket.MSG_DONTWAIT)
+            self.channel.send(json.dumps({**message, "at": time.monotonic_ns()}).encode(), socket.MSG_DONTWAIT)
 
     def take(self, id: int, fds: list[int], cookies: list[int]) -> None:
         """Remember a new link and the cookies that it carries."""
@@ -232,8 +232,8 @@ class Holder:
         assert self.alarms is not None
         for kind, tgid, cookie in self.alarms.read():
             for id in list(self.cookies.get(cookie, ())):
-                self.close(id)
                 self.say(alarm=kind, id=id, cookie=cookie, tgid=tgid)
+                self.close(id)
 
     def run(self) -> None:
         """Serve until the daemon's end of the channel closes."""

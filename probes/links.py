@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from specmine.mining.observation import Kind
@@ -44,6 +44,8 @@ class LinkNews:
     errno: int = 0
     cookie: int = 0
     tgid: int = 0
+    at_ns: int = 0
+    """When the holder said it, CLOCK_MONOTONIC ns."""
 
 
 class Links:
@@ -173,7 +175,8 @@ class Links:
             if not data:
                 told.append(LinkNews(0, "dead", "the holder of the probes has ended"))
                 return told
-            told.append(_understood(json.loads(data)))
+            message = json.loads(data)
+            told.append(replace(_understood(message), at_ns=int(message.get("at", 0))))
 
     def shut(self) -> None:
         """Take everything off and wait for the end of the holder."""

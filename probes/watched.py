@@ -58,6 +58,8 @@ class Watched:
     """Kind PATH: durations of the open window by path id."""
     told: tuple[int, int, int, int] = (0, 0, 0, 0)
     """hits, calls, timed, watched_ns at the last activity."""
+    filled_ns: int = 0
+    """When the bucket was last poured into."""
 
     def watched_until(self, now_ns: int) -> int:
         """Return how long the probes were on in all, ns."""

@@ -183,6 +183,11 @@ class Watching:
             w.next_on_ns = now_ns + RETRY_NS
             return
         self._fill_bucket(w)
+        # the counters stand still until the links are made: what they show now is where counting begins
+        if not w.watched_ns:
+            self.windows.start_telling(w)
+        if w.window is None:
+            self.windows.begin(w, now_ns)
         self._generation = self._generation % 0x7FFF + 1
         w.cookies = (w.slot | self._generation << GENERATION_SHIFT, *w.cookies[:1])
         for pid in pids:
@@ -251,15 +256,17 @@ class Watching:
             self._hear_of(known, news, now_ns)
 
     def _hear_of(self, w: Watched, news: LinkNews, now_ns: int) -> None:
+        at_ns = min(news.at_ns or now_ns, now_ns)  # what the holder did lies up to one poll back
         if news.what == "made":
-            self._made(w, now_ns)
+            self._made(w, at_ns)
         elif news.what == "failed":
             self._failed(w, news, now_ns)
         elif news.what == "alarm":
             w.limited = True
-            self._off(w, now_ns)
+            self._off(w, at_ns)
             rate = w.watch.hits_per_second
-            w.next_on_ns = now_ns + int(w.watch.burst_hits / rate * 1e9 if rate else 1e9)
+            wait_ns = w.watch.burst_hits / rate * 1e9 if rate else 1e9
+            w.next_on_ns = now_ns + int(wait_ns * self._random.uniform(0.5, 1.5))
         elif news.what == "stranger":
             self._bystanders.taint(w.module.file)
             self._off(w, now_ns)
@@ -268,12 +275,8 @@ class Watching:
     def _made(self, w: Watched, now_ns: int) -> None:
         if w.on_ns:
             return
-        if not w.watched_ns:
-            self.windows.start_telling(w)
         w.on_ns = now_ns
         w.off_at_ns = now_ns + w.watch.on_ns if w.watch.on_ns else 0
-        if w.window is None:
-            self.windows.begin(w, now_ns)
 
     def _failed(self, w: Watched, news: LinkNews, now_ns: int) -> None:
         pid = w.links.pop(news.id, 0)
@@ -337,6 +340,7 @@ class Watching:
         self.windows.drain_paths(self.by_function.values())
         activity, self._late = self._late, []
         for w in list(self.by_function.values()):
+            self.windows.cut_if_due(w, now_ns)
             if w.on_ns:
                 self._while_on(w, now_ns)
             elif w.ready and not w.links and now_ns >= w.next_on_ns:
@@ -347,22 +351,32 @@ class Watching:
         return self.windows.finished(now_ns), tuple(activity)
 
     def _while_on(self, w: Watched, now_ns: int) -> None:
-        self.windows.cut_if_due(w, now_ns)
         if not w.links:  # every process that it was linked for has ended
             w.switch_off(now_ns)
         elif w.off_at_ns and now_ns >= w.off_at_ns:
             self._off(w, now_ns)
-            spread = self._random.uniform(0.5, 1.5)  # unbiased by any rhythm of the program
-            w.next_on_ns = now_ns + int(max(0, w.watch.period_ns - w.watch.on_ns) * spread)
+            # at random, so that no rhythm of the program can hide from the on-phases
+            pause_ns = max(0, w.watch.period_ns - w.watch.on_ns)
+            w.next_on_ns = now_ns + int(pause_ns * self._random.uniform(0.5, 1.5))
         elif now_ns >= w.rotate_ns:
             w.rotate_ns = now_ns + ROTATE_NS
             if 0 not in w.links.values() and len(self._programs.members) > len(w.links):
                 self._off(w, now_ns)
                 self._on(w, now_ns)
         else:
-            self._fill_bucket(w)
+            self._refill_bucket(w, now_ns)
 
     def _fill_bucket(self, w: Watched) -> None:
-        """Let the kernel take so many hits before it calls for help; refilled many times a second."""
+        """Let the kernel take so many hits before it calls for help."""
         hits = int(self._counters[w.slot]["hits"])
         self._slots[w.slot] = (hits + w.watch.burst_hits if w.watch.burst_hits else NO_LIMIT,)
+        w.filled_ns = 0
+
+    def _refill_bucket(self, w: Watched, now_ns: int) -> None:
+        """Pour in what the time since the last refill allows; the bucket never holds more than a burst."""
+        if not w.watch.burst_hits or not w.watch.hits_per_second:
+            return
+        passed, w.filled_ns = (now_ns - w.filled_ns if w.filled_ns else 0), now_ns
+        full = int(self._counters[w.slot]["hits"]) + w.watch.burst_hits
+        more = int(self._slots[w.slot][0]) + round(w.watch.hits_per_second * passed / 1e9)
+        self._slots[w.slot] = (min(full, more),)
