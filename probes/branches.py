@@ -38,7 +38,7 @@ def find_branches(image: Image) -> Branches:
     sources: list[NDArray[np.int64]] = []
     targets: list[NDArray[np.int64]] = []
     kinds: list[NDArray[np.uint8]] = []
-    data = image.bytes
+    data = image.view
     for segment in image.code:
         end = segment.offset + segment.file_size
         for begin in range(segment.offset, end, _CHUNK):

@@ -91,12 +91,13 @@ def compile_object(sources, include, flags):
             text.append('#line 1 "%s"\n%s' % (os.path.basename(path), file.read()))
     program = BPF(text="\n".join(text), cflags=flags)
     module = program.module
-    maps, number_of = [], {}
+    maps = []  # type: list[dict[str, object]]
+    number_of = {}
     for i in range(lib.bpf_num_tables(module)):
         number_of[lib.bpf_table_fd_id(module, i)] = len(maps)
         maps.append(
             {
-                "name": ctypes.cast(lib.bpf_table_name(module, i), ctypes.c_char_p).value.decode(),
+                "name": (ctypes.cast(lib.bpf_table_name(module, i), ctypes.c_char_p).value or b"").decode(),
                 "type": lib.bpf_table_type_id(module, i),
                 "key": lib.bpf_table_key_size_id(module, i),
                 "value": lib.bpf_table_leaf_size_id(module, i),
@@ -215,7 +216,7 @@ def load_program(name, code, maps, kind, attach):
 
 def own_function(name):
     """Return (path, file offset) of a libc function in this very process."""
-    address = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value
+    address = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0
     with open("/proc/self/maps") as maps:
         for line in maps:
             words = line.split(None, 5)
@@ -312,7 +313,7 @@ def open_bucket(fd):
 
 def load_calls(request, compiled, numbers, fds):
     """Load the programs for calls over the best links that work here; (mode, {name: fd}, notes)."""
-    notes = []
+    notes = []  # type: list[str]
     open_bucket(fds["slots"])
     for mode in request["modes"]:
         attach, names = MODES[mode]

@@ -84,7 +84,7 @@ class Image:
     """Empty if the file has none that are usable."""
 
     @property
-    def bytes(self) -> NDArray[np.uint8]:
+    def view(self) -> NDArray[np.uint8]:
         """The file's bytes, a view."""
         return np.frombuffer(self.data, dtype=np.uint8)
 

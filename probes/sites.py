@@ -143,7 +143,7 @@ def _candidate(code: bytes, emulates_nops: bool) -> int:
     The first instruction itself is not asked.
     """
     for each in _THOROUGH.disasm(code[: FARTHEST + 16], _BASE):
-        at = each.address - _BASE
+        at = int(each.address) - _BASE
         if at > FARTHEST:
             return 0
         raw = code[at : at + each.size]

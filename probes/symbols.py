@@ -289,11 +289,12 @@ def _kinds(
 
 
 def _begins_with_branch(image: Image, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    data = image.bytes
+    data: NDArray[np.uint8] = image.view
     byte = data[starts]
     after = data[np.minimum(starts + 1, len(data) - 1)]
     near = np.isin(byte, (0xE8, 0xE9, 0xEB)) | ((byte & 0xF0) == 0x70)
-    return near | ((byte == 0x0F) & ((after & 0xF0) == 0x80))
+    far: NDArray[np.bool_] = (byte == 0x0F) & ((after & 0xF0) == 0x80)
+    return np.asarray(near | far, dtype=np.bool_)
 
 
 def _parents(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import re
 import subprocess
@@ -61,6 +62,11 @@ def test_numbers_are_the_same_on_both_sides() -> None:
         assert int(defined[f"EVENT_{name}"]) == getattr(layout, f"EVENT_{name}")
     walks = {int(n): w for w, n in re.findall(r"#define WALK_(\w+) (\d+)", text) if w != "OUTCOMES"}
     assert {n: w.lower().replace("_", "-") for n, w in walks.items()} == layout.WALKS
+
+
+def test_the_compiling_child_is_python_3_6() -> None:
+    """The child runs under the interpreter that has bcc, which may be old."""
+    ast.parse((BPF.parent / "compiler.py").read_text(), feature_version=(3, 6))
 
 
 def test_kernel_buckets_are_the_miners_buckets(tmp_path: Path) -> None:
