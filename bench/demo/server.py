@@ -14,7 +14,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,7 +65,7 @@ def unpack(folder: Path) -> Path:
 @contextmanager
 def running(folder: Path, root: Path) -> Iterator[Server]:
     """Start the server on two free loopback ports; stop it, with its children and semaphores, at the end."""
-    ports = _free_ports()
+    ports = free_ports(2)
     configuration = folder / "httpd.conf"
     template = Path(__file__).with_name("httpd.conf").read_text()
     for name, value in {
@@ -122,9 +122,11 @@ def stop(process: subprocess.Popen[bytes], patience_s: float) -> bool:
     return True
 
 
-def _free_ports() -> tuple[int, int]:
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-        return one.getsockname()[1], other.getsockname()[1]
+def free_ports(count: int) -> list[int]:
+    """Return ports of the loopback that nobody listens on now."""
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [listener.getsockname()[1] for listener in listeners]
 
 
 def _readable_by_children(folder: Path) -> None:
