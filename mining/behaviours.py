@@ -3,7 +3,8 @@
 Each path's calls give its class shares; k-means groups them, weighted by calls. k rises while two groupings
 of the same paths, one from the even windows and one from the odd, agree better (adjusted mutual information):
 what the data do not repeat is no group. Of the groups so found, those that the evidence does not tell apart
-are merged."""
+are merged.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ A border is a local minimum of the gradient of the cumulative distribution (firs
 stands out of the noise. The gradient is taken over log duration from windows that all hold the same share of
 the calls (a nearest-neighbour density), so that its relative error is the same everywhere: a valley between
 two peaks counts when it is deeper than so many of these standard errors, whatever the shape and scale of the
-classes."""
+classes.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +61,10 @@ class _Valley:
     drop: float  # fall of the log density from the lower peak
     error: float  # standard error of the log density
     edge: int
+
+    @property
+    def significance(self) -> float:
+        return self.drop / (math.sqrt(2) * self.error)
 
 
 def borders(counts: Counts, *, settings: MiningSettings, resolution_ns: float | None = None) -> tuple[Border, ...]:
@@ -129,7 +134,7 @@ def _valleys(cdf: NDArray[np.float64], total: int, settings: MiningSettings, res
     cells = math.ceil(1 / cell)
     # what the blur puts below the layout is left tail, not a peak at its first edge
     quantile = np.interp(np.linspace(cdf[0], cdf[-1], cells + 1), cdf, _LOG_EDGES)
-    found: list[tuple[float, _Valley, NDArray[np.float64], float]] = []
+    found: list[tuple[_Valley, NDArray[np.float64], float]] = []
     for share in settings.window_shares:
         width = max(2, round(share * _CELLS_PER_THRESHOLD))
         mass = width / cells
@@ -143,16 +148,17 @@ def _valleys(cdf: NDArray[np.float64], total: int, settings: MiningSettings, res
             if apart <= resolution_ns:
                 continue
             edge = _lowest(cdf, quantile[low], quantile[low + width])
-            found.append((drop / (math.sqrt(2) * error), _Valley(low / cells, mass, drop, error, edge), level, needed))
-    found.sort(key=lambda item: (-item[0], item[1].edge))
+            found.append((_Valley(low / cells, mass, drop, error, edge), level, needed))
+    found.sort(key=lambda item: (-item[0].significance, item[0].edge))
     kept: list[_Valley] = []
-    for _, valley, level, needed in found:
+    for valley, level, needed in found:
         if all(_peak_between(valley, other, level, needed, cells) for other in kept):
             kept.append(valley)
     return kept
 
 
 def _peak_between(a: _Valley, b: _Valley, level: NDArray[np.float64], needed: float, cells: int) -> bool:
+    """Return whether the density at the window size of ``a`` has a peak between two valleys: else they are one."""
     middle = [min(max(round((v.position + 0.5 * v.share - 0.5 * a.share) * cells), 0), len(level) - 1) for v in (a, b)]
     low, high = min(middle), max(middle)
     peak = float(level[low : high + 1].max())
@@ -217,7 +223,7 @@ def _as_borders(valleys: list[_Valley], cdf: NDArray[np.float64], total: int) ->
             cdf=at[i + 1],
             evidence=Evidence(
                 depth=-math.expm1(-valley.drop),
-                significance=valley.drop / (math.sqrt(2) * valley.error),
+                significance=valley.significance,
                 lower_calls=round((at[i + 1] - at[i]) * total),
                 upper_calls=round((at[i + 2] - at[i + 1]) * total),
             ),

@@ -1,6 +1,6 @@
-"""Tail probabilities without scipy, for the process that must stay small: F, chi-squared, binomial.
+"""Tail probabilities without scipy, for the process that must stay small: F and chi-squared.
 
-All three are the regularised incomplete beta or gamma function, evaluated by the continued fractions of
+Both are the regularised incomplete beta or gamma function, evaluated by the continued fractions of
 Abramowitz and Stegun 26.5.8 and 6.5.31 (modified Lentz) and the power series 6.5.29.
 """
 

@@ -1,5 +1,4 @@
-"""The explaining stage as one pure function: observations with call paths in, behaviours with formulas
-out."""
+"""The explaining stage as one pure function: observations with call paths in, behaviours with formulas out."""
 
 from __future__ import annotations
 
@@ -59,15 +58,15 @@ class Explanation:
     class_calls: tuple[int, ...]
     """Calls per class over all paths, complete or not."""
     behaviours: tuple[Behaviour, ...]
-    """Most calls first; only one, with the expression ``true``, if call paths do not tell the classes
-    apart."""
+    """Most calls first; a single one, ``true``, if call paths do not tell the classes apart."""
     paths: tuple[ExplainedPath, ...]
     """Most calls first."""
     explained: bool
     """True if there are at least two behaviours."""
     reason: str
     """If not: 'one-group' (all paths behave alike), 'same-edges' (different groups, but no call edge tells
-    them apart), 'no-complete-path', 'one-path'; '' if explained."""
+    them apart), 'no-complete-path', 'one-path'; '' if explained.
+    """
     atoms: int
     """Distinct call edges in the expressions."""
     optimal: bool
@@ -102,9 +101,9 @@ def explain(
 
     Notes
     -----
-    Paths whose group is clear define the groups and the formulas. Another path goes where the formulas
-    put it unless its calls speak against that (``level``, divided by the number of such paths); then it
-    counts among the paths that define."""
+    Paths whose group is clear define the formulas. Another path goes where the formulas put it, unless its
+    calls speak against that (``level``, divided by the number of such paths): then it stays unassigned.
+    """
     windows, paths = _table(observations, borders)
     totals = windows.sum(axis=0)
     complete = np.array([path.complete for path in paths], dtype=bool)
@@ -158,8 +157,7 @@ def _settle(
     program: frozenset[str],
     settings: MiningSettings,
 ) -> tuple[Statement, list[int | None]] | None:
-    """State the groups by their heavy paths, let the formulas place the light ones, heed those that
-    object."""
+    """State the groups by the paths that are clearly in one, and let the formulas place the others."""
     shared = shared_names(paths)
     named = [named_edges(path, shared) for path in paths]
     groups = max(label for label in grouped if label is not None) + 1

@@ -46,7 +46,8 @@ def clock_step(counts: Counts, *, above_ns: float = 0.0) -> float:
     For each step, each bucket of the bulk is full or empty against the mean of its surroundings (one step to
     each side), and holds a multiple of the step more than its neighbours or not. If the durations come in
     this step, just the full ones hold one more; else they do so with the share of such buckets. The sum of
-    the log likelihood ratios decides; two or three teeth never suffice."""
+    the log likelihood ratios decides; two or three teeth never suffice.
+    """
     below = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64)))
     first = int(np.searchsorted(below, 0.02 * below[-1], side="right")) - 1
     last = max(int(np.searchsorted(below, 0.98 * below[-1], side="left")), first + 1)

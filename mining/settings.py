@@ -46,8 +46,7 @@ class MiningSettings:
     maximum_groups: int = 8
     """Upper end of k in the grouping of call paths."""
     search_limit: int = 500_000
-    """Pairs of paths that the search for the smallest set of call edges may look at before a good one must
-    do."""
+    """Pairs of paths that the search for the fewest call edges may look at before a good set must do."""
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense, by name."""

@@ -3,7 +3,8 @@
 Stable borders are those found again and again in the newest observations (first paper, algorithm 1); the
 chain is the run of newest observations that all fit them (algorithm 2). The paper's fit is one-sided: it asks
 whether every border found is known, not whether every known one is found, nor whether the classes keep their
-shares. Both are asked here."""
+shares. Both are asked here.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ from .borders import Border, Evidence, borders
 from .observation import BUCKETS, Counts, Observation
 from .settings import MiningSettings
 from .shares import agreement, class_counts, dispersion
+
+_NOISE = 40  # newest observations that tell how much shares vary: ten know it too badly to show changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,8 @@ class Chain:
     ended_by: str
     """Why the observation before the chain does not belong to it: 'border' (it has another), 'shares' (its
     classes have other shares), 'missing' (a stable border is missing too often); '' if there is none
-    before."""
+    before.
+    """
 
 
 def merged(observations: Sequence[Observation]) -> Counts:
@@ -202,7 +206,7 @@ def chain(
     total, cdf = int(together.sum()), _cdf(together)
     edges = [b.edge for b in stable]
     rows = [class_counts(o.counts, edges) for o in kept]
-    noise = dispersion(rows[-settings.recent :])
+    noise = dispersion(rows[-_NOISE:])
     pool = np.zeros(len(edges) + 1, dtype=np.int64)
     missing = [0] * len(stable)
     length, ended_by = 0, ""

@@ -1,5 +1,4 @@
-"""Does a later observation agree with an assertion: in all its calls, and over the paths of each
-behaviour."""
+"""Does a later observation agree with an assertion: in all its calls, and over each behaviour's paths."""
 
 from __future__ import annotations
 
