@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGES = ("apache2-bin", "libapr1", "libaprutil1")
-CHILDREN = 6
+CHILDREN = 8
 PAGE_WORDS = 5000
 USER = "www-data"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
