@@ -14,6 +14,7 @@ import pytest
 
 from specmine.mining.observation import Function, Kind, Observation, bucket_edges
 from specmine.probes.batch import Batch, Finding, Refusal, Sampling, Unwatch, Watch
+from specmine.probes.loading import LINK_KINDS
 from specmine.probes.processes import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 
@@ -78,9 +79,9 @@ class Driver:
 
 
 @contextmanager
-def driven(pid: int, *names: str) -> Iterator[Driver]:
+def driven(pid: int, *names: str, links: tuple[str, ...] = LINK_KINDS) -> Iterator[Driver]:
     """Start a source on a pid with hints."""
-    source = BpfSource([Selection(pid=pid)], SourceSettings(watch=names))
+    source = BpfSource([Selection(pid=pid)], SourceSettings(watch=names, links=links))
     try:
         source.start()
         yield Driver(source)
@@ -112,6 +113,17 @@ def test_finds_functions_that_wait(program: Programs) -> None:
         driver.poll(lambda: {"semop", "semtimedop", "read"} <= waits() and any("sleep" in name for name in waits()))
         waiting = [f for f in driver.findings if driver.functions[f.function].name == "semtimedop"]
         assert sum(f.off_cpu_ns for f in waiting) > 10 * sum(f.on_cpu_ns for f in waiting)
+
+
+@pytest.mark.parametrize("kind", LINK_KINDS)
+def test_every_kind_of_link_gives_paths(program: Programs, kind: str) -> None:
+    """Sessions, multi links and perf events find the same paths of the same calls."""
+    with running(program("paths"), 30) as child, driven(child.pid, "z", links=(kind,)) as driver:
+        driver.watch("z", Kind.PATH)
+        driver.poll(lambda: len(driver.observations) >= 2)
+        assert driver.observations[-1].calls - driver.observations[-1].timed <= 2
+        names = {tuple(f.name for f in p.path.frames[-3:]) for p in driver.observations[-1].paths if p.path.complete}
+        assert names == {("b", "c", "z"), ("a", "b", "z"), ("a", "c", "z")}
 
 
 @pytest.mark.parametrize("variant", ["plain", "stock", "no-pie"])
