@@ -28,7 +28,7 @@ class MiningSettings:
 
     recent: int = 10
     """Stable borders come from this many newest observations."""
-    stable_share: float = 0.7
+    stable_share: float = 0.6
     """A border is stable if at least this share of them has it."""
     chain_observations: int = 5
     """A chain counts from so many observations."""
