@@ -60,8 +60,9 @@ def group_paths(windows: NDArray[np.int64], *, settings: MiningSettings) -> Grou
     -----
     k-means runs on the square roots of the shares: there the sampling error of n calls is 1 / (4 n) wherever the
     share lies. k rises as long as the agreement of the halves stays within ``_TOLERANCE`` of its best; equal
-    agreement does not stop it, as two well separated groups agree perfectly even where there are three. What k
-    splits too far is merged again: two groups are one if their paths are homogeneous (Pearson's chi-squared over
+    agreement does not stop it, as two well separated groups agree perfectly even where there are three. Then it
+    rises until every group is homogeneous: rare paths, which the halves see too little of, may still be
+    plainly different in the sum. What k splits too far is merged again: two groups are one if their paths are homogeneous (Pearson's chi-squared over
     all their paths in units of the dispersion, at ``level`` divided by the number of groups) or if no class
     share differs by ``minimum_difference``. The test looks at paths, not at the sums of the groups, as groups
     chosen for their difference would always show one. In the end each path joins the group of its
@@ -75,8 +76,9 @@ def group_paths(windows: NDArray[np.int64], *, settings: MiningSettings) -> Grou
     single = Grouping(labels=(0,) * len(calls), groups=1, noise=noise, agreement=1.0)
     if len(heavy) < 2 or totals.shape[1] < 2 or _homogeneous(totals[heavy], noise, settings.level):
         return single
-    k, agreement = _how_many(windows[:, heavy], min(settings.maximum_groups, len(heavy)))
-    labels = _merge(totals[heavy], _kmeans(totals[heavy], k), noise, settings)
+    most = min(settings.maximum_groups, len(heavy))
+    least, agreement = _how_many(windows[:, heavy], most)
+    labels = _grouped(totals[heavy], range(least, most + 1), noise, settings)
     groups = int(labels.max()) + 1
     if groups == 1:
         return single
@@ -170,6 +172,19 @@ def _how_many(windows: NDArray[np.int64], most: int) -> tuple[int, float]:
             break
         chosen, best = k, max(best, agreement)
     return chosen, best
+
+
+def _grouped(rows: Rows, ks: range, noise: Dispersion, settings: MiningSettings) -> NDArray[np.int64]:
+    """Return the groups for the first k that leaves each homogeneous; the most groups found if none does."""
+    best = np.zeros(len(rows), dtype=np.int64)
+    for k in ks:
+        labels = _merge(rows, _kmeans(rows, k), noise, settings)
+        groups = int(labels.max()) + 1
+        if k == ks[0] or groups > best.max() + 1:
+            best = labels
+        if all(_homogeneous(rows[labels == group], noise, settings.level / groups) for group in range(groups)):
+            break
+    return best
 
 
 def _merge(rows: Rows, labels: NDArray[np.int64], noise: Dispersion, settings: MiningSettings) -> NDArray[np.int64]:
