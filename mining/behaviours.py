@@ -58,16 +58,16 @@ def group_paths(windows: NDArray[np.int64], *, settings: MiningSettings) -> Grou
 
     Notes
     -----
-    k-means runs on the square roots of the shares: there the sampling error of n calls is 1 / (4 n) wherever the
-    share lies. k rises as long as the agreement of the halves stays within ``_TOLERANCE`` of its best; equal
-    agreement does not stop it, as two well separated groups agree perfectly even where there are three. Then it
-    rises until every group is homogeneous: rare paths, which the halves see too little of, may still be
-    plainly different in the sum. What k splits too far is merged again: two groups are one if their paths are homogeneous (Pearson's chi-squared over
-    all their paths in units of the dispersion, at ``level`` divided by the number of groups) or if no class
-    share differs by ``minimum_difference``. The test looks at paths, not at the sums of the groups, as groups
-    chosen for their difference would always show one. In the end each path joins the group of its
-    greatest likelihood, if that is 100 times the number of paths above the next: at most one path in a hundred
-    groupings is misplaced by chance.
+    k-means runs on the square roots of the shares: there the sampling error of n calls is 1 / (4 n) wherever
+    the share lies. k rises as long as the agreement of the halves stays within ``_TOLERANCE`` of its best;
+    equal agreement does not stop it, as two well separated groups agree perfectly even where there are three.
+    Then it rises until every group is homogeneous: rare paths, which the halves see too little of, may still be
+    plainly different in the sum. What k splits too far is merged again: two groups are one if their paths are
+    homogeneous (Pearson's chi-squared over all their paths in units of the dispersion, at ``level`` divided by
+    the number of groups) or if no class share differs by ``minimum_difference``. The test looks at paths, not
+    at the sums of the groups, as groups chosen for their difference would always show one. In the end each path
+    joins the group of its greatest likelihood, if that is 100 times the number of paths above the next: at most
+    one path in a hundred groupings is misplaced by chance.
     """
     totals: Rows = windows.sum(axis=0)
     calls = totals.sum(axis=1)
