@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from locks import semop_callers
+from locks import Caller, semop_callers
 from server import DIES_WITH_US, Server, SetupError, free_ports, running, stop, unpack
 
 SCRIPTS = Path(sys.executable).parent
@@ -32,7 +32,13 @@ RATE, CLIENTS = 400, 4
 """Fewer clients than children: some children always wait for the accept mutex, however busy the machine is."""
 SEMOP = ("semop", "semtimedop")
 """glibc's semop jumps into semtimedop: the same calls have both names."""
-METRICS_SHOWN = re.compile(r"specmine_(assertion_state|behaviour_info|inside_.*ratio|beside_|.*\bsem(timed)?op\b)")
+METRICS_SHOWN = (
+    r"(inside|beside)_(promised_ratio|seconds_total)",
+    r"assertion_state.*\bsem(timed)?op\b",
+    r"behaviour.*\bsem(timed)?op\b",
+    r".*\bsem(timed)?op\b",
+    r"assertion_state",
+)
 
 
 def main() -> int:
@@ -73,12 +79,12 @@ def demo(stack: ExitStack, folder: Path, options: argparse.Namespace) -> int:
     told_apart = explain(store, server.libapr)
     if not told_apart:
         say("a busy machine learns slowly: half a minute more, for the accept mutex alone")
-        alone = folder / "semop.db"
-        mine(server, alone, 30, SEMOP[0])
-        told_apart = explain(alone, server.libapr)
+        store = folder / "semop.db"  # a new one: the functions of the other would have their share of the budget
+        mine(server, store, 30, SEMOP[0])
+        told_apart = explain(store, server.libapr)
 
     say(f"specmined, for {options.watch} s, goes on from what was learned; what Prometheus scrapes from it:")
-    watch(folder, server, options.watch)
+    watch(folder, store, server, options.watch)
     say(f"done in {time.monotonic() - start:.0f} s, cleaning up")
     return 0 if told_apart else 3
 
@@ -100,18 +106,22 @@ def explain(store: Path, libapr: Path) -> bool:
         raise SetupError(f"specmine assertions ended with exit code {done.returncode}")
     functions = json.loads(done.stdout)["functions"]
     expressions = [b["expression"] for f in functions if f["function"] in SEMOP for b in f["behaviours"]]
+    edges = {atom for expression in expressions for atom in atoms(expression)}
+    callers = semop_callers(libapr)
+    if not any(edge.endswith(ends(caller)) for edge in edges for caller in callers):
+        print(f"   semop is not told apart by its callers yet; its expressions: {expressions or 'none'}")
+        return False
     say("libapr has no names for the callers of semop; its machine code says what they are:")
-    used, library = False, libapr.name
-    for caller in semop_callers(libapr):
-        ends = tuple(f"+0x{caller.offset:x}->{name}" for name in SEMOP)
-        edges = sorted({a for e in expressions for a in atoms(e) if a.endswith(ends)})
-        used |= bool(edges)
-        print(f"   {library}+0x{caller.offset:x} = {caller.role}: {caller.evidence}")
-        for edge in edges:
+    for caller in callers:
+        print(f"   {libapr.name}+0x{caller.offset:x} = {caller.role}: {caller.evidence}")
+        for edge in sorted(e for e in edges if e.endswith(ends(caller))):
             print(f"      so `{edge}` holds for the calls that {caller.role} the accept mutex")
-    if not used:
-        print("   semop was not told apart by its callers this time; its expressions:", expressions or "none")
-    return used
+    return True
+
+
+def ends(caller: Caller) -> tuple[str, ...]:
+    """Return how the call edges from a caller to semop end."""
+    return tuple(f"+0x{caller.offset:x}->{name}" for name in SEMOP)
 
 
 def atoms(expression: str) -> list[str]:
@@ -120,13 +130,13 @@ def atoms(expression: str) -> list[str]:
     return [w.removeprefix("not ").replace("`", "") for w in words]
 
 
-def watch(folder: Path, server: Server, seconds: int) -> None:
+def watch(folder: Path, store: Path, server: Server, seconds: int) -> None:
     """Run the daemon on the same store and show what a scrape sees at the end."""
     metrics = f"127.0.0.1:{free_ports(1)[0]}"
     configuration = folder / "specmined.yaml"
     configuration.write_text(
         f"programs:\n  - {{name: apache2, pid: {server.pid}}}\n"
-        f"store: {{path: {folder}/specmine.db}}\n"
+        f"store: {{path: {store}}}\n"
         f"metrics: {{listen: '{metrics}'}}\n"
         f"socket: {{path: {folder}/specmined.sock}}\n"
         f"host_lock: {folder}/host.lock\n"
@@ -143,10 +153,12 @@ def watch(folder: Path, server: Server, seconds: int) -> None:
                 f"specmined gives no metrics ({error}); it says: {said[-1] if said else 'nothing'}"
             ) from None
     samples = [line for line in text.splitlines() if line and not line.startswith("#")]
-    # of one-hot states only the one that is
-    shown = [s for s in samples if METRICS_SHOWN.match(s) and not (s.endswith(" 0.0") and "state=" in s)]
-    print("\n".join(shown[:40]))
-    print(f"   ({len(samples)} samples in all, {len(shown)} of them speak of semop, assertions and the budget)")
+    told = [sample for sample in samples if not (sample.endswith(" 0.0") and "state=" in sample)]  # one-hot
+    shown: list[str] = []
+    for pattern in METRICS_SHOWN:
+        shown += [t for t in told if re.match("specmine_" + pattern, t) and t not in shown][:12]
+    print("\n".join(shown))
+    print(f"   (and {len(samples) - len(shown)} more)")
 
 
 @contextmanager
