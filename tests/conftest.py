@@ -36,9 +36,7 @@ def missing_for_kernel_tests() -> str:
     if os.geteuid() != 0:
         return "not root"
     sizes = (ctypes.c_uint32 * 16)(_MAP_TYPE_ARRAY, 4, 8, 1)
-    fd = ctypes.CDLL(None, use_errno=True).syscall(
-        _SYS_BPF, _MAP_CREATE, ctypes.byref(sizes), ctypes.sizeof(sizes)
-    )
+    fd = ctypes.CDLL(None, use_errno=True).syscall(_SYS_BPF, _MAP_CREATE, ctypes.byref(sizes), ctypes.sizeof(sizes))
     if fd < 0:
         return f"this kernel gives no BPF map: {os.strerror(ctypes.get_errno())}"
     os.close(fd)

@@ -82,9 +82,7 @@ def python(tmp_path: Path) -> Path:
 
 def _code_files(clone: Path) -> set[str]:
     links = [p for p in (clone / "src" / "specmine").iterdir() if p.is_symlink()]
-    files = {
-        f"specmine/{p.relative_to(clone)}" for link in links for p in link.resolve().rglob("*") if p.is_file()
-    }
+    files = {f"specmine/{p.relative_to(clone)}" for link in links for p in link.resolve().rglob("*") if p.is_file()}
     return files | {"specmine/__init__.py", "specmine/py.typed"}
 
 
@@ -100,9 +98,7 @@ def test_wheel_carries_every_file_of_the_code_folders(wheel: Path, clone: Path) 
     assert _carried(wheel) == expected
 
 
-def test_wheel_by_way_of_a_source_archive_is_the_same(
-    wheel: Path, clone: Path, python: Path, tmp_path: Path
-) -> None:
+def test_wheel_by_way_of_a_source_archive_is_the_same(wheel: Path, clone: Path, python: Path, tmp_path: Path) -> None:
     """The source archive holds files where the repository holds links, and gives the same wheel."""
     _pip("install", "setuptools>=77", folder=tmp_path, python=python)
     build = "import sys, setuptools.build_meta as b; b.build_sdist(sys.argv[1])"
