@@ -32,6 +32,7 @@ MULTI_RETURN = 1
 CLOCK_SOFTWARE, COUNT_SW_CPU_CLOCK = 1, 0
 EXCLUDE_IDLE, FREQUENCY = 1 << 7, 1 << 10
 CLOEXEC = 8
+PR_SET_PDEATHSIG = 1
 HEARTBEAT_S = 1.0
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -271,11 +272,22 @@ def receive(channel: socket.socket) -> tuple[bytes, list[int]]:
     return data, list(fds)
 
 
+def hang_up(channel: socket.socket) -> None:
+    """Hear what was said already, then the end."""
+    with contextlib.suppress(OSError):
+        channel.shutdown(socket.SHUT_RD)
+
+
 def main() -> None:
     """Serve the daemon that started us, then take everything off."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the daemon decides when we end
-    holder = Holder(socket.socket(fileno=int(sys.argv[1])))
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    # A killed daemon closes its end only when its last thread has died, which on a busy host may take long: they
+    # are the last to get CPU. The thread that started us is not, and the kernel tells us of its death.
+    signal.signal(signal.SIGUSR1, lambda *_: hang_up(channel))
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGUSR1, 0, 0, 0)
+    holder = Holder(channel)
     try:
         holder.run()
     finally:
