@@ -153,6 +153,8 @@ def watch(folder: Path, store: Path, server: Server, seconds: int) -> None:
                 f"specmined gives no metrics ({error}); it says: {said[-1] if said else 'nothing'}"
             ) from None
     samples = [line for line in text.splitlines() if line and not line.startswith("#")]
+    if not samples:
+        raise SetupError(f"specmined has measured nothing after {seconds} s")
     told = [sample for sample in samples if not (sample.endswith(" 0.0") and "state=" in sample)]  # one-hot
     shown: list[str] = []
     for pattern in METRICS_SHOWN:
