@@ -34,7 +34,7 @@ def encode(op: str, value: Answer) -> bytes:
         known = {name: getattr(value, name) for name in BinaryFacts.__slots__}
         known["segments"] = [[getattr(each, name) for name in _SEGMENT] for each in value.segments]
         return _line({"facts": known})
-    names = _SITE if op == "sites" else _FUNCTION
+    names = _SITE if op in ("sites", "return_sites") else _FUNCTION
     return _line({op: [each and [getattr(each, name) for name in names] for each in value]})
 
 
@@ -49,8 +49,8 @@ def decode(op: str, data: bytes) -> Answer:
             return _facts(answer["facts"])
         if op == "rows":
             return _rows(answer["rows"], rest)
-        if op == "sites":
-            return [_site(each) for each in answer["sites"]]
+        if op in ("sites", "return_sites"):
+            return [_site(each) for each in answer[op]]
         return [None if each is None else _function(each) for each in answer[op]]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         return InputError(f"the reader's answer makes no sense: {type(error).__name__}: {error}")

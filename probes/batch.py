@@ -28,6 +28,8 @@ class Prices:
     """One sample of the CPU clock with its stack."""
     bias_ns: float
     """What the probes add to a measured duration."""
+    site_bias_ns: float = 0.0
+    """The same where returns are timed by probes at return sites."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +143,8 @@ class Batch:
     """No process of the chosen programs is left, and none can come."""
     exit_status: int | None = None
     """Of a program that specmine started itself; -signal if a signal ended it."""
+    due_ns: int = 0
+    """When something must be done at a probe: poll again by then; 0: nothing is to be done at a certain time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +197,10 @@ class Source(Protocol):
 
     def poll(self, now_ns: int) -> Batch:
         """Return what was learned since the last call. Never blocks longer than a few ms."""
+        ...
+
+    def fileno(self) -> int:
+        """Return a descriptor that is readable when there is something to poll for at once; -1: none."""
         ...
 
     def apply(self, request: Request) -> None:

@@ -24,7 +24,7 @@ from . import processes as proc
 from .batch import Prices
 from .errors import ProbeError
 from .kernel import HashMap, map_array, write_array
-from .layout import LAYOUT, MAX_SLOTS, PROCESS, RANGE_ROWS, SLOT
+from .layout import LAYOUT, MAX_SLOTS, PROCESS, RANGE_ROWS, RETURN_PROBED, RETURN_SITE, SLOT
 from .links import Links
 from .loading import Loaded
 
@@ -38,6 +38,8 @@ DEPTH = 20
 
 _BASE, _TEXT = 0x400000, 0x1000
 _LINKING_S = 5.0
+_DEC_SIZE = 3
+"""The instruction behind the call is not emulated, the jump after it is."""
 _RSP_8, _RSP_16, _END = 1 | 1 << 13, 1 | 2 << 13, 6
 
 
@@ -64,6 +66,7 @@ def _program(calls: int) -> tuple[bytes, dict[str, int], list[tuple[int, int]]]:
         code[start + 7] = len(code) - (start + 8)  # the jz lands here
         code.extend(b"\x41\xbc" + struct.pack("<i", calls))  # mov r12d, calls
         loop = len(code)
+        places[f"return_{name}"] = loop + 5
         call(places[name])
         code.extend(b"\x41\xff\xcc\x75" + struct.pack("<b", loop - (len(code) + 5)))  # dec r12d; jnz loop
         put("48 83 c4 08 c3")
@@ -131,6 +134,27 @@ class _Bench:
             raise ProbeError(f"the calibrating program ended with {child.returncode}")
         return (usage.ru_utime + usage.ru_stime) * 1e9
 
+    def site_rounds(self, loaded: Loaded) -> list[float]:
+        """Run with an entry probe and a probe at the return site, and return the CPU times in ns."""
+        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        address = self.offsets[f"return_{self.name}"]
+        key = np.array([(_BASE + address, self.layout, SLOT_NUMBER)], RETURN_SITE).tobytes()
+        sites = HashMap(loaded.maps["return_sites"], RETURN_SITE, "<u8")
+        sites.put(key, np.uint64(RETURN_PROBED).tobytes())
+        try:
+            back = self.links.attach_site(fd, [address + _DEC_SIZE], [SLOT_NUMBER], "call_site_return")
+            entry = self.links.attach_site(fd, [self.offsets[self.name]], [SLOT_NUMBER], "call_time_site")
+        finally:
+            os.close(fd)
+        _await(self.links, entry, "made")
+        try:
+            return [self.run() for _ in range(ROUNDS)]
+        finally:
+            for number in (entry, back):
+                self.links.close(number)
+            _await(self.links, back, "closed")
+            sites.remove(key)
+
     def rounds(self, kind: Kind | None) -> list[float]:
         """Run with probes of one kind (None: without) and return the CPU times in ns."""
         if kind is None:
@@ -183,7 +207,7 @@ def calibrated(
 
 
 def _measure(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: NDArray[np.void]) -> Prices:
-    slots[SLOT_NUMBER] = np.array([(1 << 62,)], SLOT)[0]
+    slots[SLOT_NUMBER] = np.array([(1 << 62, 0)], SLOT)[0]
     histogram = map_array(loaded.maps["histogram"], loaded.entries["histogram"], "<u8")
     own = histogram.reshape(MAX_SLOTS, BUCKETS)[SLOT_NUMBER]
     with tempfile.TemporaryDirectory(prefix="specmine-") as folder:
@@ -194,20 +218,34 @@ def _measure(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: ND
         for kind in (Kind.COUNT, Kind.TIME, Kind.PATH):
             rounds = fast.rounds(kind)
             price[kind] = max(50.0, (float(np.quantile(rounds, 0.9)) - bare) / fast.calls)
-        durations = (own - before).astype(np.float64)
+        by_kernel = own - before
+        before = own.copy()
+        if loaded.mode != "perf":
+            rounds = fast.site_rounds(loaded)
+            price[Kind.TIME] = max(price[Kind.TIME], (float(np.quantile(rounds, 0.9)) - bare) / fast.calls)
+        by_site = own - before
         slow = _Bench(Path(folder), loaded, links, 400, "stepped")
         bare = float(np.median(slow.rounds(None)))
         stepped = (float(np.quantile(slow.rounds(Kind.COUNT), 0.9)) - bare) / slow.calls
-    if not durations.sum() or not int(counters["timed"][SLOT_NUMBER]):
+    if not by_kernel.any() or not int(counters["timed"][SLOT_NUMBER]):
         raise ProbeError("the calibrating probes did not fire")
-    edges = bucket_edges()
-    middle = (edges[:-1] + edges[1:]) / 2
-    half = np.searchsorted(np.cumsum(durations), durations.sum() / 2)
+    if loaded.mode != "perf" and not by_site.any():
+        raise ProbeError("the calibrating probes at a return site did not fire")
     return Prices(
         count_ns=price[Kind.COUNT] * SAFETY,
         time_ns=price[Kind.TIME] * SAFETY,
         path_ns=price[Kind.PATH] * SAFETY,
         stepped_ns=max(0.0, stepped - price[Kind.COUNT]) * SAFETY,
         sample_ns=SAMPLE_NS,
-        bias_ns=float(middle[half]),
+        bias_ns=_median_ns(by_kernel),
+        site_bias_ns=_median_ns(by_site),
     )
+
+
+def _median_ns(counts: NDArray[np.uint64]) -> float:
+    """Return the median duration of a histogram, ns; 0 if it is empty."""
+    if not counts.any():
+        return 0.0
+    edges = bucket_edges()
+    half = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
+    return float(edges[half] + edges[half + 1]) / 2

@@ -274,6 +274,9 @@ MODES = {  # kind of link -> (attach type, timing programs)
 }
 
 
+SITE_PROGRAMS = ["call_time_site", "call_path_site", "call_site_return"]
+
+
 def fires(mode, programs, counters):
     """Attach to a function of our own, call it, and see whether the calls were timed; then take it off."""
     path, offset = own_function("getppid")
@@ -307,7 +310,7 @@ def read_counters(fd, slot):
 
 def open_bucket(fd):
     """Let the self-test's slot through."""
-    key, value = ctypes.c_uint32(255), ctypes.c_uint64(1 << 62)
+    key, value = ctypes.c_uint32(255), (ctypes.c_uint64 * 2)(1 << 62, 0)
     bpf(2, struct.pack("<IIQQQ", fd, 0, ctypes.addressof(key), ctypes.addressof(value), 0))
 
 
@@ -321,6 +324,10 @@ def load_calls(request, compiled, numbers, fds):
             programs = {
                 name: load_program(name, compiled["programs"][name], numbers, KPROBE, attach) for name in names
             }
+            # Return sites are ordinary probes; they need links that come off fast
+            if attach:
+                for name in SITE_PROGRAMS:
+                    programs[name] = load_program(name, compiled["programs"][name], numbers, KPROBE, UPROBE_MULTI)
             # counting has no return: over sessions it is a plain multi link
             programs["call_count"] = load_program(
                 "call_count", compiled["programs"]["call_count"], numbers, KPROBE, UPROBE_MULTI if attach else 0

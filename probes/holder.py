@@ -109,7 +109,7 @@ class Alarms:
         self.consumer = mmap.mmap(fd, page, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
         self.producer = mmap.mmap(fd, page + 2 * size, mmap.MAP_SHARED, mmap.PROT_READ, offset=page)
 
-    def read(self) -> list[tuple[int, int, int]]:
+    def read(self) -> list[tuple[int, int, int, int]]:
         """Return (type, tgid, value) of each record not yet read."""
         records = []
         at = struct.unpack_from("<Q", self.consumer)[0]
@@ -119,7 +119,7 @@ class Alarms:
             if length & 1 << 31:  # still being written
                 break
             if not length & 1 << 30:
-                records.append(struct.unpack_from("<IIQ", self.producer, place + 8))
+                records.append(struct.unpack_from("<IIQQ", self.producer, place + 8))
             at += (length & 0x3FFFFFFF) + 15 & ~7
             struct.pack_into("<Q", self.consumer, 0, at)
         return records
@@ -231,7 +231,7 @@ class Holder:
     def alarm(self) -> None:
         """Take the links off whose bucket ran empty, or that a stranger hit."""
         assert self.alarms is not None
-        for kind, tgid, cookie in self.alarms.read():
+        for kind, tgid, cookie, _ in self.alarms.read():
             for id in list(self.cookies.get(cookie, ())):
                 self.say(alarm=kind, id=id, cookie=cookie, tgid=tgid)
                 self.close(id)

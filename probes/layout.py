@@ -9,11 +9,13 @@ MAX_FRAMES = 64
 MAX_RANGES = 128
 
 COOKIE_SHARED = 1 << 8
+COOKIE_PATH = 1 << 9
 GENERATION_SHIFT = 16
 """Cookies carry in their upper half which use of the slot they belong to."""
 
-SLOT = np.dtype([("limit", "<u8")])
-COUNTERS = np.dtype([(n, "<u8") for n in ("hits", "calls", "timed", "inner", "lost", "dropped", "alarms", "strangers")])
+SLOT = np.dtype([("limit", "<u8"), ("generation", "<u8")])
+_COUNTED = ("hits", "calls", "timed", "inner", "lost", "dropped", "unlearnt", "strangers")
+COUNTERS = np.dtype([(name, "<u8") for name in _COUNTED])
 PROCESS = np.dtype([("program", "<u4"), ("layout", "<u4")])
 RANGE_ROWS, RANGE_FRAMES, RANGE_JIT = 1, 2, 4
 RANGE = np.dtype([("start", "<u8"), ("end", "<u8"), ("file_offset", "<u8"), ("index", "<u4"), ("flags", "<u4")])
@@ -35,9 +37,11 @@ SAMPLE = np.dtype([("path", "<u8"), ("program", "<u4"), ("waiting", "<u4")])
 SAMPLE_VALUE = np.dtype([("count", "<u8"), ("ns", "<u8")])
 WAIT = np.dtype([("start", "<u8"), ("path", "<u8"), ("program", "<u4"), ("weight", "<u4")])
 SETTINGS = np.dtype([("wait_every", "<u4"), ("period_ns", "<u4")])
-EVENT = np.dtype([("type", "<u4"), ("tgid", "<u4"), ("value", "<u8")])
+RETURN_SITE = np.dtype([("address", "<u8"), ("layout", "<u4"), ("slot", "<u4")])
+RETURN_ASKED, RETURN_PROBED, RETURN_REFUSED = 0, 1, 2
+EVENT = np.dtype([("type", "<u4"), ("tgid", "<u4"), ("value", "<u8"), ("address", "<u8")])
 
-EVENT_FORK, EVENT_EXEC, EVENT_EXIT, EVENT_ALARM, EVENT_STRANGER = 1, 2, 3, 4, 5
+EVENT_FORK, EVENT_EXEC, EVENT_EXIT, EVENT_ALARM, EVENT_STRANGER, EVENT_RETURN = 1, 2, 3, 4, 5, 6
 
 WALKS = {
     1: "complete",

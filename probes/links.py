@@ -83,6 +83,10 @@ class Links:
         """Process id of the holder."""
         return self._child.pid
 
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when there is news."""
+        return self._channel.fileno()
+
     def _send(self, message: dict[str, object], fds: Sequence[int] = ()) -> None:
         packed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         try:
@@ -162,6 +166,19 @@ class Links:
             "kind": link,
             "entry": entry,
             "return": back,
+            "offsets": offsets,
+            "cookies": cookies,
+            "pid": pid,
+        }
+        return self._ask(message, [file])
+
+    def attach_site(self, file: int, offsets: list[int], cookies: list[int], program: str, pid: int = 0) -> int:
+        """Ask for ordinary probes that run a program by name: entries and return sites; else as ``attach``."""
+        message: dict[str, object] = {
+            "op": "link",
+            "kind": "multi",
+            "entry": program,
+            "return": None,
             "offsets": offsets,
             "cookies": cookies,
             "pid": pid,

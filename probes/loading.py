@@ -72,6 +72,7 @@ def map_sizes(memory_bytes: int, buckets: int) -> dict[str, int]:
         "processes": 16384,
         "path_histogram": power_of_two(65536 * scale),
         "seen_paths": 16384,
+        "return_sites": 16384,
         "samples": 8192,
         "waits": 16384,
         "stacks": power_of_two(512 * 1024 * scale),

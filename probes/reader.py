@@ -93,7 +93,7 @@ class Reader:
         ----------
         op : str
             facts, rows, functions_at (offsets, module), find (globs, module), wrappers (offsets, module)
-            or sites (offsets, kernel_emulates_nops).
+            or sites and return_sites (offsets, kernel_emulates_nops).
         fd : int
             The file, open for reading.
         **arguments

@@ -27,7 +27,7 @@ from .demangling import display_name
 from .errors import InputError
 from .facts import BinaryFacts
 from .image import Image, open_image
-from .sites import find_sites
+from .sites import find_sites, return_sites
 from .symbols import FunctionTable, function_table
 from .tailcalls import wrappers
 from .unwind import Frames, read_frames
@@ -177,7 +177,7 @@ def _answered(shelf: _Shelf, request: dict[str, Any], file: int) -> bytes:
         return encode(op, InputError(f"cannot be read: {why if why.isprintable() else type(error).__name__}"))
 
 
-def _answer(
+def _answer(  # noqa: PLR0911 (one for each request)
     binary: _Binary,
     *,
     op: str,
@@ -196,6 +196,8 @@ def _answer(
         return binary.table(module).match(globs)
     if op == "wrappers":
         return wrappers(binary.table(module), binary.branches, offsets)
+    if op == "return_sites":
+        return return_sites(binary.image, offsets, kernel_emulates_nops=kernel_emulates_nops)
     if op == "sites":
         table = next(iter(binary.tables.values())) if binary.tables else binary.table(module)
         return find_sites(

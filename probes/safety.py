@@ -1,7 +1,8 @@
-"""Which functions may have their returns timed: the first safety rule.
+"""How the returns of functions may be timed.
 
-Return probes and sessions replace return addresses on the stack. An exception or panic that passes such a frame
-aborts the program, and Go's runtime moves stacks; so in a process that can do either only entries are probed.
+Return probes and sessions replace return addresses on the stack: an exception or panic that passes such a frame
+aborts the program. So in a process that can unwind its stack returns are timed by ordinary probes at return sites.
+Go's runtime moves stacks and runs one goroutine on many threads: there only entries are counted.
 """
 
 from __future__ import annotations
@@ -16,15 +17,21 @@ _UNWINDERS = ("libstdc++.so", "libgcc_s.so", "libc++.so", "libc++abi.so", "libun
 
 
 def refuses_returns(modules: Iterable[Module]) -> Reason | None:
-    """Return why returns must not be timed in a process that maps these modules, or None if they may."""
+    """Return why no return can be timed in a process that maps these modules, or None if some way is safe."""
     for module in modules:
-        facts = module.facts
-        if facts is not None and facts.is_go:
+        if module.facts is not None and module.facts.is_go:
             return Reason(
                 code="go-runtime",
-                text=f"{module.name} is a Go program: its runtime moves stacks, a return probe would crash it",
+                text=f"{module.name} is a Go program: its runtime moves stacks, and calls change threads",
                 remedy="only its calls are counted",
             )
+    return None
+
+
+def forbids_replacing(modules: Iterable[Module]) -> Reason | None:
+    """Return why return addresses on the stack must stay as they are, or None if they may be replaced."""
+    for module in modules:
+        facts = module.facts
         if module.name.startswith(_UNWINDERS) or (facts is not None and facts.unwinder):
             return Reason(
                 code="unwinder",

@@ -137,22 +137,55 @@ def _refused(start: int, code: str, text: str) -> Site:
     return Site(function=start, offset=start, grade=Grade.REFUSED, code=code, text=text)
 
 
-def _candidate(code: bytes, emulates_nops: bool) -> int:
-    """Return where the first emulated instruction that sees the entry's stack pointer is, 0 if none does.
+def return_sites(image: Image, offsets: Sequence[int], *, kernel_emulates_nops: bool) -> list[Site]:
+    """Return where the return to each of these file offsets is probed: the first emulated instruction there.
 
-    The first instruction itself is not asked.
+    Parameters
+    ----------
+    image : Image
+        The binary.
+    offsets : sequence of int
+        File offsets of return addresses, as calls left them on the stack.
+    kernel_emulates_nops : bool
+        As in ``find_sites``.
+
+    Returns
+    -------
+    list of Site
+        ``function`` is the return address. Stepped where no emulated instruction follows before the stack
+        pointer changes; refused with code "no-return-site" if that cannot be probed either.
     """
+    found = []
+    for offset in offsets:
+        code = image.read(offset, FARTHEST + 16)
+        at = _candidate(code, kernel_emulates_nops, first=True)
+        first = next(_decode(code[:16]), None)
+        if at >= 0:
+            found.append(Site(function=offset, offset=offset + at, grade=Grade.EMULATED))
+        elif first and handling(code[: first.size], kernel_emulates_nops=kernel_emulates_nops) is Handling.STEPPED:
+            found.append(Site(function=offset, offset=offset, grade=Grade.STEPPED))
+        else:
+            found.append(_refused(offset, "no-return-site", "the instruction behind the call cannot be probed"))
+    return found
+
+
+def _candidate(code: bytes, emulates_nops: bool, *, first: bool = False) -> int:
+    """Return where the first emulated instruction with an unchanged stack pointer is, 0 (-1) if there is none.
+
+    The first instruction itself is asked only if ``first``; then -1 stands for none.
+    """
+    none = -1 if first else 0
     for each in _THOROUGH.disasm(code[: FARTHEST + 16], _BASE):
         at = int(each.address) - _BASE
         if at > FARTHEST:
-            return 0
+            return none
         raw = code[at : at + each.size]
-        if at and handling(raw, kernel_emulates_nops=emulates_nops) is Handling.EMULATED:
+        if (at or first) and handling(raw, kernel_emulates_nops=emulates_nops) is Handling.EMULATED:
             return at
         _, written = each.regs_access()
         if each.mnemonic.startswith(_ENDS) or not _STACK_POINTERS.isdisjoint(written):
-            return 0
-    return 0
+            return none
+    return none
 
 
 def _blocked(code: _Code, start: int, at: int, body: bytes) -> str:

@@ -1,6 +1,6 @@
 """The kernel side as a whole: programs loaded, processes followed, functions found and watched.
 
-``poll`` is called some ten to twenty times a second; each part takes in what the kernel told, and gives up what
+``poll`` is called four to twenty times a second; each part takes in what the kernel told, and gives up what
 is complete. Nothing in it waits: names and sites come from the reader's child when they come.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import select
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,9 +29,11 @@ from .kernel import HashMap, RingBuffer, map_array
 from .layout import (
     COUNTERS,
     EVENT,
+    EVENT_RETURN,
     MAX_SLOTS,
     PATH_BUCKET,
     PROCESS,
+    RETURN_SITE,
     SAMPLE,
     SAMPLE_VALUE,
     SETTINGS,
@@ -44,6 +47,7 @@ from .naming import Naming, outcomes
 from .processes import FileId, Selection
 from .programs import Programs
 from .reader import Reader
+from .returns import ReturnSites
 from .watching import Watching
 from .windows import Windows
 
@@ -114,6 +118,9 @@ class BpfSource:
         self._seen_paths = HashMap(maps["seen_paths"], "<u8", "<u8")
         self._links = Links(loaded)
         self._modules = Modules(self._reader, loaded)
+        self._wake = select.epoll()
+        for each in (self._links.fileno(), self._reader.fileno(), self._events.fd):
+            self._wake.register(each, select.EPOLLIN)
         prices = calibrated(loaded, self._links, slots, self._counters, cache)
         self._prices = prices
         self._naming = Naming(self._modules)
@@ -139,6 +146,12 @@ class BpfSource:
                 HashMap(maps["path_histogram"], PATH_BUCKET, "<u8"),
                 self._naming,
                 prices,
+            ),
+            ReturnSites(
+                self._links,
+                self._modules,
+                HashMap(maps["return_sites"], RETURN_SITE, "<u8"),
+                emulates_nops=_kernel_at_least(6, 16),
             ),
             slots,
             self._counters,
@@ -195,6 +208,7 @@ class BpfSource:
         if self._loaded is None:
             return
         self._links.shut()
+        self._wake.close()
         self._reader.close()
         self._modules.close()
         self._loaded.close()
@@ -215,13 +229,20 @@ class BpfSource:
 
     # polling
 
+    def fileno(self) -> int:
+        """Return what is readable once a process forked, executed or ended, a link changed, the reader answered."""
+        return self._wake.fileno()
+
     def poll(self, now_ns: int) -> Batch:
         """Take in what the kernel and the children told since the last call."""
         assert self._loaded is not None
         self._hear(now_ns)
         events = self._events.read()
         if events:
-            self._programs.events(np.frombuffer(b"".join(events), EVENT), now_ns)
+            told = np.frombuffer(b"".join(events), EVENT)
+            self._programs.events(told, now_ns)
+            for each in told[told["type"] == EVENT_RETURN]:
+                self._watching.seen_return(int(each["value"]), int(each["tgid"]), int(each["address"]))
         if now_ns >= self._look_ns:
             self._look_ns = now_ns + LOOK_NS
             self._programs.look_around(now_ns)
@@ -253,6 +274,7 @@ class BpfSource:
                 beside_ns=self._beside.ns,
             ),
             ended=self._programs.ended,
+            due_ns=self._watching.due_ns(),
         )
 
     def _hear(self, now_ns: int) -> None:
@@ -337,6 +359,7 @@ class BpfSource:
     def _lost(self) -> dict[str, int]:
         return {
             "calls": int(self._counters["lost"].sum()),
+            "unlearnt_calls": int(self._counters["unlearnt"].sum()),
             "abandoned_calls": int(self._counters["dropped"].sum()),
             "modules": self._modules.lost,
         }

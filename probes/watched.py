@@ -42,6 +42,11 @@ class Watched:
     stepped: bool = False
     ready: bool = False
     """The site is known and the gate has let it pass."""
+    by_site: bool = False
+    """Returns are timed by ordinary probes at return sites, not by replacing return addresses."""
+    stepped_returns: bool = False
+    """Some return site is single-stepped."""
+    site_links: set[int] = field(default_factory=set)
     links: dict[int, int] = field(default_factory=dict)
     """Link number -> pid, 0 for all."""
     on_ns: int = 0
@@ -76,4 +81,5 @@ def cost_ns(w: Watched, hits: int, timed: int, prices: Prices) -> float:
     entries = max(timed, hits - timed)
     price = {Kind.COUNT: prices.count_ns, Kind.TIME: prices.time_ns, Kind.PATH: prices.path_ns}[w.watch.kind]
     cost = timed * price + max(0, entries - timed) * prices.count_ns
-    return cost + (entries * prices.stepped_ns if w.stepped else 0.0)
+    cost += entries * prices.stepped_ns if w.stepped else 0.0
+    return cost + (timed * prices.stepped_ns if w.stepped_returns else 0.0)

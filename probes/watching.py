@@ -13,12 +13,13 @@ from specmine.mining.observation import Kind, Observation, Reason
 from .batch import Activity, Refusal, Watch
 from .bystanders import Bystanders
 from .facts import Grade, Site
-from .layout import COOKIE_SHARED, GENERATION_SHIFT, MAX_SLOTS
+from .layout import COOKIE_PATH, COOKIE_SHARED, GENERATION_SHIFT, MAX_SLOTS
 from .links import LinkNews, Links
 from .modules import VDSO, Modules
 from .naming import Naming
 from .programs import Programs
-from .safety import refuses_returns
+from .returns import MAX_SITES, ReturnSites
+from .safety import forbids_replacing, refuses_returns
 from .watched import Watched
 from .windows import Windows
 
@@ -28,6 +29,8 @@ MAX_PERF = 6
 """Functions watched at once over perf events, which come off slowly."""
 ROTATE_NS = 10_000_000_000
 RETRY_NS = 100_000_000
+DRAIN_NS = 200_000_000
+_IDENTITY = 0xFFFF_00FF
 NO_LIMIT = 1 << 62
 _NO_SUCH_PROCESS = 3
 
@@ -43,6 +46,7 @@ class Watching:
         programs: Programs,
         bystanders: Bystanders,
         windows: Windows,
+        returns: ReturnSites,
         slots: NDArray[np.void],
         counters: NDArray[np.void],
         *,
@@ -51,7 +55,9 @@ class Watching:
         """Watch nothing yet."""
         self._links, self._modules, self._naming = links, modules, naming
         self._programs, self._bystanders, self.windows = programs, bystanders, windows
-        self._slots, self._counters = slots, counters
+        self._slots, self._counters, self._returns = slots, counters, returns
+        self._draining: list[tuple[int, int]] = []
+        """(when, link): return sites whose function is no longer entered over a probe."""
         self._emulates_nops = emulates_nops
         self.by_function: dict[str, Watched] = {}
         self.refusals: list[Refusal] = []
@@ -141,6 +147,8 @@ class Watching:
             self._drop(w, now_ns)
             return
         w.site, w.stepped, w.ready = site.offset, site.grade is Grade.STEPPED, True
+        if w.stepped and not w.function.stepped:
+            w.function = self._naming.as_stepped(w.function)
 
     def _mapped(self) -> list[int]:
         """Return the layouts in use; [] while what some process maps is not known."""
@@ -151,21 +159,37 @@ class Watching:
         )
         return sorted(layouts) if settled else []
 
-    def _unsafe(self, kind: Kind, layouts: list[int]) -> Reason | None:
-        """Return why this must not be collected here; None if it may."""
-        if kind is Kind.COUNT:
-            return None
-        modules = {m for n in layouts for m in self._modules.layouts[n].modules if m is not None}
-        return refuses_returns(sorted(modules, key=lambda m: m.path))
+    def _way(self, w: Watched, layouts: list[int]) -> tuple[bool, Reason | None]:
+        """Return whether its returns must be timed by return sites, and why they cannot be timed at all."""
+        if w.watch.kind is Kind.COUNT:
+            return False, None
+        mapped = {m for n in layouts for m in self._modules.layouts[n].modules if m is not None}
+        modules = sorted(mapped, key=lambda m: m.path)
+        reason = forbids_replacing(modules)
+        if reason is not None and self._links.mode == "perf":
+            return True, reason  # probes that come off slowly cannot follow return sites
+        return reason is not None, refuses_returns(modules)
 
     def recheck_safety(self, now_ns: int) -> None:
-        """Take return probes off at once if a library has come that can unwind the stack."""
+        """Change how returns are timed at once if a library has come that can unwind the stack."""
         layouts = self._mapped()
         for w in list(self.by_function.values()):
-            reason = self._unsafe(w.watch.kind, layouts) if w.links else None
+            if not w.links or not layouts:
+                continue
+            by_site, reason = self._way(w, layouts)
             if reason is not None:
                 self.refusals.append(Refusal(function=w.function.key, kind=Kind.TIME, reason=reason))
                 self._drop(w, now_ns)
+            elif by_site and not w.by_site:
+                self._off(w, now_ns)
+                w.window, w.next_on_ns = None, now_ns
+
+    def seen_return(self, cookie: int, tgid: int, address: int) -> None:
+        """A call is going to return to a place that is not probed: learn it."""
+        member = self._programs.members.get(tgid)
+        w = next((w for w in self.by_function.values() if w.cookies and w.cookies[0] == cookie & _IDENTITY), None)
+        if w is not None and member is not None and w.by_site:
+            self._returns.learn(w, member.layout, address)
 
     # probes on and off
 
@@ -173,7 +197,9 @@ class Watching:
         layouts = self._mapped()
         if not layouts:
             return
-        reason = self._unsafe(w.watch.kind, layouts)
+        by_site, reason = self._way(w, layouts)
+        if by_site != w.by_site:
+            w.by_site, w.window = by_site, None
         if reason is not None:
             self.refusals.append(Refusal(function=w.function.key, kind=Kind.TIME, reason=reason))
             self._drop(w, now_ns)
@@ -190,8 +216,8 @@ class Watching:
             self.windows.begin(w, now_ns)
         self._generation = self._generation % 0x7FFF + 1
         w.cookies = (w.slot | self._generation << GENERATION_SHIFT, *w.cookies[:1])
-        for pid in pids:
-            self._attach(w, pid)
+        self._slots[w.slot] = (self._slots[w.slot]["limit"], self._generation)
+        self._attach_all(w, pids)
         w.rotate_ns = now_ns + ROTATE_NS
 
     def _pids(self, w: Watched) -> list[int]:
@@ -206,7 +232,8 @@ class Watching:
         if not mapping:
             return []
         lifetimes = sorted({m.lifetime for m in mapping})
-        alone = len(lifetimes) == 1 and not self._bystanders.share(w.module.file)
+        touched = {w.module, *(self._returns.modules(w) if w.by_site else ())}
+        alone = len(lifetimes) == 1 and not any(self._bystanders.share(m.file) for m in touched)
         if w.lifetime in lifetimes and w.window is not None and self.windows.timed(w):
             chosen = w.lifetime  # finish the window first
         else:
@@ -218,15 +245,29 @@ class Watching:
         pids = sorted(m.pid for m in mapping if m.lifetime == chosen)
         return sorted(self._random.sample(pids, MAX_PIDS)) if len(pids) > MAX_PIDS else pids
 
+    def _attach_all(self, w: Watched, pids: list[int]) -> None:
+        if w.by_site:
+            for number in self._returns.begin(w, pids, self._cookie(w, pids[0])):
+                w.site_links.add(number)
+                self._by_link[number] = w
+        for pid in pids:
+            self._attach(w, pid)
+
     def _attach(self, w: Watched, pid: int) -> int:
-        number = self._links.attach(w.module.fd, [w.site], [self._cookie(w, pid)], w.watch.kind, pid)
+        cookies = [self._cookie(w, pid)]
+        if w.by_site:
+            program = "call_path_site" if w.watch.kind is Kind.PATH else "call_time_site"
+            number = self._links.attach_site(w.module.fd, [w.site], cookies, program, pid)
+        else:
+            number = self._links.attach(w.module.fd, [w.site], cookies, w.watch.kind, pid)
         w.links[number] = pid
         self._by_link[number] = w
         return number
 
     @staticmethod
     def _cookie(w: Watched, pid: int) -> int:
-        return w.cookies[0] | (0 if pid else COOKIE_SHARED)
+        by_path = COOKIE_PATH if w.watch.kind is Kind.PATH else 0
+        return w.cookies[0] | by_path | (0 if pid else COOKIE_SHARED)
 
     def _off(self, w: Watched, now_ns: int) -> None:
         for number in w.links:
@@ -235,9 +276,13 @@ class Watching:
 
     def _unlink(self, w: Watched, now_ns: int) -> None:
         """Forget the links: they are closed, or were taken off by the holder."""
-        for number in w.links:
+        for number in (*w.links, *w.site_links):
             self._by_link.pop(number, None)
-        w.links = {}
+        # calls that are open now may still end at their return sites
+        self._draining += [(now_ns + DRAIN_NS, number) for number in w.site_links]
+        w.links, w.site_links = {}, set()
+        if w.by_site and w.cookies:
+            self._returns.end(w)
         w.switch_off(now_ns)
 
     def hear(self, news: LinkNews, now_ns: int) -> None:
@@ -256,6 +301,9 @@ class Watching:
             self._hear_of(known, news, now_ns)
 
     def _hear_of(self, w: Watched, news: LinkNews, now_ns: int) -> None:
+        if news.id in w.site_links:
+            self._hear_of_site(w, news)
+            return
         at_ns = min(news.at_ns or now_ns, now_ns)  # what the holder did lies up to one poll back
         if news.what == "made":
             self._made(w, at_ns)
@@ -271,6 +319,13 @@ class Watching:
             self._bystanders.taint(w.module.file)
             self._off(w, now_ns)
             w.next_on_ns = now_ns
+
+    def _hear_of_site(self, w: Watched, news: LinkNews) -> None:
+        if news.what == "made":
+            self._returns.made(news.id)
+        elif news.what in ("failed", "alarm", "stranger"):  # an alarm is told for the entry's link as well
+            w.site_links.discard(news.id)
+            self._by_link.pop(news.id, None)
 
     def _made(self, w: Watched, now_ns: int) -> None:
         if w.on_ns:
@@ -296,11 +351,14 @@ class Watching:
             pids = set(w.links.values())
             if parent not in pids:
                 continue
+            sites = self._returns.adopt(w, child, self._cookie(w, child)) if w.by_site else []
+            entry = self._attach(w, child)
             if len(pids) < MAX_PIDS:
-                self._attach(w, child)
-            else:  # a link that comes and goes makes the kernel look at the child's text again
-                cookies = [self._cookie(w, child)]
-                self._cleaning.add(self._links.attach(w.module.fd, [w.site], cookies, w.watch.kind, child))
+                w.site_links.update(sites)
+                self._by_link |= dict.fromkeys(sites, w)
+            else:  # links that come and go make the kernel look at the child's text again
+                del w.links[entry], self._by_link[entry]
+                self._cleaning.update((entry, *sites))
 
     def gone(self, pid: int) -> None:
         """Take off the links of a process that has ended."""
@@ -337,6 +395,7 @@ class Watching:
     def poll(self, now_ns: int) -> tuple[tuple[Observation, ...], tuple[Activity, ...]]:
         """Switch duty cycles, refill buckets, cut windows; return what is finished."""
         self._name_known(now_ns)
+        self._drain_sites(now_ns)
         self.windows.drain_paths(self.by_function.values())
         activity, self._late = self._late, []
         for w in list(self.by_function.values()):
@@ -350,7 +409,42 @@ class Watching:
                 activity.append(one)
         return self.windows.finished(now_ns), tuple(activity)
 
+    def due_ns(self) -> int:
+        """Return when a probe must be put on or off next; 0: at no certain time."""
+        due = []
+        for w in self.by_function.values():
+            if w.on_ns and w.watch.kind is Kind.COUNT:
+                due.append(w.on_ns)  # counts last a moment only
+            elif w.on_ns and w.off_at_ns:
+                due.append(w.off_at_ns)
+            elif w.ready and not w.links:
+                due.append(max(w.next_on_ns, 1))
+        return min(due, default=0)
+
+    def _drain_sites(self, now_ns: int) -> None:
+        """Take return sites off whose calls have had time to end."""
+        for when, number in self._draining:
+            if now_ns >= when:
+                self._links.close(number)
+        self._draining = [each for each in self._draining if now_ns < each[0]]
+
+    def _learn_sites(self, w: Watched, now_ns: int) -> None:
+        """Probe the return sites learnt since the last poll, all in one link a file."""
+        pids = sorted(set(w.links.values()))
+        for number in self._returns.flush(w, pids, self._cookie(w, pids[0])):
+            w.site_links.add(number)
+            self._by_link[number] = w
+        if self._returns.crowded(w):
+            text = f"it is called from more than {MAX_SITES} places, each of which would need a probe"
+            self._refuse(w.function.key, Kind.TIME, "too-many-callers", text)
+            self._drop(w, now_ns)
+        elif 0 in pids and any(self._bystanders.share(m.file) for m in self._returns.modules(w)):
+            self._off(w, now_ns)  # a caller lies in a file that others map too: link by process
+            w.next_on_ns = now_ns
+
     def _while_on(self, w: Watched, now_ns: int) -> None:
+        if w.by_site and w.links:
+            self._learn_sites(w, now_ns)
         if not w.links:  # every process that it was linked for has ended
             w.switch_off(now_ns)
         elif w.off_at_ns and now_ns >= w.off_at_ns:
@@ -369,7 +463,8 @@ class Watching:
     def _fill_bucket(self, w: Watched) -> None:
         """Let the kernel take so many hits before it calls for help."""
         hits = int(self._counters[w.slot]["hits"])
-        self._slots[w.slot] = (hits + w.watch.burst_hits if w.watch.burst_hits else NO_LIMIT,)
+        limit = hits + w.watch.burst_hits if w.watch.burst_hits else NO_LIMIT
+        self._slots[w.slot] = (limit, self._slots[w.slot]["generation"])
         w.filled_ns = 0
 
     def _refill_bucket(self, w: Watched, now_ns: int) -> None:
@@ -379,4 +474,4 @@ class Watching:
         passed, w.filled_ns = (now_ns - w.filled_ns if w.filled_ns else 0), now_ns
         full = int(self._counters[w.slot]["hits"]) + w.watch.burst_hits
         more = int(self._slots[w.slot][0]) + round(w.watch.hits_per_second * passed / 1e9)
-        self._slots[w.slot] = (min(full, more),)
+        self._slots[w.slot] = (min(full, more), self._slots[w.slot]["generation"])

@@ -18,6 +18,8 @@ from .watched import Watched, Window, cost_ns
 
 NAMES_PATIENCE_NS = 5_000_000_000
 """A window whose paths have no names after so long is told with incomplete paths."""
+TELL_NS = 1_000_000_000
+"""What goes on without a change is told so often."""
 _IDENTITY = 0xFFFF_00FF
 """Slot and generation of a cookie, without the flags of the link."""
 
@@ -119,7 +121,7 @@ class Windows:
             watched_ns=w.watched_until(now_ns) - window.watched_ns,
             inner=int(c["inner"]) - window.inner,
             censored=0 if w.on_ns else max(0, calls - timed),
-            bias_ns=self._prices.bias_ns,
+            bias_ns=self._prices.site_bias_ns if w.by_site else self._prices.bias_ns,
         )
         self._unnamed.append(_Unnamed(w, now_ns, observation, w.paths))
         self.begin(w, now_ns)
@@ -158,7 +160,9 @@ class Windows:
         """Return what the function's probes did since the last call, None if they were off."""
         c = self._counters[w.slot]
         now = (int(c["hits"]), int(c["calls"]), int(c["timed"]), w.watched_until(now_ns))
-        if now[3] == w.told[3] and not w.limited:
+        passed = now[3] - w.told[3]
+        news = w.limited or not w.on_ns or w.watch.kind is Kind.COUNT
+        if (passed < TELL_NS and not news) or (passed == 0 and not w.limited):
             return None
         hits, calls, timed, watched_ns = (a - b for a, b in zip(now, w.told, strict=True))
         cost = cost_ns(w, hits, timed, self._prices)

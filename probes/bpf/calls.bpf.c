@@ -20,12 +20,12 @@ static inline __attribute__((always_inline)) bool admitted(struct counters *c, u
 	u32 tgid;
 
 	atomic_add(c->hits, 1);
-	if (s && c->hits > s->limit) {
+	if (!s || s->generation != COOKIE_GENERATION(cookie))
+		return false;
+	if (c->hits > s->limit) {
 		/* few, not one: the reader may have missed it */
-		if (!(c->hits & 255) || c->hits == s->limit + 1) {
-			atomic_add(c->alarms, 1);
+		if (!(c->hits & 255) || c->hits == s->limit + 1)
 			tell(EVENT_ALARM, cookie);
-		}
 		return false;
 	}
 	if (cookie & COOKIE_SHARED) {
@@ -73,7 +73,7 @@ static inline __attribute__((always_inline)) void drop_abandoned(struct thread *
 
 /* A call of this slot is open on this thread: true if it is one of this very attachment, a recursion.
  * An older one was open when its link was taken off; it will never return to us and is struck out. */
-static inline __attribute__((always_inline)) bool is_recursion(struct thread *t, u64 cookie)
+static inline __attribute__((always_inline)) bool is_recursion(struct thread *t, u64 cookie, u64 sp, bool by_site)
 {
 	u64 at;
 	u32 i;
@@ -83,7 +83,8 @@ static inline __attribute__((always_inline)) bool is_recursion(struct thread *t,
 		at = i;
 		if (at >= t->depth)
 			break;
-		if (t->open[at].cookie == cookie)
+		/* where returns are not replaced, the same place on the stack is a call that an exception ended */
+		if (t->open[at].cookie == cookie && !(by_site && t->open[at].sp == sp))
 			return true;
 		if (COOKIE_SLOT(t->open[at].cookie) == COOKIE_SLOT(cookie))
 			t->open[at].cookie = MAX_SLOTS - 1;
@@ -91,8 +92,22 @@ static inline __attribute__((always_inline)) bool is_recursion(struct thread *t,
 	return false;
 }
 
+/* Tell whether a probe stands where this call will return to; a new place is told to user space once. */
+static inline __attribute__((always_inline)) bool returns_to_probe(struct process *p, u64 cookie, u64 ret, u32 tgid)
+{
+	struct return_site key = { .address = ret, .layout = p->layout, .slot = (u32)cookie & 0xffff00ff };
+	u64 *state = return_sites.lookup(&key), asked = RETURN_ASKED;
+	struct event e = { .type = EVENT_RETURN, .tgid = tgid, .value = cookie, .address = ret };
+
+	if (state)
+		return *state == RETURN_PROBED;
+	if (!events.ringbuf_output(&e, sizeof(e), 0))
+		return_sites.update(&key, &asked);
+	return false;
+}
+
 /* Entry: true if the return is wanted. */
-static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64 cookie, bool want_path)
+static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64 cookie, bool want_path, bool by_site)
 {
 	u32 slot = COOKIE_SLOT(cookie), tgid = 0, key;
 	struct counters *c = counters.lookup(&slot);
@@ -114,16 +129,17 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64
 	word = slot >> 6;
 	barrier_var(word);
 	word &= MAX_SLOTS / 64 - 1;
-	if ((t->busy[word] & bit) && is_recursion(t, cookie)) {
+	if ((t->busy[word] & bit) && is_recursion(t, cookie, sp, by_site)) {
 		atomic_add(c->inner, 1);
 		return false;
 	}
 	atomic_add(c->calls, 1);
-	if (want_path) {
+	if (want_path || by_site) {
 		tgid = bpf_get_current_pid_tgid() >> 32;
-		key = SCRATCH_PROBE;
 		p = processes.lookup(&tgid);
-		w = walks.lookup(&key);
+		key = SCRATCH_PROBE;
+		if (want_path)
+			w = walks.lookup(&key);
 		if (p) {
 			key = p->layout;
 			l = layouts.lookup(&key);
@@ -131,13 +147,26 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64
 	}
 	if (bpf_probe_read_user(&ret, 8, (void *)sp))
 		ret = 0;
+	if (by_site && (!p || !ret || !returns_to_probe(p, cookie, ret, tgid))) {
+		atomic_add(c->unlearnt, 1);
+		return false;
+	}
 	at = t->depth;
 	if (at) {
 		at--;
 		barrier_var(at);
 		at &= MAX_OPEN - 1;
 		top = &t->open[at];
-		if (top->sp == sp) {
+		if (top->sp == sp && by_site) {
+			/* a tail call returns to where its caller would have; else that call was abandoned */
+			if (ret == top->ret && COOKIE_SLOT(top->cookie) != slot) {
+				path = top->path;
+			} else {
+				forget(t, top);
+				t->depth = at;
+				atomic_add(c->dropped, 1);
+			}
+		} else if (top->sp == sp) {
 			/* A tail call leaves its caller's replaced return address here; else that call was abandoned. */
 			if (ret != top->ret && w && l && is_replaced(w, l, ret)) {
 				ret = top->ret;
@@ -179,12 +208,40 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64
 	return true;
 }
 
-/* Return: take the duration. */
+/* Take the duration of a call that has ended. */
+static inline __attribute__((always_inline)) void finish(struct open_call *o, u64 now, bool by_path)
+{
+	u32 slot = COOKIE_SLOT(o->cookie), key = bucket_of(now - o->start);
+	struct counters *c = counters.lookup(&slot);
+	struct slot *s = slots.lookup(&slot);
+	struct path_bucket pb = {};
+	u64 *cell, one = 1;
+
+	if (!c || !s || s->generation != COOKIE_GENERATION(o->cookie))
+		return;
+	atomic_add(c->timed, 1);
+	if (by_path) {
+		pb.path = o->path;
+		pb.cookie = o->cookie;
+		pb.bucket = key;
+		cell = path_histogram.lookup(&pb);
+		if (cell)
+			atomic_add(*cell, 1);
+		else if (path_histogram.update(&pb, &one))
+			atomic_add(c->lost, 1);
+		return;
+	}
+	key += slot * BUCKETS;
+	cell = histogram.lookup(&key);
+	if (cell)
+		atomic_add(*cell, 1);
+}
+
+/* Return over a link that replaced the return address. */
 static inline __attribute__((always_inline)) void leave(struct pt_regs *ctx, u64 cookie, bool want_path)
 {
-	u64 now = bpf_ktime_get_ns(), sp = ctx->sp - 8, at, duration, *cell, one = 1;
-	u32 slot = COOKIE_SLOT(cookie), key;
-	struct path_bucket pb = {};
+	u64 now = bpf_ktime_get_ns(), sp = ctx->sp - 8, at;
+	u32 slot = COOKIE_SLOT(cookie);
 	struct open_call *o;
 	struct counters *c;
 	struct thread *t;
@@ -208,24 +265,41 @@ static inline __attribute__((always_inline)) void leave(struct pt_regs *ctx, u64
 		return;
 	t->depth = at;
 	forget(t, o);
-	duration = now - o->start;
-	atomic_add(c->timed, 1);
-	key = bucket_of(duration);
-	if (want_path) {
-		pb.path = o->path;
-		pb.cookie = cookie;
-		pb.bucket = key;
-		cell = path_histogram.lookup(&pb);
-		if (cell)
-			atomic_add(*cell, 1);
-		else if (path_histogram.update(&pb, &one))
-			atomic_add(c->lost, 1);
+	finish(o, now, want_path);
+}
+
+/* A return site was passed: what was called from here has ended, with all that it tail-called. */
+static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx, u64 cookie)
+{
+	u64 now = bpf_ktime_get_ns(), sp = ctx->sp - 8, at;
+	u32 slot = COOKIE_SLOT(cookie), i;
+	struct open_call *o;
+	struct counters *c;
+	struct thread *t;
+
+	c = counters.lookup(&slot);
+	if (!c)
 		return;
+	atomic_add(c->hits, 1);
+	t = threads.task_storage_get((void *)bpf_get_current_task_btf(), 0, 0);
+	if (!t)
+		return;
+	drop_abandoned(t, sp, c);
+#pragma clang loop unroll(disable)
+	for (i = 0; i < MAX_TAIL_CALLS; i++) {
+		at = t->depth;
+		if (!at)
+			break;
+		at--;
+		barrier_var(at);
+		at &= MAX_OPEN - 1;
+		o = &t->open[at];
+		if (o->sp != sp)
+			break;
+		t->depth = at;
+		forget(t, o);
+		finish(o, now, o->cookie & COOKIE_PATH);
 	}
-	key += slot * BUCKETS;
-	cell = histogram.lookup(&key);
-	if (cell)
-		atomic_add(*cell, 1);
 }
 
 int call_count(struct pt_regs *ctx)
@@ -241,7 +315,7 @@ int call_count(struct pt_regs *ctx)
 
 int call_time_entry(struct pt_regs *ctx)
 {
-	enter(ctx, bpf_get_attach_cookie(ctx), false);
+	enter(ctx, bpf_get_attach_cookie(ctx), false, false);
 	return 0;
 }
 
@@ -253,7 +327,7 @@ int call_time_return(struct pt_regs *ctx)
 
 int call_path_entry(struct pt_regs *ctx)
 {
-	enter(ctx, bpf_get_attach_cookie(ctx), true);
+	enter(ctx, bpf_get_attach_cookie(ctx), true, false);
 	return 0;
 }
 
@@ -269,7 +343,7 @@ int call_time_session(struct pt_regs *ctx)
 	u64 cookie = bpf_get_attach_cookie(ctx);
 
 	if (ctx->ip == bpf_get_func_ip(ctx))
-		return !enter(ctx, cookie, false);
+		return !enter(ctx, cookie, false, false);
 	leave(ctx, cookie, false);
 	return 0;
 }
@@ -279,7 +353,26 @@ int call_path_session(struct pt_regs *ctx)
 	u64 cookie = bpf_get_attach_cookie(ctx);
 
 	if (ctx->ip == bpf_get_func_ip(ctx))
-		return !enter(ctx, cookie, true);
+		return !enter(ctx, cookie, true, false);
 	leave(ctx, cookie, true);
+	return 0;
+}
+
+/* Return sites: the stack is left as it is, so exceptions, panics and debuggers find what they expect. */
+int call_time_site(struct pt_regs *ctx)
+{
+	enter(ctx, bpf_get_attach_cookie(ctx), false, true);
+	return 0;
+}
+
+int call_path_site(struct pt_regs *ctx)
+{
+	enter(ctx, bpf_get_attach_cookie(ctx), true, true);
+	return 0;
+}
+
+int call_site_return(struct pt_regs *ctx)
+{
+	leave_site(ctx, bpf_get_attach_cookie(ctx));
 	return 0;
 }

@@ -8,16 +8,20 @@
 #ifndef MAX_FRAMES
 #define MAX_FRAMES 64    /* frames walked for one path; a probed caller's path continues it */
 #endif
+#define MAX_TAIL_CALLS 4 /* functions that end at one return */
 #define MAX_RANGES 128   /* executable mappings of one process */
 #define WINDOW 4096      /* bytes of stack copied at once */
 
 /* Attach cookie: which slot, in which of its uses, over which kind of link. */
 #define COOKIE_SLOT(c) ((u32)(c) & 0xff)
 #define COOKIE_SHARED (1ULL << 8)    /* inode-wide link: any process may hit it */
+#define COOKIE_PATH (1ULL << 9)      /* durations are counted by call path */
+#define COOKIE_GENERATION(c) ((u32)(c) >> 16)
 
 /* One watched function: written by user space, read by the programs. */
 struct slot {
 	u64 limit;     /* the bucket: hits beyond this number take the probes off */
+	u64 generation; /* the use whose cookies are valid; another's open calls are not counted any more */
 };
 
 /* What happened at a slot; one cache line. */
@@ -28,7 +32,7 @@ struct counters {
 	u64 inner;     /* recursive calls inside an outermost one */
 	u64 lost;      /* calls without a place on the shadow stack */
 	u64 dropped;   /* open calls found abandoned: longjmp, exception, thread exit */
-	u64 alarms;    /* times the bucket ran empty */
+	u64 unlearnt;  /* calls whose return site was not probed yet, or cannot be */
 	u64 strangers; /* hits by processes that nobody chose */
 };
 
@@ -126,16 +130,29 @@ struct settings {
 	u32 period_ns;     /* of the CPU clock */
 };
 
+/* A place to which calls of one function return. */
+struct return_site {
+	u64 address;
+	u32 layout;
+	u32 slot;      /* low 32 bits of the cookie, without the flags of a link */
+};
+
+#define RETURN_ASKED 0    /* user space has been told */
+#define RETURN_PROBED 1   /* a probe is there */
+#define RETURN_REFUSED 2  /* no probe can be there */
+
 #define EVENT_FORK 1
 #define EVENT_EXEC 2
 #define EVENT_EXIT 3
 #define EVENT_ALARM 4     /* a bucket ran empty */
 #define EVENT_STRANGER 5  /* a process that nobody chose hit a probe */
+#define EVENT_RETURN 6    /* a return site was seen for the first time */
 
 struct event {
 	u32 type;
 	u32 tgid;      /* who */
 	u64 value;     /* child's tgid, or the cookie */
+	u64 address;   /* EVENT_RETURN: of the return site */
 };
 
 #endif

@@ -163,18 +163,24 @@ def test_a_stripped_program_is_measured_by_offset(program: Programs) -> None:
         driver.poll(lambda: any(f.name.startswith("paths+0x") for f in driver.functions.values()))
 
 
-def test_returns_are_refused_where_exceptions_may_pass(program: Programs) -> None:
-    """A C++ program is never given a return probe, is told why, and lives."""
-    with running(program("throws"), 30) as child, driven(child.pid, "*middle*") as driver:
+@pytest.mark.parametrize(("name", "kind"), [("thrower", Kind.TIME), ("middle", Kind.PATH)])
+def test_exceptions_pass_timed_functions(program: Programs, name: str, kind: Kind) -> None:
+    """A C++ program is timed at its return sites: exceptions pass, and calls that they end are not durations."""
+    with running(program("throws"), 30) as child, driven(child.pid, f"{name}*") as driver:
         driver.poll(lambda: driver.functions)
         key = next(iter(driver.functions))
-        driver.source.apply(Watch(function=key, kind=Kind.TIME))
-        driver.poll(lambda: driver.refusals)
-        assert driver.refusals[0].reason.code == "unwinder"
-        assert "unwind" in driver.refusals[0].reason.text
-        driver.source.apply(Watch(function=key, kind=Kind.COUNT))
-        driver.poll(lambda: any(a.calls > 10 for a in driver.last.activity))
-        assert child.poll() is None
+        driver.source.apply(Watch(function=key, kind=kind, window_calls=400))
+        driver.poll(lambda: len(driver.observations) > 3)
+        assert not driver.refusals
+        for observation in driver.observations[1:]:
+            assert 0.6 < observation.timed / observation.calls < 0.73  # every third call is thrown out of
+            middle = bucket_edges()[int(observation.counts.argmax())] - observation.bias_ns
+            assert 4_500 < middle < 7_500  # it spins for 5 us
+            for each in observation.paths:
+                assert not each.path.complete or each.path.frames[-1].name.startswith(name)
+        counts = counts_of(child)
+        assert counts["caught"] == counts["thrown"]
+        assert child.returncode == 0
 
 
 def test_recursion_times_the_outermost_call(program: Programs) -> None:

@@ -1,0 +1,150 @@
+"""Where the calls of watched functions return to: learnt as calls are seen, probed in batches.
+
+An ordinary probe at each return site leaves the stack as it is, so exceptions, panics and debuggers find what they
+expect. Calls from a place that is not probed yet, or cannot be, are counted as such and not timed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .facts import Grade, Site
+from .kernel import HashMap
+from .layout import RETURN_PROBED, RETURN_REFUSED, RETURN_SITE
+from .links import Links
+from .modules import Module, Modules
+from .watched import Watched
+
+MAX_SITES = 64
+"""Return sites of one function; each costs its callers a trap whoever they call there."""
+_PROGRAM = "call_site_return"
+
+Caller = tuple[Module, int]
+"""A return address: module and file offset."""
+
+
+@dataclass(slots=True, eq=False)
+class Returns:
+    """The return sites of one function: kept over its on-phases."""
+
+    sites: dict[Caller, int] = field(default_factory=dict)
+    """File offset of the probe for each return address, -1 where none can be."""
+    asked: set[Caller] = field(default_factory=set)
+    stepped: bool = False
+    """Some of the probes are single-stepped."""
+    fresh: list[Caller] = field(default_factory=list)
+    """Learnt since the last batch of links."""
+    keys: list[bytes] = field(default_factory=list)
+    """What the kernel was told in this attachment."""
+
+
+class ReturnSites:
+    """The return sites of all functions whose returns are timed without touching the stack."""
+
+    def __init__(self, links: Links, modules: Modules, kernel: HashMap, *, emulates_nops: bool) -> None:
+        """Know none."""
+        self._links, self._modules, self._kernel = links, modules, kernel
+        self._emulates_nops = emulates_nops
+        self._of: dict[str, Returns] = {}
+        self._pending: dict[int, tuple[Watched, list[Caller]]] = {}
+
+    def modules(self, w: Watched) -> set[Module]:
+        """Return the modules that are known to call the function from a place that can be probed."""
+        return {module for (module, _), site in self._returns(w).sites.items() if site >= 0}
+
+    def begin(self, w: Watched, pids: list[int], cookie: int) -> list[int]:
+        """Ask for probes at all sites known so far, and tell the kernel; entries must be linked after this."""
+        r = self._returns(w)
+        r.fresh = []
+        w.stepped_returns = r.stepped
+        numbers = self._attach(w, [c for c, site in r.sites.items() if site >= 0], pids, cookie)
+        self._tell(w, list(r.sites))
+        return numbers
+
+    def adopt(self, w: Watched, pid: int, cookie: int) -> list[int]:
+        """Ask for probes at the known sites in one process more."""
+        return self._attach(w, [c for c, site in self._returns(w).sites.items() if site >= 0], [pid], cookie)
+
+    def end(self, w: Watched) -> None:
+        """Forget what the kernel was told in this attachment."""
+        r = self._returns(w)
+        for key in r.keys:
+            self._kernel.remove(key)
+        r.keys = []
+
+    def learn(self, w: Watched, layout: int, address: int) -> None:
+        """Take in a return address that the kernel saw for the first time in this attachment."""
+        place = self._modules.find(layout, address)
+        if place is None:
+            self._put(w, layout, address, RETURN_REFUSED)
+            return
+        r = self._returns(w)
+        if place in r.sites:
+            self._tell(w, [place])  # another process maps it elsewhere
+            return
+        if place in r.asked:
+            return
+        r.asked.add(place)
+        module, offset = place
+
+        def then(answer: object) -> None:
+            known = isinstance(answer, list) and answer and isinstance(answer[0], Site)
+            site = answer[0] if known and isinstance(answer, list) else None
+            r.sites[place] = site.offset if site is not None and site.grade is not Grade.REFUSED else -1
+            r.stepped |= site is not None and site.grade is Grade.STEPPED
+            w.stepped_returns = r.stepped
+            r.fresh.append(place)
+
+        self._modules.ask("return_sites", module.fd, then, offsets=[offset], kernel_emulates_nops=self._emulates_nops)
+
+    def flush(self, w: Watched, pids: list[int], cookie: int) -> list[int]:
+        """Ask for probes at the sites learnt since the last call; the kernel is told when they are made."""
+        r = self._returns(w)
+        fresh, r.fresh = r.fresh, []
+        self._tell(w, [c for c in fresh if r.sites[c] < 0])
+        good = [c for c in fresh if r.sites[c] >= 0]
+        numbers = self._attach(w, good, pids, cookie)
+        if numbers:
+            self._pending[numbers[-1]] = (w, good)
+        return numbers
+
+    def made(self, number: int) -> None:
+        """A link is on: the kernel may count on its sites."""
+        pending = self._pending.pop(number, None)
+        if pending is not None:
+            self._tell(*pending)
+
+    def crowded(self, w: Watched) -> bool:
+        """Tell whether the function has more callers than can be probed at a fair price."""
+        return sum(site >= 0 for site in self._returns(w).sites.values()) > MAX_SITES
+
+    def _returns(self, w: Watched) -> Returns:
+        return self._of.setdefault(w.function.key, Returns())
+
+    def _attach(self, w: Watched, callers: list[Caller], pids: list[int], cookie: int) -> list[int]:
+        sites = self._returns(w).sites
+        numbers = []
+        for module in sorted({m for m, _ in callers}, key=lambda m: m.path):
+            offsets = sorted({sites[c] for c in callers if c[0] is module})
+            for pid in pids:
+                cookies = [cookie] * len(offsets)
+                numbers.append(self._links.attach_site(module.fd, offsets, cookies, _PROGRAM, pid))
+        return numbers
+
+    def _tell(self, w: Watched, callers: list[Caller]) -> None:
+        """Tell the kernel of return addresses, in every layout that maps them."""
+        sites = self._returns(w).sites
+        for module, offset in callers:
+            state = RETURN_PROBED if sites[module, offset] >= 0 else RETURN_REFUSED
+            for number, layout in self._modules.layouts.items():
+                for mapping, mapped in zip(layout.mappings, layout.modules, strict=True):
+                    inside = mapping.offset <= offset < mapping.offset + mapping.end - mapping.start
+                    if mapped is module and inside:
+                        self._put(w, number, mapping.start + offset - mapping.offset, state)
+
+    def _put(self, w: Watched, layout: int, address: int, state: int) -> None:
+        key = np.array([(address, layout, w.cookies[0] & 0xFFFF_00FF)], RETURN_SITE).tobytes()
+        if self._kernel.put(key, np.uint64(state).tobytes()):
+            self._returns(w).keys.append(key)
