@@ -21,7 +21,8 @@ STEPS_NS = tuple(sorted({*_DECIMAL, 4e6, *(1e9 / hertz for hertz in _CLOCKS_HZ)}
 
 _ERROR = 0.03  # chance that a bucket of a true comb is on the wrong side by noise
 _CLEAR = 2.0  # standard errors from which a bucket counts as full or empty
-_ENOUGH = 7.0  # log likelihood ratio: 1e-3, and only histograms with jumps are asked at all
+_STANDS_OUT = 0.15  # share of its neighbours' density by which a bucket differs from them
+_ENOUGH = 6.0  # log likelihood ratio: 1 in 400 for a step that is not there, and only histograms with jumps are asked
 _ASTRAY = 0.02  # share of durations that need not keep to a step
 _FINEST = 0.2  # steps below this share of a bucket leave no trace worth a border
 
@@ -78,12 +79,18 @@ def _evidence(below: NDArray[np.float64], low: NDArray[np.float64], high: NDArra
     width = high - low
     own = np.interp(high, _EDGES, below) - np.interp(low, _EDGES, below)
     reach = np.maximum(step, 3 * width)
-    around = np.interp(high + reach, _EDGES, below) - np.interp(low - reach, _EDGES, below)
-    expected = around * width / (width + 2 * reach)
+    left, right = np.maximum(low - reach, _EDGES[0]), high + reach
+    around = np.interp(right, _EDGES, below) - np.interp(left, _EDGES, below)
+    expected = around * width / (right - left)
+    density = np.pad(own / width, 1, mode="edge")
+    beside = 0.5 * (density[:-2] + density[2:])
+    # slopes and edges of the distribution put whole stretches off the mean, teeth also stand out of their neighbours
+    stands_out = np.abs(density[1:-1] - beside) > _STANDS_OUT * beside
     holds = _multiples(low, high, step) > np.floor(width / step)
     chance = np.clip(np.mod(width / step, 1.0), _ERROR, 1.0 - _ERROR)
     deviation = (own - expected) / np.sqrt(np.maximum(expected, 1.0))
-    telling = (np.abs(deviation) > _CLEAR) & (expected >= 4.0) & (width * _FINEST < step)
+    same_side = (density[1:-1] > beside) == (deviation > 0)
+    telling = (np.abs(deviation) > _CLEAR) & (expected >= 4.0) & (width * _FINEST < step) & stands_out & same_side
     agrees = (deviation > 0) == holds
     likely = np.where(holds, chance, 1.0 - chance)
     ratio = np.where(agrees, np.log((1 - _ERROR) / likely), np.log(_ERROR / likely))

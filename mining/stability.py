@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .borders import Border, Evidence, borders
+from .granularity import clock_step
 from .observation import BUCKETS, Counts, Observation
 from .settings import MiningSettings
 from .shares import agreement, class_counts, dispersion
@@ -204,6 +205,8 @@ def chain(
     stable = stable_borders(kept, settings=settings, found=theirs)
     together = merged(kept[-settings.recent :])
     total, cdf = int(together.sum()), _cdf(together)
+    # one observation may hold too few calls to show the step of a coarse clock, whose teeth then look like borders
+    step = clock_step(together, above_ns=settings.resolution_ns) if total else 0.0
     edges = [b.edge for b in stable]
     rows = [class_counts(o.counts, edges) for o in kept]
     noise = dispersion(rows[-_NOISE:])
@@ -211,8 +214,9 @@ def chain(
     missing = [0] * len(stable)
     length, ended_by = 0, ""
     for one, row, own in zip(reversed(kept), reversed(rows), reversed(theirs), strict=True):
-        firm = [float(cdf[b.edge]) for b in own if b.evidence.significance >= settings.firm_z]
-        if not match_border_sets(firm, [b.cdf for b in stable], settings):
+        if _has_other(own, stable, cdf, settings) and (
+            step == 0.0 or _has_other(borders(one.counts, settings=settings, resolution_ns=step), stable, cdf, settings)
+        ):
             ended_by = "border"
             break
         if agreement(row, pool, noise) < settings.level:
@@ -238,6 +242,14 @@ def chain(
         stable=length >= settings.chain_observations,
         ended_by=ended_by,
     )
+
+
+def _has_other(
+    own: Sequence[Border], stable: Sequence[StableBorder], cdf: NDArray[np.float64], settings: MiningSettings
+) -> bool:
+    """Return whether a border beyond doubt matches no stable one."""
+    firm = [float(cdf[b.edge]) for b in own if b.evidence.significance >= settings.firm_z]
+    return not match_border_sets(firm, [b.cdf for b in stable], settings)
 
 
 def _as_clear(border: Border, together: Evidence, share: float) -> bool:

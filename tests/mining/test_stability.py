@@ -176,3 +176,18 @@ def test_mean_shift_of_nothing_is_nothing() -> None:
     """No value, no centre."""
     centres, labels = mean_shift([], 0.05)
     assert centres.size == labels.size == 0
+
+
+def test_a_clock_step_that_only_all_calls_together_show_ends_no_chain() -> None:
+    """30 % of the durations are rounded to 2 us: some observations show borders for it, their sum shows the step."""
+    rng = np.random.default_rng(11)
+    stable = 0
+    for _ in range(10):
+        history = []
+        for i in range(10):
+            values = rng.normal(21_000, 2_000, 1_000)
+            rounds = rng.random(1_000) < 0.3
+            history.append(observation(i, np.where(rounds, np.round(values / 2_000) * 2_000, values)))
+        got = chain(history, settings=S)
+        stable += got.stable and not got.borders
+    assert stable >= 9
