@@ -15,20 +15,25 @@ from specmine.probes.batch import Prices, Watch
 from . import reasons
 from .budget import phase, price, watch_for, worthwhile
 from .conclusions import utility_of
-from .finding import Total, in_order, is_worth_it, share, variation
-from .flow import ADMISSION_NS, enough
+from .finding import Total, in_order, is_worth_it, own_share, total_of, variation
+from .flow import ADMISSION_NS
 from .knowledge import FINISHED, Knowledge, State
 from .settings import SECOND, Settings
 
-COUNTED_AT_ONCE = 8
+COUNTED_AT_ONCE = 12
 COUNTING_SHARE = 0.3
 """Share of the budget that counting may take while there is something to count."""
 FAST_LINKS = 64
 """Functions with probes on at once."""
+LESSONS_UNDER_PRESSURE = 12
 SLOW_LINKS = 6
 """The same where every link is a perf event."""
 SLOW_LINK_RATE = 5000.0
 """Calls a second above which a function gets no perf-event link: it would stay on for too long."""
+BEGUN = 0.6
+"""Share of what is left that a lesson begun gets at most: a function that never settles must not take all."""
+BEGINNING = 0.15
+"""Share of the budget that must be left for another lesson to begin."""
 CHEAP = 0.02
 """A finished function that costs less than this share of the budget stays on: its counts remain exact."""
 REVISIT = 0.5
@@ -46,11 +51,18 @@ class Means:
     prices: Prices
     slow_links: bool
     now_ns: int
+    pressure: float = 0.0
+    """In [0, 1]: how much of our own work must be saved; each window costs a few ms of it."""
 
     @property
     def places(self) -> int:
         """Functions that may have probes on at once."""
         return SLOW_LINKS if self.slow_links else FAST_LINKS
+
+    @property
+    def lessons(self) -> int:
+        """Functions that may be learned at once."""
+        return self.places if self.pressure <= 0 else max(1, round(LESSONS_UNDER_PRESSURE * (1 - self.pressure)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +90,7 @@ def utility(known: Knowledge, now_ns: int) -> float:
 
 def plan(known: Mapping[str, Knowledge], means: Means, settings: Settings) -> Plan:
     """Allocate the budget: counts first, then checks that are due, then learning by utility."""
-    total = Total(
-        wall_ns=sum(each.where.own_ns for each in known.values()),
-        cpu_ns=sum(each.where.cpu_ns for each in known.values()),
-    )
+    total = total_of(known.values())
     result = _counts(known, total, means, settings)
     finished = [each for each in known.values() if each.state in FINISHED]
     result = _checks(finished, result, means, settings)
@@ -108,12 +117,7 @@ def _counts(known: Mapping[str, Knowledge], total: Total, means: Means, settings
         )
     if watches:
         left -= COUNTING_SHARE * means.budget * min(1.0, len(watches) / COUNTED_AT_ONCE)
-    waiting = {
-        each.function.key: reasons.queued(share(each, total))
-        for each in candidates.values()
-        if each.function.key not in watches
-    }
-    return Plan(watches=watches, waiting=waiting, left=left, cash=means.cash)
+    return Plan(watches=watches, left=left, cash=means.cash)
 
 
 def _checks(finished: Sequence[Knowledge], so_far: Plan, means: Means, settings: Settings) -> Plan:
@@ -156,23 +160,46 @@ def _lessons(known: Mapping[str, Knowledge], total: Total, so_far: Plan, means: 
     ]
     pupils.sort(key=lambda each: _priority(each, total, means, settings))
     watches, waiting, left, cash = dict(so_far.watches), dict(so_far.waiting), so_far.left, so_far.cash
+    most = min(means.places, len(watches) + means.lessons)
     for place, each in enumerate(pupils):
-        key, kind, rate = each.function.key, kind_for(each), each.rate or 0.0
-        want = worthwhile(each.function, kind, rate, means.prices, settings)
-        if each.state in FINISHED and not each.violations:
-            want *= 0.25
-        grant = min(want, max(0.5 * left, left / (len(pupils) - place))) if left > 0 else 0.0
-        found = _request(each, grant, means, settings) if len(watches) < means.places else None
+        key = each.function.key
+        grant = _grant(each, left, len(pupils) - place, means, settings)
+        found = _request(each, grant, means, settings) if len(watches) < most else None
         begin = 0.0 if found is None else _first_cost(each, found, means, settings)
         if found is not None and begin <= max(0.0, cash):
             watches[key] = found
             left -= predicted(each, found, means, settings)
             cash -= begin
         elif each.state not in FINISHED:
-            waiting[key] = _why(each, len(watches), means)
+            waiting[key] = _why(each, len(watches), most, means)
             # what it is saving for must not be spent on something of less use
             cash -= begin
     return Plan(watches=watches, waiting=waiting, left=left, cash=cash)
+
+
+def _grant(each: Knowledge, left: float, others: int, means: Means, settings: Settings) -> float:
+    """Return what a function gets of what is left, ns of cost per second.
+
+    A lesson begun gets all that brings its windows faster, so that it ends soon. A new one begins once enough
+    is left; where watching all the time costs next to nothing it begins at once, since it needs but patience.
+    """
+    if left <= 0:
+        return 0.0
+    want = worthwhile(each.function, kind_for(each), each.rate or 0.0, means.prices, settings)
+    if each.state in FINISHED and not each.violations:
+        want *= 0.25
+    if _is_begun(each, settings):
+        return min(want, BEGUN * left)
+    if left < BEGINNING * means.budget and _full_cost(each, means) > CHEAP * means.budget and each.watch is None:
+        return 0.0
+    return min(want, max(0.5 * left, left / others))
+
+
+def _is_begun(each: Knowledge, settings: Settings) -> bool:
+    """Tell whether windows of a function are there that need but a few more; one that never settles stands back."""
+    if each.state is State.EXPLAINING:
+        return True
+    return each.state in (State.TIMING, State.WAITING) and 0 < each.tried <= 3 * settings.mining.recent
 
 
 def _first_cost(each: Knowledge, watch: Watch, means: Means, settings: Settings) -> float:
@@ -188,9 +215,9 @@ def _priority(each: Knowledge, total: Total, means: Means, settings: Settings) -
     kind, rate = kind_for(each), each.rate or 0.0
     window = min(rate * settings.window_ns / SECOND, settings.window_calls)
     cost = max(window, 1.0) * price(means.prices, kind, each.function)
-    worth = variation(each) if each.totals.observations else _time_share(each, total) * SECOND
+    worth = variation(each) if each.state in FINISHED else own_share(each, total) * rate
     # what is on stays on unless something is clearly better, and a lesson begun is finished before another
-    staying = (1.5 if each.watch is not None else 1.0) * (1 + 3 * _progress(each, settings))
+    staying = (1.5 if each.watch is not None else 1.0) * (1 + 9 * _progress(each, settings))
     return (
         not each.hinted,
         each.where.loop_bottom,
@@ -204,16 +231,10 @@ def _priority(each: Knowledge, total: Total, means: Means, settings: Settings) -
 def _progress(each: Knowledge, settings: Settings) -> float:
     """Return how much of what a function needs is there, in [0, 1]."""
     if each.state is State.EXPLAINING:
-        return 0.5 + 0.5 * min(1.0, enough(each.paths, settings) / settings.mining.recent)
+        return 0.5 + 0.5 * min(1.0, len(each.paths) / settings.mining.recent)
     if each.state is State.TIMING and each.chain is not None:
         return 0.5 * min(1.0, each.chain.chain / settings.mining.chain_observations)
     return 0.0
-
-
-def _time_share(each: Knowledge, total: Total) -> float:
-    if total.wall_ns <= 0:
-        return 0.0
-    return (each.where.own_ns + 0.1 * each.where.inclusive_ns) / total.wall_ns
 
 
 def _request(each: Knowledge, grant: float, means: Means, settings: Settings) -> Watch | None:
@@ -229,12 +250,12 @@ def _request(each: Knowledge, grant: float, means: Means, settings: Settings) ->
     return found
 
 
-def _why(each: Knowledge, used: int, means: Means) -> Reason:
+def _why(each: Knowledge, used: int, most: int, means: Means) -> Reason:
     rate = each.rate or 0.0
     if means.slow_links and rate > SLOW_LINK_RATE:
         return reasons.too_fast(rate, SLOW_LINK_RATE)
-    if used >= means.places:
-        return reasons.no_slot(means.places)
+    if used >= most:
+        return reasons.no_slot(most)
     return reasons.no_budget(rate, _full_cost(each, means), means.budget)
 
 

@@ -67,9 +67,12 @@ def filled(purse: Purse, batch: Batch, settings: Settings) -> Purse:
 
 
 def spendable(purse: Purse) -> float:
-    """Return the rate to plan with, ns per second: debts are paid back at once, savings are used slowly."""
-    seconds = 5.0 if purse.balance_ns > 0 else 1.0
-    rate = 0.85 * purse.rate + purse.balance_ns / seconds
+    """Return the rate to plan with, ns per second: debts are paid back at once, savings are used slowly.
+
+    What a second brings is kept, since on-phases begin at random and several may meet.
+    """
+    debt, savings = min(0.0, purse.balance_ns), max(0.0, purse.balance_ns - purse.rate)
+    rate = 0.9 * purse.rate + debt + savings / 5
     return min(max(rate, 0.02 * purse.rate), 1.5 * purse.rate)
 
 
@@ -113,8 +116,8 @@ def phase(rate: float, call_ns: float, hit_ns: float, settings: Settings) -> Pha
 
 
 def shortest_period_ns(settings: Settings) -> int:
-    """Return how often on-phases come at most: four observations in the time of one full window."""
-    return max(settings.window_ns // 4, 2 * SHORTEST_ON_NS)
+    """Return how often on-phases come at most: ten observations in the time of one full window."""
+    return max(settings.window_ns // 10, 5 * SHORTEST_ON_NS)
 
 
 def watch_for(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import time
 from typing import Protocol
 
@@ -13,8 +14,8 @@ class Clock(Protocol):
         """Return CLOCK_MONOTONIC in ns, the clock of the kernel's timestamps."""
         ...
 
-    def sleep_until_ns(self, deadline_ns: int) -> None:
-        """Return at the deadline, or earlier if something woke the process."""
+    def sleep_until_ns(self, deadline_ns: int, wake: int = -1) -> None:
+        """Return at the deadline, or as soon as the descriptor ``wake`` is readable (-1: none)."""
         ...
 
 
@@ -25,9 +26,15 @@ class SystemClock:
         """Return CLOCK_MONOTONIC in ns."""
         return time.monotonic_ns()
 
-    def sleep_until_ns(self, deadline_ns: int) -> None:
-        """Sleep until the deadline; a deadline in the past returns at once."""
-        time.sleep(max(0.0, (deadline_ns - time.monotonic_ns()) * 1e-9))
+    def sleep_until_ns(self, deadline_ns: int, wake: int = -1) -> None:
+        """Sleep until the deadline or the descriptor's news; a deadline in the past returns at once."""
+        rest_s = max(0.0, (deadline_ns - time.monotonic_ns()) * 1e-9)
+        if wake < 0:
+            time.sleep(rest_s)
+        else:
+            poll = select.poll()
+            poll.register(wake, select.POLLIN)
+            poll.poll(rest_s * 1e3)
 
 
 def utc_ns() -> int:

@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from specmine.mining.observation import Function, Reason
 from specmine.probes.batch import Activity, Batch, Lifetime, Sampling, Started, Unwatch, Watch
 
-from . import flow, reasons
+from . import beside, flow, reasons
 from .allocation import Means, Plan, plan, same_enough
+from .beside import Beside
 from .budget import Purse, filled, spendable
 from .events import Action, Arrived, Begun, Event, Mine, Mined, Publish, Reloaded, Restored, Stopping
 from .finding import (
@@ -22,6 +23,7 @@ from .finding import (
     WORTH_SHARE,
     Total,
     is_worth_it,
+    next_burst_ns,
     sampling_hertz,
     share,
     total_of,
@@ -31,11 +33,19 @@ from .names import matches
 from .resume import restored
 from .settings import MS, SECOND, Settings
 
-PLAN_EVERY_NS = 250 * MS
+PLAN_EVERY_NS, PLAN_IN_DEBT_NS, PLAN_UNDER_PRESSURE_NS = SECOND, 250 * MS, 10 * SECOND
+"""How often plans are made if nothing moved: usually, with an overrun to pay back, with no CPU time of our own."""
+EXPLAIN_EVERY_NS = 5 * SECOND
+"""How often the reasons of functions that nothing is done about are renewed."""
+WORKER_WARM_NS = 25 * SECOND
+"""So soon after a job the worker still lives; to start it costs a CPU second."""
+WORKER_WAIT_NS = 120 * SECOND
+"""Under pressure jobs gather for up to so long before the worker is started for them."""
 PUBLISH_EVERY_NS = SECOND
 SHORTEST_LOOK_NS = 20 * MS
 LIMITED_RATE = 10_000.0
 """Calls a second supposed of a function that emptied its bucket in less time than that."""
+_EXPLAINABLE = frozenset({State.EXPLAINING, *FINISHED})
 MOST_KNOWN = 5000
 """Functions remembered; the coldest candidates are forgotten first."""
 
@@ -48,6 +58,7 @@ class ControllerState:
     started: Started | None = None
     now_ns: int = 0
     purse: Purse = field(default_factory=Purse)
+    beside: Beside = field(default_factory=Beside)
     functions: Mapping[str, Function] = field(default_factory=dict)
     """All that the source described, callers included."""
     known: Mapping[str, Knowledge] = field(default_factory=dict)
@@ -57,8 +68,13 @@ class ControllerState:
     bystander_hits: int = 0
     hertz: int = 0
     """Present rate of sampling."""
+    burst_ns: int = 0
+    """Start of the last burst of sampling."""
     next_job: int = 1
+    worked_ns: int = 0
+    """When the worker was last given a job or had finished one."""
     planned_ns: int = 0
+    reasoned_ns: int = 0
     published_ns: int = 0
     faded_ns: int = 0
     stopped: str = ""
@@ -102,12 +118,14 @@ def decide(state: ControllerState, event: Event) -> tuple[ControllerState, tuple
 
 def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
     started = event.started
-    hertz = sampling_hertz(started.now_ns, started.now_ns, started.prices, event.settings)
+    hertz = sampling_hertz(started.now_ns, started.now_ns, started.now_ns, started.prices, event.settings)
     state = ControllerState(
         settings=event.settings,
         started=started,
         now_ns=started.now_ns,
         purse=Purse(began_ns=started.now_ns, now_ns=started.now_ns, rate=float(event.settings.floor_ns)),
+        beside=beside.begun(started.now_ns, event.settings),
+        burst_ns=started.now_ns,
         lifetimes={each.id: each for each in started.lifetimes},
         hertz=hertz,
         planned_ns=started.now_ns,
@@ -144,7 +162,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
         if seen.function in known:
             known[seen.function] = flow.observed(known[seen.function], seen, state.settings)
     for key, each in known.items():
-        if each.state is State.CANDIDATE and each.watch is not None:
+        if each.watch is not None and each.state is State.CANDIDATE:
             known[key] = flow.counted(each, batch.now_ns)
         elif each.state is State.UNSTABLE and batch.now_ns - each.since_ns >= flow.PARKED_NS:
             known[key] = each.moved(State.WAITING, None, batch.now_ns)
@@ -154,7 +172,9 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
 
 def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
     """Take in what needs no decision: money, descriptions, where time went."""
-    functions = {**state.functions, **{each.key: each for each in batch.functions}}
+    functions = state.functions
+    if batch.functions:
+        functions = {**functions, **{each.key: each for each in batch.functions}}
     known = dict(state.known)
     for function in batch.functions:
         if function.key in known:
@@ -174,6 +194,7 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         state,
         now_ns=batch.now_ns,
         purse=filled(state.purse, batch, state.settings),
+        beside=beside.used(state.beside, batch.spent.beside_ns, batch.now_ns, state.settings),
         functions=functions,
         known=_bounded(known),
         lifetimes={**state.lifetimes, **{each.id: each for each in batch.lifetimes}},
@@ -213,9 +234,11 @@ def _counted(known: Knowledge, activity: Activity, now_ns: int) -> Knowledge:
 
 def _climb(known: dict[str, Knowledge], before: Mapping[str, Knowledge], state: ControllerState, now_ns: int) -> None:
     """Make the callers of functions that have just been finished candidates."""
-    for key in sorted(known):
+    if state.settings.watch:
+        return
+    for key in _changed(known, before):
         each = known[key]
-        if each.state not in FINISHED or state.settings.watch:
+        if each.state not in FINISHED:
             continue
         if key in before and before[key].state in FINISHED and before[key].where is each.where:
             continue
@@ -228,6 +251,11 @@ def _climb(known: dict[str, Knowledge], before: Mapping[str, Knowledge], state: 
                 known[caller] = replace(fresh, climbed=each.function.name)
 
 
+def _changed(known: Mapping[str, Knowledge], before: Mapping[str, Knowledge]) -> list[str]:
+    """Return the functions about which something is new, in order."""
+    return sorted(key for key, each in known.items() if before.get(key) is not each)
+
+
 def _mined(state: ControllerState, event: Mined) -> tuple[ControllerState, tuple[Action, ...]]:
     before, known = state.known, dict(state.known)
     for key, each in state.known.items():
@@ -238,7 +266,7 @@ def _mined(state: ControllerState, event: Mined) -> tuple[ControllerState, tuple
         else:
             known[key] = flow.failed(each, event.failure, event.now_ns, state.settings)
     _climb(known, before, state, event.now_ns)
-    return _act(replace(state, now_ns=event.now_ns, known=known), before)
+    return _act(replace(state, now_ns=event.now_ns, worked_ns=event.now_ns, known=known), before)
 
 
 def _reload(state: ControllerState, event: Reloaded) -> tuple[ControllerState, tuple[Action, ...]]:
@@ -258,16 +286,18 @@ def _reload(state: ControllerState, event: Reloaded) -> tuple[ControllerState, t
 
 def _act(state: ControllerState, before: Mapping[str, Knowledge]) -> tuple[ControllerState, tuple[Action, ...]]:
     """Turn what is known now into requests, jobs and news."""
+    changed = _changed(state.known, before)
     moved = any(
-        key not in before or before[key].state is not each.state
-        for key, each in state.known.items()
-        if each.state is not State.CANDIDATE
+        key not in before or before[key].state is not state.known[key].state
+        for key in changed
+        if state.known[key].state is not State.CANDIDATE
     )
     actions: list[Action] = []
     state = _sample(state, actions)
-    if moved or state.now_ns - state.planned_ns >= PLAN_EVERY_NS:
+    if moved or state.now_ns - state.planned_ns >= _plan_every_ns(state):
         state = _plan(state, actions)
-    state = _mine(state, actions)
+        changed = sorted(state.known)
+    state = _mine(state, changed, actions)
     if moved or state.now_ns - state.published_ns >= PUBLISH_EVERY_NS:
         actions.append(Publish(why="moved" if moved else ""))
         state = replace(state, published_ns=state.now_ns)
@@ -277,10 +307,21 @@ def _act(state: ControllerState, before: Mapping[str, Knowledge]) -> tuple[Contr
 def _sample(state: ControllerState, actions: list[Action]) -> ControllerState:
     if state.started is None:
         return state
-    hertz = sampling_hertz(state.now_ns, state.began_ns, state.started.prices, state.settings)
+    now_ns, burst_ns = state.now_ns, state.burst_ns
+    if now_ns >= next_burst_ns(burst_ns, state.beside.pressure):
+        burst_ns = now_ns
+    found = any(each.state is not State.CANDIDATE for each in state.known.values())
+    looking_ns = state.began_ns if found else now_ns
+    hertz = sampling_hertz(now_ns, looking_ns, burst_ns, state.started.prices, state.settings)
     if hertz != state.hertz:
         actions.append(Sampling(hertz=hertz))
-    return replace(state, hertz=hertz)
+    return replace(state, hertz=hertz, burst_ns=burst_ns)
+
+
+def _plan_every_ns(state: ControllerState) -> int:
+    if state.purse.balance_ns < 0:
+        return PLAN_IN_DEBT_NS
+    return round(PLAN_EVERY_NS + state.beside.pressure * (PLAN_UNDER_PRESSURE_NS - PLAN_EVERY_NS))
 
 
 def means_of(state: ControllerState) -> Means:
@@ -293,6 +334,7 @@ def means_of(state: ControllerState) -> Means:
         cash=state.purse.balance_ns,
         prices=state.started.prices,
         slow_links=state.started.host.get("link") == "perf",
+        pressure=state.beside.pressure,
         now_ns=state.now_ns,
     )
 
@@ -303,10 +345,14 @@ def _plan(state: ControllerState, actions: list[Action]) -> ControllerState:
         return state
     made = plan(state.known, means_of(state), state.settings)
     total = total_of(state.known.values())
+    due = state.now_ns - state.reasoned_ns >= EXPLAIN_EVERY_NS
     known = dict(state.known)
     for key in sorted(known):
-        known[key] = _carry_out(known[key], made, total, state, actions)
-    return replace(state, known=known, planned_ns=state.now_ns)
+        each = known[key]
+        if due or each.reason is None or each.state is not State.CANDIDATE or each.watch is not made.watches.get(key):
+            known[key] = _carry_out(each, made, total, state, actions)
+    reasoned_ns = state.now_ns if due else state.reasoned_ns
+    return replace(state, known=known, planned_ns=state.now_ns, reasoned_ns=reasoned_ns)
 
 
 def _carry_out(each: Knowledge, made: Plan, total: Total, state: ControllerState, actions: list[Action]) -> Knowledge:
@@ -316,15 +362,13 @@ def _carry_out(each: Knowledge, made: Plan, total: Total, state: ControllerState
         actions.append(new if new is not None else Unwatch(function=key))
         each = with_watch(each, new, now_ns)
     if each.state is State.CANDIDATE:
-        return replace(each, reason=_why_candidate(each, new, total))
+        return each.moved(each.state, _why_candidate(each, new, total), now_ns)
     if each.state is State.WAITING and new is not None:
         return flow.described(each.moved(State.TIMING, None, now_ns), state.settings)
     if each.state is State.TIMING and new is None:
         return each.moved(State.WAITING, made.waiting.get(key, each.reason), now_ns)
-    if each.state is State.WAITING:
-        return replace(each, reason=made.waiting.get(key, each.reason))
-    if each.state is State.EXPLAINING and new is None and each.job is None:
-        return replace(each, reason=made.waiting.get(key, each.reason))
+    if each.state is State.WAITING or (each.state is State.EXPLAINING and new is None and each.job is None):
+        return each.moved(each.state, made.waiting.get(key, each.reason), now_ns)
     return flow.described(each, state.settings)
 
 
@@ -335,13 +379,24 @@ def _why_candidate(each: Knowledge, watch: Watch | None, total: Total) -> Reason
     return reasons.queued(part) if is_worth_it(each, total) else reasons.cold(part, WORTH_SHARE)
 
 
-def _mine(state: ControllerState, actions: list[Action]) -> ControllerState:
-    modules = tuple(sorted({PurePath(each.executable).name for each in state.lifetimes.values()}))
+def _mine(state: ControllerState, keys: Sequence[str], actions: list[Action]) -> ControllerState:
+    """Give the worker what is ready for it among these functions."""
+    idle_ns = state.now_ns - state.worked_ns
+    if WORKER_WARM_NS <= idle_ns < state.beside.pressure * WORKER_WAIT_NS:
+        return state
+    modules: tuple[str, ...] | None = None
     known, next_job = dict(state.known), state.next_job
-    for key in sorted(known):
-        job = flow.job_for(known[key], state.settings, modules, state.now_ns)
+    for key in keys:
+        each = known[key]
+        if each.job is not None or not each.paths or each.state not in _EXPLAINABLE:
+            continue
+        if modules is None:
+            modules = tuple(sorted({PurePath(life.executable).name for life in state.lifetimes.values()}))
+        job = flow.job_for(each, state.settings, modules, state.now_ns)
         if job is not None:
             actions.append(Mine(job=next_job, inputs=job))
-            known[key] = flow.described(replace(known[key], job=next_job), state.settings)
+            known[key] = flow.described(replace(each, job=next_job), state.settings)
             next_job += 1
-    return replace(state, known=known, next_job=next_job)
+    if next_job == state.next_job:
+        return state
+    return replace(state, known=known, next_job=next_job, worked_ns=state.now_ns)

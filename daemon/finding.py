@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from specmine.mining.observation import bucket_edges
 from specmine.probes.batch import Prices
 
 from .knowledge import Knowledge
@@ -15,8 +12,10 @@ from .settings import SECOND, Settings
 
 FIRST_LOOK_NS = 1_500 * 1_000_000
 """Sampling lasts this long before the first function is chosen."""
-FULL_RATE_NS = 10 * SECOND
-"""After this long sampling goes on at a quarter of its rate."""
+FIND_NS = 15 * SECOND
+"""So long sampling goes on; then it comes in bursts, since it costs every process of the host a little."""
+BURST_NS, PAUSE_NS = 2 * SECOND, 30 * SECOND
+"""Length of a burst, and from one to the next; under pressure up to ten times as far apart."""
 WORTH_SHARE = 0.005
 """Share of wall-clock or of CPU time from which a function is worth a probe."""
 HALF_LIFE_NS = 60 * SECOND
@@ -52,26 +51,44 @@ def is_worth_it(known: Knowledge, total: Total) -> bool:
 
 def variation(known: Knowledge) -> float:
     """Return calls times spread, ns per second: the rate times the standard deviation of the durations."""
-    counts = known.histogram.astype(np.float64)
-    number = counts.sum()
-    if number < 2 or known.rate is None:
-        return 0.0
-    edges = bucket_edges()
-    middle = 0.5 * (edges[:-1] + edges[1:])
-    mean = float(counts @ middle / number)
-    return known.rate * float(np.sqrt(max(0.0, counts @ (middle - mean) ** 2 / number)))
+    return (known.rate or 0.0) * known.spread_ns
 
 
-def sampling_hertz(now_ns: int, began_ns: int, prices: Prices, settings: Settings) -> int:
-    """Return the samples a second on each busy CPU: at most a tenth of the budget, less after the first look.
+def sampling_hertz(now_ns: int, looking_ns: int, burst_ns: int, prices: Prices, settings: Settings) -> int:
+    """Return the samples a second on each busy CPU: at most a tenth of the budget; 0 between bursts.
 
     With functions named by the user there is no sampling.
+
+    Parameters
+    ----------
+    now_ns : int
+    looking_ns : int
+        Since when functions are looked for: the start, or now while none was found.
+    burst_ns : int
+        Start of the last burst.
+    prices : Prices
+    settings : Settings
     """
     if settings.watch:
         return 0
+    if now_ns - looking_ns >= FIND_NS and now_ns - burst_ns >= BURST_NS:
+        return 0
     affordable = 0.1 * settings.budget * SECOND / max(prices.sample_ns, 1.0)
-    hertz = max(1, min(settings.sampling_hertz, int(affordable)))
-    return hertz if now_ns - began_ns < FULL_RATE_NS else max(1, hertz // 4)
+    return max(1, min(settings.sampling_hertz, int(affordable)))
+
+
+def next_burst_ns(burst_ns: int, pressure: float) -> int:
+    """Return when the burst after one begins."""
+    return burst_ns + round(PAUSE_NS * (1 + 9 * pressure))
+
+
+def _weight(known: Knowledge) -> float:
+    return known.where.own_ns + 0.02 * known.where.inclusive_ns
+
+
+def own_share(known: Knowledge, total: Total) -> float:
+    """Return the share of wall-clock time inside the function itself, with a little of what it calls."""
+    return _weight(known) / total.wall_ns if total.wall_ns > 0 else 0.0
 
 
 def in_order(known: Mapping[str, Knowledge], total: Total) -> list[Knowledge]:
@@ -81,7 +98,7 @@ def in_order(known: Mapping[str, Knowledge], total: Total) -> list[Knowledge]:
         key=lambda each: (
             not each.hinted,
             each.where.loop_bottom,
-            -(each.where.own_ns + 0.1 * each.where.inclusive_ns),
+            -_weight(each),
             each.function.key,
         ),
     )

@@ -14,7 +14,7 @@ from specmine.probes.batch import Refusal
 from . import reasons
 from .conclusions import borders_of, check, conclude, shifted
 from .jobs import Job, JobResult
-from .knowledge import FINISHED, Knowledge, State, with_observation
+from .knowledge import FINISHED, Knowledge, State, with_durations, with_observation
 from .settings import MS, SECOND, Settings
 
 ADMISSION_NS = 200 * MS
@@ -23,6 +23,8 @@ PARKED_NS = 600 * SECOND
 """An unstable function is tried again after this time."""
 PATIENCE = 5
 """Windows after which call paths are explained with the fewest observations that will do."""
+CHECK_EVERY_NS = 10 * SECOND
+"""A finished function is not checked more often."""
 VIOLATIONS = 3
 """Observations running that violate before the function is learned anew."""
 
@@ -58,19 +60,34 @@ def counted(known: Knowledge, now_ns: int) -> Knowledge:
 
 def observed(known: Knowledge, seen: Observation, settings: Settings) -> Knowledge:
     """Take an observation in and move the function on as far as it carries."""
+    if _is_settled(known, seen, settings):
+        return with_durations(known, seen)
     known = with_observation(known, seen, borders_of(seen, settings.mining), settings.mining.recent)
-    recent = -settings.mining.recent
-    held = (known.paths if seen.kind is Kind.PATH else known.timing)[recent:]
-    before = known.chain if known.chain_kind is seen.kind else None
-    chain = conclude(held, known.borders_of(seen.kind)[recent:], before, settings.mining)
-    known = replace(known, chain=chain, chain_kind=seen.kind)
+    if known.state is State.EXPLAINING and seen.kind is Kind.PATH:
+        return described(known, settings)  # what they agree on is asked once they are explained
+    known = _concluded(known, seen.kind, settings)
     if known.state in FINISHED:
         return _checked(known, seen, settings)
     if known.state is State.TIMING and seen.kind is Kind.TIME:
         return _timed(known, seen.end_ns, settings)
-    if known.state is State.EXPLAINING and seen.kind is Kind.PATH:
-        return described(known, settings)
     return known
+
+
+def _concluded(known: Knowledge, kind: Kind, settings: Settings) -> Knowledge:
+    """Conclude from the newest observations of a kind."""
+    recent = -settings.mining.recent
+    held = (known.paths if kind is Kind.PATH else known.timing)[recent:]
+    before = known.chain if known.chain_kind is kind else None
+    chain = conclude(held, known.borders_of(kind)[recent:], before, settings.mining)
+    return replace(known, chain=chain, chain_kind=kind)
+
+
+def _is_settled(known: Knowledge, seen: Observation, settings: Settings) -> bool:
+    """Tell whether a finished function that held was checked a moment ago: windows of busy ones come every second."""
+    if known.state not in FINISHED or known.violations or known.checked_ns is None or known.chain is None:
+        return False
+    every_ns = min(CHECK_EVERY_NS, settings.verify_every_ns // 6)
+    return known.chain_kind is seen.kind and known.chain.stable and seen.end_ns - known.checked_ns < every_ns
 
 
 def _timed(known: Knowledge, now_ns: int, settings: Settings) -> Knowledge:
@@ -105,7 +122,7 @@ def described(known: Knowledge, settings: Settings) -> Knowledge:
         reason = reasons.learning(have, settings.mining.recent, what, known.rate, settings)
     else:
         return known
-    return replace(known, reason=reason)
+    return known if reason == known.reason else replace(known, reason=reason)
 
 
 def enough(observations: tuple[Observation, ...], settings: Settings) -> int:
@@ -151,6 +168,8 @@ def explained(known: Knowledge, result: JobResult, now_ns: int, settings: Settin
     """Take the worker's answer in."""
     if _is_relearned(known):
         known = replace(known, learned=known.chain, violations=0, checks=())
+    if known.state is State.EXPLAINING and known.paths:
+        known = _concluded(known, Kind.PATH, settings)
     known = replace(
         known,
         job=None,

@@ -17,6 +17,7 @@ from specmine.mining.observation import (
     Observation,
     PathHistogram,
     Reason,
+    bucket_edges,
     frozen_counts,
 )
 from specmine.probes.batch import Activity, Finding, Watch
@@ -41,6 +42,7 @@ class State(StrEnum):
 
 
 EMPTY = frozen_counts(np.zeros(BUCKETS))
+_MIDDLES = 0.5 * (bucket_edges()[:-1] + bucket_edges()[1:])
 FINISHED = frozenset({State.SINGLE, State.EXPLAINED, State.UNEXPLAINED})
 LEARNING = frozenset({State.TIMING, State.EXPLAINING})
 HELD = {Kind.TIME: 1, Kind.PATH: 2}
@@ -131,6 +133,8 @@ class Knowledge:
     """Borders of each observation held, by kind: they are needed again with each later one."""
     histogram: Counts = field(default_factory=lambda: EMPTY)
     """All durations ever timed."""
+    spread_ns: float = 0.0
+    """Their standard deviation."""
     tried: int = 0
     """Observations since the function last began to be learned."""
     chain: Conclusion | None = None
@@ -189,24 +193,26 @@ class Knowledge:
 
     def moved(self, state: State, reason: Reason | None, now_ns: int) -> Knowledge:
         """Return it in a state; the time of entry stays if the state does."""
+        if state is self.state and reason == self.reason:
+            return self
         since = self.since_ns if state is self.state else now_ns
         return replace(self, state=state, reason=reason, since_ns=since)
 
 
 def with_activity(known: Knowledge, activity: Activity) -> Knowledge:
-    """Add what the probes counted since the last batch."""
+    """Add what the probes counted since they last told."""
     calls, on_ns = known.recent_calls + activity.calls, known.recent_ns + activity.watched_ns
     if known.recent_ns > (RATE_MEMORY_NS if known.recent_calls > RATE_CALLS else LONG_MEMORY_NS):
         calls, on_ns = calls - 0.5 * known.recent_calls, on_ns - 0.5 * known.recent_ns
     rate = calls * 1e9 / on_ns if on_ns > 0 else known.rate
-    totals = replace(known.totals, cost_ns=known.totals.cost_ns + activity.cost_ns)
-    if activity.kind is not Kind.COUNT:
-        totals = replace(
-            totals,
-            calls=totals.calls + activity.calls,
-            watched_ns=totals.watched_ns + activity.watched_ns,
-            gaps=totals.gaps or activity.limited,
-        )
+    before, timed = known.totals, activity.kind is not Kind.COUNT
+    totals = replace(
+        before,
+        calls=before.calls + timed * activity.calls,
+        watched_ns=before.watched_ns + timed * activity.watched_ns,
+        cost_ns=before.cost_ns + activity.cost_ns,
+        gaps=before.gaps or (timed and activity.limited),
+    )
     return replace(
         known,
         rate=rate,
@@ -215,6 +221,15 @@ def with_activity(known: Knowledge, activity: Activity) -> Knowledge:
         totals=totals,
         limited=known.limited or activity.limited,
     )
+
+
+def spread_of(counts: Counts) -> float:
+    """Return the standard deviation of the durations of a histogram, ns."""
+    number = float(counts.sum())
+    if number < 2:
+        return 0.0
+    mean = float(counts @ _MIDDLES) / number
+    return float(np.sqrt(max(0.0, float(counts @ (_MIDDLES - mean) ** 2) / number)))
 
 
 def with_watch(known: Knowledge, watch: Watch | None, now_ns: int) -> Knowledge:
@@ -242,17 +257,39 @@ def with_observation(known: Knowledge, seen: Observation, found: Found, recent: 
         observations=known.totals.observations + 1,
     )
     histogram = frozen_counts(known.histogram + seen.counts)
-    known = replace(known, totals=totals, histogram=histogram, tried=known.tried + 1)
     most = recent * HELD[seen.kind]
     borders = (*known.borders_of(seen.kind), found)[-most:]
     others = tuple(each for each in known.found if each[0] is not seen.kind)
-    known = replace(known, found=(*others, (seen.kind, borders)))
+    timing, paths = known.timing, known.paths
     if seen.kind is Kind.PATH:
-        paths = (*known.paths, seen)
+        paths = (*paths, seen)
         if len(paths) > most:
             paths = (merged(paths[:2]), *paths[2:])
-        return replace(known, paths=paths)
-    return replace(known, timing=(*known.timing, seen)[-most:])
+    else:
+        timing = (*timing, seen)[-most:]
+    return replace(
+        known,
+        totals=totals,
+        histogram=histogram,
+        spread_ns=spread_of(histogram),
+        tried=known.tried + 1,
+        found=(*others, (seen.kind, borders)),
+        timing=timing,
+        paths=paths,
+    )
+
+
+def with_durations(known: Knowledge, seen: Observation) -> Knowledge:
+    """Add an observation's numbers only: nothing is concluded from it, and it is not held."""
+    totals = replace(
+        known.totals,
+        timed=known.totals.timed + seen.timed,
+        inner=known.totals.inner + seen.inner,
+        censored=known.totals.censored + seen.censored,
+        observations=known.totals.observations + 1,
+    )
+    histogram = frozen_counts(known.histogram + seen.counts)
+    return replace(known, totals=totals, histogram=histogram, spread_ns=spread_of(histogram))
 
 
 def merged(observations: Iterable[Observation]) -> Observation:

@@ -128,6 +128,10 @@ class CommandSource:
             self._command.signal(signal.SIGKILL)
         return replace(batch, ended=False)
 
+    def fileno(self) -> int:
+        """Return the source's descriptor."""
+        return self._source.fileno()
+
     def apply(self, request: Request) -> None:
         """Pass the request on."""
         self._source.apply(request)

@@ -17,6 +17,9 @@ from .settings import MS, Settings
 from .worker import Worker
 
 POLL_EVERY_NS = 50 * MS
+"""How often the source is asked at most, and while it has something to do at a certain time ..."""
+IDLE_POLL_NS = 250 * MS
+"""... and at least: hits are counted and accounted in the kernel meanwhile."""
 LAST_JOBS_NS = 10_000 * MS
 """How long the end of the loop waits for jobs that are running."""
 
@@ -88,8 +91,7 @@ def run(
             if not why and end_ns is not None and clock.now_ns() >= end_ns:
                 why = "deadline"
             if not why:
-                rest = began_ns + POLL_EVERY_NS
-                clock.sleep_until_ns(rest if end_ns is None else min(rest, end_ns))
+                _rest(turns, source, clock, began_ns, end_ns)
     except BaseException:
         worker.close()
         raise
@@ -101,6 +103,18 @@ def run(
     return turns.state
 
 
+def _rest(turns: _Turns, source: Source, clock: Clock, began_ns: int, end_ns: int | None) -> None:
+    """Sleep until something is due or happens, so that waiting costs next to nothing."""
+    batch = turns.state.batch
+    due_ns = began_ns if turns.asked else batch.due_ns if batch is not None else 0
+    soonest, latest = began_ns + POLL_EVERY_NS, began_ns + IDLE_POLL_NS
+    if end_ns is not None:
+        soonest, latest = min(soonest, end_ns), min(latest, end_ns)
+    clock.sleep_until_ns(soonest)
+    if soonest < (latest := max(soonest, min(latest, due_ns or latest))):
+        clock.sleep_until_ns(latest, source.fileno())
+
+
 def _turn(turns: _Turns, source: Source, worker: Worker, inbox: Inbox, now_ns: int) -> str:
     """Look everywhere once; return why to stop, '' to go on."""
     for message in inbox(now_ns):
@@ -110,6 +124,7 @@ def _turn(turns: _Turns, source: Source, worker: Worker, inbox: Inbox, now_ns: i
     for number, result, failure in worker.collect(now_ns):
         turns.take(Mined(now_ns=now_ns, job=number, result=result, failure=failure))
     batch = source.poll(now_ns)
+    turns.asked = False
     turns.take(Arrived(batch=batch))
     return "ended" if batch.ended else ""
 
@@ -131,6 +146,8 @@ class _Turns:
         self.state = ControllerState()
         self._source, self._worker, self._listeners = source, worker, listeners
         self._number = 0
+        self.asked = False
+        """True if the source was asked for something since its last batch."""
 
     def take(self, event: Event, *, ended: bool = False) -> None:
         """Take one event through; once the source has ended its requests are only recorded."""
@@ -142,6 +159,7 @@ class _Turns:
                 case Watch() | Unwatch() | Sampling():
                     if not ended:
                         self._source.apply(action)
+                        self.asked = True
                 case Mine():
                     self._worker.submit(action.job, action.inputs)
                 case Publish():

@@ -16,7 +16,7 @@ from specmine.probes.encoding import decode, encode
 
 from .conclusions import Check, Conclusion, borders_of
 from .jobs import JobResult
-from .knowledge import EMPTY, FINISHED, HELD, Knowledge, State, Totals, Where
+from .knowledge import EMPTY, FINISHED, HELD, Knowledge, State, Totals, Where, spread_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -135,6 +135,7 @@ def _knowledge(
             (Kind.PATH, tuple(borders_of(each, mining) for each in paths)),
         ),
         histogram=record.histogram,
+        spread_ns=spread_of(record.histogram),
         tried=record.tried,
         learned=record.learned,
         chain=record.learned,

@@ -110,7 +110,7 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
 
 def chosen_settings(options: MineOptions, config: Config) -> Settings:
     """Return the controller's settings: the configuration, with what the command line says above it."""
-    settings = settings_of(config)
+    settings = replace(settings_of(config), beside=0.0)  # who waits for the result wants it soon
     if options.budget is not None:
         settings = replace(settings, budget=options.budget)
     if options.functions:

@@ -9,7 +9,8 @@ from specmine.mining.settings import MiningSettings
 from .config import Config
 
 MS, SECOND = 1_000_000, 1_000_000_000
-SHORT_MINE_NS = 60 * SECOND
+WINDOWS_A_MINE = 40
+"""A mining of a given length has time for so many windows, one after the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,8 @@ class Settings:
     """The same per second and program, below which ``budget`` does not bind."""
     watching: float = 1 / 3
     """Share of the budget kept for checking what is known already."""
+    beside: float = 0.0
+    """CPU time of our own processes, as a share of one CPU; 0: nothing is promised."""
     window_calls: int = 1000
     window_ns: int = 10 * SECOND
     minimum_calls: int = 200
@@ -34,10 +37,11 @@ class Settings:
     mining: MiningSettings = field(default_factory=MiningSettings)
 
     def for_duration(self, duration_ns: int | None) -> Settings:
-        """Shorten the windows where the whole mining takes less than a minute."""
-        if duration_ns is None or duration_ns >= SHORT_MINE_NS:
+        """Shorten the windows where the whole mining takes but minutes: a function needs some fifteen of them."""
+        if duration_ns is None:
             return self
-        return replace(self, window_ns=min(self.window_ns, SECOND), limit_ns=min(self.limit_ns, 10 * SECOND))
+        window_ns = min(self.window_ns, max(SECOND, duration_ns // WINDOWS_A_MINE))
+        return replace(self, window_ns=window_ns, limit_ns=min(self.limit_ns, 10 * window_ns))
 
 
 def settings_of(config: Config) -> Settings:
@@ -46,6 +50,7 @@ def settings_of(config: Config) -> Settings:
         budget=config.budget.inside,
         floor_ns=config.budget.floor_ns,
         watching=config.budget.watching,
+        beside=config.budget.beside,
         window_calls=config.windows.calls,
         window_ns=config.windows.length_ns,
         minimum_calls=config.windows.minimum_calls,

@@ -22,6 +22,8 @@ PATIENCE_NS = 3_000_000_000
 """A sum whose names are still outstanding after so long is told without them."""
 _WAITS_PER_SUM = 100
 _LOOP_SHARE = 0.9
+_IDLE_NS = 50_000_000
+"""A main loop's wait for work lasts longer than this on average; waits for a lock that servers share do not."""
 
 
 @dataclass(slots=True)
@@ -197,5 +199,5 @@ def _finding(key: str, s: _Sum) -> Finding:
         callers=tuple((k, v) for k, v in callers[:8]),
         loop_bottom=s.off_cpu > _LOOP_SHARE * s.inclusive
         and largest > _LOOP_SHARE * s.off_cpu
-        and s.off_cpu > 10_000_000 * max(1, s.wait_count),
+        and s.off_cpu > _IDLE_NS * max(1, s.wait_count),
     )

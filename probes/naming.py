@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +113,12 @@ class Naming:
         self.module_of[function.key] = module
         self.fresh.append(function)
         return function
+
+    def as_stepped(self, function: Function) -> Function:
+        """Note that the kernel single-steps a function's probe, and tell it: its price is another."""
+        stepped = self.functions[function.key] = replace(function, stepped=True)
+        self.fresh.append(stepped)
+        return stepped
 
     def addresses(self, id: int) -> tuple[list[tuple[int, int]], int]:
         """Return the (layout, address) pairs of a path, innermost first, and how its walk ended (0: unknown)."""

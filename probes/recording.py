@@ -164,6 +164,10 @@ class RecordedSource:
         self._next += 1
         return batch
 
+    def fileno(self) -> int:
+        """Return -1: nothing happens unasked."""
+        return -1
+
     def apply(self, request: Request) -> None:
         """Do nothing: what was recorded cannot be asked again."""
 

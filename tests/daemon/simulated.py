@@ -103,7 +103,7 @@ class FakeClock:
     def now_ns(self) -> int:
         return self.now
 
-    def sleep_until_ns(self, deadline_ns: int) -> None:
+    def sleep_until_ns(self, deadline_ns: int, wake: int = -1) -> None:
         self.now = max(self.now, deadline_ns)
 
 
@@ -148,6 +148,9 @@ class SimulatedSource:
             "utc_offset_ns": "1700000000000000000",
         }
         return Started(now_ns=self.began_ns, host=host, prices=PRICES, lifetimes=(life,))
+
+    def fileno(self) -> int:
+        return -1
 
     def apply(self, request: Request) -> None:
         self._count()

@@ -67,7 +67,7 @@ def test_a_function_of_a_million_calls_a_second_gets_its_windows() -> None:
 
 def test_an_idle_program_gets_the_floor() -> None:
     """A program that hardly runs may be charged a millisecond a second, not a share of nothing."""
-    spent, allowed, state, _ = spent_and_allowed((unimodal("rare", rate=300.0),), 20.0, SHORT, cpus=0.01)
+    spent, allowed, state, _ = spent_and_allowed((unimodal("rare", rate=300.0),), 20.0, SHORT, cpus=0.05)
     assert allowed == pytest.approx(20 * MS, rel=0.01)
     assert spent <= allowed
     assert next(iter(state.known.values())).state is State.SINGLE

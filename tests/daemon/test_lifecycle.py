@@ -44,7 +44,7 @@ class EventClock(FakeClock):
         super().__init__()
         self.plans: list[tuple[int, Callable[[], object]]] = []
 
-    def sleep_until_ns(self, deadline_ns: int) -> None:
+    def sleep_until_ns(self, deadline_ns: int, wake: int = -1) -> None:
         """Pass the time and do what is due."""
         super().sleep_until_ns(deadline_ns)
         while self.plans and self.plans[0][0] <= self.now:
