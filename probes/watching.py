@@ -434,6 +434,8 @@ class Watching:
         for number in self._returns.flush(w, pids, self._cookie(w, pids[0])):
             w.site_links.add(number)
             self._by_link[number] = w
+        if w.stepped_returns and not w.function.stepped:
+            w.function = self._naming.as_stepped(w.function)  # the budget must know its price
         if self._returns.crowded(w):
             text = f"it is called from more than {MAX_SITES} places, each of which would need a probe"
             self._refuse(w.function.key, Kind.TIME, "too-many-callers", text)
