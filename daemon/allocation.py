@@ -185,6 +185,8 @@ def _grant(each: Knowledge, left: float, others: int, means: Means, settings: Se
     """
     if left <= 0:
         return 0.0
+    if each.rate is None:
+        return 0.5 * left / others
     want = worthwhile(each.function, kind_for(each), each.rate or 0.0, means.prices, settings)
     if each.state in FINISHED and not each.violations:
         want *= 0.25

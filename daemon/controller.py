@@ -45,6 +45,8 @@ PUBLISH_EVERY_NS = SECOND
 SHORTEST_LOOK_NS = 20 * MS
 LIMITED_RATE = 10_000.0
 """Calls a second supposed of a function that emptied its bucket in less time than that."""
+ADMITTED_AT_ONCE = 4
+"""So many functions named by the user are timed before their calls were counted."""
 _EXPLAINABLE = frozenset({State.EXPLAINING, *FINISHED})
 MOST_KNOWN = 5000
 """Functions remembered; the coldest candidates are forgotten first."""
@@ -152,6 +154,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
     before = state.known
     state = _absorbed(state, batch)
     known = dict(state.known)
+    _without_admission(known, batch.now_ns)
     for refusal in batch.refusals:
         if refusal.function in known:
             known[refusal.function] = flow.refused(known[refusal.function], refusal, batch.now_ns)
@@ -210,6 +213,15 @@ def _fresh(function: Function, settings: Settings, now_ns: int) -> Knowledge:
     if matches(function, settings.ignore):
         return fresh.moved(State.EXCLUDED, reasons.excluded(), now_ns)
     return fresh
+
+
+def _without_admission(known: dict[str, Knowledge], now_ns: int) -> None:
+    """Time the few functions that the user named at once: the kernel's bucket bounds what is not known yet."""
+    fresh = [key for key, each in known.items() if each.hinted and each.state is State.CANDIDATE]
+    if len(fresh) <= ADMITTED_AT_ONCE:
+        for key in fresh:
+            if known[key].rate is None and known[key].watch is None:
+                known[key] = known[key].moved(State.WAITING, reasons.queued(0.0), now_ns)
 
 
 def _bounded(known: dict[str, Knowledge]) -> dict[str, Knowledge]:

@@ -355,9 +355,10 @@ def build(request):
     numbers = [fd for fd, _ in made]
     fds = {info["name"]: fd for fd, info in made}
     mode, programs, notes = load_calls(request, compiled, numbers, fds)
-    kinds = {"on_cpu": PERF_EVENT}
+    kinds = {"on_cpu": PERF_EVENT} if request["sampling"] else {}
     if state is not None:
-        kinds.update({"on_switch": RAW_TRACEPOINT, "on_fork": RAW_TRACEPOINT})
+        kinds.update({"on_switch": RAW_TRACEPOINT} if request["sampling"] else {})
+        kinds["on_fork"] = RAW_TRACEPOINT
     else:
         notes.append("no BTF: waits are not sampled, forked processes are found by looking into /proc")
     kinds.update({"on_exec": RAW_TRACEPOINT, "on_exit": RAW_TRACEPOINT})

@@ -88,8 +88,9 @@ def load(
     buckets: int,
     modes: tuple[str, ...] = LINK_KINDS,
     cache: Path | None = None,
+    sampling: bool = True,
 ) -> Loaded:
-    """Compile and load everything.
+    """Compile and load everything; without ``sampling`` not what samples, which takes the verifier a second.
 
     Raises
     ------
@@ -102,6 +103,7 @@ def load(
         "sizes": map_sizes(memory_bytes, buckets),
         "modes": list(modes),
         "selftest": True,
+        "sampling": sampling,
         "cache": str(cache) if cache else None,
     }
     error = HostError("nothing was tried")

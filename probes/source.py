@@ -105,7 +105,12 @@ class BpfSource:
         if cache is not None:
             cache.mkdir(parents=True, exist_ok=True)
         self._loaded = loaded = load(
-            interpreter=s.interpreter, memory_bytes=s.memory_bytes, buckets=BUCKETS, modes=s.links, cache=cache
+            interpreter=s.interpreter,
+            memory_bytes=s.memory_bytes,
+            buckets=BUCKETS,
+            modes=s.links,
+            cache=cache,
+            sampling=not s.watch,
         )
         self._notes += loaded.notes
         maps, entries = loaded.maps, loaded.entries
@@ -223,7 +228,7 @@ class BpfSource:
             self._watching.watch(request, now_ns)
         elif isinstance(request, Unwatch):
             self._watching.unwatch(request.function, now_ns)
-        elif isinstance(request, Sampling):
+        elif isinstance(request, Sampling) and not self._settings.watch:
             assert self._loaded is not None
             self._finder.set_rate(request.hertz, now_ns, waits="on_switch" in self._loaded.programs)
 
