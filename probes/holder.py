@@ -241,7 +241,8 @@ class Holder:
         selector = selectors.DefaultSelector()
         selector.register(self.channel, selectors.EVENT_READ)
         while True:
-            ready = selector.select(HEARTBEAT_S / 4)
+            late_s = self.beaten + HEARTBEAT_S - time.monotonic()
+            ready = selector.select(max(0.0, late_s) if self.links else None)
             for key, _ in ready:
                 if key.fileobj is not self.channel:
                     self.alarm()
@@ -254,7 +255,7 @@ class Holder:
                 self.obey(json.loads(data), fds)
                 if self.alarms is not had and self.alarms is not None:
                     selector.register(self.alarms.fd, selectors.EVENT_READ)
-            if self.links and time.monotonic() - self.beaten > HEARTBEAT_S:
+            if self.links and time.monotonic() - self.beaten >= HEARTBEAT_S:
                 self.close_all()
                 self.say(released=True)
 
