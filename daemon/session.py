@@ -78,7 +78,9 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
             command = Command(options.command, options.user)
             stack.callback(command.kill)
         selection = chosen(options, command)
-        live = live_source(config, [selection], watch=settings.watch, ignore=settings.ignore)
+        live = live_source(
+            config, [selection], watch=settings.watch, ignore=settings.ignore, sampling=not settings.watch
+        )
         wrapped = CommandSource(live, command, duration_ns) if command else None
         loan = Loan(config.socket.path, settings.budget)
         stack.callback(loan.close)

@@ -31,6 +31,7 @@ def live_source(
     *,
     watch: tuple[str, ...] = (),
     ignore: tuple[str, ...] = (),
+    sampling: bool = True,
 ) -> Source:
     """Return the kernel side; nothing is loaded before its ``start``.
 
@@ -41,6 +42,8 @@ def live_source(
     selections : iterable of Selection
     watch, ignore : tuple of str
         Globs over functions.
+    sampling : bool
+        False if nothing will be sampled before the end.
     """
     settings = SourceSettings(
         interpreter=config.kernel.interpreter,
@@ -48,5 +51,6 @@ def live_source(
         cache=os.environ.get("CACHE_DIRECTORY", DEFAULT_CACHE),
         watch=watch,
         ignore=ignore,
+        sampling=sampling,
     )
     return BpfSource(selections, settings)

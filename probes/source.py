@@ -72,6 +72,8 @@ class SourceSettings:
     watch: tuple[str, ...] = ()
     """Globs of functions to watch; they replace finding."""
     ignore: tuple[str, ...] = ()
+    sampling: bool = True
+    """False: nothing will be sampled; what does it is not loaded, since that takes a second."""
 
 
 class BpfSource:
@@ -110,7 +112,7 @@ class BpfSource:
             buckets=BUCKETS,
             modes=s.links,
             cache=cache,
-            sampling=not s.watch,
+            sampling=s.sampling,
         )
         self._notes += loaded.notes
         maps, entries = loaded.maps, loaded.entries
@@ -228,7 +230,7 @@ class BpfSource:
             self._watching.watch(request, now_ns)
         elif isinstance(request, Unwatch):
             self._watching.unwatch(request.function, now_ns)
-        elif isinstance(request, Sampling) and not self._settings.watch:
+        elif isinstance(request, Sampling) and self._settings.sampling:
             assert self._loaded is not None
             self._finder.set_rate(request.hertz, now_ns, waits="on_switch" in self._loaded.programs)
 
