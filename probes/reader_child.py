@@ -197,7 +197,8 @@ def _answer(  # noqa: PLR0911 (one for each request)
     if op == "wrappers":
         return wrappers(binary.table(module), binary.branches, offsets)
     if op == "return_sites":
-        return return_sites(binary.image, offsets, kernel_emulates_nops=kernel_emulates_nops)
+        table = next(iter(binary.tables.values())) if binary.tables else binary.table(module)
+        return return_sites(binary.image, table, binary.branches, offsets, kernel_emulates_nops=kernel_emulates_nops)
     if op == "sites":
         table = next(iter(binary.tables.values())) if binary.tables else binary.table(module)
         return find_sites(

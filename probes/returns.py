@@ -120,6 +120,11 @@ class ReturnSites:
         """Tell whether the function has more callers than can be probed at a fair price."""
         return sum(site >= 0 for site in self._returns(w).sites.values()) > MAX_SITES
 
+    def hopeless(self, w: Watched) -> bool:
+        """Tell whether all return addresses seen so far are places where no probe can be."""
+        r = self._returns(w)
+        return bool(r.sites) and len(r.asked) == len(r.sites) and all(site < 0 for site in r.sites.values())
+
     def _returns(self, w: Watched) -> Returns:
         return self._of.setdefault(w.function.key, Returns())
 

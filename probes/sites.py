@@ -137,13 +137,22 @@ def _refused(start: int, code: str, text: str) -> Site:
     return Site(function=start, offset=start, grade=Grade.REFUSED, code=code, text=text)
 
 
-def return_sites(image: Image, offsets: Sequence[int], *, kernel_emulates_nops: bool) -> list[Site]:
+def return_sites(
+    image: Image,
+    table: FunctionTable,
+    branches: Branches,
+    offsets: Sequence[int],
+    *,
+    kernel_emulates_nops: bool,
+) -> list[Site]:
     """Return where the return to each of these file offsets is probed: the first emulated instruction there.
+
+    A place that other code jumps to would be passed without a return, in a loop very often, and is not used.
 
     Parameters
     ----------
-    image : Image
-        The binary.
+    image, table, branches
+        The binary, its functions and direct branches.
     offsets : sequence of int
         File offsets of return addresses, as calls left them on the stack.
     kernel_emulates_nops : bool
@@ -156,17 +165,37 @@ def return_sites(image: Image, offsets: Sequence[int], *, kernel_emulates_nops: 
         pointer changes; refused with code "no-return-site" if that cannot be probed either.
     """
     found = []
-    for offset in offsets:
+    for offset, number in zip(offsets, table.containing(offsets).tolist(), strict=True):
         code = image.read(offset, FARTHEST + 16)
-        at = _candidate(code, kernel_emulates_nops, first=True)
         first = next(_decode(code[:16]), None)
-        if at >= 0:
+        nearest = _nearest_target(image, table, branches, offset, number)
+        at = _candidate(code, kernel_emulates_nops, first=True)
+        if 0 <= at < nearest:
             found.append(Site(function=offset, offset=offset + at, grade=Grade.EMULATED))
-        elif first and handling(code[: first.size], kernel_emulates_nops=kernel_emulates_nops) is Handling.STEPPED:
+        elif (
+            first is not None
+            and nearest > 0
+            and handling(code[: first.size], kernel_emulates_nops=kernel_emulates_nops) is Handling.STEPPED
+        ):
             found.append(Site(function=offset, offset=offset, grade=Grade.STEPPED))
         else:
             found.append(_refused(offset, "no-return-site", "the instruction behind the call cannot be probed"))
     return found
+
+
+def _nearest_target(image: Image, table: FunctionTable, branches: Branches, offset: int, number: int) -> int:
+    """Return how far behind a place the first target of a branch is, 0 for the place itself."""
+    into = branches.target[branches.into(offset, offset + FARTHEST + 1)]
+    nearest = int(into[0]) - offset if len(into) else FARTHEST + 1
+    if number < 0 or int(table.sizes[number]) > _LONGEST:
+        return nearest
+    start = int(table.starts[number])
+    for each in _decode(image.read(start, int(table.sizes[number]))):
+        if each.target is not None and each.mnemonic.startswith(("j", "loop", "xbegin")):
+            behind = start + each.target - offset
+            if 0 <= behind < nearest:
+                nearest = behind
+    return nearest
 
 
 def _candidate(code: bytes, emulates_nops: bool, *, first: bool = False) -> int:

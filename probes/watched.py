@@ -18,6 +18,7 @@ class Window:
     """Counters at the start of a window."""
 
     start_ns: int
+    hits: int
     calls: int
     timed: int
     inner: int

@@ -30,6 +30,10 @@ MAX_PERF = 6
 ROTATE_NS = 10_000_000_000
 RETRY_NS = 100_000_000
 DRAIN_NS = 200_000_000
+RARE_CALLS = 50
+"""Calls within DRAIN_NS up to which open calls are waited for."""
+PASSED_BY, PASSED_BY_LEAST = 6, 500
+"""Traps for each call, and in all, at which a function's return sites are too busy; a timed call makes two."""
 _IDENTITY = 0xFFFF_00FF
 NO_LIMIT = 1 << 62
 _NO_SUCH_PROCESS = 3
@@ -278,8 +282,13 @@ class Watching:
         """Forget the links: they are closed, or were taken off by the holder."""
         for number in (*w.links, *w.site_links):
             self._by_link.pop(number, None)
-        # calls that are open now may still end at their return sites
-        self._draining += [(now_ns + DRAIN_NS, number) for number in w.site_links]
+        # calls that are open now may still end at their return sites, where those of others end as well
+        wait_ns = DRAIN_NS if self._is_rare(w, now_ns) else 0
+        if wait_ns:
+            self._draining += [(now_ns + wait_ns, number) for number in w.site_links]
+        else:
+            for number in w.site_links:
+                self._links.close(number)
         w.links, w.site_links = {}, set()
         if w.by_site and w.cookies:
             self._returns.end(w)
@@ -309,8 +318,14 @@ class Watching:
             self._made(w, at_ns)
         elif news.what == "failed":
             self._failed(w, news, now_ns)
+        elif news.what == "alarm" and self._is_passed_by(w):
+            w.limited = True
+            self._drop_passed_by(w, now_ns)
         elif news.what == "alarm":
             w.limited = True
+            if not w.watch.on_ns:  # the pause that follows is no part of a window that holds enough
+                self.windows.drain_paths(self.by_function.values())
+                self.windows.cut_rest(w, at_ns)
             self._off(w, at_ns)
             rate = w.watch.hits_per_second
             wait_ns = w.watch.burst_hits / rate * 1e9 if rate else 1e9
@@ -419,7 +434,16 @@ class Watching:
                 due.append(w.off_at_ns)
             elif w.ready and not w.links:
                 due.append(max(w.next_on_ns, 1))
+        due += [at_ns for at_ns, _ in self._draining]
         return min(due, default=0)
+
+    def _is_rare(self, w: Watched, now_ns: int) -> bool:
+        """Tell whether waiting for open calls is cheap; of a function that is called often few are open."""
+        if w.window is None:
+            return False
+        calls = int(self._counters[w.slot]["calls"]) - w.window.calls
+        watched_ns = max(1, w.watched_until(now_ns) - w.window.watched_ns)
+        return calls * DRAIN_NS / watched_ns < RARE_CALLS
 
     def _drain_sites(self, now_ns: int) -> None:
         """Take return sites off whose calls have had time to end."""
@@ -440,9 +464,28 @@ class Watching:
             text = f"it is called from more than {MAX_SITES} places, each of which would need a probe"
             self._refuse(w.function.key, Kind.TIME, "too-many-callers", text)
             self._drop(w, now_ns)
+        elif self._returns.hopeless(w):
+            text = "no call to it that was seen returns to an instruction that can be probed"
+            self._refuse(w.function.key, Kind.TIME, "no-return-site", text)
+            self._drop(w, now_ns)
+        elif self._is_passed_by(w):
+            self._drop_passed_by(w, now_ns)
         elif 0 in pids and any(self._bystanders.share(m.file) for m in self._returns.modules(w)):
             self._off(w, now_ns)  # a caller lies in a file that others map too: link by process
             w.next_on_ns = now_ns
+
+    def _is_passed_by(self, w: Watched) -> bool:
+        """Tell whether its return sites are passed far more often than it returns: other calls end there too."""
+        if not w.by_site or w.window is None:
+            return False
+        c = self._counters[w.slot]
+        hits, calls = int(c["hits"]) - w.window.hits, int(c["calls"]) - w.window.calls
+        return hits > PASSED_BY * calls + PASSED_BY_LEAST
+
+    def _drop_passed_by(self, w: Watched, now_ns: int) -> None:
+        text = "other calls end at the places that it returns to, so often that probes there cost too much"
+        self._refuse(w.function.key, Kind.TIME, "busy-return-site", text)
+        self._drop(w, now_ns)
 
     def _while_on(self, w: Watched, now_ns: int) -> None:
         if w.by_site and w.links:

@@ -58,6 +58,7 @@ class Windows:
         c = self._counters[w.slot]
         w.window = Window(
             start_ns=now_ns,
+            hits=int(c["hits"]),
             calls=int(c["calls"]),
             timed=int(c["timed"]),
             inner=int(c["inner"]),
