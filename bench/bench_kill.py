@@ -1,11 +1,11 @@
 """Does anything of a killed daemon stay in the program that it watched?
 
-    .venv/bin/python bench/bench_kill.py [--times 100] [--program forks|paths] [--most 4]
+    .venv/bin/python bench/bench_kill.py [--times 100] [--program forks|paths] [--most 3]
 
-A program under load is watched by a daemon that is killed (SIGKILL) at a random moment, again and again; the same
-store is used all the time. For each kill: whether probes were in the program's text just before, how long it took
-until its executable pages were again what the files say, whether the program lives, and whether the next daemon
-knew as many functions and observations at its start as the store held. Needs root.
+A program under load is watched by a daemon that is killed (SIGKILL) at a random moment, again and again, while every
+CPU is busy twice over; the same store is used all the time. For each kill: how many probes were in the program's text
+just before, how long it took until its executable pages were again what the files say, and the observations that the
+store held and the next daemon knew at its start. Needs root.
 """
 
 from __future__ import annotations
@@ -13,38 +13,78 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "live"))
 
-from breakpoints import Text, family  # noqa: E402
-from product import Daemon, daemon, running, seconds_until_clean, wait_for_probes  # noqa: E402
+from killing import FREE_S, Kill, kill  # noqa: E402
+from product import daemon, running  # noqa: E402
 
-PROMISE_S = 0.1
-WORKERS = {"forks": ["64"], "paths": []}
+ARGUMENTS = {"forks": ["64"], "paths": []}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kill:
-    """What one kill showed."""
+def main() -> int:
+    """Kill and tell; 0 if every promise was kept every time."""
+    parser = argparse.ArgumentParser(description="What a killed daemon leaves behind.")
+    parser.add_argument("--times", type=int, default=100)
+    parser.add_argument("--program", choices=list(ARGUMENTS), default="forks")
+    parser.add_argument("--most", type=float, default=3.0, help="longest time before the kill, in seconds")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        print("bench_kill: needs root", file=sys.stderr)
+        return 4
+    with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder:
+        program = built(Path(folder), options.program)
+        return report(list(kills(Path(folder), program, options.times, options.most)), options.times)
 
-    moment_s: float
-    """After the start of the daemon, or after its first probe."""
-    probes: int
-    free_s: float
-    alive: bool
-    known: tuple[int, int]
-    """Functions and observations in the store."""
-    restored: tuple[int, int]
-    """The same, as the next daemon told at its start."""
 
-    @property
-    def good(self) -> bool:
-        """True if every promise was kept."""
-        return self.alive and self.free_s <= PROMISE_S and all(a >= b for a, b in zip(self.restored, self.known))
+def kills(folder: Path, program: Path, times: int, most_s: float) -> Iterator[Kill]:
+    """Kill one daemon after the other; each tenth while it starts, the others once its probes are on."""
+    chance = random.Random(1)
+    with (
+        running(program, times * 60, *ARGUMENTS[program.name]) as child,
+        daemon(folder, programs=f"[{{exe: {program}}}]") as one,
+    ):
+        one.start()
+        print("  kill  moment  probes  free in   stored  restored")
+        for number in range(times):
+            found = kill(one, child.pid, chance.uniform(0, most_s), at_start=number % 10 == 9)
+            if child.poll() is not None:
+                print(f"the program ended with {child.returncode}")
+                return
+            counts = f"{sum(found.stored.values()):7} {sum(found.restored.values()):9}"
+            line = f"{number + 1:6} {found.moment_s:5.2f} s {found.probes:7} {found.free_s * 1e3:5.0f} ms {counts}"
+            print(line, flush=True)
+            yield found
+
+
+def report(found: list[Kill], times: int) -> int:
+    """Print what came out of all; 0 if it is good."""
+    free = [each.free_s for each in found]
+    late = sum(each > FREE_S for each in free)
+    forgot = sum(not each.continued for each in found)
+    print(
+        f"the program lived through {len(found)} of {times} kills, {sum(each.probes > 0 for each in found)} with probes"
+    )
+    print(f"probes gone after {statistics.median(free) * 1e3:.0f} ms (median), {max(free) * 1e3:.0f} ms (longest)")
+    print(f"later than {FREE_S * 1e3:.0f} ms: {late}; restarted knowing less than the store: {forgot}")
+    return 1 if len(found) < times or late or forgot else 0
+
+
+def built(folder: Path, name: str) -> Path:
+    """Compile a target program."""
+    source = ROOT / "tests" / "programs" / f"{name}.c"
+    subprocess.run(
+        ["gcc", "-O2", "-fno-omit-frame-pointer", "-o", folder / name, source, "-lm", "-lpthread"], check=True
+    )
+    return folder / name
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

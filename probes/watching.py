@@ -30,6 +30,8 @@ MAX_PERF = 6
 ROTATE_NS = 10_000_000_000
 RETRY_NS = 100_000_000
 DRAIN_NS = 200_000_000
+HOPELESS_CALLS = 300
+"""Calls after which a function is given up if none of them returned to where a probe can be."""
 RARE_CALLS = 50
 """Calls within DRAIN_NS up to which open calls are waited for."""
 PASSED_BY, PASSED_BY_LEAST = 6, 500
@@ -437,11 +439,15 @@ class Watching:
         due += [at_ns for at_ns, _ in self._draining]
         return min(due, default=0)
 
+    def _calls(self, w: Watched) -> int:
+        """Return the calls counted in the open window."""
+        return int(self._counters[w.slot]["calls"]) - w.window.calls if w.window else 0
+
     def _is_rare(self, w: Watched, now_ns: int) -> bool:
         """Tell whether waiting for open calls is cheap; of a function that is called often few are open."""
         if w.window is None:
             return False
-        calls = int(self._counters[w.slot]["calls"]) - w.window.calls
+        calls = self._calls(w)
         watched_ns = max(1, w.watched_until(now_ns) - w.window.watched_ns)
         return calls * DRAIN_NS / watched_ns < RARE_CALLS
 
@@ -464,7 +470,7 @@ class Watching:
             text = f"it is called from more than {MAX_SITES} places, each of which would need a probe"
             self._refuse(w.function.key, Kind.TIME, "too-many-callers", text)
             self._drop(w, now_ns)
-        elif self._returns.hopeless(w):
+        elif self._returns.hopeless(w) and self._calls(w) >= HOPELESS_CALLS:
             text = "no call to it that was seen returns to an instruction that can be probed"
             self._refuse(w.function.key, Kind.TIME, "no-return-site", text)
             self._drop(w, now_ns)
