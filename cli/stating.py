@@ -112,7 +112,8 @@ def _shares(classes: Sequence[Any], behaviours: Sequence[Any], width: int, numbe
     calls = [f"   ({plural(behaviour.get('calls') or 0, 'call')})" for behaviour in behaviours]
     column = max([8, *map(len, names), *(len(cell) for row in table for cell in row)]) + 3
     wide = column * len(names) + 3
-    if wide > width - 27:
+    word = max(len(word) for text in texts for word in text.split())
+    if wide > width - 27 or wide + 3 + word > width:  # a name broken in two is hard to read and to copy
         return _listed_shares(names, table, [text + tail for text, tail in zip(texts, calls, strict=True)], width)
     longest = max(map(len, texts))
     aligned = wide + longest + max(map(len, calls)) <= width
