@@ -123,11 +123,12 @@ def _counts(known: Mapping[str, Knowledge], total: Total, means: Means, settings
 def _checks(finished: Sequence[Knowledge], so_far: Plan, means: Means, settings: Settings) -> Plan:
     """Keep cheap finished functions on, observe those whose check is due, within the share kept for it."""
     kept = settings.watching * means.budget
+    most_on = round(0.5 * means.places * max(0.0, 1 - 2 * means.pressure))  # each brings windows all the time
     watches = dict(so_far.watches)
     spent = 0.0
     for each in sorted(finished, key=lambda one: (_full_cost(one, means), one.function.key)):
         cost = _full_cost(each, means)
-        if cost > CHEAP * means.budget or spent + cost > 0.5 * kept or len(watches) >= means.places // 2:
+        if cost > CHEAP * means.budget or spent + cost > 0.5 * kept or len(watches) >= most_on:
             break
         found = _request(each, cost, means, settings)
         if found is not None:

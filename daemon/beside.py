@@ -38,9 +38,9 @@ def used(before: Beside, spent_ns: int, now_ns: int, settings: Settings) -> Besi
     """Return what is left after some time, and after ``spent_ns`` of CPU time since the start."""
     if settings.beside <= 0:  # no promise was made
         return Beside(spent_ns=spent_ns, began_ns=before.began_ns, now_ns=now_ns)
-    share = settings.beside * (0.5 if now_ns - before.began_ns < AVERAGED_NS else 1.0)
     left = before.left_ns - max(0, spent_ns - before.spent_ns)
-    left = max(left, min(left + share * max(0, now_ns - before.now_ns), max(_saved(settings), left)))
+    earned = settings.beside * (_counted(now_ns - before.began_ns) - _counted(before.now_ns - before.began_ns))
+    left = max(left, min(left + earned, _saved(settings)))
     return Beside(
         left_ns=left,
         spent_ns=spent_ns,
@@ -48,6 +48,11 @@ def used(before: Beside, spent_ns: int, now_ns: int, settings: Settings) -> Besi
         now_ns=now_ns,
         pressure=round(min(1.0, max(0.0, 1 - left / _saved(settings))), 2),
     )
+
+
+def _counted(age_ns: int) -> float:
+    """Return the time that the share is earned in; half of the first ten minutes' was there at the start."""
+    return max(0, age_ns) - 0.5 * min(max(0, age_ns), AVERAGED_NS)
 
 
 def _saved(settings: Settings) -> float:

@@ -76,6 +76,8 @@ def conclude(
     before : Conclusion, optional
         The one without the last observation: a chain that covers all that is held goes back to its start.
     """
+    if len(observations) < settings.chain_observations:
+        return _too_few(observations, settings)
     present = chain(observations, settings=settings, found=found)
     start = present.start_ns
     covers_all = start is not None and present.ended_by == ""
@@ -93,6 +95,18 @@ def conclude(
         bias_ns=observations[-1].bias_ns,
         class_calls=tuple(int(number) for number in np.sum(rows, axis=0)) if rows else (),
         noise=dispersion(rows),
+    )
+
+
+def _too_few(observations: Sequence[Observation], settings: MiningSettings) -> Conclusion:
+    """Return what so few observations say: nothing yet, whatever their borders."""
+    judged = [each for each in observations if each.timed >= settings.minimum_calls]
+    return Conclusion(
+        chain=len(judged),
+        start_ns=judged[0].start_ns if judged else None,
+        end_ns=judged[-1].end_ns if judged else None,
+        bias_ns=observations[-1].bias_ns,
+        class_calls=(sum(each.timed for each in judged),) if judged else (),
     )
 
 

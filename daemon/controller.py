@@ -73,6 +73,8 @@ class ControllerState:
     burst_ns: int = 0
     """Start of the last burst of sampling."""
     next_job: int = 1
+    worker_ns: int = 0
+    """CPU time that the worker's jobs took."""
     worked_ns: int = 0
     """When the worker was last given a job or had finished one."""
     planned_ns: int = 0
@@ -197,7 +199,7 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         state,
         now_ns=batch.now_ns,
         purse=filled(state.purse, batch, state.settings),
-        beside=beside.used(state.beside, batch.spent.beside_ns, batch.now_ns, state.settings),
+        beside=beside.used(state.beside, batch.spent.beside_ns + state.worker_ns, batch.now_ns, state.settings),
         functions=functions,
         known=_bounded(known),
         lifetimes={**state.lifetimes, **{each.id: each for each in batch.lifetimes}},
@@ -278,7 +280,8 @@ def _mined(state: ControllerState, event: Mined) -> tuple[ControllerState, tuple
         else:
             known[key] = flow.failed(each, event.failure, event.now_ns, state.settings)
     _climb(known, before, state, event.now_ns)
-    return _act(replace(state, now_ns=event.now_ns, worked_ns=event.now_ns, known=known), before)
+    state = replace(state, worked_ns=event.now_ns, worker_ns=state.worker_ns + event.cpu_ns)
+    return _act(replace(state, now_ns=event.now_ns, known=known), before)
 
 
 def _reload(state: ControllerState, event: Reloaded) -> tuple[ControllerState, tuple[Action, ...]]:
@@ -304,9 +307,14 @@ def _act(state: ControllerState, before: Mapping[str, Knowledge]) -> tuple[Contr
         for key in changed
         if state.known[key].state is not State.CANDIDATE
     )
+    checked = any(
+        key in before and before[key].checked_ns != state.known[key].checked_ns and state.known[key].watch is not None
+        for key in changed
+    )
     actions: list[Action] = []
     state = _sample(state, actions)
-    if moved or state.now_ns - state.planned_ns >= _plan_every_ns(state):
+    every_ns = PLAN_EVERY_NS if checked else _plan_every_ns(state)
+    if moved or state.now_ns - state.planned_ns >= every_ns:
         state = _plan(state, actions)
         changed = sorted(state.known)
     state = _mine(state, changed, actions)

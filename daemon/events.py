@@ -51,6 +51,8 @@ class Mined:
     job: int
     result: JobResult | None = None
     failure: str = ""
+    cpu_ns: int = 0
+    """CPU time that the worker took since its last job, its start included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -166,6 +166,7 @@ def _whole(status: Mapping[str, Any]) -> Iterator[Row]:
         "program_cpu_seconds": inside["program_cpu_seconds"],
         "beside_promised_ratio": beside["promised_ratio"],
         "beside_seconds": beside["spent_seconds"],
+        "beside_pressure_ratio": beside["pressure"],
         "bystander_hits": status["bystander_hits"],
         "resident_bytes": status["resident_bytes"],
         "store_observations": store.get("written"),

@@ -14,7 +14,7 @@ from specmine.probes.batch import Refusal
 from . import reasons
 from .conclusions import borders_of, check, conclude, shifted
 from .jobs import Job, JobResult
-from .knowledge import FINISHED, Knowledge, State, with_durations, with_observation
+from .knowledge import FINISHED, Knowledge, State, with_observation
 from .settings import MS, SECOND, Settings
 
 ADMISSION_NS = 200 * MS
@@ -60,9 +60,10 @@ def counted(known: Knowledge, now_ns: int) -> Knowledge:
 
 def observed(known: Knowledge, seen: Observation, settings: Settings) -> Knowledge:
     """Take an observation in and move the function on as far as it carries."""
-    if _is_settled(known, seen, settings):
-        return with_durations(known, seen)
-    known = with_observation(known, seen, borders_of(seen, settings.mining), settings.mining.recent)
+    settled = _is_settled(known, seen, settings)
+    known = with_observation(known, seen, settings.mining.recent)
+    if settled:
+        return known
     if known.state is State.EXPLAINING and seen.kind is Kind.PATH:
         return described(known, settings)  # what they agree on is asked once they are explained
     known = _concluded(known, seen.kind, settings)
@@ -78,8 +79,14 @@ def _concluded(known: Knowledge, kind: Kind, settings: Settings) -> Knowledge:
     recent = -settings.mining.recent
     held = (known.paths if kind is Kind.PATH else known.timing)[recent:]
     before = known.chain if known.chain_kind is kind else None
-    chain = conclude(held, known.borders_of(kind)[recent:], before, settings.mining)
-    return replace(known, chain=chain, chain_kind=kind)
+    asked = known.borders_of(kind)
+    found = tuple(
+        borders_of(seen, settings.mining) if own is None else own
+        for seen, own in zip(held, asked[recent:], strict=True)
+    )
+    chain = conclude(held, found, before, settings.mining)
+    others = tuple(each for each in known.found if each[0] is not kind)
+    return replace(known, found=(*others, (kind, (*asked[:recent], *found))), chain=chain, chain_kind=kind)
 
 
 def _is_settled(known: Knowledge, seen: Observation, settings: Settings) -> bool:

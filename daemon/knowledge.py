@@ -129,8 +129,8 @@ class Knowledge:
     timing: tuple[Observation, ...] = ()
     paths: tuple[Observation, ...] = ()
     """Observations with call paths; the first one may be several merged."""
-    found: tuple[tuple[Kind, tuple[Found, ...]], ...] = ()
-    """Borders of each observation held, by kind: they are needed again with each later one."""
+    found: tuple[tuple[Kind, tuple[Found | None, ...]], ...] = ()
+    """Borders of each observation held, by kind: they are needed again with each later one. None: not asked yet."""
     histogram: Counts = field(default_factory=lambda: EMPTY)
     """All durations ever timed."""
     spread_ns: float = 0.0
@@ -179,8 +179,8 @@ class Knowledge:
         """Those of the kind that the present state rests on."""
         return self.paths if len(self.paths) >= len(self.timing) else self.timing
 
-    def borders_of(self, kind: Kind) -> tuple[Found, ...]:
-        """Return the borders of each observation held of a kind."""
+    def borders_of(self, kind: Kind) -> tuple[Found | None, ...]:
+        """Return the borders of each observation held of a kind; None where they were not needed so far."""
         return next((found for each, found in self.found if each is kind), ())
 
     def refusal(self, kind: Kind) -> Reason | None:
@@ -247,8 +247,8 @@ def with_watch(known: Knowledge, watch: Watch | None, now_ns: int) -> Knowledge:
     )
 
 
-def with_observation(known: Knowledge, seen: Observation, found: Found, recent: int) -> Knowledge:
-    """Add an observation and its borders; the oldest fall out of the timed, and merge among those with paths."""
+def with_observation(known: Knowledge, seen: Observation, recent: int) -> Knowledge:
+    """Add an observation; the oldest fall out of the timed, and merge among those with paths."""
     totals = replace(
         known.totals,
         timed=known.totals.timed + seen.timed,
@@ -258,7 +258,7 @@ def with_observation(known: Knowledge, seen: Observation, found: Found, recent: 
     )
     histogram = frozen_counts(known.histogram + seen.counts)
     most = recent * HELD[seen.kind]
-    borders = (*known.borders_of(seen.kind), found)[-most:]
+    borders = (*known.borders_of(seen.kind), None)[-most:]
     others = tuple(each for each in known.found if each[0] is not seen.kind)
     timing, paths = known.timing, known.paths
     if seen.kind is Kind.PATH:
@@ -277,19 +277,6 @@ def with_observation(known: Knowledge, seen: Observation, found: Found, recent: 
         timing=timing,
         paths=paths,
     )
-
-
-def with_durations(known: Knowledge, seen: Observation) -> Knowledge:
-    """Add an observation's numbers only: nothing is concluded from it, and it is not held."""
-    totals = replace(
-        known.totals,
-        timed=known.totals.timed + seen.timed,
-        inner=known.totals.inner + seen.inner,
-        censored=known.totals.censored + seen.censored,
-        observations=known.totals.observations + 1,
-    )
-    histogram = frozen_counts(known.histogram + seen.counts)
-    return replace(known, totals=totals, histogram=histogram, spread_ns=spread_of(histogram))
 
 
 def merged(observations: Iterable[Observation]) -> Observation:

@@ -19,7 +19,7 @@ from .worker import Worker
 POLL_EVERY_NS = 50 * MS
 """How often the source is asked at most, and while it has something to do at a certain time ..."""
 IDLE_POLL_NS = 250 * MS
-"""... and at least: hits are counted and accounted in the kernel meanwhile."""
+"""... and at least, or half as often under pressure: hits are counted in the kernel meanwhile."""
 LAST_JOBS_NS = 10_000 * MS
 """How long the end of the loop waits for jobs that are running."""
 
@@ -107,7 +107,8 @@ def _rest(turns: _Turns, source: Source, clock: Clock, began_ns: int, end_ns: in
     """Sleep until something is due or happens, so that waiting costs next to nothing."""
     batch = turns.state.batch
     due_ns = began_ns if turns.asked else batch.due_ns if batch is not None else 0
-    soonest, latest = began_ns + POLL_EVERY_NS, began_ns + IDLE_POLL_NS
+    soonest = began_ns + POLL_EVERY_NS
+    latest = began_ns + round(IDLE_POLL_NS * (1 + turns.state.beside.pressure))
     if end_ns is not None:
         soonest, latest = min(soonest, end_ns), min(latest, end_ns)
     clock.sleep_until_ns(soonest)
@@ -122,7 +123,7 @@ def _turn(turns: _Turns, source: Source, worker: Worker, inbox: Inbox, now_ns: i
             return message.why
         turns.take(message)
     for number, result, failure in worker.collect(now_ns):
-        turns.take(Mined(now_ns=now_ns, job=number, result=result, failure=failure))
+        turns.take(Mined(now_ns=now_ns, job=number, result=result, failure=failure, cpu_ns=worker.used_ns()))
     batch = source.poll(now_ns)
     turns.asked = False
     turns.take(Arrived(batch=batch))
@@ -135,7 +136,8 @@ def _last_jobs(turns: _Turns, worker: Worker, clock: Clock) -> None:
     while clock.now_ns() < until_ns and any(each.job is not None for each in turns.state.known.values()):
         now_ns = clock.now_ns()
         for number, result, failure in worker.collect(now_ns):
-            turns.take(Mined(now_ns=now_ns, job=number, result=result, failure=failure), ended=True)
+            mined = Mined(now_ns=now_ns, job=number, result=result, failure=failure, cpu_ns=worker.used_ns())
+            turns.take(mined, ended=True)
         clock.sleep_until_ns(now_ns + POLL_EVERY_NS)
 
 

@@ -122,7 +122,7 @@ def _collection(state: ControllerState) -> dict[str, Any]:
         "allowed_seconds": purse.earned_ns * 1e-9,
         "inside_seconds": purse.spent.inside_ns * 1e-9,
         "program_cpu_seconds": cpu * 1e-9,
-        "beside_cpu_seconds": purse.spent.beside_ns * 1e-9,
+        "beside_cpu_seconds": state.beside.spent_ns * 1e-9,
         "lost": dict(sorted(batch.lost.items())) if batch else {},
         "unwinding": dict(sorted(batch.unwinding.items())) if batch else {},
         "bystander_hits": state.bystander_hits,

@@ -119,8 +119,9 @@ def _budget(state: ControllerState, around: Surroundings) -> dict[str, Any]:
         },
         "beside": {
             "promised_ratio": around.beside_promised,
-            "spent_ratio": spent.beside_ns / lived_ns,
-            "spent_seconds": spent.beside_ns / SECOND,
+            "spent_ratio": state.beside.spent_ns / lived_ns,
+            "spent_seconds": state.beside.spent_ns / SECOND,
+            "pressure": state.beside.pressure,
         },
     }
 

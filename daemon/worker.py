@@ -15,6 +15,8 @@ import sys
 from collections import deque
 from typing import BinaryIO, Protocol
 
+from specmine.probes.processes import process
+
 from .jobs import Job, JobResult, run_job
 
 _LENGTH = struct.Struct("<Q")
@@ -39,6 +41,10 @@ class Worker(Protocol):
         """Return what is done since the last call; never blocks."""
         ...
 
+    def used_ns(self) -> int:
+        """Return the CPU time that a process of the worker's own took since the last call."""
+        ...
+
     def close(self) -> None:
         """End at once; unfinished jobs are lost."""
         ...
@@ -61,6 +67,10 @@ class InlineWorker:
         self._jobs.clear()
         return done
 
+    def used_ns(self) -> int:
+        """Return 0: what is done here is counted here."""
+        return 0
+
     def close(self) -> None:
         """Forget the jobs."""
         self._jobs.clear()
@@ -78,6 +88,7 @@ class ProcessWorker:
         self._out = b""
         self._in = bytearray()
         self._idle_since_ns: int | None = None
+        self._used_ns = 0
 
     @property
     def pid(self) -> int | None:
@@ -102,6 +113,14 @@ class ProcessWorker:
         elif now_ns - self._idle_since_ns >= IDLE_NS:
             self._end()
         return done
+
+    def used_ns(self) -> int:
+        """Return the CPU time of the child since the last call; what a child that died used since then is lost."""
+        found = process(self._child.pid) if self._child else None
+        if found is None:
+            return 0
+        before, self._used_ns = self._used_ns, found.cpu_ns
+        return max(0, found.cpu_ns - before)
 
     def close(self) -> None:
         """Kill the child."""
@@ -157,7 +176,7 @@ class ProcessWorker:
         return [done]
 
     def _end(self) -> int | None:
-        child, self._child, self._idle_since_ns = self._child, None, None
+        child, self._child, self._idle_since_ns, self._used_ns = self._child, None, None, 0
         if child is None:
             return None
         child.kill()

@@ -66,7 +66,8 @@ class Mapping:
 def process(pid: int) -> Process | None:
     """Return the process, or None if there is none (any more)."""
     try:
-        text = (PROC / str(pid) / "stat").read_text(errors="replace")
+        with open(f"{PROC}/{pid}/stat", "rb") as file:  # noqa: PTH123 (often called; a Path costs as much as the read)
+            text = file.read().decode(errors="replace")
     except OSError:
         return None
     head, _, tail = text.rpartition(")")
@@ -94,7 +95,7 @@ def _number(name: str) -> int:
 def executable(pid: int) -> FileId | None:
     """Return the identity of the file that the process executes; None for kernel threads and the dead."""
     try:
-        status = os.stat(PROC / str(pid) / "exe")
+        status = os.stat(f"{PROC}/{pid}/exe")
     except OSError:
         return None
     return (status.st_dev, status.st_ino)

@@ -17,6 +17,7 @@ import pytest
 from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from specmine.daemon.beside import Beside
 from specmine.daemon.controller import ControllerState
 from specmine.daemon.exporter import MetricsServer, SnapshotCollector, plain
 from specmine.daemon.families import FAMILIES
@@ -41,8 +42,10 @@ def status(**around: Any) -> dict[str, Any]:
         batch=Batch(now_ns=5 * 10**9, lost={"paths": 4}, unwinding={"complete": 90, "limit": 10}),
         bystander_hits=2,
     )
-    spent = Spent(inside_ns=3e6, program_cpu_ns=4 * 10**9, beside_ns=10**7)
-    state = replace(state, purse=replace(state.purse, spent=spent, cpu_rate=1e9, now_ns=5 * 10**9))
+    spent = Spent(inside_ns=3e6, program_cpu_ns=4 * 10**9)
+    state = replace(
+        state, beside=Beside(spent_ns=10**7), purse=replace(state.purse, spent=spent, cpu_rate=1e9, now_ns=5 * 10**9)
+    )
     return status_of(state, Surroundings(version="1.2", pid=7, store={"written": 5, "failures": 0}, **around))
 
 
