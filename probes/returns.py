@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from specmine.mining.observation import Reason
+
 from .facts import Grade, Site
 from .kernel import HashMap
 from .layout import RETURN_PROBED, RETURN_REFUSED, RETURN_SITE
@@ -19,6 +21,10 @@ from .watched import Watched
 
 MAX_SITES = 64
 """Return sites of one function; each costs its callers a trap whoever they call there."""
+HOPELESS_CALLS = 300
+"""Calls after which a function is given up if none of them returned to where a probe can be."""
+PASSED_BY, PASSED_BY_LEAST = 6, 500
+"""Traps for each call, and in all, at which a function's return sites are too busy; a timed call makes two."""
 _PROGRAM = "call_site_return"
 
 Caller = tuple[Module, int]
@@ -116,14 +122,26 @@ class ReturnSites:
         if pending is not None:
             self._tell(*pending)
 
-    def crowded(self, w: Watched) -> bool:
-        """Tell whether the function has more callers than can be probed at a fair price."""
-        return sum(site >= 0 for site in self._returns(w).sites.values()) > MAX_SITES
+    def verdict(self, w: Watched, hits: int, calls: int) -> Reason | None:
+        """Return why the function cannot be timed by its return sites, None if it can as far as was seen.
 
-    def hopeless(self, w: Watched) -> bool:
-        """Tell whether all return addresses seen so far are places where no probe can be."""
+        Parameters
+        ----------
+        hits, calls : int
+            Traps taken and calls counted in the open window.
+        """
         r = self._returns(w)
-        return bool(r.sites) and len(r.asked) == len(r.sites) and all(site < 0 for site in r.sites.values())
+        if sum(site >= 0 for site in r.sites.values()) > MAX_SITES:
+            text = f"it is called from more than {MAX_SITES} places, each of which would need a probe"
+            return Reason(code="too-many-callers", text=text)
+        answered = r.sites and len(r.asked) == len(r.sites)
+        if answered and calls >= HOPELESS_CALLS and all(site < 0 for site in r.sites.values()):
+            text = "no call to it that was seen returns to an instruction that can be probed"
+            return Reason(code="no-return-site", text=text)
+        if hits > PASSED_BY * calls + PASSED_BY_LEAST:
+            text = "other calls end at the places that it returns to, so often that probes there cost too much"
+            return Reason(code="busy-return-site", text=text)
+        return None
 
     def _returns(self, w: Watched) -> Returns:
         return self._of.setdefault(w.function.key, Returns())

@@ -13,18 +13,22 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from specmine.mining.observation import BUCKETS
 
 from . import processes as proc
-from .batch import Batch, Request, Sampling, Spent, Started, Unwatch, Watch
+from .batch import Batch, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
+from .buckets import Buckets
 from .bystanders import Bystanders
 from .calibration import calibrated
 from .errors import HostError, ProbeError
 from .facts import FunctionFacts
 from .finding import Finder, Wrapped
+from .gate import Gate
 from .kernel import HashMap, RingBuffer, map_array
 from .layout import (
     COUNTERS,
@@ -40,6 +44,7 @@ from .layout import (
     SLOT,
     WAIT,
 )
+from .linking import Linking
 from .links import Links
 from .loading import LINK_KINDS, Loaded, load
 from .modules import Module, Modules
@@ -56,6 +61,8 @@ REMAP_NS = 2_000_000_000
 """How often one process's mappings are read again: libraries come and go."""
 _PROCESSES_PER_LOOK = 8
 _TRIES = 20
+MAX_PERF = 6
+"""Functions watched at once over perf events, which come off slowly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,29 +148,7 @@ class BpfSource:
             HashMap(maps["waits"], "<u4", WAIT),
             self._settings_map,
         )
-        self._watching = Watching(
-            self._links,
-            self._modules,
-            self._naming,
-            self._programs,
-            self._bystanders,
-            Windows(
-                self._counters,
-                map_array(maps["histogram"], entries["histogram"], "<u8"),
-                HashMap(maps["path_histogram"], PATH_BUCKET, "<u8"),
-                self._naming,
-                prices,
-            ),
-            ReturnSites(
-                self._links,
-                self._modules,
-                HashMap(maps["return_sites"], RETURN_SITE, "<u8"),
-                emulates_nops=_kernel_at_least(6, 16),
-            ),
-            slots,
-            self._counters,
-            emulates_nops=_kernel_at_least(6, 16),
-        )
+        self._watching = self._watcher(loaded, slots, prices)
         self._follow()
         now_ns = _monotonic_ns()
         self._programs.begin(now_ns)
@@ -174,6 +159,27 @@ class BpfSource:
             prices=prices,
             lifetimes=self._programs.lifetimes(self._build_ids()),
             notes=tuple(self._notes),
+        )
+
+    def _watcher(self, loaded: Loaded, slots: NDArray[Any], prices: Prices) -> Watching:
+        """Put together what watches functions."""
+        maps, emulates_nops = loaded.maps, _kernel_at_least(6, 16)
+        histogram = map_array(maps["histogram"], loaded.entries["histogram"], "<u8")
+        path_histogram = HashMap(maps["path_histogram"], PATH_BUCKET, "<u8")
+        known_returns = HashMap(maps["return_sites"], RETURN_SITE, "<u8")
+        returns = ReturnSites(self._links, self._modules, known_returns, emulates_nops=emulates_nops)
+        buckets = Buckets(slots, self._counters)
+        return Watching(
+            modules=self._modules,
+            naming=self._naming,
+            programs=self._programs,
+            bystanders=self._bystanders,
+            gate=Gate(self._modules, self._programs, mode=loaded.mode, emulates_nops=emulates_nops),
+            windows=Windows(self._counters, histogram, path_histogram, self._naming, prices),
+            returns=returns,
+            linking=Linking(self._links, returns, buckets),
+            buckets=buckets,
+            places=MAX_PERF if loaded.mode == "perf" else MAX_SLOTS,
         )
 
     def _warm(self) -> None:

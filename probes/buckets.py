@@ -1,0 +1,50 @@
+"""The kernel's buckets: how many hits a function may take before its probes are taken off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from .watched import Watched
+
+NO_LIMIT = 1 << 62
+
+
+class Buckets:
+    """The slots' limits, written where the programs read them."""
+
+    def __init__(self, slots: NDArray[Any], counters: NDArray[Any]) -> None:
+        """Work on the kernel's arrays of slots and counters."""
+        self._slots, self._counters = slots, counters
+
+    def hits(self, w: Watched) -> int:
+        """Return the traps taken at the function's probes so far."""
+        return int(self._counters[w.slot]["hits"])
+
+    def calls(self, w: Watched) -> int:
+        """Return the calls counted in the open window."""
+        return int(self._counters[w.slot]["calls"]) - w.window.calls if w.window else 0
+
+    def window_hits(self, w: Watched) -> int:
+        """Return the traps taken in the open window."""
+        return self.hits(w) - w.window.hits if w.window else 0
+
+    def admit(self, w: Watched, generation: int) -> None:
+        """Make the cookies of one attachment the valid ones."""
+        self._slots[w.slot] = (self._slots[w.slot]["limit"], generation)
+
+    def fill(self, w: Watched) -> None:
+        """Let the kernel take so many hits before it calls for help."""
+        limit = self.hits(w) + w.watch.burst_hits if w.watch.burst_hits else NO_LIMIT
+        self._slots[w.slot] = (limit, self._slots[w.slot]["generation"])
+        w.filled_ns = 0
+
+    def refill(self, w: Watched, now_ns: int) -> None:
+        """Pour in what the time since the last refill allows; the bucket never holds more than a burst."""
+        if not w.watch.burst_hits or not w.watch.hits_per_second:
+            return
+        passed, w.filled_ns = (now_ns - w.filled_ns if w.filled_ns else 0), now_ns
+        full = self.hits(w) + w.watch.burst_hits
+        more = int(self._slots[w.slot]["limit"]) + round(w.watch.hits_per_second * passed / 1e9)
+        self._slots[w.slot] = (min(full, more), self._slots[w.slot]["generation"])

@@ -1,0 +1,67 @@
+"""The gate before every probe: where it goes, whether it may be there, and how the return may be timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from specmine.mining.observation import Function, Kind, Reason
+
+from .facts import Grade, Site
+from .modules import VDSO, Module, Modules
+from .programs import Programs
+from .safety import forbids_replacing, refuses_returns
+
+
+class Gate:
+    """Judges functions by their code and processes by what they map."""
+
+    def __init__(self, modules: Modules, programs: Programs, *, mode: str, emulates_nops: bool) -> None:
+        """Judge for one kind of link; ``emulates_nops``: the kernel emulates nops of more than one byte."""
+        self._modules, self._programs = modules, programs
+        self._mode, self._emulates_nops = mode, emulates_nops
+        self._sites: dict[str, Site] = {}
+
+    def site(self, function: Function, module: Module, then: Callable[[Site | Reason], None]) -> None:
+        """Find the function's probe site; ``then`` gets it, or why there is none, now or in a later poll."""
+        known = self._sites.get(function.key)
+        if module.file == VDSO:
+            then(Reason(code="vdso", text="the kernel's own code cannot be probed"))
+        elif known is not None:
+            then(_judged(known))
+        else:
+            self._ask(function, module, then)
+
+    def _ask(self, function: Function, module: Module, then: Callable[[Site | Reason], None]) -> None:
+        def answered(answer: object) -> None:
+            if isinstance(answer, list) and answer and isinstance(answer[0], Site):
+                self._sites[function.key] = answer[0]
+                then(_judged(answer[0]))
+            else:
+                then(Reason(code="unreadable", text=f"its code cannot be read: {answer}"))
+
+        arguments = {"offsets": [function.offset], "kernel_emulates_nops": self._emulates_nops}
+        self._modules.ask("sites", module.fd, answered, **arguments)
+
+    def mapped(self) -> list[int]:
+        """Return the layouts in use; [] while what some process maps is not known."""
+        layouts = {m.layout for m in self._programs.members.values()}
+        known = self._modules.layouts
+        settled = all(
+            n in known and all(module is None or module.settled for module in known[n].modules) for n in layouts
+        )
+        return sorted(layouts) if settled else []
+
+    def way(self, kind: Kind, layouts: list[int]) -> tuple[bool, Reason | None]:
+        """Return whether returns must be timed by return sites, and why they cannot be timed at all (or None)."""
+        if kind is Kind.COUNT:
+            return False, None
+        mapped = {m for n in layouts for m in self._modules.layouts[n].modules if m is not None}
+        modules = sorted(mapped, key=lambda m: m.path)
+        reason = forbids_replacing(modules)
+        if reason is not None and self._mode == "perf":
+            return True, reason  # probes that come off slowly cannot follow return sites
+        return reason is not None, refuses_returns(modules)
+
+
+def _judged(site: Site) -> Site | Reason:
+    return Reason(code=site.code, text=site.text) if site.grade is Grade.REFUSED else site
