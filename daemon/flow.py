@@ -14,6 +14,7 @@ from specmine.probes.batch import Refusal
 from . import reasons
 from .conclusions import borders_of, check, conclude, shifted
 from .jobs import Job, JobResult
+from .kept import Kept
 from .knowledge import FINISHED, Knowledge, State, with_observation
 from .settings import MS, SECOND, Settings
 
@@ -77,7 +78,7 @@ def observed(known: Knowledge, seen: Observation, settings: Settings) -> Knowled
 def _concluded(known: Knowledge, kind: Kind, settings: Settings) -> Knowledge:
     """Conclude from the newest observations of a kind."""
     recent = -settings.mining.recent
-    held = (known.paths if kind is Kind.PATH else known.timing)[recent:]
+    held = [each.whole() for each in (known.paths if kind is Kind.PATH else known.timing)[recent:]]
     before = known.chain if known.chain_kind is kind else None
     asked = known.borders_of(kind)
     found = tuple(
@@ -132,7 +133,7 @@ def described(known: Knowledge, settings: Settings) -> Knowledge:
     return known if reason == known.reason else replace(known, reason=reason)
 
 
-def enough(observations: tuple[Observation, ...], settings: Settings) -> int:
+def enough(observations: tuple[Kept, ...], settings: Settings) -> int:
     """Return how many observations hold enough calls to be judged."""
     return sum(each.timed >= settings.mining.minimum_calls for each in observations)
 
@@ -158,7 +159,7 @@ def job_for(known: Knowledge, settings: Settings, program_modules: tuple[str, ..
         return None
     return Job(
         function=known.function.key,
-        observations=observations,
+        observations=tuple(each.whole() for each in observations),
         borders=edges,
         program_modules=program_modules,
         mining=mining,

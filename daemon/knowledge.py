@@ -24,6 +24,7 @@ from specmine.probes.batch import Activity, Finding, Watch
 
 from .conclusions import Check, Conclusion, Found
 from .jobs import JobResult
+from .kept import Kept, kept
 
 
 class State(StrEnum):
@@ -126,8 +127,8 @@ class Knowledge:
     """Calls a second while on; None: never counted."""
     refused: tuple[tuple[Kind, Reason], ...] = ()
     totals: Totals = field(default_factory=Totals)
-    timing: tuple[Observation, ...] = ()
-    paths: tuple[Observation, ...] = ()
+    timing: tuple[Kept, ...] = ()
+    paths: tuple[Kept, ...] = ()
     """Observations with call paths; the first one may be several merged."""
     found: tuple[tuple[Kind, tuple[Found | None, ...]], ...] = ()
     """Borders of each observation held, by kind: they are needed again with each later one. None: not asked yet."""
@@ -175,7 +176,7 @@ class Knowledge:
         return max(totals.calls, round(totals.calls * max(1.0, span / totals.watched_ns)))
 
     @property
-    def observations(self) -> tuple[Observation, ...]:
+    def observations(self) -> tuple[Kept, ...]:
         """Those of the kind that the present state rests on."""
         return self.paths if len(self.paths) >= len(self.timing) else self.timing
 
@@ -262,11 +263,12 @@ def with_observation(known: Knowledge, seen: Observation, recent: int) -> Knowle
     others = tuple(each for each in known.found if each[0] is not seen.kind)
     timing, paths = known.timing, known.paths
     if seen.kind is Kind.PATH:
-        paths = (*paths, seen)
+        same = {path: path for each in paths[-2:] for path, _ in each.paths}
+        paths = (*paths, kept(seen, same))
         if len(paths) > most:
-            paths = (merged(paths[:2]), *paths[2:])
+            paths = (kept(merged(each.whole() for each in paths[:2]), same), *paths[2:])
     else:
-        timing = (*timing, seen)[-most:]
+        timing = (*timing, kept(seen))[-most:]
     return replace(
         known,
         totals=totals,

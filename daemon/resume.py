@@ -14,8 +14,9 @@ from specmine.mining.observation import Counts, Function, Kind, Observation, Rea
 from specmine.mining.settings import MiningSettings
 from specmine.probes.encoding import decode, encode
 
-from .conclusions import Check, Conclusion, borders_of
+from .conclusions import Check, Conclusion
 from .jobs import JobResult
+from .kept import Kept, kept
 from .knowledge import EMPTY, FINISHED, HELD, Knowledge, State, Totals, Where, spread_of
 
 
@@ -95,9 +96,9 @@ def restored(
             record = None
         if record is None:
             continue
-        timing = tuple(held.get((function.key, Kind.TIME), ())[-recent:])
-        paths = tuple(held.get((function.key, Kind.PATH), ())[-HELD[Kind.PATH] * recent :])
-        known[function.key] = _knowledge(function, record, now_ns, timing=timing, paths=paths, mining=mining)
+        timing = tuple(kept(each) for each in held.get((function.key, Kind.TIME), ())[-recent:])
+        paths = tuple(kept(each) for each in held.get((function.key, Kind.PATH), ())[-HELD[Kind.PATH] * recent :])
+        known[function.key] = _knowledge(function, record, now_ns, timing=timing, paths=paths)
     return known
 
 
@@ -106,9 +107,8 @@ def _knowledge(
     record: Record,
     now_ns: int,
     *,
-    timing: tuple[Observation, ...],
-    paths: tuple[Observation, ...],
-    mining: MiningSettings,
+    timing: tuple[Kept, ...],
+    paths: tuple[Kept, ...],
 ) -> Knowledge:
     # probes are off now and refusals belong to processes that may be gone, so both are found out again
     state = record.state
@@ -131,8 +131,8 @@ def _knowledge(
         timing=timing,
         paths=paths,
         found=(
-            (Kind.TIME, tuple(borders_of(each, mining) for each in timing)),
-            (Kind.PATH, tuple(borders_of(each, mining) for each in paths)),
+            (Kind.TIME, (None,) * len(timing)),
+            (Kind.PATH, (None,) * len(paths)),
         ),
         histogram=record.histogram,
         spread_ns=spread_of(record.histogram),

@@ -14,7 +14,6 @@ from specmine.mining.expressions import shared_names, shown, to_records
 from specmine.mining.observation import (
     BUCKETS,
     Counts,
-    Observation,
     Reason,
     bucket_edges,
     frozen_counts,
@@ -28,6 +27,7 @@ from .conclusions import Check
 from .controller import ControllerState
 from .finding import Total, is_worth_it, share, total_of
 from .jobs import JobResult
+from .kept import Kept
 from .knowledge import FINISHED, Knowledge, State
 
 SCHEMA = "specmine.specification/1"
@@ -165,11 +165,10 @@ def _data(each: Knowledge) -> _Data | None:
         return None
     if each.result is not None and each.paths:
         return _Data(counts=_summed(each.paths), edges=each.result.borders, bias_ns=each.result.bias_ns)
-    kept = each.timing or each.paths
-    return _Data(counts=_summed(kept), edges=each.learned.edges, bias_ns=each.learned.bias_ns)
+    return _Data(counts=_summed(each.timing or each.paths), edges=each.learned.edges, bias_ns=each.learned.bias_ns)
 
 
-def _summed(observations: Sequence[Observation]) -> Counts:
+def _summed(observations: Sequence[Kept]) -> Counts:
     total = np.zeros(BUCKETS, dtype=np.uint64)
     for observation in observations:
         total += observation.counts
