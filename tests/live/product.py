@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -141,6 +141,12 @@ def wait_until(done: Callable[[], object], what: str, limit_s: float = PATIENCE_
         assert time.monotonic() - began < limit_s, f"waited {limit_s} s for {what}"
         time.sleep(step_s)
     return time.monotonic() - began
+
+
+def wait_until_gone(pids: Iterable[int]) -> None:
+    """Wait until none of these processes is left."""
+    paths = [Path(f"/proc/{pid}") for pid in pids]
+    wait_until(lambda: not any(path.exists() for path in paths), f"the end of {paths}")
 
 
 def wait_for_probes(program: int, one: Daemon) -> None:

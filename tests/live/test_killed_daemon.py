@@ -11,7 +11,17 @@ from pathlib import Path
 import pytest
 from breakpoints import Text, family
 from killing import FREE_S, kill, observations_stored
-from product import PATIENCE_S, busy, daemon, running, seconds_until_clean, stop, wait_for_probes, wait_until
+from product import (
+    PATIENCE_S,
+    busy,
+    daemon,
+    running,
+    seconds_until_clean,
+    stop,
+    wait_for_probes,
+    wait_until,
+    wait_until_gone,
+)
 
 pytestmark = pytest.mark.kernel
 
@@ -78,7 +88,7 @@ def test_sigterm_ends_a_daemon_at_any_moment_of_its_start(program: Programs, tmp
             children = family(process.pid)[1:]
             process.terminate()
             assert process.wait(PATIENCE_S) in (0, -signal.SIGTERM)
-            wait_until(lambda gone=children: not any(Path(f"/proc/{each}").exists() for each in gone), "its children")
+            wait_until_gone(children)
         assert "Traceback" not in one.log.read_text()
 
 
