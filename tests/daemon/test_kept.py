@@ -19,9 +19,10 @@ def observed(calls: int = 3000) -> Observation:
     random = np.random.default_rng(1)
     parts = [histogram_of(random.lognormal(10, 0.3, calls // 3).astype(np.int64)) for _ in range(3)]
     z = paper_program()[0]
+    every = parts[0] + parts[1] + parts[2]
     by_way = zip(z.ways, parts, strict=True)
     return Observation(
-        function="k", lifetime="l", kind=Kind.PATH, start_ns=5, end_ns=7 * SECOND, counts=parts[0] + parts[1] + parts[2], calls=calls + 9,
+        function="k", lifetime="l", kind=Kind.PATH, start_ns=5, end_ns=7 * SECOND, counts=every, calls=calls + 9,
         watched_ns=6 * SECOND, inner=3, censored=2, bias_ns=250.5,
         paths=tuple(PathHistogram(path=path_of(way, z.name), counts=own) for way, own in by_way),
     )  # fmt: skip
