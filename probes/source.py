@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import select
 import time
 from collections.abc import Iterable
@@ -150,6 +151,8 @@ class BpfSource:
         )
         self._watching = self._watcher(loaded, slots, prices)
         self._follow()
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)  # the compiling child among them
+        self._beside.ns += int((ended.ru_utime + ended.ru_stime) * 1e9)
         now_ns = _monotonic_ns()
         self._programs.begin(now_ns)
         self._place_new(now_ns)
