@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 import select
 import time
 from collections.abc import Iterable
@@ -27,9 +26,9 @@ from .buckets import Buckets
 from .bystanders import Bystanders
 from .calibration import calibrated
 from .errors import HostError, ProbeError
-from .facts import FunctionFacts
 from .finding import Finder, Wrapped
 from .gate import Gate
+from .hints import Hints
 from .kernel import HashMap, RingBuffer, map_array
 from .layout import (
     COUNTERS,
@@ -48,8 +47,9 @@ from .layout import (
 from .linking import Linking
 from .links import Links
 from .loading import LINK_KINDS, Loaded, load
-from .modules import Module, Modules
+from .modules import Modules
 from .naming import Naming, outcomes
+from .owncost import OwnCost
 from .processes import FileId, Selection
 from .programs import Programs
 from .reader import Reader
@@ -95,9 +95,7 @@ class BpfSource:
             proc.check_choice(selection)
         self._loaded: Loaded | None = None
         self._look_ns = self._remap_ns = 0
-        self._beside = _Beside()
-        self._matched: set[tuple[Module, str]] = set()
-        self._unmatched = set(settings.watch)
+        self._beside = OwnCost()
         self._notes: list[str] = []
         self._dead_ns = 0
         self._sampling_hz = 0
@@ -139,6 +137,7 @@ class BpfSource:
         prices = calibrated(loaded, self._links, slots, self._counters, cache)
         self._prices = prices
         self._naming = Naming(self._modules)
+        self._hints = Hints((*s.watch, *s.ignore), self._modules, self._naming)
         self._wrapped = Wrapped(self._modules, self._naming)
         self._programs = Programs(self._selections, HashMap(maps["processes"], "<u4", PROCESS))
         self._bystanders = Bystanders()
@@ -151,8 +150,7 @@ class BpfSource:
         )
         self._watching = self._watcher(loaded, slots, prices)
         self._follow()
-        ended = resource.getrusage(resource.RUSAGE_CHILDREN)  # the compiling child among them
-        self._beside.ns += int((ended.ru_utime + ended.ru_stime) * 1e9)
+        self._beside.take_ended()
         now_ns = _monotonic_ns()
         self._programs.begin(now_ns)
         self._place_new(now_ns)
@@ -266,7 +264,7 @@ class BpfSource:
             self._beside.look([os.getpid(), self._links.pid, *self._reader.pids()])
         self._place_new(now_ns)
         self._modules.collect()
-        self._match_hints()
+        self._hints.resolve()
         self._naming.learn(self._stacks.read())
         observations, activity = self._watching.poll(now_ns)
         findings = self._wrapped.with_wrappers(self._finder.poll(now_ns))
@@ -354,24 +352,6 @@ class BpfSource:
                     found[member.file] = module.facts.build_id
         return found
 
-    def _match_hints(self) -> None:
-        """Resolve the user's globs in every module as it becomes known."""
-        globs = [("watch", g) for g in self._settings.watch] + [("ignore", g) for g in self._settings.ignore]
-        if not globs:
-            return
-        for module in list(self._modules.by_file.values()):
-            if module.facts is None or (module, "all") in self._matched:
-                continue
-            self._matched.add((module, "all"))
-
-            def then(answer: object, module: Module = module) -> None:
-                if isinstance(answer, list):
-                    for facts in answer:
-                        if isinstance(facts, FunctionFacts):
-                            self._naming.admit(module, facts)
-
-            self._modules.ask("find", module.fd, then, globs=[g for _, g in globs], module=module.name)
-
     def _lost(self) -> dict[str, int]:
         return {
             "calls": int(self._counters["lost"].sum()),
@@ -379,22 +359,6 @@ class BpfSource:
             "abandoned_calls": int(self._counters["dropped"].sum()),
             "modules": self._modules.lost,
         }
-
-
-class _Beside:
-    """CPU time of our own processes, also of those that have ended."""
-
-    def __init__(self) -> None:
-        self.ns = 0
-        self._last: dict[int, int] = {}
-
-    def look(self, pids: list[int]) -> None:
-        """Add what each used since the last look."""
-        for pid in pids:
-            found = proc.process(pid)
-            if found is not None:
-                self.ns += max(0, found.cpu_ns - self._last.get(pid, 0))
-                self._last[pid] = found.cpu_ns
 
 
 def _kernel_at_least(major: int, minor: int) -> bool:
