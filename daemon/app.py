@@ -15,7 +15,6 @@ from specmine.probes.errors import SpecmineError
 from .config import Config
 from .configfile import load_config
 from .logs import set_up
-from .priority import step_back
 
 DEFAULT_CONFIG = Path("/etc/specmine/specmined.yaml")
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -47,7 +46,6 @@ def _run(parsed: argparse.Namespace) -> int:
         print(f"{path or 'the default configuration'}: fine")
         return 0
     set_up(level=config.log.level, form=config.log.format)
-    step_back()
     os.environ |= _ONE_THREAD  # before numpy is imported; a pool of threads would only cost memory
     from .lifecycle import Daemon  # noqa: PLC0415  checking a file must not need all of the daemon
 

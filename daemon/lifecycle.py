@@ -30,6 +30,7 @@ from .logs import facts
 from .loop import Step, run
 from .meters import Reading, readings
 from .notify import Notifier
+from .priority import step_back
 from .server import Server
 from .settings import settings_of
 from .shares import Shares
@@ -176,6 +177,7 @@ class Daemon:
     def _listen(self, step: Step) -> None:
         if isinstance(step.event, Begun):
             started = step.event.started
+            step_back()  # not before: beside two busy CPUs the compiling child would take a minute
             for note in started.notes:
                 _log.info(note)
             _log.info(

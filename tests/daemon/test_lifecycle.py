@@ -73,6 +73,12 @@ class Manager:
         self._socket.close()
 
 
+@pytest.fixture(autouse=True)
+def ordinary_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests' own process does not step back."""
+    monkeypatch.setattr("specmine.daemon.lifecycle.step_back", lambda: None)
+
+
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[Manager]:
     """Run a service manager."""
