@@ -41,7 +41,9 @@ class FileLock:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         except OSError as error:
-            raise InputError(f"cannot open the lock {self.path}: {error.strerror}") from error
+            raise InputError(
+                f"cannot open the lock {self.path} of {what}: {error.strerror}", remedy="choose a folder to write in"
+            ) from error
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
