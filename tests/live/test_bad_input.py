@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
 import re
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from breakpoints import family
-from product import BIN, SPECMINED, Daemon, daemon, run, running, specmine, wait_for_probes, wait_until
+from product import BIN, SPECMINED, Daemon, daemon, run, running, specmine, wait_for_probes
 
 pytestmark = pytest.mark.kernel
 
@@ -28,39 +25,6 @@ NOT_OURS = re.compile(r'specmine: (watching|\d)|\{"')
 NO_BPF = ["setpriv", "--bounding-set=-bpf,-sys_admin"]
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 POWERLESS = ["setpriv", "--bounding-set=-all"]
-
-
-@pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
-    """Fail if a test leaves a process behind, also one that its parent left."""
-    before = set(family(os.getpid()))
-    yield
-    _adopt()
-    wait_until(lambda: not _living(set(family(os.getpid())) - before), "the end of what was left behind", limit_s=5.0)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def adopting() -> None:
-    """Become the parent of whatever a command leaves behind."""
-    _adopt()
-
-
-def _adopt() -> None:
-    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-
-
-def _living(pids: set[int]) -> set[int]:
-    """Return those that run; the others are orphans that have ended and wait for us."""
-    for pid in list(pids):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            state = ""
-        if state == "Z":
-            os.waitpid(pid, 0)
-        if state in ("", "Z"):
-            pids.discard(pid)
-    return pids
 
 
 def complaint(done: Done, code: int) -> str:
