@@ -45,5 +45,5 @@ def test_behaviours_are_told_apart_and_replay_is_exact(program: Programs, tmp_pa
 
 def test_one_behaviour_has_no_border(program: Programs) -> None:
     """A skewed duration with one mode gets no border, in the function or its caller."""
-    done, _ = mined("--", program("single"), 120, seconds=20)
+    done, _ = mined("--", program("single"), 120, seconds=15)
     assert wrong_about_single(json.loads(done.stdout)) == ""

@@ -1,0 +1,147 @@
+"""Programs fork, execute something else, load libraries, start late, end early: watching follows, and harms none."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from breakpoints import Text, family
+from product import PATIENCE_S, SPECMINE, daemon, running, specmine, wait_for_probes, wait_until
+from truth import function_named
+
+pytestmark = [pytest.mark.kernel, pytest.mark.slow]
+
+Programs = Callable[..., Path]
+IGNORES_SIGTERM = "import signal, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: sys.intern('x')"
+
+
+def mined(*arguments: object, seconds: int) -> dict[str, Any]:
+    """Mine and return the specification."""
+    done = specmine("mine", "--duration", seconds, "--format", "json", *arguments, timeout_s=seconds + 60)
+    assert done.returncode in (0, 3), done.stderr
+    assert "Traceback" not in done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+@contextmanager
+def mining(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """Mine in the background, begun when this returns."""
+    argv = [SPECMINE, "mine", "--format", "json", *map(str, arguments)]
+    child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert child.stderr is not None
+        assert child.stderr.readline() == "specmine: watching\n"
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def test_each_exec_begins_a_lifetime(program: Programs) -> None:
+    """A process that executes its program again is watched on, in a lifetime of its own; the build is the same."""
+    document = mined("--function", "generation_work", "--", program("execs"), 6, 3, seconds=8)
+    lifetimes = document["program"]["lifetimes"]
+    assert len({each["id"] for each in lifetimes}) == 3
+    assert len({each["build_id"] for each in lifetimes}) == 1
+    assert function_named(document, "generation_work")["timed"] > 200
+
+
+def test_forks_ends_and_new_starts_are_followed(program: Programs, tmp_path: Path) -> None:
+    """Workers belong to their parent's lifetime; after the end of all, the next start of the program is watched."""
+    path = program("forks")
+    with daemon(tmp_path, programs=f"[{{exe: {path}}}]") as one:
+        one.start()
+        one.first_answer("status")
+        for _ in range(2):
+            with running(path, 120, 8) as child:
+                wait_until(lambda: _processes(one.ask()) == [9], "nine processes")
+                wait_for_probes(child.pid, one)
+                with Text([family(child.pid)[-1]]) as text:
+                    wait_until(text.changed, "a probe in the last worker")
+            wait_until(lambda: _processes(one.ask()) == [], "the end of all")
+
+
+def _processes(status: dict[str, Any] | None) -> list[int] | None:
+    return None if status is None else [each["processes"] for each in status["lifetimes"]]
+
+
+def test_a_library_that_comes_and_goes_is_watched(program: Programs) -> None:
+    """A function of a library loaded later is found by its name and timed while the library is there."""
+    document = mined("--function", "plugin_work", "--", program("dlopens"), 60, 2000, seconds=6)
+    work = function_named(document, "plugin_work")
+    assert work["module"] == "plugin.so"
+    assert work["timed"] > 500
+    assert document["program"]["exit_status"] == 0
+
+
+def test_exceptions_pass_after_a_cpp_library_was_loaded(program: Programs) -> None:
+    """A library that can unwind changes how returns are timed: the program is not aborted, and timing goes on."""
+    program("thrower.so")
+    document = mined(*("--budget", "50%", "--function", "relay", "--", program("late"), 60, 1500, 3500), seconds=8)
+    assert document["program"]["exit_status"] == 0
+    assert function_named(document, "relay")["timed"] > 200
+
+
+def test_a_program_that_starts_later_is_watched(program: Programs) -> None:
+    """--exe waits for the executable to be started."""
+    path = program("single")
+    with mining("--duration", 6, "--function", "smooth", "--exe", path) as process:
+        time.sleep(1)
+        with running(path, 60) as child:
+            out, _ = process.communicate(timeout=PATIENCE_S)
+            assert child.poll() is None
+    assert process.returncode in (0, 3)
+    assert function_named(json.loads(out), "smooth")["timed"] > 500
+
+
+def test_one_interrupt_shows_what_was_learned(program: Programs) -> None:
+    """After one ^C the command ends in order and the specification so far is printed."""
+    with mining("--function", "smooth", "--", program("single"), 60) as process:
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode in (0, 3)
+    document = json.loads(out)
+    assert document["program"]["exit_status"] == 0
+    assert function_named(document, "smooth")["calls"] > 0
+
+
+def test_two_interrupts_give_up(program: Programs) -> None:
+    """A second ^C ends at once with 130 and kills a command that does not want to end."""
+    with mining("--", sys.executable, "-c", IGNORES_SIGTERM) as process:
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        time.sleep(1)
+        assert process.poll() is None
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, words = process.communicate(timeout=PATIENCE_S)
+        assert time.monotonic() - began < 3
+    assert (process.returncode, out) == (130, "")
+    assert words.splitlines()[-1] == "specmine: interrupted"
+
+
+def test_a_command_that_ignores_sigterm_is_killed() -> None:
+    """Five seconds after the end of the duration it gets SIGKILL, and its status says so."""
+    began = time.monotonic()
+    document = mined("--", sys.executable, "-c", IGNORES_SIGTERM, seconds=2)
+    assert document["program"]["exit_status"] == -signal.SIGKILL
+    assert time.monotonic() - began < 25
+
+
+def test_the_program_lives_on_after_mining(program: Programs) -> None:
+    """A process watched by its pid is left as it was, no byte of its text changed."""
+    with running(program("paths"), 60) as child:
+        mined("-p", child.pid, seconds=4)
+        assert child.poll() is None
+        with Text(family(child.pid)) as text:
+            assert text.changed() == []
