@@ -1,6 +1,6 @@
 # One command for each thing a developer does; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench clean bpfcc moved
+.PHONY: help setup demo test check format bench chaos clean bpfcc moved
 
 # The first interpreter that is new enough; PYTHON=... overrides.
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 /usr/bin/python3,$(shell \
@@ -48,6 +48,10 @@ format: setup ## let ruff lay out the code
 bench: setup ## measure what specmine costs a program and its neighbours; needs root
 	@.ci/packages gcc g++ libc6-dev
 	@for b in bench/bench_*.py; do echo "== $$b"; $(BIN)/python $$b || exit; done
+
+chaos: setup ## hostile programs under probes, 20 runs each (RUNS=n overrides); needs root
+	@.ci/packages gcc g++ libc6-dev gdb
+	CHAOS_RUNS=$(or $(RUNS),20) $(BIN)/pytest tests/chaos -s
 
 clean: ## remove what was made here, the environment too
 	rm -rf .venv build dist src/specmine.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
