@@ -14,6 +14,17 @@ from .image import Image
 DT_NEEDED, DT_SONAME, DT_STRTAB, DT_STRSZ = 1, 14, 5, 10
 _UNWINDERS = ("_Unwind_", "__gxx_personality", "__cxa_throw", "rust_eh_personality", "__objc_personality")
 _FRAME_FINDERS = ("dl_iterate_phdr", "_dl_find_object")
+_STACK_CHANGERS = (
+    "makecontext",
+    "swapcontext",
+    "setcontext",
+    "sigaltstack",
+    "pthread_exit",
+    "pthread_cancel",
+    "thrd_exit",
+    "backtrace",
+)
+"""Calls after which the kernel's list of replaced return addresses no longer fits the stack, or is walked into."""
 _UNWINDING_LIBRARIES = ("libstdc++.so", "libgcc_s.so", "libc++.so", "libc++abi.so", "libunwind.so")
 
 
@@ -121,7 +132,7 @@ def _telling_symbols(image: Image) -> frozenset[str]:
             at = strings.find(b"\0" + telling.encode()) + 1
             if at:
                 found.add(_text_of(strings[at : strings.find(b"\0", at)].split(b"@")[0][:128]))
-        for telling in _FRAME_FINDERS:
+        for telling in (*_FRAME_FINDERS, *_STACK_CHANGERS):
             at = strings.find(b"\0" + telling.encode() + b"\0") + 1
             named = table.records[table.records["name"] == at]
             if at and bool((named["section"] == 0).any()):  # imported, not offered
@@ -132,10 +143,13 @@ def _telling_symbols(image: Image) -> frozenset[str]:
 def _unwinders(image: Image, needed: tuple[str, ...], names: frozenset[str], *, static: bool) -> tuple[str, ...]:
     found = [f"needs {each}" for each in needed if each.startswith(_UNWINDING_LIBRARIES)]
     found += sorted(f"names {each}" for each in names if each.startswith(_UNWINDERS))
+    found += sorted(f"calls {each}" for each in names.intersection(_STACK_CHANGERS))
     # an unwinder that was linked in shows only by what it needs
     carries_one = static or not names.isdisjoint(_FRAME_FINDERS)
     if not found and carries_one and image.section(".gcc_except_table") is not None:
         found.append("has exception tables")
+    if not found and static:
+        found.append("is static, so that what it calls does not show")
     return tuple(found)
 
 

@@ -26,9 +26,17 @@ class Buckets:
         """Return the calls counted in the open window."""
         return int(self._counters[w.slot]["calls"]) - w.window.calls if w.window else 0
 
+    def inner(self, w: Watched) -> int:
+        """Return the recursive calls counted in the open window."""
+        return int(self._counters[w.slot]["inner"]) - w.window.inner if w.window else 0
+
     def window_hits(self, w: Watched) -> int:
-        """Return the traps taken in the open window."""
-        return self.hits(w) - w.window.hits if w.window else 0
+        """Return the traps taken in the open window while the bucket was not empty."""
+        return self.hits(w) - w.window.hits - w.overflow if w.window else 0
+
+    def spilt(self, w: Watched) -> int:
+        """Return the traps taken since the bucket ran empty."""
+        return max(0, self.hits(w) - int(self._slots[w.slot]["limit"]))
 
     def admit(self, w: Watched, generation: int) -> None:
         """Make the cookies of one attachment the valid ones."""

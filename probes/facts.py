@@ -54,7 +54,7 @@ class BinaryFacts:
     """True if there is an .eh_frame or .debug_frame section."""
     is_go: bool = False
     unwinder: tuple[str, ...] = ()
-    """Why exceptions or panics may pass frames of this file, one finding each; empty: nothing found."""
+    """Why exceptions may pass frames of this file, or stacks be switched or left, one finding each; empty: nothing."""
     languages: tuple[str, ...] = ()
     """Hints: c++, go, rust; empty usually means C or assembler."""
 

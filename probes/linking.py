@@ -130,7 +130,7 @@ class Linking:
 
     def _is_rare(self, w: Watched, now_ns: int) -> bool:
         """Tell whether waiting for open calls is cheap; of a function that is called often few are open."""
-        if w.window is None:
+        if w.window is None or w.limited:
             return False
         watched_ns = max(1, w.watched_until(now_ns) - w.window.watched_ns)
         return self._buckets.calls(w) * DRAIN_NS / watched_ns < RARE_CALLS

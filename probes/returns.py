@@ -122,13 +122,13 @@ class ReturnSites:
         if pending is not None:
             self._tell(*pending)
 
-    def verdict(self, w: Watched, hits: int, calls: int) -> Reason | None:
+    def verdict(self, w: Watched, hits: int, calls: int, inner: int) -> Reason | None:
         """Return why the function cannot be timed by its return sites, None if it can as far as was seen.
 
         Parameters
         ----------
-        hits, calls : int
-            Traps taken and calls counted in the open window.
+        hits, calls, inner : int
+            Traps taken, outermost and recursive calls counted in the open window.
         """
         r = self._returns(w)
         if sum(site >= 0 for site in r.sites.values()) > MAX_SITES:
@@ -138,7 +138,7 @@ class ReturnSites:
         if answered and calls >= HOPELESS_CALLS and all(site < 0 for site in r.sites.values()):
             text = "no call to it that was seen returns to an instruction that can be probed"
             return Reason(code="no-return-site", text=text)
-        if hits > PASSED_BY * calls + PASSED_BY_LEAST:
+        if hits > PASSED_BY * (calls + inner) + PASSED_BY_LEAST:
             text = "other calls end at the places that it returns to, so often that probes there cost too much"
             return Reason(code="busy-return-site", text=text)
         return None

@@ -1,7 +1,9 @@
 """How the returns of functions may be timed.
 
 Return probes and sessions replace return addresses on the stack: an exception or panic that passes such a frame
-aborts the program. So in a process that can unwind its stack returns are timed by ordinary probes at return sites.
+aborts the program, and the kernel takes what lies below the stack pointer for ended, so that a program which switches
+stacks (fibers, signal handlers on a stack of their own) is killed. So in a process that can unwind, switch or leave
+its stack returns are timed by ordinary probes at return sites.
 Go's runtime moves stacks and runs one goroutine on many threads: there only entries are counted.
 """
 
@@ -35,8 +37,8 @@ def forbids_replacing(modules: Iterable[Module]) -> Reason | None:
         if module.name.startswith(_UNWINDERS) or (facts is not None and facts.unwinder):
             return Reason(
                 code="unwinder",
-                text=f"the process maps {module.name}, which can unwind the stack: "
-                "an exception that passes a return probe would abort it",
+                text=f"the process maps {module.name}, which can unwind or switch stacks: "
+                "a return probe in the way would end it",
                 remedy="only its calls are counted",
             )
     return None

@@ -256,7 +256,8 @@ class BpfSource:
             told = np.frombuffer(b"".join(events), EVENT)
             self._programs.events(told, now_ns)
             for each in told[told["type"] == EVENT_RETURN]:
-                self._watching.seen_return(int(each["value"]), int(each["tgid"]), int(each["address"]))
+                value = int(each["value"])
+                self._watching.seen_return(value & 0xFFFF_FFFF, value >> 32, int(each["address"]))
         if now_ns >= self._look_ns:
             self._look_ns = now_ns + LOOK_NS
             self._programs.look_around(now_ns)

@@ -59,6 +59,8 @@ class Watched:
     rotate_ns: int = 0
     limited: bool = False
     """The kernel's bucket ran empty since the last activity."""
+    overflow: int = 0
+    """Hits in the open window that came after the bucket was empty, until the probes were off."""
     window: Window | None = None
     paths: dict[int, NDArray[np.uint64]] = field(default_factory=dict)
     """Kind PATH: durations of the open window by path id."""

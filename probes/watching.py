@@ -223,6 +223,7 @@ class Watching:
     def _limited(self, w: Watched, at_ns: int, now_ns: int) -> None:
         """The bucket ran empty: wait until it would be full again."""
         w.limited = True
+        w.overflow += self._buckets.spilt(w)
         if self._judge_returns(w, now_ns):
             return
         if not w.watch.on_ns:  # the pause that follows is no part of a window that holds enough
@@ -241,18 +242,17 @@ class Watching:
             text = f"the kernel refuses it: {os.strerror(news.errno) if news.errno else news.text}"
             self._refuse(w, Kind.COUNT, Reason(code="kernel-refuses", text=text), now_ns)
 
-    def seen_return(self, cookie: int, tgid: int, address: int) -> None:
+    def seen_return(self, cookie: int, layout: int, address: int) -> None:
         """A call is going to return to a place that is not probed: learn it."""
-        member = self._programs.members.get(tgid)
         w = next((w for w in self.by_function.values() if w.cookies and w.cookies[0] == cookie & IDENTITY), None)
-        if w is not None and member is not None and w.by_site:
-            self._returns.learn(w, member.layout, address)
+        if w is not None and w.by_site:
+            self._returns.learn(w, layout, address)
 
     def _judge_returns(self, w: Watched, now_ns: int) -> bool:
         """Give a function up that cannot be timed by its return sites; True if it was."""
         if not w.by_site:
             return False
-        reason = self._returns.verdict(w, self._buckets.window_hits(w), self._buckets.calls(w))
+        reason = self._returns.verdict(w, self._buckets.window_hits(w), self._buckets.calls(w), self._buckets.inner(w))
         if reason is not None:
             self._refuse(w, Kind.TIME, reason, now_ns)
         return reason is not None

@@ -65,7 +65,7 @@ class Windows:
             watched_ns=w.watched_until(now_ns),
             histogram=self._histogram[w.slot].copy(),
         )
-        w.paths = {}
+        w.paths, w.overflow = {}, 0
 
     def timed(self, w: Watched) -> int:
         """Return the number of timed calls in the open window."""

@@ -13,6 +13,14 @@ static inline __attribute__((always_inline)) void tell(u32 type, u64 value)
 	alarms.ringbuf_output(&e, sizeof(e), 2 /* BPF_RB_FORCE_WAKEUP */);
 }
 
+/* The bucket is empty. Few are told, not one: the reader may have missed it. Two of 256, since entries and returns
+ * take turns: one kind may see odd numbers only. */
+static inline __attribute__((always_inline)) void alarm(struct counters *c, struct slot *s, u64 cookie)
+{
+	if ((c->hits & 255) < 2 || c->hits == s->limit + 1)
+		tell(EVENT_ALARM, cookie);
+}
+
 /* Count a hit; false if it must not be used: the bucket is empty or the process was not chosen. */
 static inline __attribute__((always_inline)) bool admitted(struct counters *c, u64 cookie, u32 slot)
 {
@@ -23,9 +31,7 @@ static inline __attribute__((always_inline)) bool admitted(struct counters *c, u
 	if (!s || s->generation != COOKIE_GENERATION(cookie))
 		return false;
 	if (c->hits > s->limit) {
-		/* few, not one: the reader may have missed it */
-		if (!(c->hits & 255) || c->hits == s->limit + 1)
-			tell(EVENT_ALARM, cookie);
+		alarm(c, s, cookie);
 		return false;
 	}
 	if (cookie & COOKIE_SHARED) {
@@ -49,6 +55,9 @@ static inline __attribute__((always_inline)) void forget(struct thread *t, struc
 	t->busy[word] &= ~(1ULL << (COOKIE_SLOT(o->cookie) & 63));
 }
 
+/* An open call that will never return to us, already counted as dropped. */
+#define STRUCK_OUT 0xffffffffULL /* a generation that never is */
+
 /* Drop open calls that lie below the stack pointer: left by longjmp, by an exception, by a lost return. */
 static inline __attribute__((always_inline)) void drop_abandoned(struct thread *t, u64 sp, struct counters *c)
 {
@@ -65,15 +74,18 @@ static inline __attribute__((always_inline)) void drop_abandoned(struct thread *
 		at &= MAX_OPEN - 1;
 		if (t->open[at].sp >= sp)
 			break;
-		forget(t, &t->open[at]);
 		t->depth = at;
+		if (t->open[at].cookie == STRUCK_OUT)
+			continue;
+		forget(t, &t->open[at]);
 		atomic_add(c->dropped, 1);
 	}
 }
 
 /* A call of this slot is open on this thread: true if it is one of this very attachment, a recursion.
  * An older one was open when its link was taken off; it will never return to us and is struck out. */
-static inline __attribute__((always_inline)) bool is_recursion(struct thread *t, u64 cookie, u64 sp, bool by_site)
+static inline __attribute__((always_inline)) bool is_recursion(struct thread *t, u64 cookie, u64 sp, bool by_site,
+						       struct counters *c)
 {
 	u64 at;
 	u32 i;
@@ -86,8 +98,10 @@ static inline __attribute__((always_inline)) bool is_recursion(struct thread *t,
 		/* where returns are not replaced, the same place on the stack is a call that an exception ended */
 		if (t->open[at].cookie == cookie && !(by_site && t->open[at].sp == sp))
 			return true;
-		if (COOKIE_SLOT(t->open[at].cookie) == COOKIE_SLOT(cookie))
-			t->open[at].cookie = MAX_SLOTS - 1;
+		if (COOKIE_SLOT(t->open[at].cookie) == COOKIE_SLOT(cookie)) {
+			t->open[at].cookie = STRUCK_OUT;
+			atomic_add(c->dropped, 1);
+		}
 	}
 	return false;
 }
@@ -97,7 +111,10 @@ static inline __attribute__((always_inline)) bool returns_to_probe(struct proces
 {
 	struct return_site key = { .address = ret, .layout = p->layout, .slot = (u32)cookie & 0xffff00ff };
 	u64 *state = return_sites.lookup(&key), asked = RETURN_ASKED;
-	struct event e = { .type = EVENT_RETURN, .tgid = tgid, .value = cookie, .address = ret };
+	struct event e = { .type = EVENT_RETURN, .tgid = tgid, .address = ret };
+
+	/* the process may be gone before this is read, but others of its layout follow */
+	e.value = (u32)cookie | (u64)p->layout << 32;
 
 	if (state)
 		return *state == RETURN_PROBED;
@@ -129,7 +146,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64
 	word = slot >> 6;
 	barrier_var(word);
 	word &= MAX_SLOTS / 64 - 1;
-	if ((t->busy[word] & bit) && is_recursion(t, cookie, sp, by_site)) {
+	if ((t->busy[word] & bit) && is_recursion(t, cookie, sp, by_site, c)) {
 		atomic_add(c->inner, 1);
 		return false;
 	}
@@ -159,7 +176,9 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64
 		top = &t->open[at];
 		if (top->sp == sp && by_site) {
 			/* a tail call returns to where its caller would have; else that call was abandoned */
-			if (ret == top->ret && COOKIE_SLOT(top->cookie) != slot) {
+			if (top->cookie == STRUCK_OUT) {
+				t->depth = at;
+			} else if (ret == top->ret && COOKIE_SLOT(top->cookie) != slot) {
 				path = top->path;
 			} else {
 				forget(t, top);
@@ -217,8 +236,12 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, u6
 	struct path_bucket pb = {};
 	u64 *cell, one = 1;
 
-	if (!c || !s || s->generation != COOKIE_GENERATION(o->cookie))
+	if (o->cookie == STRUCK_OUT || !c)
 		return;
+	if (!s || s->generation != COOKIE_GENERATION(o->cookie)) {
+		atomic_add(c->dropped, 1);
+		return;
+	}
 	atomic_add(c->timed, 1);
 	if (by_path) {
 		pb.path = o->path;
@@ -276,11 +299,16 @@ static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx
 	struct open_call *o;
 	struct counters *c;
 	struct thread *t;
+	struct slot *s;
 
 	c = counters.lookup(&slot);
-	if (!c)
+	s = slots.lookup(&slot);
+	if (!c || !s)
 		return;
 	atomic_add(c->hits, 1);
+	/* the place may be passed far more often than the function is called */
+	if (c->hits > s->limit && s->generation == COOKIE_GENERATION(cookie))
+		alarm(c, s, cookie);
 	t = threads.task_storage_get((void *)bpf_get_current_task_btf(), 0, 0);
 	if (!t)
 		return;

@@ -151,7 +151,7 @@ struct return_site {
 struct event {
 	u32 type;
 	u32 tgid;      /* who */
-	u64 value;     /* child's tgid, or the cookie */
+	u64 value;     /* child's tgid, or the cookie; EVENT_RETURN: its low 32 bits, and the layout above them */
 	u64 address;   /* EVENT_RETURN: of the return site */
 };
 
