@@ -27,6 +27,9 @@ _FLAGS = {
 """Flags by variant. Distributions build like ``stock``."""
 
 
+_LOADED_BY = {"dlopens": "plugin.so", "late": "thrower.so"}
+
+
 @functools.cache
 def missing_for_kernel_tests() -> str:
     """Return what this machine lacks to run kernel tests, '' if it lacks nothing.
@@ -77,8 +80,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         shared = ["-shared", "-fPIC"] if name.endswith(".so") else []
         command = [*compiler, "-g", "-Wall", "-Wextra", "-Werror", *_FLAGS[variant], *shared]
         subprocess.run([*command, "-o", target, source, "-lm", "-lpthread"], check=True)
-        if name == "dlopens":
-            build("plugin.so", variant)
+        if name in _LOADED_BY:
+            build(_LOADED_BY[name], variant)
         return target
 
     return build
