@@ -49,6 +49,8 @@ class Target:
     build: str = ""
     """Source, if it is not called like the target."""
     variant: str = ""
+    by_site: bool = False
+    """Replacing its return addresses would end it, so that the gate must not."""
     exact: bool = True
     """Every call is made under the probes."""
     left_open: tuple[str, ...] = ()
@@ -64,25 +66,33 @@ class Target:
 TARGETS = (
     Target(
         name="throws",
+        by_site=True,
         functions=("leaf", "middle", "again", "ways", "other", "library_call"),
         timed=("ways",),
         may_refuse=frozenset({"no-return-site"}),
     ),
     Target(
         name="panics",
+        by_site=True,
         functions=("leaf", "middle"),
         needs="rustc",
         may_refuse=frozenset({"no-return-site"}),
     ),
     Target(name="jumps", functions=("leaf", "middle", "outer"), timed=("outer",)),
-    Target(name="fibers", functions=("step", "inner")),
+    Target(name="fibers", by_site=True, functions=("step", "inner")),
     Target(name="deep", functions=("down", "ping", "pong")),
     Target(name="tails", functions=("first", "second", "third", "even", "odd"), timed=("first",)),
     Target(name="storm", functions=("work", "forking"), timed=("forking",)),
     Target(name="execs", functions=("work",), exact=False),
     Target(name="plugins", functions=("use", "plugged"), exact=False, timed=("use",)),
-    Target(name="exits", functions=("leave", "wait_long", "plain"), left_open=("leave", "wait_long"), timed=("plain",)),
-    Target(name="signals", functions=("outer", "handled"), timed=("outer", "handled")),
+    Target(
+        name="exits",
+        by_site=True,
+        functions=("leave", "wait_long", "plain"),
+        left_open=("leave", "wait_long"),
+        timed=("plain",),
+    ),
+    Target(name="signals", by_site=True, functions=("outer", "handled"), timed=("outer", "handled")),
     Target(name="stopped", build="steady", functions=("outer", "inner"), timed=("outer",), meddle=stop_and_continue),
     Target(name="debugged", build="steady", functions=("outer", "inner"), meddle=debug, needs="gdb"),
     Target(name="static", build="steady", variant="static", functions=("outer", "inner"), timed=("outer", "inner")),
@@ -140,6 +150,7 @@ def judge(target: Target, alone: Outcome, seen: Outcome) -> None:
     """Compare one watched run with the unwatched one and with the target's own counts."""
     assert (seen.output, seen.status) == (alone.output, alone.status)
     assert not seen.left
+    assert not target.by_site or set(seen.ways.values()) == {"sites"}
     assert set(seen.refused.values()) <= target.may_refuse
     for name, counted in seen.counted.items():
         if name in seen.refused:
