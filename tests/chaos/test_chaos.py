@@ -84,7 +84,8 @@ TARGETS = (
     Target(name="tails", functions=("first", "second", "third", "even", "odd"), timed=("first",)),
     Target(name="storm", functions=("work", "forking"), timed=("forking",)),
     Target(name="execs", functions=("work",), exact=False),
-    Target(name="plugins", functions=("use", "plugged"), exact=False, timed=("use",)),
+    # 200 calls in all: whether their return sites are learnt in time depends on the load of the host
+    Target(name="plugins", functions=("use", "plugged"), exact=False, timed=()),
     Target(
         name="exits",
         by_site=True,
