@@ -30,6 +30,17 @@ class Prices:
     """What the probes add to a measured duration."""
     site_bias_ns: float = 0.0
     """The same where returns are timed by probes at return sites."""
+    count_mean_ns: float = 0.0
+    """What a counting probe adds to the duration of a call around it: the mean, not what a budget plans with."""
+    entry_mean_ns: float = 0.0
+    """The same of the entry of a timed call, over links that replace return addresses."""
+    return_mean_ns: float = 0.0
+    site_entry_mean_ns: float = 0.0
+    """The same where returns are timed at return sites."""
+    site_return_mean_ns: float = 0.0
+    stepped_mean_ns: float = 0.0
+    untimed_ns: float = 0.0
+    """Price of a call that is counted but not chosen for timing; 0: there is no choosing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .watched import Watched
+from .batch import Prices
+from .watched import Watched, hit_costs_ns
 
 NO_LIMIT = 1 << 62
 
@@ -14,9 +15,9 @@ NO_LIMIT = 1 << 62
 class Buckets:
     """The slots' limits, written where the programs read them."""
 
-    def __init__(self, slots: NDArray[Any], counters: NDArray[Any]) -> None:
+    def __init__(self, slots: NDArray[Any], counters: NDArray[Any], prices: Prices) -> None:
         """Work on the kernel's arrays of slots and counters."""
-        self._slots, self._counters = slots, counters
+        self._slots, self._counters, self._prices = slots, counters, prices
 
     def hits(self, w: Watched) -> int:
         """Return the traps taken at the function's probes so far."""
@@ -39,13 +40,15 @@ class Buckets:
         return max(0, self.hits(w) - int(self._slots[w.slot]["limit"]))
 
     def admit(self, w: Watched, generation: int) -> None:
-        """Make the cookies of one attachment the valid ones."""
-        self._slots[w.slot] = (self._slots[w.slot]["limit"], generation)
+        """Make the cookies of one attachment the valid ones, at the prices of its kind."""
+        slot = self._slots[w.slot]
+        slot["generation"] = generation
+        slot["entry_ns"], slot["return_ns"] = hit_costs_ns(w, self._prices)
 
     def fill(self, w: Watched) -> None:
         """Let the kernel take so many hits before it calls for help."""
         limit = self.hits(w) + w.watch.burst_hits if w.watch.burst_hits else NO_LIMIT
-        self._slots[w.slot] = (limit, self._slots[w.slot]["generation"])
+        self._slots[w.slot]["limit"] = limit
         w.filled_ns = 0
 
     def refill(self, w: Watched, now_ns: int) -> None:
@@ -55,4 +58,4 @@ class Buckets:
         passed, w.filled_ns = (now_ns - w.filled_ns if w.filled_ns else 0), now_ns
         full = self.hits(w) + w.watch.burst_hits
         more = int(self._slots[w.slot]["limit"]) + round(w.watch.hits_per_second * passed / 1e9)
-        self._slots[w.slot] = (min(full, more), self._slots[w.slot]["generation"])
+        self._slots[w.slot]["limit"] = min(full, more)

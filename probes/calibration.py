@@ -123,7 +123,7 @@ class _Bench:
     def run(self) -> float:
         """Run once and return its CPU time in ns."""
         with subprocess.Popen([str(self.path)], stdin=subprocess.PIPE, cwd="/", env={}) as child:
-            self.processes.put(np.uint32(child.pid).tobytes(), np.array([(0, self.layout)], PROCESS).tobytes())
+            self.processes.put(np.uint32(child.pid).tobytes(), np.array([(0, self.layout, 0, 0)], PROCESS).tobytes())
             assert child.stdin is not None
             child.stdin.write(b"x")
             child.stdin.flush()
@@ -207,7 +207,7 @@ def calibrated(
 
 
 def _measure(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: NDArray[np.void]) -> Prices:
-    slots[SLOT_NUMBER] = np.array([(1 << 62, 0)], SLOT)[0]
+    slots[SLOT_NUMBER] = np.array([(1 << 62, 0, 0, 0, 0, 0)], SLOT)[0]
     histogram = map_array(loaded.maps["histogram"], loaded.entries["histogram"], "<u8")
     own = histogram.reshape(MAX_SLOTS, BUCKETS)[SLOT_NUMBER]
     with tempfile.TemporaryDirectory(prefix="specmine-") as folder:

@@ -274,7 +274,7 @@ MODES = {  # kind of link -> (attach type, timing programs)
 }
 
 
-SITE_PROGRAMS = ["call_time_site", "call_path_site", "call_site_return"]
+SITE_PROGRAMS = ["call_time_site", "call_path_site", "call_site_return", "call_landing"]
 
 
 def fires(mode, programs, counters):
@@ -302,15 +302,15 @@ def fires(mode, programs, counters):
 
 
 def read_counters(fd, slot):
-    """Return the eight counters of a slot."""
-    key, value = ctypes.c_uint32(slot), (ctypes.c_uint64 * 8)()
+    """Return the ten counters of a slot."""
+    key, value = ctypes.c_uint32(slot), (ctypes.c_uint64 * 10)()
     bpf(BPF_MAP_LOOKUP_ELEM, struct.pack("<IIQQQ", fd, 0, ctypes.addressof(key), ctypes.addressof(value), 0))
     return list(value)
 
 
 def open_bucket(fd):
     """Let the self-test's slot through."""
-    key, value = ctypes.c_uint32(255), (ctypes.c_uint64 * 2)(1 << 62, 0)
+    key, value = ctypes.c_uint32(255), (ctypes.c_uint64 * 4)(1 << 62, 0)
     bpf(2, struct.pack("<IIQQQ", fd, 0, ctypes.addressof(key), ctypes.addressof(value), 0))
 
 

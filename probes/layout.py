@@ -13,10 +13,19 @@ COOKIE_PATH = 1 << 9
 GENERATION_SHIFT = 16
 """Cookies carry in their upper half which use of the slot they belong to."""
 
-SLOT = np.dtype([("limit", "<u8"), ("generation", "<u8")])
-_COUNTED = ("hits", "calls", "timed", "inner", "lost", "dropped", "unlearnt", "strangers")
+SLOT = np.dtype(
+    [
+        ("limit", "<u8"),
+        ("generation", "<u8"),
+        ("entry_ns", "<u4"),
+        ("return_ns", "<u4"),
+        ("timed_of_4g", "<u4"),
+        ("spare", "<u4"),
+    ]
+)
+_COUNTED = ("hits", "calls", "timed", "inner", "lost", "dropped", "unlearnt", "strangers", "nested", "nested_ns")
 COUNTERS = np.dtype([(name, "<u8") for name in _COUNTED])
-PROCESS = np.dtype([("program", "<u4"), ("layout", "<u4")])
+PROCESS = np.dtype([("program", "<u4"), ("layout", "<u4"), ("followed", "<u4"), ("spare", "<u4")])
 RANGE_ROWS, RANGE_FRAMES, RANGE_JIT = 1, 2, 4
 RANGE = np.dtype([("start", "<u8"), ("end", "<u8"), ("file_offset", "<u8"), ("index", "<u4"), ("flags", "<u4")])
 LAYOUT = np.dtype([("count", "<u4"), ("spare", "<u4"), ("ranges", RANGE, MAX_RANGES)])
@@ -37,8 +46,9 @@ SAMPLE = np.dtype([("path", "<u8"), ("program", "<u4"), ("waiting", "<u4")])
 SAMPLE_VALUE = np.dtype([("count", "<u8"), ("ns", "<u8")])
 WAIT = np.dtype([("start", "<u8"), ("path", "<u8"), ("program", "<u4"), ("weight", "<u4")])
 SETTINGS = np.dtype([("wait_every", "<u4"), ("period_ns", "<u4")])
+NEST = np.dtype([("inner", "<u8", MAX_SLOTS // 64)])
 RETURN_SITE = np.dtype([("address", "<u8"), ("layout", "<u4"), ("slot", "<u4")])
-RETURN_ASKED, RETURN_PROBED, RETURN_REFUSED = 0, 1, 2
+RETURN_ASKED, RETURN_PROBED, RETURN_REFUSED, RETURN_SHARED = 0, 1, 2, 3
 EVENT = np.dtype([("type", "<u4"), ("tgid", "<u4"), ("value", "<u8"), ("address", "<u8")])
 
 EVENT_FORK, EVENT_EXEC, EVENT_EXIT, EVENT_ALARM, EVENT_STRANGER, EVENT_RETURN = 1, 2, 3, 4, 5, 6

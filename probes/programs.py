@@ -29,6 +29,8 @@ class Member:
     start_ticks: int
     file: FileId | None
     layout: int = 0
+    followed: bool = False
+    """What leaves its frames without returning is probed."""
     cpu_ns: int = 0
     """CPU time when it was last looked at."""
 
@@ -98,6 +100,13 @@ class Programs:
             member.layout = layout
             self._put(member)
 
+    def follow(self, pid: int, *, followed: bool) -> None:
+        """Tell the kernel whether what leaves the process's frames without returning is probed."""
+        member = self.members.get(pid)
+        if member is not None and member.followed != followed:
+            member.followed = followed
+            self._put(member)
+
     def lifetimes(self, build_ids: dict[FileId, str]) -> tuple[Lifetime, ...]:
         """Return the lifetimes whose number of processes changed since the last call.
 
@@ -139,7 +148,7 @@ class Programs:
         return news
 
     def _put(self, member: Member) -> None:
-        value = np.array([(member.program, member.layout)], PROCESS)
+        value = np.array([(member.program, member.layout, member.followed, 0)], PROCESS)
         self._kernel.put(np.uint32(member.pid).tobytes(), value.tobytes())
 
     def _add(self, found: Process, program: int, life: _Life, layout: int = 0) -> None:

@@ -169,7 +169,7 @@ class BpfSource:
         path_histogram = HashMap(maps["path_histogram"], PATH_BUCKET, "<u8")
         known_returns = HashMap(maps["return_sites"], RETURN_SITE, "<u8")
         returns = ReturnSites(self._links, self._modules, known_returns, emulates_nops=emulates_nops)
-        buckets = Buckets(slots, self._counters)
+        buckets = Buckets(slots, self._counters, prices)
         return Watching(
             modules=self._modules,
             naming=self._naming,

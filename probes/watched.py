@@ -79,6 +79,22 @@ class Watched:
         self.on_ns = 0
 
 
+def hit_costs_ns(w: Watched, prices: Prices) -> tuple[int, int]:
+    """Return what a hit at the function's entry, and at its return, adds to the durations of calls around it, ns.
+
+    Walks excepted: the programs measure those themselves.
+    """
+    entry, back = {
+        Kind.COUNT: (prices.count_mean_ns, 0.0),
+        Kind.TIME: (prices.entry_mean_ns, prices.return_mean_ns),
+        Kind.PATH: (prices.entry_mean_ns, prices.return_mean_ns),
+    }[w.watch.kind]
+    if w.by_site and w.watch.kind is not Kind.COUNT:
+        entry, back = prices.site_entry_mean_ns, prices.site_return_mean_ns
+    stepped = prices.stepped_mean_ns
+    return round(entry + stepped * w.stepped), round(back + stepped * w.stepped_returns)
+
+
 def cost_ns(w: Watched, hits: int, timed: int, prices: Prices) -> float:
     """Predict what hits cost the program: whole timed calls by their price, the rest as entries."""
     entries = max(timed, hits - timed)

@@ -13,6 +13,15 @@ static inline __attribute__((always_inline)) void tell(u32 type, u64 value)
 	alarms.ringbuf_output(&e, sizeof(e), 2 /* BPF_RB_FORCE_WAKEUP */);
 }
 
+/* What a hit costs its thread is taken from the durations of the calls that are open on it. */
+static inline __attribute__((always_inline)) void charge(u32 ns)
+{
+	struct thread *t = threads.task_storage_get((void *)bpf_get_current_task_btf(), 0, 0);
+
+	if (t)
+		t->cost += ns;
+}
+
 /* The bucket is empty. Few are told, not one: the reader may have missed it. Two of 256, since entries and returns
  * take turns: one kind may see odd numbers only. */
 static inline __attribute__((always_inline)) void alarm(struct counters *c, struct slot *s, u64 cookie)
@@ -32,6 +41,7 @@ static inline __attribute__((always_inline)) bool admitted(struct counters *c, u
 		return false;
 	if (c->hits > s->limit) {
 		alarm(c, s, cookie);
+		charge(s->entry_ns);
 		return false;
 	}
 	if (cookie & COOKIE_SHARED) {
@@ -58,8 +68,17 @@ static inline __attribute__((always_inline)) void forget(struct thread *t, struc
 /* An open call that will never return to us, already counted as dropped. */
 #define STRUCK_OUT 0xffffffffULL /* a generation that never is */
 
+static inline __attribute__((always_inline)) void count_dropped(u64 cookie)
+{
+	u32 slot = COOKIE_SLOT(cookie);
+	struct counters *c = counters.lookup(&slot);
+
+	if (c)
+		atomic_add(c->dropped, 1);
+}
+
 /* Drop open calls that lie below the stack pointer: left by longjmp, by an exception, by a lost return. */
-static inline __attribute__((always_inline)) void drop_abandoned(struct thread *t, u64 sp, struct counters *c)
+static inline __attribute__((always_inline)) void drop_abandoned(struct thread *t, u64 sp)
 {
 	u64 at;
 	u32 i;
@@ -78,15 +97,17 @@ static inline __attribute__((always_inline)) void drop_abandoned(struct thread *
 		if (t->open[at].cookie == STRUCK_OUT)
 			continue;
 		forget(t, &t->open[at]);
-		atomic_add(c->dropped, 1);
+		count_dropped(t->open[at].cookie);
 	}
 }
 
 /* A call of this slot is open on this thread: true if it is one of this very attachment, a recursion.
- * An older one was open when its link was taken off; it will never return to us and is struck out. */
-static inline __attribute__((always_inline)) bool is_recursion(struct thread *t, u64 cookie, u64 sp, bool by_site,
-						       struct counters *c)
+ * An older one was open when its link was taken off; it will never return to us and is struck out. So is one whose
+ * place on the stack is taken: a return that went unseen, unless it is a tail call to itself (same return address). */
+static inline __attribute__((always_inline)) bool is_recursion(struct thread *t, u64 cookie, u64 sp, u64 tail_ret,
+						       bool by_site)
 {
+	struct open_call *o;
 	u64 at;
 	u32 i;
 
@@ -95,15 +116,39 @@ static inline __attribute__((always_inline)) bool is_recursion(struct thread *t,
 		at = i;
 		if (at >= t->depth)
 			break;
-		/* where returns are not replaced, the same place on the stack is a call that an exception ended */
-		if (t->open[at].cookie == cookie && !(by_site && t->open[at].sp == sp))
+		o = &t->open[at];
+		if (o->cookie == cookie && !(by_site && o->sp == sp && o->ret != tail_ret))
 			return true;
-		if (COOKIE_SLOT(t->open[at].cookie) == COOKIE_SLOT(cookie)) {
-			t->open[at].cookie = STRUCK_OUT;
-			atomic_add(c->dropped, 1);
+		if (COOKIE_SLOT(o->cookie) == COOKIE_SLOT(cookie)) {
+			o->cookie = STRUCK_OUT;
+			count_dropped(cookie);
 		}
 	}
 	return false;
+}
+
+/* Note that a probe of this slot was hit inside an open call of another. */
+static inline __attribute__((always_inline)) void note_nesting(struct thread *t, u64 sp, u32 slot)
+{
+	u64 at = t->depth, word = slot >> 6, bit = 1ULL << (slot & 63);
+	struct nest *n;
+	u32 outer;
+
+	if (!at)
+		return;
+	at--;
+	barrier_var(at);
+	at &= MAX_OPEN - 1;
+	if (t->open[at].sp == sp) /* a tail call, not a nested one */
+		return;
+	outer = COOKIE_SLOT(t->open[at].cookie);
+	n = nests.lookup(&outer);
+	if (!n)
+		return;
+	barrier_var(word);
+	word &= MAX_SLOTS / 64 - 1;
+	if (!(n->inner[word] & bit))
+		n->inner[word] |= bit; /* a bit lost to another CPU is noted at the next hit */
 }
 
 /* Tell whether a probe stands where this call will return to; a new place is told to user space once. */
@@ -116,8 +161,9 @@ static inline __attribute__((always_inline)) bool returns_to_probe(struct proces
 	/* the process may be gone before this is read, but others of its layout follow */
 	e.value = (u32)cookie | (u64)p->layout << 32;
 
+	/* where other functions are called from too, their returns look like this one's after an exception */
 	if (state)
-		return *state == RETURN_PROBED;
+		return *state == RETURN_PROBED || (*state == RETURN_SHARED && p->followed);
 	if (!events.ringbuf_output(&e, sizeof(e), 0))
 		return_sites.update(&key, &asked);
 	return false;
@@ -126,48 +172,65 @@ static inline __attribute__((always_inline)) bool returns_to_probe(struct proces
 /* Entry: true if the return is wanted. */
 static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64 cookie, bool want_path, bool by_site)
 {
-	u32 slot = COOKIE_SLOT(cookie), tgid = 0, key;
+	u32 slot = COOKIE_SLOT(cookie), tgid = 0, key, cost;
 	struct counters *c = counters.lookup(&slot);
 	struct process *p = 0;
 	struct layout *l = 0;
 	struct open_call *o, *top;
 	struct thread *t;
 	struct walk *w = 0;
-	u64 at, word, bit = 1ULL << (slot & 63), sp = ctx->sp, path = 0, ret = 0;
+	struct slot *s;
+	u64 at, word, bit = 1ULL << (slot & 63), sp = ctx->sp, path = 0, ret = 0, began = 0;
 
 	if (!c || !admitted(c, cookie, slot))
 		return false;
+	s = slots.lookup(&slot);
+	if (!s)
+		return false;
+	cost = s->entry_ns;
 	t = current_thread();
 	if (!t) {
 		atomic_add(c->lost, 1);
 		return false;
 	}
-	drop_abandoned(t, sp, c);
+	t->cost += cost;
+	drop_abandoned(t, sp);
+	note_nesting(t, sp, slot);
+	if (by_site) {
+		tgid = bpf_get_current_pid_tgid() >> 32;
+		p = processes.lookup(&tgid);
+		if (bpf_probe_read_user(&ret, 8, (void *)sp))
+			ret = 0;
+	}
 	word = slot >> 6;
 	barrier_var(word);
 	word &= MAX_SLOTS / 64 - 1;
-	if ((t->busy[word] & bit) && is_recursion(t, cookie, sp, by_site, c)) {
+	if ((t->busy[word] & bit) && is_recursion(t, cookie, sp, p && p->followed ? ret : 0, by_site)) {
 		atomic_add(c->inner, 1);
 		return false;
 	}
 	atomic_add(c->calls, 1);
-	if (want_path || by_site) {
-		tgid = bpf_get_current_pid_tgid() >> 32;
-		p = processes.lookup(&tgid);
+	if (!by_site && s->timed_of_4g && bpf_get_prandom_u32() >= s->timed_of_4g)
+		return false;
+	if (by_site && (!p || !ret || !returns_to_probe(p, cookie, ret, tgid))) {
+		atomic_add(c->unlearnt, 1);
+		return false;
+	}
+	if (want_path) {
+		began = bpf_ktime_get_ns();
 		key = SCRATCH_PROBE;
-		if (want_path)
-			w = walks.lookup(&key);
+		w = walks.lookup(&key);
+		if (!by_site) {
+			tgid = bpf_get_current_pid_tgid() >> 32;
+			p = processes.lookup(&tgid);
+		}
 		if (p) {
 			key = p->layout;
 			l = layouts.lookup(&key);
 		}
 	}
-	if (bpf_probe_read_user(&ret, 8, (void *)sp))
+	if (!by_site && bpf_probe_read_user(&ret, 8, (void *)sp))
 		ret = 0;
-	if (by_site && (!p || !ret || !returns_to_probe(p, cookie, ret, tgid))) {
-		atomic_add(c->unlearnt, 1);
-		return false;
-	}
 	at = t->depth;
 	if (at) {
 		at--;
@@ -183,7 +246,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64
 			} else {
 				forget(t, top);
 				t->depth = at;
-				atomic_add(c->dropped, 1);
+				count_dropped(top->cookie);
 			}
 		} else if (top->sp == sp) {
 			/* A tail call leaves its caller's replaced return address here; else that call was abandoned. */
@@ -195,7 +258,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64
 			} else {
 				forget(t, top);
 				t->depth = at;
-				atomic_add(c->dropped, 1);
+				count_dropped(top->cookie);
 			}
 		}
 	}
@@ -224,13 +287,17 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64
 	t->busy[word] |= bit;
 	t->depth = at + 1;
 	o->start = bpf_ktime_get_ns(); /* last, so that our own work is not in the duration */
+	if (want_path)
+		t->cost += o->start - began;
+	o->cost = t->cost;
 	return true;
 }
 
-/* Take the duration of a call that has ended. */
-static inline __attribute__((always_inline)) void finish(struct open_call *o, u64 now, bool by_path)
+/* Take the duration of a call that has ended, less what other probes cost meanwhile; ``cost`` is the thread's. */
+static inline __attribute__((always_inline)) void finish(struct open_call *o, u64 now, u64 cost, bool by_path)
 {
-	u32 slot = COOKIE_SLOT(o->cookie), key = bucket_of(now - o->start);
+	u64 duration = now - o->start, nested = cost - o->cost;
+	u32 slot = COOKIE_SLOT(o->cookie), key;
 	struct counters *c = counters.lookup(&slot);
 	struct slot *s = slots.lookup(&slot);
 	struct path_bucket pb = {};
@@ -243,6 +310,11 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, u6
 		return;
 	}
 	atomic_add(c->timed, 1);
+	if (nested) {
+		atomic_add(c->nested, 1);
+		atomic_add(c->nested_ns, nested);
+	}
+	key = bucket_of(duration > nested ? duration - nested : 0);
 	if (by_path) {
 		pb.path = o->path;
 		pb.cookie = o->cookie;
@@ -263,20 +335,24 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, u6
 /* Return over a link that replaced the return address. */
 static inline __attribute__((always_inline)) void leave(struct pt_regs *ctx, u64 cookie, bool want_path)
 {
-	u64 now = bpf_ktime_get_ns(), sp = ctx->sp - 8, at;
+	u64 now = bpf_ktime_get_ns(), sp = ctx->sp - 8, at, cost;
 	u32 slot = COOKIE_SLOT(cookie);
 	struct open_call *o;
 	struct counters *c;
 	struct thread *t;
+	struct slot *s;
 
 	c = counters.lookup(&slot);
-	if (!c)
+	s = slots.lookup(&slot);
+	if (!c || !s)
 		return;
 	atomic_add(c->hits, 1);
 	t = threads.task_storage_get((void *)bpf_get_current_task_btf(), 0, 0);
 	if (!t)
 		return;
-	drop_abandoned(t, sp, c);
+	cost = t->cost;
+	t->cost += s->return_ns;
+	drop_abandoned(t, sp);
 	at = t->depth;
 	if (!at)
 		return;
@@ -288,13 +364,13 @@ static inline __attribute__((always_inline)) void leave(struct pt_regs *ctx, u64
 		return;
 	t->depth = at;
 	forget(t, o);
-	finish(o, now, want_path);
+	finish(o, now, cost, want_path);
 }
 
 /* A return site was passed: what was called from here has ended, with all that it tail-called. */
 static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx, u64 cookie)
 {
-	u64 now = bpf_ktime_get_ns(), sp = ctx->sp - 8, at;
+	u64 now = bpf_ktime_get_ns(), sp = ctx->sp - 8, at, cost;
 	u32 slot = COOKIE_SLOT(cookie), i;
 	struct open_call *o;
 	struct counters *c;
@@ -312,7 +388,9 @@ static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx
 	t = threads.task_storage_get((void *)bpf_get_current_task_btf(), 0, 0);
 	if (!t)
 		return;
-	drop_abandoned(t, sp, c);
+	cost = t->cost;
+	t->cost += s->return_ns;
+	drop_abandoned(t, sp);
 #pragma clang loop unroll(disable)
 	for (i = 0; i < MAX_TAIL_CALLS; i++) {
 		at = t->depth;
@@ -326,8 +404,31 @@ static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx
 			break;
 		t->depth = at;
 		forget(t, o);
-		finish(o, now, o->cookie & COOKIE_PATH);
+		finish(o, now, cost, o->cookie & COOKIE_PATH);
 	}
+}
+
+/* An exception has found its handler, or longjmp its target: this is the jump there, the stack pointer is set.
+ * The frames below are gone; without this, what their callers call next might return in their name. */
+int call_landing(struct pt_regs *ctx)
+{
+	u64 cookie = bpf_get_attach_cookie(ctx);
+	u32 slot = COOKIE_SLOT(cookie);
+	struct counters *c = counters.lookup(&slot);
+	struct slot *s = slots.lookup(&slot);
+	struct thread *t;
+
+	if (!c || !s)
+		return 0;
+	atomic_add(c->hits, 1);
+	if (c->hits > s->limit && s->generation == COOKIE_GENERATION(cookie))
+		alarm(c, s, cookie);
+	t = threads.task_storage_get((void *)bpf_get_current_task_btf(), 0, 0);
+	if (!t)
+		return 0;
+	t->cost += s->entry_ns;
+	drop_abandoned(t, ctx->sp);
+	return 0;
 }
 
 int call_count(struct pt_regs *ctx)
@@ -335,9 +436,14 @@ int call_count(struct pt_regs *ctx)
 	u64 cookie = bpf_get_attach_cookie(ctx);
 	u32 slot = COOKIE_SLOT(cookie);
 	struct counters *c = counters.lookup(&slot);
+	struct slot *s;
 
-	if (c && admitted(c, cookie, slot))
-		atomic_add(c->calls, 1);
+	if (!c || !admitted(c, cookie, slot))
+		return 0;
+	atomic_add(c->calls, 1);
+	s = slots.lookup(&slot);
+	if (s)
+		charge(s->entry_ns);
 	return 0;
 }
 

@@ -22,9 +22,13 @@
 struct slot {
 	u64 limit;     /* the bucket: hits beyond this number take the probes off */
 	u64 generation; /* the use whose cookies are valid; another's open calls are not counted any more */
+	u32 entry_ns;  /* what a hit at its entry costs, walks excepted: taken from the durations of calls around it */
+	u32 return_ns; /* likewise at its return */
+	u32 timed_of_4g; /* sessions: how many of 2^32 calls are timed, by chance; 0: all */
+	u32 spare;
 };
 
-/* What happened at a slot; one cache line. */
+/* What happened at a slot. */
 struct counters {
 	u64 hits;      /* traps taken: entries and returns */
 	u64 calls;     /* outermost calls seen to begin */
@@ -34,6 +38,8 @@ struct counters {
 	u64 dropped;   /* open calls found abandoned: longjmp, exception, thread exit */
 	u64 unlearnt;  /* calls whose return site was not probed yet, or cannot be */
 	u64 strangers; /* hits by processes that nobody chose */
+	u64 nested;    /* timed calls in which other probes were hit */
+	u64 nested_ns; /* what was taken from their durations for that */
 };
 
 /* An open timed call. */
@@ -43,11 +49,13 @@ struct open_call {
 	u64 path;      /* id of its call path, 0 if none was taken */
 	u64 ret;       /* the return address before a return probe replaced it, 0 if not read */
 	u64 cookie;
+	u64 cost;      /* the thread's cost when it began */
 };
 
 struct thread {
 	u32 depth;
 	u32 spare;
+	u64 cost;                  /* what probes have cost this thread so far, ns */
 	u64 stack_end;             /* first address above the stack known not to be readable, 0: none found */
 	u64 busy[MAX_SLOTS / 64];  /* slots with an open call: recursion */
 	struct open_call open[MAX_OPEN];
@@ -56,6 +64,8 @@ struct thread {
 struct process {
 	u32 program;   /* index of the chosen program */
 	u32 layout;    /* index into layouts, 0: none known */
+	u32 followed;  /* what leaves frames without returning (exceptions, longjmp) is probed in it */
+	u32 spare;
 };
 
 #define RANGE_ROWS 1     /* the module has unwind rows */
@@ -130,6 +140,11 @@ struct settings {
 	u32 period_ns;     /* of the CPU clock */
 };
 
+/* Which slots' probes were hit inside timed calls of a slot; directly, not through a third one. */
+struct nest {
+	u64 inner[MAX_SLOTS / 64];
+};
+
 /* A place to which calls of one function return. */
 struct return_site {
 	u64 address;
@@ -140,6 +155,7 @@ struct return_site {
 #define RETURN_ASKED 0    /* user space has been told */
 #define RETURN_PROBED 1   /* a probe is there */
 #define RETURN_REFUSED 2  /* no probe can be there */
+#define RETURN_SHARED 3   /* probed, but other functions may be called from there: use it in followed processes */
 
 #define EVENT_FORK 1
 #define EVENT_EXEC 2

@@ -20,6 +20,7 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 	if (child_tgid == tgid) /* a thread */
 		return 0;
 	copy = *p;
+	copy.followed = 0; /* the links that follow its parent do not see it */
 	processes.update(&child_tgid, &copy);
 	announce(EVENT_FORK, tgid, child_tgid);
 	return 0;

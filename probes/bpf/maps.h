@@ -5,6 +5,7 @@
 BPF_F_TABLE("array", u32, u64, histogram, 1, 1024);
 BPF_F_TABLE("array", u32, struct counters, counters, MAX_SLOTS, 1024);
 BPF_F_TABLE("array", u32, u64, walk_outcomes, WALK_OUTCOMES, 1024);
+BPF_F_TABLE("array", u32, struct nest, nests, MAX_SLOTS, 1024);
 /* Written in user space by memory mapping, read by the programs. */
 BPF_F_TABLE("array", u32, struct slot, slots, MAX_SLOTS, 1024);
 BPF_F_TABLE("array", u32, u64, rows, 1, 1024);

@@ -20,6 +20,7 @@ STRUCTS = {
     "slot": layout.SLOT,
     "counters": layout.COUNTERS,
     "process": layout.PROCESS,
+    "nest": layout.NEST,
     "range": layout.RANGE,
     "layout": layout.LAYOUT,
     "path": layout.PATH,

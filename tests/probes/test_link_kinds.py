@@ -30,7 +30,7 @@ from specmine.probes.layout import SLOT
 from specmine.probes.links import Links
 from specmine.probes.loading import load
 loaded = load(interpreter="/usr/bin/python3", memory_bytes=16 << 20, buckets=BUCKETS)
-map_array(loaded.maps["slots"], 256, SLOT, writable=True)[0] = (1 << 62, 0)
+map_array(loaded.maps["slots"], 256, SLOT, writable=True)[0] = (1 << 62, 0, 0, 0, 0, 0)
 links = Links(loaded)
 file = os.open(sys.argv[1], os.O_RDONLY)
 links.attach(file, [int(sys.argv[2])], [0], Kind.TIME, int(sys.argv[3]))
@@ -69,7 +69,7 @@ def test_each_kind_of_link_times_every_call(kind: str, target: Target) -> None:
     """All calls made while the link is on are counted and timed, none after it is off."""
     loaded = load(interpreter="/usr/bin/python3", memory_bytes=16 << 20, buckets=BUCKETS, modes=(kind,))
     counters = map_array(loaded.maps["counters"], 256, COUNTERS)
-    map_array(loaded.maps["slots"], 256, SLOT, writable=True)[3] = (1 << 62, 0)
+    map_array(loaded.maps["slots"], 256, SLOT, writable=True)[3] = (1 << 62, 0, 0, 0, 0, 0)
     histogram = map_array(loaded.maps["histogram"], loaded.entries["histogram"], "<u8").reshape(256, BUCKETS)
     links = Links(loaded)
     try:
