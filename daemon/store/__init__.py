@@ -4,12 +4,14 @@ from .database import Store
 from .opening import StoreCorrupt, StoreError
 from .records import Build, Contents, Host, Verdict
 from .retention import Retention
+from .summaries import LifetimeSummary
 from .writer import StoreWriter, WriterCounts
 
 __all__ = [
     "Build",
     "Contents",
     "Host",
+    "LifetimeSummary",
     "Retention",
     "Store",
     "StoreCorrupt",

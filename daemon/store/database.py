@@ -12,7 +12,7 @@ from specmine.daemon.lock import FileLock
 from specmine.mining.observation import Function, Observation
 from specmine.probes.batch import Lifetime
 
-from . import records, retention
+from . import records, retention, summaries
 from .opening import StoreCorrupt, move_aside, opened, opened_read_only
 from .records import Build, Contents, Host, JsonObject, Verdict
 from .schema import MIGRATIONS, VERSION
@@ -130,8 +130,10 @@ class Store:
         records.put_lifetimes(self._db, lifetimes)
 
     def put_observations(self, observations: Iterable[Observation]) -> None:
-        """Append observations."""
-        records.put_observations(self._db, observations)
+        """Append observations, and add them to the summaries of their lifetimes."""
+        seen = tuple(observations)
+        records.put_observations(self._db, seen)
+        summaries.add_observations(self._db, seen)
 
     def put_states(self, states: Mapping[str, JsonObject], utc_ns: int) -> None:
         """Replace what the controller knows, by function key."""
@@ -165,6 +167,11 @@ class Store:
         with self._reading():
             return records.load_builds(self._db)
 
+    def summaries(self) -> tuple[summaries.LifetimeSummary, ...]:
+        """Return the summaries of all lifetimes and functions, in the order of functions and of time."""
+        with self._reading():
+            return summaries.load_summaries(self._db)
+
     def document(self, name: str) -> JsonObject | None:
         """Return a document as it was last put, None if it never was."""
         with self._reading():
@@ -180,6 +187,7 @@ class Store:
         with self.transaction():
             merged = retention.merge_old(self._db, limits, now_utc_ns)
             dropped = retention.drop_oldest(self._db, limits)
+            summaries.drop_oldest_summaries(self._db)
         if merged or dropped:
             # execute() would stop after the first page
             self._db.executescript("PRAGMA incremental_vacuum")

@@ -120,6 +120,7 @@ def drop_oldest(db: sqlite3.Connection, retention: Retention) -> int:
     db.execute("DELETE FROM verdicts WHERE id <= (SELECT max(id) FROM verdicts) - ?", (_MOST_VERDICTS,))
     db.execute(
         "DELETE FROM lifetimes WHERE id NOT IN (SELECT lifetime FROM observations)"
+        " AND id NOT IN (SELECT lifetime FROM summaries)"
         " AND id NOT IN (SELECT id FROM lifetimes ORDER BY start_ns DESC LIMIT ?)",
         (_MOST_LIFETIMES,),
     )
@@ -131,6 +132,7 @@ def drop_oldest(db: sqlite3.Connection, retention: Retention) -> int:
         db.execute(
             "DELETE FROM functions WHERE key NOT IN (SELECT function FROM states)"
             " AND key NOT IN (SELECT function FROM observations)"
+            " AND key NOT IN (SELECT function FROM summaries)"
         )
     return gone
 

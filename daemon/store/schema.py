@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-VERSION = 1
+VERSION = 2
 APPLICATION_ID = 0x73706D6E  # "spmn", at a fixed place of the file's header
 
-TABLES = """
+_SUMMARIES = """
+CREATE TABLE summaries(
+    function TEXT NOT NULL, lifetime TEXT NOT NULL, kind TEXT NOT NULL, start_utc_ns INTEGER NOT NULL,
+    end_utc_ns INTEGER NOT NULL, calls INTEGER NOT NULL, watched_ns INTEGER NOT NULL, bias_ns REAL NOT NULL,
+    early BLOB NOT NULL, later BLOB NOT NULL, PRIMARY KEY(function, lifetime, kind)
+) WITHOUT ROWID;
+CREATE INDEX summaries_by_age ON summaries(end_utc_ns);
+"""
+
+TABLES = (
+    """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- one row a boot of a host: monotonic times mean something only together with it
 CREATE TABLE hosts(
@@ -41,6 +51,8 @@ CREATE TABLE documents(
     name TEXT PRIMARY KEY, document TEXT NOT NULL, updated_utc_ns INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
+    + _SUMMARIES
+)
 
-MIGRATIONS: dict[int, str] = {}
+MIGRATIONS: dict[int, str] = {1: _SUMMARIES}
 """From a version to the next: the SQL that leads there."""

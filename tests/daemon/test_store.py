@@ -18,6 +18,7 @@ from specmine.daemon.lock import LockTaken
 from specmine.daemon.store import Host, Retention, Store, StoreCorrupt, StoreError, Verdict
 from specmine.daemon.store.codec import decode_counts, decode_paths, encode_counts, encode_paths
 from specmine.daemon.store.retention import merged
+from specmine.daemon.store.schema import VERSION
 from specmine.mining.observation import (
     BUCKETS,
     CallPath,
@@ -279,16 +280,16 @@ def test_an_older_schema_is_migrated_and_a_copy_kept(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Store.open(path) as store:
         fill(store, [observation(1)])
-    steps = {1: "ALTER TABLE builds ADD COLUMN note TEXT;", 2: "UPDATE builds SET note = 'x';"}
-    with pytest.raises(StoreError, match="older schema 1"):
-        Store.open(path, read_only=True, version=3, migrations=steps)
-    with Store.open(path, version=3, migrations=steps) as store:
+    steps = {VERSION: "ALTER TABLE builds ADD COLUMN note TEXT;", VERSION + 1: "UPDATE builds SET note = 'x';"}
+    with pytest.raises(StoreError, match=f"older schema {VERSION}"):
+        Store.open(path, read_only=True, version=VERSION + 2, migrations=steps)
+    with Store.open(path, version=VERSION + 2, migrations=steps) as store:
         assert len(store.load().observations) == 1
-    with Store.open(Path(f"{path}.schema-1"), read_only=True) as copy:
+    with Store.open(Path(f"{path}.schema-{VERSION}"), read_only=True) as copy:
         assert len(copy.load().observations) == 1
     db = sqlite3.connect(path)
     assert db.execute("SELECT note FROM builds").fetchall() == [("x",)]
-    assert db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone() == ("3",)
+    assert db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone() == (str(VERSION + 2),)
     db.close()
 
 
@@ -297,9 +298,9 @@ def test_a_failed_migration_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     Store.open(path).close()
     with pytest.raises(StoreError):
-        Store.open(path, version=3, migrations={1: "CREATE TABLE more(x);", 2: "nonsense;"})
+        Store.open(path, version=VERSION + 2, migrations={VERSION: "CREATE TABLE more(x);", VERSION + 1: "nonsense;"})
     db = sqlite3.connect(path)
-    assert db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone() == ("1",)
+    assert db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone() == (str(VERSION),)
     assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'more'").fetchone() == (0,)
     db.close()
 
