@@ -20,7 +20,8 @@ _Json = Any
 
 _SEGMENT = ("offset", "address", "file_size", "memory_size", "flags")
 _FUNCTION = ("offset", "size", "name", "module", "kind", "mangled", "aliases", "parent")
-_SITE = ("function", "offset", "grade", "code", "text")
+_SITE = ("function", "offset", "grade", "code", "text", "callee")
+_SITES = ("sites", "return_sites", "landings")
 
 
 def encode(op: str, value: Answer) -> bytes:
@@ -34,7 +35,7 @@ def encode(op: str, value: Answer) -> bytes:
         known = {name: getattr(value, name) for name in BinaryFacts.__slots__}
         known["segments"] = [[getattr(each, name) for name in _SEGMENT] for each in value.segments]
         return _line({"facts": known})
-    names = _SITE if op in ("sites", "return_sites") else _FUNCTION
+    names = _SITE if op in _SITES else _FUNCTION
     return _line({op: [each and [getattr(each, name) for name in names] for each in value]})
 
 
@@ -49,7 +50,7 @@ def decode(op: str, data: bytes) -> Answer:
             return _facts(answer["facts"])
         if op == "rows":
             return _rows(answer["rows"], rest)
-        if op in ("sites", "return_sites"):
+        if op in _SITES:
             return [_site(each) for each in answer[op]]
         return [None if each is None else _function(each) for each in answer[op]]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -92,6 +93,7 @@ def _facts(known: Mapping[str, _Json]) -> BinaryFacts:
         has_frames=bool(known["has_frames"]),
         is_go=bool(known["is_go"]),
         unwinder=_texts(known["unwinder"]),
+        self_check=_text(known["self_check"]),
         languages=_texts(known["languages"]),
     )
 
@@ -111,13 +113,14 @@ def _function(values: Sequence[_Json]) -> FunctionFacts:
 
 
 def _site(values: Sequence[_Json]) -> Site:
-    function, offset, grade, code, text = values
+    function, offset, grade, code, text, callee = values
     return Site(
         function=_number(function),
         offset=_number(offset),
         grade=Grade(grade),
         code=_text(code),
         text=_text(text),
+        callee=_number(callee),
     )
 
 

@@ -25,6 +25,14 @@ _STACK_CHANGERS = (
     "backtrace",
 )
 """Calls after which the kernel's list of replaced return addresses no longer fits the stack, or is walked into."""
+_SELF_CHECKS = (
+    b"BORINGSSL_bcm_text_",
+    b"BORINGSSL_integrity_test",
+    b"FIPS_incore_fingerprint",
+    b"FINGERPRINT_premain",
+    b"wolfCrypt_FIPS_first",
+)
+"""Parts of names in modules that compare their code in memory with a checksum, and end the program if it differs."""
 _UNWINDING_LIBRARIES = ("libstdc++.so", "libgcc_s.so", "libc++.so", "libc++abi.so", "libunwind.so")
 
 
@@ -57,6 +65,7 @@ def read_facts(image: Image) -> BinaryFacts:
         has_frames=any(image.section(each) is not None for each in (".eh_frame", ".debug_frame")),
         is_go=go,
         unwinder=_unwinders(image, needed, names, static=static),
+        self_check=_self_check(image),
         languages=_languages(image, needed, names, go=go),
     )
 
@@ -138,6 +147,19 @@ def _telling_symbols(image: Image) -> frozenset[str]:
             if at and bool((named["section"] == 0).any()):  # imported, not offered
                 found.add(telling)
     return frozenset(found)
+
+
+def _self_check(image: Image) -> str:
+    """Return a name that tells of code checked in memory, '' if there is none."""
+    for table in (image.symbols(".dynsym"), image.symbols(".symtab")):
+        strings = image.read(table.strings, table.strings_end - table.strings) if table is not None else b""
+        for part in _SELF_CHECKS:
+            at = strings.find(part)
+            if at >= 0:
+                # libraries put their own name in front, so the part may stand anywhere in a symbol
+                begin, end = strings.rfind(b"\0", 0, at) + 1, strings.find(b"\0", at)
+                return _text_of(strings[begin:end][:128])
+    return ""
 
 
 def _unwinders(image: Image, needed: tuple[str, ...], names: frozenset[str], *, static: bool) -> tuple[str, ...]:

@@ -6,17 +6,25 @@ import os
 import platform
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from specmine.mining.observation import BUCKETS
 
 from . import processes as proc
+from .conditions import Condition, Conditions
 from .errors import SpecmineError
 from .loading import load
 from .modules import Module
 from .reader import Reader
-from .safety import refuses_returns
+from .safety import (
+    REMEDIES,
+    fips_mode,
+    forbids_replacing,
+    refuses_module,
+    refuses_process,
+    refuses_returns,
+)
 
 CAPABILITIES = {
     "CAP_DAC_READ_SEARCH": 2,
@@ -26,8 +34,6 @@ CAPABILITIES = {
     "CAP_CHECKPOINT_RESTORE": 40,
 }
 _CAP_SYS_ADMIN = 21
-_HOST_PID_NAMESPACE = "pid:[4026531836]"
-"""The kernel gives the first pid namespace this fixed number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +69,23 @@ def _host() -> Iterator[Check]:
         detail=f"missing {', '.join(missing)}" if missing else "all capabilities are there",
         remedy="run as root, or as a service with the unit's capabilities",
     )
-    namespace = os.readlink("/proc/self/ns/pid")
+    yield _namespace()
     yield Check(
-        name="pid-namespace",
-        ok=namespace == _HOST_PID_NAMESPACE,
-        detail="the host's" if namespace == _HOST_PID_NAMESPACE else f"{namespace}, not the host's",
-        remedy="run specmine in the host's pid namespace",
+        name="fips",
+        ok=not fips_mode(),
+        detail="the host runs in FIPS mode" if fips_mode() else "off",
+        remedy="cryptographic modules check themselves: their functions are refused (self-checking)",
+        needed=False,
     )
     yield _lockdown()
+
+
+def _namespace() -> Check:
+    try:
+        proc.check_own_namespace()
+    except SpecmineError as error:
+        return Check(name="pid-namespace", ok=False, detail=error.message, remedy=error.remedy)
+    return Check(name="pid-namespace", ok=True, detail="the host's")
 
 
 def _effective_capabilities() -> int:
@@ -126,16 +141,15 @@ def _process(pid: int) -> Iterator[Check]:
     except SpecmineError as error:
         yield Check(name="process", ok=False, detail=error.message, remedy=error.remedy)
         return
-    status = (proc.PROC / str(pid) / "status").read_text(errors="replace")
     yield Check(name="process", ok=True, detail=f"{pid}, {proc.executable_path(pid)}")
-    tracer = int(_field(status, "TracerPid") or 0)
+    elsewhere = proc.pid_namespace(pid) not in ("", proc.pid_namespace())
     yield Check(
-        name="debugger",
-        ok=not tracer,
-        detail=f"traced by process {tracer}" if tracer else "none is attached",
-        remedy="detach the debugger first",
-        needed=False,
+        name="container",
+        ok=True,
+        detail="it lives in a pid namespace of its own and is watched from the host's" if elsewhere else "none",
     )
+    condition = Conditions().of(pid)
+    yield from _condition(condition)
     try:
         mappings = proc.executable_mappings(pid)
     except OSError as error:
@@ -154,19 +168,48 @@ def _process(pid: int) -> Iterator[Check]:
         remedy="functions in these files stay nameless",
         needed=False,
     )
-    reason = refuses_returns(modules)
+    yield _probes(modules, condition)
+    yield _returns(modules, condition)
+
+
+def _condition(condition: Condition) -> Iterator[Check]:
+    """Tell what of the process itself decides how it may be probed."""
+    tracer = f"traced by {condition.tracer_name} ({condition.tracer})" if condition.tracer else "none is attached"
     yield Check(
-        name="returns",
-        ok=reason is None,
-        detail=reason.text if reason else "the durations of calls can be measured",
-        remedy=reason.remedy if reason else "",
+        name="debugger",
+        ok=not condition.tracer,
+        detail=tracer,
+        remedy=REMEDIES["debugger"],
+        needed=False,
+    )
+    kept = "return addresses stay as they are"
+    yield Check(name="shadow-stack", ok=True, detail=f"on: {kept}" if condition.shadow_stack else "off")
+    how = {0: "off", 1: "strict"}.get(condition.seccomp, "a filter")
+    yield Check(name="seccomp", ok=True, detail=f"{how}: {kept}" if condition.seccomp else how)
+
+
+def _probes(modules: list[Module], condition: Condition) -> Check:
+    """Tell which files may hold no probe at all."""
+    found = [refuses_module(each) or refuses_process(replace(condition, tracer=0), each) for each in modules]
+    reasons = [each for each in found if each is not None]
+    said = "; ".join(f"{each.text} [{each.code}]" for each in reasons)
+    return Check(
+        name="code",
+        ok=not reasons,
+        detail=said or "probes may go into every file",
+        remedy="; ".join(sorted({each.remedy for each in reasons})),
         needed=False,
     )
 
 
-def _field(status: str, name: str) -> str:
-    match = re.search(rf"^{name}:\s*(\S+)", status, re.MULTILINE)
-    return match.group(1) if match else ""
+def _returns(modules: list[Module], condition: Condition) -> Check:
+    """Tell whether and how returns are timed."""
+    reason, why = refuses_returns(modules), forbids_replacing(modules, [condition])
+    if reason is not None:
+        said = f"{reason.text} [{reason.code}]"
+        return Check(name="returns", ok=False, detail=said, remedy=reason.remedy, needed=False)
+    how = f"at return sites, the stack stays as it is: {why.text} [{why.code}]" if why else "by session links"
+    return Check(name="returns", ok=True, detail=f"timed {how}")
 
 
 def _described(reader: Reader, pid: int, mapping: proc.Mapping) -> Module:

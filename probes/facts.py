@@ -55,6 +55,8 @@ class BinaryFacts:
     is_go: bool = False
     unwinder: tuple[str, ...] = ()
     """Why exceptions may pass frames of this file, or stacks be switched or left, one finding each; empty: nothing."""
+    self_check: str = ""
+    """A name which tells that the file's code is compared with a checksum in memory, '' if there is none."""
     languages: tuple[str, ...] = ()
     """Hints: c++, go, rust; empty usually means C or assembler."""
 
@@ -123,6 +125,8 @@ class Site:
     code: str = ""
     """Why it is not emulated, a stable code; '' if it is."""
     text: str = ""
+    callee: int = -1
+    """Return sites: file offset that the call before it names, -1 if it calls by a pointer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from specmine.mining.observation import Function, Kind, Reason
 
+from .conditions import FRESH_NS, Conditions
 from .facts import Grade, Site
 from .modules import VDSO, Module, Modules
 from .programs import Programs
-from .safety import forbids_replacing, refuses_returns
+from .safety import forbids_replacing, refuses_module, refuses_process, refuses_returns, with_remedy
 
 
 class Gate:
-    """Judges functions by their code and processes by what they map."""
+    """Judges functions by their code, files by what they do with it, processes by what they map and how they run."""
 
     def __init__(self, modules: Modules, programs: Programs, *, mode: str, emulates_nops: bool) -> None:
         """Judge for one kind of link; ``emulates_nops``: the kernel emulates nops of more than one byte."""
         self._modules, self._programs = modules, programs
         self._mode, self._emulates_nops = mode, emulates_nops
         self._sites: dict[str, Site] = {}
+        self._conditions = Conditions()
+        self._look_ns = 0
 
     def site(self, function: Function, module: Module, then: Callable[[Site | Reason], None]) -> None:
         """Find the function's probe site; ``then`` gets it, or why there is none, now or in a later poll."""
         known = self._sites.get(function.key)
+        refused = refuses_module(module)
         if module.file == VDSO:
-            then(Reason(code="vdso", text="the kernel's own code cannot be probed"))
+            then(with_remedy(Reason(code="vdso", text="the kernel's own code cannot be probed")))
+        elif refused is not None:
+            then(refused)
         elif known is not None:
             then(_judged(known))
         else:
@@ -37,10 +43,28 @@ class Gate:
                 self._sites[function.key] = answer[0]
                 then(_judged(answer[0]))
             else:
-                then(Reason(code="unreadable", text=f"its code cannot be read: {answer}"))
+                then(with_remedy(Reason(code="unreadable", text=f"its code cannot be read: {answer}")))
 
         arguments = {"offsets": [function.offset], "kernel_emulates_nops": self._emulates_nops}
         self._modules.ask("sites", module.fd, answered, **arguments)
+
+    def look_around(self, now_ns: int) -> bool:
+        """Look at the processes again, a few at a time; False if it was too soon for that."""
+        if now_ns < self._look_ns:
+            return False
+        self._look_ns = now_ns + FRESH_NS // 2
+        self._conditions.look(self._programs.members, now_ns)
+        return True
+
+    def bars(self, pid: int, modules: Collection[Module]) -> Reason | None:
+        """Return why no probe may be in one of these files in a process (0: in any watched one), None if it may."""
+        for each in (pid,) if pid else sorted(self._programs.members):
+            condition = self._conditions.of(each)
+            for module in modules if condition.troubled else ():
+                reason = refuses_process(condition, module)
+                if reason is not None:
+                    return reason
+        return None
 
     def mapped(self) -> list[int]:
         """Return the layouts in use; [] while what some process maps is not known."""
@@ -57,11 +81,11 @@ class Gate:
             return False, None
         mapped = {m for n in layouts for m in self._modules.layouts[n].modules if m is not None}
         modules = sorted(mapped, key=lambda m: m.path)
-        reason = forbids_replacing(modules)
+        reason = forbids_replacing(modules, map(self._conditions.of, sorted(self._programs.members)))
         if reason is not None and self._mode == "perf":
             return True, reason  # probes that come off slowly cannot follow return sites
         return reason is not None, refuses_returns(modules)
 
 
 def _judged(site: Site) -> Site | Reason:
-    return Reason(code=site.code, text=site.text) if site.grade is Grade.REFUSED else site
+    return with_remedy(Reason(code=site.code, text=site.text)) if site.grade is Grade.REFUSED else site

@@ -158,12 +158,28 @@ def open_mapped(pid: int, mapping: Mapping) -> int:
     return fd
 
 
-def in_own_pid_namespace(pid: int) -> bool:
-    """Tell whether the process lives in the pid namespace that we see."""
+HOST_PID_NAMESPACE = "pid:[4026531836]"
+"""The kernel gives the first pid namespace this fixed number."""
+
+
+def pid_namespace(pid: int | str = "self") -> str:
+    """Return the pid namespace of a process as the kernel names it, '' if that cannot be read."""
     try:
-        return (PROC / str(pid) / "ns/pid").readlink() == (PROC / "self/ns/pid").readlink()
+        return str((PROC / str(pid) / "ns/pid").readlink())
     except OSError:
-        return True
+        return ""
+
+
+def check_own_namespace() -> None:
+    """Refuse to work in a container's pid namespace (HostError): the kernel counts by the host's process ids.
+
+    Processes in other namespaces are no trouble as long as we see them from the host's.
+    """
+    if pid_namespace() not in ("", HOST_PID_NAMESPACE):
+        raise HostError(
+            f"specmine runs in a pid namespace of its own ({pid_namespace()}), the kernel counts by the host's",
+            remedy="run specmine in the host's pid namespace (docker: --pid=host; kubernetes: hostPID)",
+        )
 
 
 def boot_id() -> str:
@@ -216,6 +232,7 @@ def family(pid: int, everything: Iterable[Process]) -> list[int]:
 
 def check_choice(selection: Selection) -> None:
     """Refuse a selection that can never match: InputError (or HostError) with the reason and the remedy."""
+    check_own_namespace()
     if selection.pid:
         found = process(selection.pid)
         if found is None or found.zombie:
@@ -229,10 +246,6 @@ def check_choice(selection: Selection) -> None:
                 raise HostError(f"process {selection.pid} may not be looked at", remedy="run as root") from None
             except OSError:
                 raise InputError(f"process {selection.pid} is a kernel thread or ends right now") from None
-        if not in_own_pid_namespace(selection.pid):
-            raise HostError(
-                f"process {selection.pid} lives in another pid namespace", remedy="run specmine in the host's"
-            )
     elif selection.exe:
         path = Path(selection.exe)
         if not path.is_file():
