@@ -156,6 +156,8 @@ class Batch:
     """Of a program that specmine started itself; -signal if a signal ended it."""
     due_ns: int = 0
     """When something must be done at a probe: poll again by then; 0: nothing is to be done at a certain time."""
+    switched_off: bool = False
+    """The kill switch is on: no probe is, and none will be before it is off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

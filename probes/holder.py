@@ -13,6 +13,7 @@ from __future__ import annotations
 import array
 import contextlib
 import ctypes
+import errno
 import json
 import mmap
 import os
@@ -34,6 +35,7 @@ EXCLUDE_IDLE, FREQUENCY = 1 << 7, 1 << 10
 CLOEXEC = 8
 PR_SET_PDEATHSIG = 1
 HEARTBEAT_S = 1.0
+SWITCHED_OFF = "the kill switch is on"
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -133,9 +135,12 @@ class Holder:
         self.programs: dict[str, int] = {}
         self.links: dict[int, list[int]] = {}
         self.cookies: dict[int, set[int]] = {}
+        self.carried: dict[int, list[int]] = {}
         self.alarms: Alarms | None = None
         self.closing: list[threading.Thread] = []
         self.beaten = time.monotonic()
+        self.switch = ""
+        self.off = False
 
     def say(self, **message: object) -> None:
         """Tell the daemon; if it does not listen the heartbeat will end us."""
@@ -144,7 +149,7 @@ class Holder:
 
     def take(self, id: int, fds: list[int], cookies: list[int]) -> None:
         """Remember a new link and the cookies that it carries."""
-        self.links[id] = fds
+        self.links[id], self.carried[id] = fds, cookies
         for cookie in cookies:
             self.cookies.setdefault(cookie, set()).add(id)
 
@@ -188,8 +193,11 @@ class Holder:
     def close(self, id: int) -> None:
         """Take one link off, in a thread, and say when it is done."""
         fds = self.links.pop(id, None)
-        for ids in self.cookies.values():
+        for cookie in self.carried.pop(id, ()):
+            ids = self.cookies.get(cookie, set())
             ids.discard(id)
+            if not ids:
+                self.cookies.pop(cookie, None)
         if fds is None:
             return
 
@@ -210,14 +218,29 @@ class Holder:
         for thread in self.closing:
             thread.join()
 
+    def look_at_switch(self) -> None:
+        """While the kill switch, a file, is there no link is; seen here, so that it works whatever the daemon does."""
+        off = bool(self.switch) and os.path.lexists(self.switch)
+        if off != self.off:
+            self.off = off
+            if off:
+                self.close_all()
+            self.say(switched="off" if off else "on")
+
     def obey(self, m: dict[str, Any], fds: list[int]) -> None:
         """Carry out one message of the daemon."""
         op = m["op"]
         if op == "programs":
             self.programs = dict(zip(m["names"], fds, strict=False))
             self.alarms = Alarms(fds[-1], m["alarms"])
+        elif op == "switch":
+            self.switch = m["path"]
         elif op == "close":
             self.close(m["id"])
+        elif op in ("link", "clock", "tracepoint") and self.off:
+            self.say(id=m["id"], error=SWITCHED_OFF, errno=errno.ECANCELED)
+            for fd in fds:
+                os.close(fd)
         elif op in ("link", "clock", "tracepoint"):
             try:
                 made = self.link(m, fds[0]) if op == "link" else getattr(self, op)(m)
@@ -250,9 +273,11 @@ class Holder:
                 data, fds = receive(self.channel)
                 if not data:
                     return
+                self.look_at_switch()  # before what is asked: nothing may be linked in between
                 self.beaten = time.monotonic()
                 had = self.alarms
                 self.obey(json.loads(data), fds)
+                self.look_at_switch()
                 if self.alarms is not had and self.alarms is not None:
                     selector.register(self.alarms.fd, selectors.EVENT_READ)
             if self.links and time.monotonic() - self.beaten >= HEARTBEAT_S:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 MAX_SLOTS = 256
+FREE_SLOTS = MAX_SLOTS - 3
+"""The last three are following's and calibration's own."""
 MAX_FRAMES = 64
 MAX_RANGES = 128
 
@@ -26,7 +28,7 @@ SLOT = np.dtype(
 _COUNTED = ("hits", "calls", "timed", "inner", "lost", "dropped", "unlearnt", "strangers", "nested", "nested_ns")
 COUNTERS = np.dtype([(name, "<u8") for name in _COUNTED])
 PROCESS = np.dtype([("program", "<u4"), ("layout", "<u4"), ("followed", "<u4"), ("spare", "<u4")])
-RANGE_ROWS, RANGE_FRAMES, RANGE_JIT = 1, 2, 4
+RANGE_ROWS, RANGE_FRAMES, RANGE_JIT, RANGE_PROBE = 1, 2, 4, 8
 RANGE = np.dtype([("start", "<u8"), ("end", "<u8"), ("file_offset", "<u8"), ("index", "<u4"), ("flags", "<u4")])
 LAYOUT = np.dtype([("count", "<u4"), ("spare", "<u4"), ("ranges", RANGE, MAX_RANGES)])
 PATH = np.dtype(
@@ -65,5 +67,6 @@ WALKS = {
     9: "hidden",
     10: "no-layout",
     11: "busy",
+    12: "probe",
 }
 """How a stack walk ended, by the number the programs use; 1 and 2 are whole."""

@@ -43,7 +43,7 @@ class LinkNews:
 
     id: int
     what: str
-    """made | failed | closed | alarm | stranger | released | dead"""
+    """made | failed | closed | alarm | stranger | released | off | on | dead"""
     text: str = ""
     errno: int = 0
     cookie: int = 0
@@ -185,6 +185,10 @@ class Links:
         }
         return self._ask(message, [file])
 
+    def switch(self, path: str) -> None:
+        """Name the kill switch: while there is a file of this path no link is made, and none stays."""
+        self._send({"op": "switch", "path": path})
+
     def clock(self, hertz: int) -> int:
         """Ask for samples of the CPU clock on every CPU that is not idle."""
         return self._ask({"op": "clock", "entry": "on_cpu", "hertz": hertz})
@@ -241,6 +245,8 @@ def _understood(message: dict[str, object]) -> LinkNews:
     if "alarm" in message:
         what = "stranger" if message["alarm"] == 5 else "alarm"
         return LinkNews(number, what, cookie=int(str(message["cookie"])), tgid=int(str(message["tgid"])))
+    if "switched" in message:
+        return LinkNews(0, str(message["switched"]), "all probes were taken off by the kill switch")
     if "released" in message:
         return LinkNews(0, "released", "the heartbeat was late, all probes were taken off")
     if "closed" in message:

@@ -15,7 +15,7 @@ import socket
 import stat
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,7 +27,9 @@ from .demangling import display_name
 from .errors import InputError
 from .facts import BinaryFacts
 from .image import Image, open_image
+from .landings import find_landings
 from .sites import find_sites, return_sites
+from .stackswitch import stack_switch
 from .symbols import FunctionTable, function_table
 from .tailcalls import wrappers
 from .unwind import Frames, read_frames
@@ -55,8 +57,12 @@ class _Binary:
 
     @cached_property
     def facts(self) -> BinaryFacts:
-        """What can be said without looking at its code."""
-        return read_facts(self.image)
+        """What can be said of it as a whole."""
+        facts = read_facts(self.image)
+        if facts.unwinder or facts.is_go:
+            return facts
+        at = stack_switch(self.image, self.frames, facts.soname)
+        return facts if at is None else replace(facts, unwinder=(f"may switch stacks at 0x{at:x}",))
 
     @cached_property
     def frames(self) -> Frames:
@@ -76,6 +82,10 @@ class _Binary:
             known = function_table(self.image, self.frames, self.branches, module, debug=debug)
             self.tables[module] = known
         return known
+
+    def any_table(self, module: str) -> FunctionTable:
+        """Its functions by whatever name of the module, for those who ask for places only."""
+        return next(iter(self.tables.values())) if self.tables else self.table(module)
 
     def size(self) -> int:
         """Estimate the bytes of memory that keeping it takes."""
@@ -196,14 +206,15 @@ def _answer(  # noqa: PLR0911 (one for each request)
         return binary.table(module).match(globs)
     if op == "wrappers":
         return wrappers(binary.table(module), binary.branches, offsets)
+    if op == "landings":
+        return find_landings(binary.image, binary.any_table(module))
     if op == "return_sites":
-        table = next(iter(binary.tables.values())) if binary.tables else binary.table(module)
+        table = binary.any_table(module)
         return return_sites(binary.image, table, binary.branches, offsets, kernel_emulates_nops=kernel_emulates_nops)
     if op == "sites":
-        table = next(iter(binary.tables.values())) if binary.tables else binary.table(module)
         return find_sites(
             binary.image,
-            table,
+            binary.any_table(module),
             binary.frames.rows,
             binary.branches,
             offsets,

@@ -14,9 +14,11 @@ from specmine.mining.observation import Reason
 
 from .facts import Grade, Site
 from .kernel import HashMap
-from .layout import RETURN_PROBED, RETURN_REFUSED, RETURN_SITE
+from .layout import RETURN_PROBED, RETURN_REFUSED, RETURN_SHARED, RETURN_SITE
 from .links import Links
 from .modules import Module, Modules
+from .pages import MAX_PAGES, TextPages
+from .safety import refuses_module
 from .watched import Watched
 
 MAX_SITES = 64
@@ -37,11 +39,15 @@ class Returns:
 
     sites: dict[Caller, int] = field(default_factory=dict)
     """File offset of the probe for each return address, -1 where none can be."""
+    own: set[Caller] = field(default_factory=set)
+    """Those whose call names the function: no other's return passes there."""
     asked: set[Caller] = field(default_factory=set)
     stepped: bool = False
     """Some of the probes are single-stepped."""
     fresh: list[Caller] = field(default_factory=list)
     """Learnt since the last batch of links."""
+    crowded: bool = False
+    """There was no room for its probes in the pages of code that may be changed at once."""
     keys: list[bytes] = field(default_factory=list)
     """What the kernel was told in this attachment."""
 
@@ -53,6 +59,7 @@ class ReturnSites:
         """Know none."""
         self._links, self._modules, self._kernel = links, modules, kernel
         self._emulates_nops = emulates_nops
+        self._pages = TextPages()
         self._of: dict[str, Returns] = {}
         self._pending: dict[int, tuple[Watched, list[Caller]]] = {}
 
@@ -65,7 +72,11 @@ class ReturnSites:
         r = self._returns(w)
         r.fresh = []
         w.stepped_returns = r.stepped
-        numbers = self._attach(w, [c for c, site in r.sites.items() if site >= 0], pids, cookie)
+        good = [c for c, site in r.sites.items() if site >= 0]
+        r.crowded = not self._room(w, good)
+        if r.crowded:
+            return []
+        numbers = self._attach(w, good, pids, cookie)
         self._tell(w, list(r.sites))
         return numbers
 
@@ -76,6 +87,7 @@ class ReturnSites:
     def end(self, w: Watched) -> None:
         """Forget what the kernel was told in this attachment."""
         r = self._returns(w)
+        self._pages.remove(w.function.key)
         for key in r.keys:
             self._kernel.remove(key)
         r.keys = []
@@ -94,12 +106,18 @@ class ReturnSites:
             return
         r.asked.add(place)
         module, offset = place
+        if refuses_module(module) is not None:  # a caller whose code must stay as it is
+            r.sites[place] = -1
+            r.fresh.append(place)
+            return
 
         def then(answer: object) -> None:
             known = isinstance(answer, list) and answer and isinstance(answer[0], Site)
             site = answer[0] if known and isinstance(answer, list) else None
             r.sites[place] = site.offset if site is not None and site.grade is not Grade.REFUSED else -1
             r.stepped |= site is not None and site.grade is Grade.STEPPED
+            if site is not None and module is w.module and site.callee == w.function.offset:
+                r.own.add(place)
             w.stepped_returns = r.stepped
             r.fresh.append(place)
 
@@ -111,7 +129,8 @@ class ReturnSites:
         fresh, r.fresh = r.fresh, []
         self._tell(w, [c for c in fresh if r.sites[c] < 0])
         good = [c for c in fresh if r.sites[c] >= 0]
-        numbers = self._attach(w, good, pids, cookie)
+        r.crowded |= not self._room(w, good)
+        numbers = self._attach(w, [] if r.crowded else good, pids, cookie)
         if numbers:
             self._pending[numbers[-1]] = (w, good)
         return numbers
@@ -134,6 +153,9 @@ class ReturnSites:
         if sum(site >= 0 for site in r.sites.values()) > MAX_SITES:
             text = f"it is called from more than {MAX_SITES} places, each of which would need a probe"
             return Reason(code="too-many-callers", text=text)
+        if r.crowded:
+            text = f"its return sites and those of others lie in more than {MAX_PAGES} pages of code"
+            return Reason(code="many-pages", text=text)
         answered = r.sites and len(r.asked) == len(r.sites)
         if answered and calls >= HOPELESS_CALLS and all(site < 0 for site in r.sites.values()):
             text = "no call to it that was seen returns to an instruction that can be probed"
@@ -145,6 +167,12 @@ class ReturnSites:
 
     def _returns(self, w: Watched) -> Returns:
         return self._of.setdefault(w.function.key, Returns())
+
+    def _room(self, w: Watched, callers: list[Caller]) -> bool:
+        """Take the pages of the function's entry and of these return sites; False if they are too many."""
+        sites = self._returns(w).sites
+        places = [(w.module.file, w.site), *((module.file, sites[module, at]) for module, at in callers)]
+        return self._pages.add(w.function.key, places)
 
     def _attach(self, w: Watched, callers: list[Caller], pids: list[int], cookie: int) -> list[int]:
         sites = self._returns(w).sites
@@ -158,9 +186,11 @@ class ReturnSites:
 
     def _tell(self, w: Watched, callers: list[Caller]) -> None:
         """Tell the kernel of return addresses, in every layout that maps them."""
-        sites = self._returns(w).sites
+        r = self._returns(w)
         for module, offset in callers:
-            state = RETURN_PROBED if sites[module, offset] >= 0 else RETURN_REFUSED
+            state = RETURN_PROBED if (module, offset) in r.own else RETURN_SHARED
+            if r.sites[module, offset] < 0:
+                state = RETURN_REFUSED
             for number, layout in self._modules.layouts.items():
                 for mapping, mapped in zip(layout.mappings, layout.modules, strict=True):
                     inside = mapping.offset <= offset < mapping.offset + mapping.end - mapping.start

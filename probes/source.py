@@ -11,7 +11,7 @@ import platform
 import select
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from .bystanders import Bystanders
 from .calibration import calibrated
 from .errors import HostError, ProbeError
 from .finding import Finder, Wrapped
+from .following import Following
 from .gate import Gate
 from .hints import Hints
 from .kernel import HashMap, RingBuffer, map_array
@@ -34,6 +35,7 @@ from .layout import (
     COUNTERS,
     EVENT,
     EVENT_RETURN,
+    FREE_SLOTS,
     MAX_SLOTS,
     PATH_BUCKET,
     PROCESS,
@@ -45,7 +47,7 @@ from .layout import (
     WAIT,
 )
 from .linking import Linking
-from .links import Links
+from .links import LinkNews, Links
 from .loading import LINK_KINDS, Loaded, load
 from .modules import Modules
 from .naming import Naming, outcomes
@@ -82,6 +84,8 @@ class SourceSettings:
     ignore: tuple[str, ...] = ()
     sampling: bool = True
     """False: nothing will be sampled; what does it is not loaded, since that takes a second."""
+    kill_switch: str = ""
+    """While there is a file of this path no probe is on; '' for no switch."""
 
 
 class BpfSource:
@@ -99,6 +103,7 @@ class BpfSource:
         self._notes: list[str] = []
         self._dead_ns = 0
         self._sampling_hz = 0
+        self._off = False
 
     # start and stop
 
@@ -149,7 +154,10 @@ class BpfSource:
             self._settings_map,
         )
         self._watching = self._watcher(loaded, slots, prices)
-        self._follow()
+        self._following = Following(
+            self._links, self._modules, self._programs, slots=slots, counters=self._counters, prices=prices
+        )
+        self._arm_switch()
         self._beside.take_ended()
         now_ns = _monotonic_ns()
         self._programs.begin(now_ns)
@@ -180,7 +188,7 @@ class BpfSource:
             returns=returns,
             linking=Linking(self._links, returns, buckets),
             buckets=buckets,
-            places=MAX_PERF if loaded.mode == "perf" else MAX_SLOTS,
+            places=MAX_PERF if loaded.mode == "perf" else FREE_SLOTS,
         )
 
     def _warm(self) -> None:
@@ -188,6 +196,28 @@ class BpfSource:
         fd = os.open("/proc/self/exe", os.O_RDONLY | os.O_CLOEXEC)
         self._reader.request("facts", fd)
         os.close(fd)
+
+    def _arm_switch(self) -> None:
+        """Name the kill switch to the holder, and begin unless it is on."""
+        if self._settings.kill_switch:
+            self._links.switch(self._settings.kill_switch)
+        self._off = self._watching.off = bool(self._settings.kill_switch) and os.path.lexists(
+            self._settings.kill_switch
+        )
+        if not self._off:
+            self._follow()
+
+    def _switched(self, news: LinkNews, now_ns: int) -> None:
+        """The holder saw the kill switch come, and has taken everything off, or go."""
+        was, self._off = self._off, news.what == "off"
+        self._watching.off = self._off
+        if self._off:
+            gone = replace(news, what="released")
+            self._following.hear(gone, now_ns)
+            self._watching.hear(gone, now_ns)
+        elif was:
+            self._follow()
+            self._finder.resume(now_ns)
 
     def _follow(self) -> None:
         """Attach what follows forks, execs and exits, and wait until it is on."""
@@ -265,6 +295,8 @@ class BpfSource:
             self._beside.look([os.getpid(), self._links.pid, *self._reader.pids()])
         self._place_new(now_ns)
         self._modules.collect()
+        if not self._off:
+            self._following.follow(self._watching.return_pids(), now_ns)
         self._hints.resolve()
         self._naming.learn(self._stacks.read())
         observations, activity = self._watching.poll(now_ns)
@@ -284,17 +316,24 @@ class BpfSource:
             lost=self._lost(),
             unwinding=outcomes(self._outcomes),
             spent=Spent(
-                inside_ns=self._watching.windows.inside_ns + self._finder.sampled * self._prices.sample_ns,
+                inside_ns=self._watching.windows.inside_ns
+                + self._following.cost_ns
+                + self._finder.sampled * self._prices.sample_ns,
                 program_cpu_ns=self._programs.cpu_ns,
                 beside_ns=self._beside.ns,
             ),
             ended=self._programs.ended,
             due_ns=self._watching.due_ns(),
+            switched_off=self._off,
         )
 
     def _hear(self, now_ns: int) -> None:
         for news in self._links.news():
-            self._watching.hear(news, now_ns)
+            if news.what in ("off", "on"):
+                self._switched(news, now_ns)
+                continue
+            if not self._following.hear(news, now_ns):
+                self._watching.hear(news, now_ns)
             if news.what == "released":
                 self._follow()
                 self._finder.resume(now_ns)

@@ -12,13 +12,13 @@ from .buckets import Buckets
 from .bystanders import Bystanders
 from .facts import Grade, Site
 from .gate import Gate
-from .layout import MAX_SLOTS
 from .linking import IDENTITY, MAX_PIDS, Linking
 from .links import LinkNews
 from .modules import Modules
 from .naming import Naming
 from .programs import Programs
 from .returns import ReturnSites
+from .safety import kind_refused, with_remedy
 from .watched import Watched
 from .windows import Windows
 
@@ -50,7 +50,9 @@ class Watching:
         self._linking, self._buckets, self.windows = linking, buckets, windows
         self.by_function: dict[str, Watched] = {}
         self.refusals: list[Refusal] = []
-        self._free = list(range(min(places, MAX_SLOTS - 1)))  # the last slot is calibration's
+        self.off = False
+        """The kill switch is on: nothing is put on."""
+        self._free = list(range(places))
         self._random = random.Random(0)
         self._late: list[Activity] = []
         self._unnamed: dict[str, Watch] = {}
@@ -112,7 +114,7 @@ class Watching:
             self._free.append(w.slot)
 
     def _refuse(self, w: Watched, kind: Kind, reason: Reason, now_ns: int) -> None:
-        self.refusals.append(Refusal(function=w.function.key, kind=kind, reason=reason))
+        self.refusals.append(Refusal(function=w.function.key, kind=kind, reason=with_remedy(reason)))
         self._drop(w, now_ns)
 
     def _note_price(self, w: Watched, stepped: bool) -> None:
@@ -149,6 +151,9 @@ class Watching:
             w.by_site, w.window = by_site, None
         pids = self._pids(w)
         if not pids:
+            barred = self._gate.bars(0, [w.module])
+            if barred is not None:
+                self._refuse(w, kind_refused(barred), barred, now_ns)
             w.next_on_ns = now_ns + RETRY_NS
             return
         self._buckets.fill(w)
@@ -166,14 +171,16 @@ class Watching:
         All are of one lifetime, so that an observation is of one lifetime: lifetimes take turns.
         """
         layouts = self._modules.layouts
-        mapping = [
+        every = [
             m for m in self._programs.members.values() if m.layout in layouts and w.module in layouts[m.layout].modules
         ]
+        touched = {w.module, *(self._returns.modules(w) if w.by_site else ())}
+        mapping = [m for m in every if self._gate.bars(m.pid, touched) is None]
         if not mapping:
             return []
         lifetimes = sorted({m.lifetime for m in mapping})
-        touched = {w.module, *(self._returns.modules(w) if w.by_site else ())}
-        alone = len(lifetimes) == 1 and not any(self._bystanders.share(m.file) for m in touched)
+        alone = len(lifetimes) == 1 and len(mapping) == len(every)
+        alone = alone and not any(self._bystanders.share(m.file) for m in touched)
         if w.lifetime in lifetimes and w.window is not None and self.windows.timed(w):
             chosen = w.lifetime  # finish the window first
         else:
@@ -257,6 +264,14 @@ class Watching:
             self._refuse(w, Kind.TIME, reason, now_ns)
         return reason is not None
 
+    def return_pids(self) -> list[int]:
+        """Return the processes in which calls are timed at return sites, or soon will be; those on now come first."""
+        watched = [w for w in self.by_function.values() if w.by_site]
+        if not watched:
+            return []
+        linked = {pid for w in watched for pid in w.links.values()}
+        return sorted(self._programs.members, key=lambda pid: (pid not in linked, pid))
+
     # processes come and go
 
     def forked(self, parent: int, child: int) -> None:
@@ -289,11 +304,19 @@ class Watching:
                 self._again(w, now_ns)
                 w.window = None
 
+    def _spare(self, now_ns: int) -> None:
+        """Take probes off processes that must not have them any more: a debugger has come."""
+        if self._gate.look_around(now_ns):
+            for w in self.by_function.values():
+                if any(self._gate.bars(pid, [w.module]) is not None for pid in set(w.links.values())):
+                    self._again(w, now_ns)
+
     # time passes
 
     def poll(self, now_ns: int) -> tuple[tuple[Observation, ...], tuple[Activity, ...]]:
         """Switch duty cycles, refill buckets, cut windows; return what is finished."""
         self._name_known(now_ns)
+        self._spare(now_ns)
         self._linking.drain(now_ns)
         self.windows.drain_paths(self.by_function.values())
         activity, self._late = self._late, []
@@ -301,7 +324,7 @@ class Watching:
             self.windows.cut_if_due(w, now_ns)
             if w.on_ns:
                 self._while_on(w, now_ns)
-            elif w.ready and not w.links and now_ns >= w.next_on_ns:
+            elif w.ready and not w.links and now_ns >= w.next_on_ns and not self.off:
                 self._on(w, now_ns)
             one = self.windows.activity(w, now_ns)
             if one is not None:
@@ -316,7 +339,7 @@ class Watching:
                 due.append(w.on_ns)  # counts last a moment only
             elif w.on_ns and w.off_at_ns:
                 due.append(w.off_at_ns)
-            elif w.ready and not w.links:
+            elif w.ready and not w.links and not self.off:
                 due.append(max(w.next_on_ns, 1))
         return min(due, default=0)
 

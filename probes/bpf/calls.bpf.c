@@ -181,6 +181,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64
 	struct walk *w = 0;
 	struct slot *s;
 	u64 at, word, bit = 1ULL << (slot & 63), sp = ctx->sp, path = 0, ret = 0, began = 0;
+	bool unsure;
 
 	if (!c || !admitted(c, cookie, slot))
 		return false;
@@ -239,14 +240,21 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64
 		top = &t->open[at];
 		if (top->sp == sp && by_site) {
 			/* a tail call returns to where its caller would have; else that call was abandoned */
+			unsure = ret == top->ret && !p->followed;
 			if (top->cookie == STRUCK_OUT) {
 				t->depth = at;
 			} else if (ret == top->ret && COOKIE_SLOT(top->cookie) != slot) {
 				path = top->path;
+				unsure = false;
 			} else {
 				forget(t, top);
 				t->depth = at;
 				count_dropped(top->cookie);
+			}
+			/* a tail call to itself, or a new call after an exception: its length cannot be known */
+			if (unsure) {
+				atomic_add(c->unlearnt, 1);
+				return false;
 			}
 		} else if (top->sp == sp) {
 			/* A tail call leaves its caller's replaced return address here; else that call was abandoned. */

@@ -71,6 +71,7 @@ struct process {
 #define RANGE_ROWS 1     /* the module has unwind rows */
 #define RANGE_FRAMES 2   /* a file without rows: frame pointers are tried */
 #define RANGE_JIT 4      /* executable memory without a file */
+#define RANGE_PROBE 8    /* where the kernel runs probed instructions, and return probes return to */
 
 struct range {
 	u64 start, end;
@@ -97,7 +98,8 @@ struct layout {
 #define WALK_HIDDEN 9     /* a return address replaced by somebody else's probe */
 #define WALK_NO_LAYOUT 10 /* the process's mappings are not known */
 #define WALK_BUSY 11      /* another walk held the scratch memory */
-#define WALK_OUTCOMES 12
+#define WALK_PROBE 12     /* a sample that hit a probe at work, not the program */
+#define WALK_OUTCOMES 13
 
 struct path {
 	u64 id;

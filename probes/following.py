@@ -1,0 +1,172 @@
+"""Follow how watched processes leave frames without returning from them: exceptions, panics, longjmp.
+
+A call that an exception ends never passes its return site. If the same call instruction then calls another function,
+that one's return looks like the first one's. So where returns are timed at return sites, the jumps by which frames
+are left (landings.py) carry a probe that strikes out the calls below. Such a jump comes at an exception only.
+Processes in which not all of them are known are not *followed*: there only calls that name their function are timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from .batch import Prices
+from .facts import Site
+from .layout import FREE_SLOTS
+from .links import LinkNews, Links
+from .modules import Module, Modules
+from .programs import Programs
+
+SLOT_NUMBER = FREE_SLOTS
+"""Its hits are counted there."""
+MAX_FOLLOWED = 64
+"""Processes followed at once."""
+RATE, BURST = 300.0, 3000
+"""Landings a second, and at once, above which a process is too busy throwing: each costs a single-stepped probe."""
+PAUSE_NS = 10_000_000_000
+KEEP_NS = 1_000_000_000
+"""How long processes are followed on after the last function with return sites went."""
+_LEAVERS = ("libc.so", "libc-2", "libgcc_s.so", "libunwind.so")
+"""Libraries in which such jumps must be found for a process to be followed."""
+_CARRIERS = ("has exception tables", "is static", "calls setcontext", "calls swapcontext", "calls makecontext")
+"""Findings about a file which tell that it leaves frames by itself."""
+_PROGRAM = "call_landing"
+
+
+@dataclass(slots=True, eq=False)
+class _Followed:
+    """One process and the links in it."""
+
+    layout: int
+    links: set[int] = field(default_factory=set)
+    pending: set[int] = field(default_factory=set)
+    paused_ns: int = 0
+    """Until when it is left alone, 0: it is not."""
+
+
+class Following:
+    """The probes at the jumps of all processes with return sites."""
+
+    def __init__(
+        self,
+        links: Links,
+        modules: Modules,
+        programs: Programs,
+        *,
+        slots: NDArray[Any],
+        counters: NDArray[Any],
+        prices: Prices,
+    ) -> None:
+        """Follow nobody."""
+        self._links, self._modules, self._programs = links, modules, programs
+        self._slots, self._counters, self._prices = slots, counters, prices
+        slots["entry_ns"][SLOT_NUMBER] = round(prices.count_mean_ns + prices.stepped_mean_ns)
+        self._places: dict[Module, tuple[int, ...] | None] = {}
+        """File offsets of each module's jumps; None: asked for."""
+        self._processes: dict[int, _Followed] = {}
+        self._owner: dict[int, int] = {}
+        self._filled_ns = self._wanted_ns = 0
+
+    @property
+    def cost_ns(self) -> float:
+        """What these probes cost the programs so far, as predicted."""
+        return self._hits * (self._prices.count_ns + self._prices.stepped_ns)
+
+    @property
+    def _hits(self) -> int:
+        return int(self._counters["hits"][SLOT_NUMBER])
+
+    def follow(self, pids: Collection[int], now_ns: int) -> None:
+        """Follow these processes, those before them for a while longer; called at each poll."""
+        self._refill(now_ns)
+        if pids:
+            self._wanted_ns = now_ns
+        over = now_ns - self._wanted_ns > KEEP_NS
+        for pid in [p for p in self._processes if over or p not in self._programs.members]:
+            self._leave(pid)
+        for pid in pids:
+            member = self._programs.members.get(pid)
+            if member is None or not member.layout:
+                continue
+            known = self._processes.get(pid)
+            if known is not None and known.layout != member.layout:  # a library came that may hold more such jumps
+                self._leave(pid)
+                known = None
+            if known is None and len(self._processes) < MAX_FOLLOWED:
+                self._begin(pid, member.layout)
+            elif known is not None and known.paused_ns and now_ns >= known.paused_ns:
+                del self._processes[pid]
+
+    def hear(self, news: LinkNews, now_ns: int) -> bool:
+        """Take in what became of a link; False if it is none of these."""
+        if news.what == "released":
+            for pid in list(self._processes):
+                self._forget(pid)
+            return False
+        if news.id not in self._owner:
+            return False
+        pid = self._owner[news.id]
+        process = self._processes[pid]
+        if news.what == "made":
+            process.pending.discard(news.id)
+            if not process.pending:
+                self._programs.follow(pid, followed=True)
+        elif news.what in ("failed", "alarm"):
+            self._leave(pid)
+            self._processes[pid] = _Followed(process.layout, paused_ns=now_ns + PAUSE_NS)
+        return True
+
+    def _begin(self, pid: int, layout: int) -> None:
+        modules = [m for m in self._modules.layouts[layout].modules if m is not None and m.facts is not None]
+        unknown = [m for m in modules if m not in self._places]
+        for module in unknown:
+            self._ask(module)
+        if any(self._places[m] is None for m in modules):
+            return
+        process = self._processes[pid] = _Followed(layout)
+        if not all(self._is_known(m) for m in modules):
+            return
+        for module in dict.fromkeys(modules):
+            places = self._places[module]
+            if places:
+                number = self._links.attach_site(module.fd, list(places), [SLOT_NUMBER] * len(places), _PROGRAM, pid)
+                process.links.add(number)
+                self._owner[number] = pid
+        process.pending = set(process.links)
+        if not process.links:
+            self._programs.follow(pid, followed=True)
+
+    def _ask(self, module: Module) -> None:
+        self._places[module] = None
+
+        def then(answer: object) -> None:
+            found = answer if isinstance(answer, list) else []
+            self._places[module] = tuple(each.offset for each in found if isinstance(each, Site))
+
+        self._modules.ask("landings", module.fd, then)
+
+    def _is_known(self, module: Module) -> bool:
+        """Tell whether the jumps by which this file leaves frames, if it does, were found."""
+        findings = module.facts.unwinder if module.facts is not None else ()
+        leaves = module.name.startswith(_LEAVERS) or any(each.startswith(_CARRIERS) for each in findings)
+        return not leaves or (bool(self._places[module]) and not any(each.startswith("calls ") for each in findings))
+
+    def _leave(self, pid: int) -> None:
+        for number in self._processes[pid].links:
+            self._links.close(number)
+        self._forget(pid)
+
+    def _forget(self, pid: int) -> None:
+        for number in self._processes.pop(pid).links:
+            self._owner.pop(number, None)
+        self._programs.follow(pid, followed=False)
+
+    def _refill(self, now_ns: int) -> None:
+        passed, self._filled_ns = (now_ns - self._filled_ns if self._filled_ns else 0), now_ns
+        full = self._hits + BURST
+        limit = int(self._slots["limit"][SLOT_NUMBER]) if passed else full
+        self._slots["limit"][SLOT_NUMBER] = min(full, limit + round(RATE * passed / 1e9))
