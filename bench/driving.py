@@ -92,10 +92,11 @@ def built(folder: Path, source: Path, *flags: str) -> Path:
 class Spoken:
     """A target program that answers a line with a line, on the last CPU."""
 
-    def __init__(self, *command: str | Path, preload: str = "") -> None:
+    def __init__(self, *command: str | Path, preload: str = "", first: bool = False) -> None:
+        """Start it; ``first``: no ordinary process is scheduled before it."""
         last = str((os.cpu_count() or 1) - 1)
         self.process = subprocess.Popen(
-            ["taskset", "-c", last, *command],
+            ["taskset", "-c", last, *(("chrt", "-f", "1") if first else ()), *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
