@@ -39,6 +39,11 @@ def read_status(socket: Path | None) -> Document:
     return _ask(socket, {"command": "status"})
 
 
+def ask_daemon(socket: Path | None, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the daemon's answer to a request."""
+    return _ask(socket, request)
+
+
 def send_label(build: str, name: str, store: Path | None, socket: Path | None) -> str:
     """Give a build a label and return its whole build-id; ``build`` may be a beginning of it.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from specmine.probes.errors import InputError, NoData
 
 from .controller import ControllerState
+from .killswitch import DEFAULT, switch
 from .names import matches
 from .server import Peer
 from .shares import Shares
@@ -28,6 +30,7 @@ class Answers:
         shares: Shares,
         label: Callable[[str, str], None],
         builds: Callable[[], frozenset[str]],
+        kill_switch: Path = DEFAULT,
     ) -> None:
         """Take what the answers come from.
 
@@ -43,12 +46,15 @@ class Answers:
             Labels a build.
         builds : callable
             Returns the build-ids known from the store.
+        kill_switch : path
+            The file that keeps all probes off.
         """
         self._state = state
         self._around = around
         self._shares = shares
         self._label = label
         self._builds = builds
+        self._kill_switch = kill_switch
         self._commands: dict[str, Callable[[Request, Peer], dict[str, Any]]] = {
             "status": lambda request, peer: status_of(self._now(), self._around()),
             "specification": lambda request, peer: self._specification(bool(request.get("detail"))),
@@ -56,6 +62,8 @@ class Answers:
             "show": self._show,
             "label": self._give_label,
             "share": self._share,
+            "off": lambda request, peer: self._switch(peer, off=True),
+            "on": lambda request, peer: self._switch(peer, off=False),
         }
 
     def __call__(self, request: Request, peer: Peer) -> dict[str, Any]:
@@ -120,6 +128,12 @@ class Answers:
         if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 0 < ratio <= 1:
             raise InputError(f"ratio is a number above 0 and at most 1, not {ratio!r}")
         return {"granted_ratio": self._shares.lend(peer.connection, float(ratio))}
+
+    def _switch(self, peer: Peer, *, off: bool) -> dict[str, Any]:
+        """Make or remove the kill switch; the probes follow it by themselves, even if the loop hangs."""
+        _check_right(peer)
+        switch(self._kill_switch, off=off)
+        return {"kill_switch": str(self._kill_switch)}
 
 
 def _check_right(peer: Peer) -> None:

@@ -176,6 +176,8 @@ class Config:
     socket: Socket = field(default_factory=Socket)
     host_lock: str = key(path, "/run/specmine/host.lock")
     """One daemon a host holds it."""
+    kill_switch: str = key(path, "/run/specmine/off")
+    """While there is a file of this path no probe is on."""
     kernel: Kernel = field(default_factory=Kernel)
     log: Log = field(default_factory=Log)
 
@@ -195,6 +197,7 @@ RESTART_KEYS = (
     "metrics.listen",
     "socket",
     "host_lock",
+    "kill_switch",
     "kernel",
     "windows.max_open",
     "log.format",

@@ -168,6 +168,7 @@ def _whole(status: Mapping[str, Any]) -> Iterator[Row]:
         "beside_seconds": beside["spent_seconds"],
         "beside_pressure_ratio": beside["pressure"],
         "bystander_hits": status["bystander_hits"],
+        "probes_off": status["probes"] == "off",
         "resident_bytes": status["resident_bytes"],
         "store_observations": store.get("written"),
         "store_failures": store.get("failures"),

@@ -62,6 +62,7 @@ FAMILIES = (
     _gauge("processes", "Living processes of the watched programs."),
     _gauge("functions", "Functions known, by state.", "state"),
     _gauge("functions_folded", 'Functions whose series are folded into function="other".'),
+    _gauge("probes_off", "1 while the kill switch keeps all probes off, else 0."),
     _gauge("refused_functions", "Functions that cannot be watched as wanted, by reason.", "reason"),
     # cost
     _gauge("inside_promised_ratio", "Most CPU time to add to watched programs, as a share of theirs."),

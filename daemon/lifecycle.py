@@ -14,17 +14,18 @@ from types import FrameType
 from typing import Any
 
 from specmine import __version__
-from specmine.probes.batch import Source
-from specmine.probes.errors import InputError
+from specmine.probes.batch import Batch, Source
+from specmine.probes.errors import HostError, InputError
 
 from .answers import Answers
 from .clock import Clock, SystemClock
 from .config import Config, Program, changed_keys, needs_restart
 from .configfile import ConfigError, load_config
 from .controller import ControllerState
-from .events import Begun, Reloaded, Stopping
+from .events import Arrived, Begun, Reloaded, Stopping
 from .exporter import MetricsServer
 from .keeping import Keeper
+from .killswitch import switch
 from .lock import FileLock
 from .logs import facts
 from .loop import Step, run
@@ -75,6 +76,8 @@ class Daemon:
         self._keeper: Keeper | None = None
         self._metrics: MetricsServer | None = None
         self._told_ns = 0
+        self._off = False
+        self._refused: set[tuple[str, str]] = set()
 
     def run(self) -> ControllerState:
         """Watch until a signal ends it; return what is known then.
@@ -123,6 +126,13 @@ class Daemon:
         _log.info("stopping", extra=facts(why=why))
         self._seams.notifier.send(STOPPING=1, STATUS="taking the probes off")
         self._messages.append(lambda now_ns: Stopping(now_ns=now_ns, why=why))
+
+    def switch(self, *, off: bool) -> None:
+        """Make or remove the kill switch; the holder of the probes sees it by itself."""
+        try:
+            switch(Path(self._config.kill_switch), off=off)
+        except HostError as error:
+            _log.error("the kill switch does not move", extra=facts(reason=str(error)))
 
     def reload(self) -> None:
         """Read the configuration again at the next turn of the loop."""
@@ -185,8 +195,24 @@ class Daemon:
                 extra=facts(version=__version__, link=started.host.get("link"), programs=self._programs()),
             )
             self._seams.notifier.send(READY=1, STATUS="looking for hot functions", MAINPID=os.getpid())
+        if isinstance(step.event, Arrived):
+            self._tell(step.event.batch)
         if step.published:
             self._state = step.state
+
+    def _tell(self, batch: Batch) -> None:
+        """Log each refusal once, and when the kill switch comes or goes."""
+        for each in batch.refusals:
+            named = (each.function, each.reason.code)
+            if named not in self._refused:
+                self._refused.add(named)
+                known = self._state.functions.get(each.function) if self._state else None
+                name = f"{known.name} ({known.module})" if known else each.function
+                said = facts(function=name, code=each.reason.code, why=each.reason.text)
+                _log.info("refused", extra=said)
+        if batch.switched_off != self._off:
+            self._off = batch.switched_off
+            _log.warning("all probes are switched off" if self._off else "probes may be on again")
 
     def _heartbeat(self, now_ns: int) -> None:
         """Tell the service manager twice an interval that the loop turns."""
@@ -202,6 +228,7 @@ class Daemon:
             shares=self._shares,
             label=keeper.label,
             builds=lambda: keeper.builds,
+            kill_switch=Path(self._config.kill_switch),
         )
 
     def _view(self) -> tuple[list[Reading], dict[str, Any]] | None:
@@ -217,6 +244,7 @@ class Daemon:
             promised=self._config.budget.inside,
             lent_ratio=sum(self._shares.lent.values()),
             metrics=self._metrics.address if self._metrics else "",
+            kill_switch=self._config.kill_switch,
             store=self._keeper.facts if self._keeper else {},
             resident_bytes=resident_bytes(),
         )
@@ -241,7 +269,11 @@ def resident_bytes() -> int:
 
 
 class _Signals:
-    """SIGTERM and SIGINT end the daemon, SIGHUP has the configuration read again; as before afterwards."""
+    """What each signal asks for; as before afterwards.
+
+    SIGTERM and SIGINT end the daemon, SIGHUP has the configuration read again, SIGUSR1 takes all probes off, SIGUSR2
+    lets them come back.
+    """
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
@@ -249,7 +281,7 @@ class _Signals:
 
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
                 self._before[number] = signal.signal(number, self._handle)
 
     def __exit__(self, *_: object) -> None:
@@ -259,5 +291,7 @@ class _Signals:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
             self._daemon.reload()
+        elif number in (signal.SIGUSR1, signal.SIGUSR2):
+            self._daemon.switch(off=number == signal.SIGUSR1)
         else:
             self._daemon.stop("signal")

@@ -8,7 +8,7 @@ from .settings import SECOND, Settings
 
 HINTS = frozenset({"excluded", "ignored"})
 """Codes of refusals that are a wish of the user, not a danger."""
-PASSING = frozenset({"slots"})
+PASSING = frozenset({"debugger", "many-pages", "slots"})
 """Codes of refusals that another moment may lift."""
 
 

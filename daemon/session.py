@@ -20,6 +20,7 @@ from .config import Config
 from .configfile import load_config
 from .events import Reloaded, Stopping
 from .keeping import Keeper
+from .killswitch import check_on
 from .launch import Command, CommandSource
 from .loop import Listener, Step, run
 from .replay import recorder
@@ -71,6 +72,7 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
     """
     config = load_config(options.config) if options.config else Config()
     duration_ns = None if options.duration_s is None else int(options.duration_s * 1e9)
+    check_on(Path(config.kill_switch))
     settings = chosen_settings(options, config).for_duration(duration_ns)
     with contextlib.ExitStack() as stack:
         command = None

@@ -52,5 +52,6 @@ def live_source(
         watch=watch,
         ignore=ignore,
         sampling=sampling,
+        kill_switch=config.kill_switch,
     )
     return BpfSource(selections, settings)

@@ -11,6 +11,7 @@ from typing import Any
 from .allocation import Means, predicted
 from .controller import ControllerState
 from .knowledge import State
+from .reasons import PASSING
 from .settings import SECOND
 
 SCHEMA = "specmine.status/1"
@@ -29,6 +30,8 @@ class Surroundings:
     lent_ratio: float = 0.0
     """Part of the budget lent to others."""
     metrics: str = ""
+    kill_switch: str = ""
+    """The file that switches all probes off."""
     store: Mapping[str, Any] = field(default_factory=dict)
     resident_bytes: int = 0
     notes: tuple[str, ...] = ()
@@ -71,6 +74,8 @@ def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:
         "updated": rfc3339(state.now_ns + offset),
         "host": dict(started.host) if started else {},
         "notes": [*(started.notes if started else ()), *around.notes],
+        "probes": "off" if batch is not None and batch.switched_off else "on",
+        "kill_switch": around.kill_switch,
         "programs": list(around.programs),
         "lifetimes": _lifetimes(state),
         "functions": {name.value: count for name, count in _by_state(state).items() if count},
@@ -98,7 +103,9 @@ def _by_state(state: ControllerState) -> dict[State, int]:
 
 
 def _refusal_codes(state: ControllerState) -> list[str]:
-    return [each.refused[0][1].code for each in state.known.values() if each.refused]
+    lasting = [each.refused[0][1].code for each in state.known.values() if each.refused]
+    passing = [each.reason.code for each in state.known.values() if each.reason and each.reason.code in PASSING]
+    return lasting + passing
 
 
 def _budget(state: ControllerState, around: Surroundings) -> dict[str, Any]:
