@@ -6,10 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeVar
 
 from .plan import needed_lifetimes, smallest_detectable
 from .ratio import RatioEstimate, ratio_estimate
 from .sample import FEWEST_CALLS, SUMMARIES, Sample, granularity_ns
+
+Key = TypeVar("Key")
 
 
 class Change(StrEnum):
@@ -121,7 +124,7 @@ def verdict_of(found: RatioEstimate, rule: Rule) -> Change:
     return Change.UNDECIDED
 
 
-def with_discoveries(comparisons: Mapping[str, Comparison], rule: Rule) -> dict[str, Comparison]:
+def with_discoveries(comparisons: Mapping[Key, Comparison], rule: Rule) -> dict[Key, Comparison]:
     """Return the comparisons with q-values; worse and better need q <= 1 - level as well.
 
     Notes

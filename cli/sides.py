@@ -1,0 +1,104 @@
+"""The two sides of a comparison: which lifetimes a user means by BASE and NEW."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import click
+
+from specmine.mining.change.verdicts import LifetimeSample
+from specmine.probes.errors import InputError
+
+from .lifetimes import Observed, Skipped, is_store, read_lifetimes, side
+
+Key = tuple[str, str]
+"""Function and module: what makes it the same in another build."""
+
+
+class Sides:
+    """The lifetimes of both sides by function, and what the sides were called."""
+
+    def __init__(
+        self,
+        positional: tuple[str | None, str | None],
+        store: Path | None,
+        labels: tuple[str | None, str | None],
+        *,
+        skip_bad: bool,
+        warmup: bool,
+    ) -> None:
+        self.skipped: list[Skipped] = []
+        self._options = {"skip_bad": skip_bad, "warmup": warmup}
+        first, second = positional
+        file, names = _meant(first, second, store, labels)
+        self.names = names
+        if file is not None:
+            everything = self._read(file)
+            chosen = (
+                [side(everything, name, what) for name, what in zip(names, ("BASE", "NEW"), strict=True)]
+                if (everything)
+                else [[], []]
+            )
+        else:
+            chosen = [self._read(Path(name)) for name in names]
+        self.base, self.new = (_by_function(each) for each in chosen)
+
+    def _read(self, path: Path) -> list[Observed]:
+        found, skipped = read_lifetimes(path, **self._options)
+        self.skipped.append(skipped)
+        return found
+
+
+def _meant(
+    first: str | None, second: str | None, store: Path | None, labels: tuple[str | None, str | None]
+) -> tuple[Path | None, tuple[str, str]]:
+    """Return the one file to read, None if there are two, and the names of both sides."""
+    if store is not None:
+        if not is_store(store):
+            raise InputError(f"{store} is not a store", remedy="give a CSV file without --store")
+        names = labels if labels != (None, None) and first is None else (first, second)
+        if names[0] is not None and names[1] is not None and (names is labels or labels == (None, None)):
+            return store, (names[0], names[1])
+    elif first is not None and second is None and labels[0] is not None and labels[1] is not None:
+        return Path(first), (labels[0], labels[1])
+    elif first is not None and second is not None and labels == (None, None):
+        return None, (first, second)
+    raise click.UsageError(
+        "Say which two: compare BASE NEW (two stores), compare --store FILE BASE NEW, or"
+        " compare FILE --base LABEL --new LABEL."
+    )
+
+
+def _by_function(observed: Sequence[Observed]) -> dict[Key, list[Observed]]:
+    found: dict[Key, list[Observed]] = {}
+    for each in observed:
+        found.setdefault(each.key, []).append(each)
+    return found
+
+
+def chosen_functions(sides: Sides, globs: Sequence[str]) -> list[Key]:
+    """Return the functions to compare: those of both sides, all that are asked for by name."""
+    known = {**sides.base, **sides.new}
+    if not globs:
+        return [key for key in known if key in sides.base and key in sides.new]
+    chosen = [key for key in known if any(_fits(key, glob) for glob in globs)]
+    if not chosen:
+        raise InputError(f"no function matches {', '.join(globs)}", remedy="without --function all are compared")
+    return chosen
+
+
+def _fits(key: Key, glob: str) -> bool:
+    from specmine.daemon.names import bare_name  # noqa: PLC0415
+
+    name, module = key
+    return any(each == glob or fnmatchcase(each, glob) for each in {name, bare_name(name), f"{name} ({module})"})
+
+
+def samples(observed: Sequence[Observed]) -> list[LifetimeSample]:
+    return [each.as_lifetime() for each in observed]
+
+
+def calls_of(sides: Sides, key: Key) -> int:
+    return sum(each.sample.calls for each in [*sides.base.get(key, ()), *sides.new.get(key, ())])
