@@ -23,6 +23,8 @@ COMMANDS = (
     "replay",
     "export",
     "label",
+    "off",
+    "on",
     "compare",
 )
 """In the order in which a new user meets them; each lives in a file of its name."""
