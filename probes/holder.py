@@ -35,6 +35,8 @@ EXCLUDE_IDLE, FREQUENCY = 1 << 7, 1 << 10
 CLOEXEC = 8
 PR_SET_PDEATHSIG = 1
 HEARTBEAT_S = 1.0
+SWITCH_S = 0.25
+"""The kill switch is looked for so often while links are, also if the daemon says nothing."""
 SWITCHED_OFF = "the kill switch is on"
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -265,7 +267,9 @@ class Holder:
         selector.register(self.channel, selectors.EVENT_READ)
         while True:
             late_s = self.beaten + HEARTBEAT_S - time.monotonic()
-            ready = selector.select(max(0.0, late_s) if self.links else None)
+            ready = selector.select(max(0.0, min(late_s, SWITCH_S)) if self.links else None)
+            if not ready:
+                self.look_at_switch()
             for key, _ in ready:
                 if key.fileobj is not self.channel:
                     self.alarm()
