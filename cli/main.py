@@ -26,6 +26,7 @@ COMMANDS = (
     "off",
     "on",
     "compare",
+    "experiment",
 )
 """In the order in which a new user meets them; each lives in a file of its name."""
 

@@ -32,6 +32,22 @@ from .readers import (
 US, MS, SECOND, HOUR, DAY = 1_000, 1_000_000, 1_000_000_000, 3_600_000_000_000, 86_400_000_000_000
 MIB, GIB = 1 << 20, 1 << 30
 _words: Reader = texts
+EXPERIMENT_NAMES = (
+    "cores",
+    "smt",
+    "timeslice",
+    "weights",
+    "placement",
+    "balancing",
+    "virtualization-constant",
+    "virtualization-load",
+    "additional-load",
+    "quota",
+    "noise",
+    "timers",
+    "steal",
+)
+"""Names of host experiments; here so that reading a configuration loads none of them. A test compares."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +158,39 @@ class Socket:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HostExperiments:
+    """What the daemon measures of the host itself."""
+
+    enabled: bool = True
+    run: tuple[str, ...] = key(
+        _words,
+        (
+            "timers",
+            "timeslice",
+            "noise",
+            "quota",
+            "steal",
+            "weights",
+            "smt",
+            "cores",
+            "virtualization-constant",
+            "additional-load",
+        ),
+    )
+    """Names, the most wanted first."""
+    share: float = key(ratio(0.0, 0.1), 0.001)
+    """CPU time of their load, as a share of one CPU, beyond an allowance of 15 CPU seconds at the start."""
+    delay_ns: int = key(duration(0, DAY), 300 * SECOND)
+    """None runs this soon after the start."""
+
+    def __post_init__(self) -> None:
+        """Check that the experiments are there."""
+        unknown = [name for name in self.run if name not in EXPERIMENT_NAMES]
+        if unknown:
+            raise ValueError(f"run: there is no experiment {unknown[0]!r}; known: {', '.join(EXPERIMENT_NAMES)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
     """The kernel side."""
 
@@ -179,6 +228,7 @@ class Config:
     kill_switch: str = key(path, "/run/specmine/off")
     """While there is a file of this path no probe is on."""
     kernel: Kernel = field(default_factory=Kernel)
+    experiments: HostExperiments = field(default_factory=HostExperiments)
     log: Log = field(default_factory=Log)
 
     def __post_init__(self) -> None:

@@ -175,6 +175,8 @@ def _whole(status: Mapping[str, Any]) -> Iterator[Row]:
         "store_dropped": store.get("dropped"),
     }
     yield from ((name, (), float(value)) for name, value in plain_values.items() if value is not None)
+    for name, experiment in status["experiments"].items():
+        yield from _of_experiment(plain(name), experiment)
     tables = {
         "functions": status["functions"],
         "refused_functions": status["refusals"],
@@ -184,6 +186,21 @@ def _whole(status: Mapping[str, Any]) -> Iterator[Row]:
     }
     for name, table in tables.items():
         yield from ((name, (plain(key),), float(value)) for key, value in table.items())
+
+
+def _of_experiment(name: str, experiment: Mapping[str, Any]) -> Iterator[Row]:
+    """Turn an experiment into rows: a value always stands beside the time it was measured at."""
+    numbers = {"value": experiment["value"], "ground_truth": experiment["ground_truth"]}
+    numbers |= {"samples": experiment["samples"], "duration_seconds": experiment["duration_seconds"]}
+    for key, value in numbers.items():
+        if isinstance(value, int | float):
+            yield f"experiment_{key}", (name,), value
+    if experiment["time"] is not None:
+        yield "experiment_timestamp_seconds", (name,), _seconds(experiment["time"])
+    yield "experiment_valid", (name,), float(experiment["valid"])
+    yield "experiment_cpu_seconds", (name,), experiment["cpu_seconds"]
+    for reason, count in experiment["skipped"].items():
+        yield "experiment_skipped", (name, plain(reason)), count
 
 
 def plain(text: str) -> str:

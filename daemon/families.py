@@ -76,6 +76,15 @@ FAMILIES = (
     _gauge("price_seconds", "What one hit costs the watched thread on this host.", "what"),
     _counter("bystander_hits", "Hits of processes that nobody chose."),
     _gauge("resident_bytes", "Resident memory of the daemon."),
+    # the host, by experiment
+    _gauge("experiment_value", "What an experiment last derived of this host, in base units.", "experiment"),
+    _gauge("experiment_ground_truth", "What the kernel told of the same.", "experiment"),
+    _gauge("experiment_samples", "Samples that the value rests on.", "experiment"),
+    _gauge("experiment_timestamp_seconds", "When the value was measured.", "experiment"),
+    _gauge("experiment_duration_seconds", "How long that took.", "experiment"),
+    _gauge("experiment_valid", "1 if the last try gave a value, 0 if it was skipped or unsure.", "experiment"),
+    _counter("experiment_skipped", "Tries that gave no value, by reason.", "experiment", "reason"),
+    _counter("experiment_cpu_seconds", "CPU time of an experiment's load.", "experiment"),
     # health
     _counter("lost", "What did not fit into bounded memory in the kernel.", "what"),
     _counter("stacks", "Stacks walked, by outcome.", "outcome"),

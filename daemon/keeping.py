@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,10 @@ class Keeper:
     def label(self, build_id: str, name: str) -> None:
         """Label a build soon."""
         self._writer.label(build_id, name)
+
+    def document(self, name: str, content: Mapping[str, Any]) -> None:
+        """Store a document soon, in place of the last of its name."""
+        self._writer.put_document(name, content)
 
     def change(self, settings: Storing) -> None:
         """Keep as much as the new configuration says from now on."""

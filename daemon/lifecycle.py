@@ -14,15 +14,17 @@ from types import FrameType
 from typing import Any
 
 from specmine import __version__
+from specmine.experiments.facts import read_host
 from specmine.probes.batch import Batch, Source
 from specmine.probes.errors import HostError, InputError
 
 from .answers import Answers
-from .clock import Clock, SystemClock
+from .clock import Clock, SystemClock, utc_ns
 from .config import Config, Program, changed_keys, needs_restart
 from .configfile import ConfigError, load_config
 from .controller import ControllerState
 from .events import Arrived, Begun, Reloaded, Stopping
+from .experiments import Scheduler
 from .exporter import MetricsServer
 from .keeping import Keeper
 from .killswitch import switch
@@ -78,6 +80,7 @@ class Daemon:
         self._told_ns = 0
         self._off = False
         self._refused: set[tuple[str, str]] = set()
+        self._experiments: Scheduler | None = None
 
     def run(self) -> ControllerState:
         """Watch until a signal ends it; return what is known then.
@@ -108,6 +111,14 @@ class Daemon:
             )
             stack.callback(server.close)
             stack.enter_context(_Signals(self))
+            self._experiments = Scheduler(
+                config.experiments,
+                Path(config.store.path).parent / "experiments.json",
+                host=read_host,
+                report=_log.warning,
+                publish=keeper.document,
+            )
+            stack.callback(self._experiments.close)
             # The loop closes the source before this stack unwinds: probes go first, then all else
             state = run(
                 source,
@@ -140,6 +151,8 @@ class Daemon:
 
     def _inbox(self, now_ns: int) -> Iterable[Reloaded | Stopping]:
         self._heartbeat(now_ns)
+        if self._experiments is not None:
+            self._experiments.turn(now_ns, utc_ns(), off=Path(self._config.kill_switch).exists())
         with self._lock:
             messages, self._messages = self._messages, []
         for message in messages:
@@ -167,6 +180,8 @@ class Daemon:
             _log.warning("some keys change only at a restart", extra=facts(keys=",".join(later)))
         _log.info("configuration read again", extra=facts(changed=",".join(changed) or "nothing"))
         self._config = new
+        if self._experiments is not None:
+            self._experiments.settings = new.experiments
         self._shares.set_budget(new.budget.inside)
         if self._keeper is not None:
             self._keeper.change(new.store)
@@ -247,6 +262,7 @@ class Daemon:
             kill_switch=self._config.kill_switch,
             store=self._keeper.facts if self._keeper else {},
             resident_bytes=resident_bytes(),
+            experiments=self._experiments.entries if self._experiments else {},
         )
 
     def _programs(self) -> str:

@@ -35,6 +35,8 @@ class Surroundings:
     store: Mapping[str, Any] = field(default_factory=dict)
     resident_bytes: int = 0
     notes: tuple[str, ...] = ()
+    experiments: Mapping[str, Any] = field(default_factory=dict)
+    """The journal's entries by experiment."""
 
 
 def utc_offset_ns(state: ControllerState) -> int:
@@ -88,6 +90,21 @@ def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:
         "resident_bytes": around.resident_bytes,
         "store": dict(around.store),
         "metrics": around.metrics,
+        "experiments": {name: _experiment(each) for name, each in sorted(around.experiments.items())},
+    }
+
+
+def _experiment(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known by an experiment: the last valid result, and how the last try went."""
+    last, result = entry["last"], entry["valid"] or {}
+    names = ("value", "unit", "interval", "ground_truth", "samples", "time", "duration_seconds")
+    return {
+        **{name: result.get(name) for name in names},
+        "valid": bool(last["valid"]),
+        "last_try": last["time"],
+        "reason": last["reason"],
+        "skipped": dict(sorted(entry["skipped"].items())),
+        "cpu_seconds": entry["cpu_seconds"],
     }
 
 

@@ -27,6 +27,8 @@ def _command(name: str) -> click.Command:
 
 
 def _options(command: click.Command) -> set[str]:
+    if isinstance(command, click.Group):
+        return {name for each in command.commands.values() for name in _options(each)}
     return {name for each in command.params if isinstance(each, click.Option) for name in each.opts}
 
 

@@ -1,0 +1,154 @@
+"""The daemon's own host experiments: one now and then, in a process of its own, never two at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from specmine.experiments.client import Running
+from specmine.experiments.journal import read_journal
+from specmine.experiments.library import EXPERIMENTS
+from specmine.experiments.results import of_this_host
+from specmine.experiments.schedule import Ledger, Rules, next_one
+from specmine.experiments.vocabulary import SECOND, Host
+from specmine.probes.errors import SpecmineError
+
+from .config import HostExperiments
+
+LOOK_EVERY_NS = 5 * SECOND
+_PAST_NS = 10**18
+DOCUMENT = "experiments"
+"""Name under which the store holds the journal."""
+
+
+class Answering(Protocol):
+    """A request on its way."""
+
+    def ended(self) -> bool:
+        """Tell whether the answer is there."""
+
+    def answer(self) -> list[dict[str, Any]]:
+        """Return the results."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+class Scheduler:
+    """Starts experiments when they are due and takes up their results; ``turn`` returns at once."""
+
+    def __init__(
+        self,
+        settings: HostExperiments,
+        path: Path,
+        *,
+        host: Callable[[], Host],
+        report: Callable[[str], None],
+        publish: Callable[[str, Mapping[str, Any]], None],
+        start: Callable[[Mapping[str, Any]], Answering] = Running,
+    ) -> None:
+        """Take the settings and whom to tell.
+
+        Parameters
+        ----------
+        settings : HostExperiments
+        path : Path
+            The journal.
+        host : callable
+            Returns the facts of this host.
+        report : callable
+            Told of troubles, one line each.
+        publish : callable
+            Given the name and the content of a document to store.
+        start : callable
+            Starts a request.
+        """
+        self.settings = settings
+        self._path, self._host, self._report, self._publish, self._start = path, host, report, publish, start
+        self._running: Answering | None = None
+        self._name = ""
+        self._ledger: Ledger | None = None
+        self._looked_ns = 0
+        self.entries: Mapping[str, Any] = read_journal(path).entries
+        """The journal's entries by experiment, for the status."""
+
+    def turn(self, now_ns: int, utc_ns: int, *, off: bool = False) -> None:
+        """Take up what has ended, and start what is due; ``off``: end what runs and start nothing."""
+        if self._ledger is None:
+            self._ledger = Ledger(began_ns=now_ns)
+        if off:
+            self.close()
+        elif self._running is not None:
+            if self._running.ended():
+                self._take_up()
+        elif now_ns - self._looked_ns >= LOOK_EVERY_NS and self.settings.enabled:
+            self._looked_ns = now_ns
+            self._begin(now_ns, utc_ns)
+
+    def close(self) -> None:
+        """End what runs."""
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+
+    def _begin(self, now_ns: int, utc_ns: int) -> None:
+        assert self._ledger is not None
+        host = self._host()
+        name = next_one(
+            EXPERIMENTS,
+            Rules(names=self.settings.run, share=self.settings.share, delay_ns=self.settings.delay_ns),
+            self._ledger,
+            {name: age for name in self.entries if (age := self._age_ns(name, host, utc_ns)) is not None},
+            costs_s={name: each["last"]["cpu_seconds"] for name, each in self.entries.items() if each["valid"]},
+            cpus=os.cpu_count() or 1,
+            seed=host.boot_id,
+            now_ns=now_ns,
+        )
+        if name is None:
+            return
+        self._ledger = replace(self._ledger, ran_ns={**self._ledger.ran_ns, name: now_ns})
+        try:
+            self._running, self._name = self._start({"names": [name], "state": str(self._path)}), name
+        except OSError as error:
+            self._failed(name, f"cannot start the experiment {name}: {error}")
+
+    def _take_up(self) -> None:
+        running, self._running = self._running, None
+        assert running is not None and self._ledger is not None
+        try:
+            result = running.answer()[0]
+        except SpecmineError as error:
+            self._failed(self._name, f"the experiment {self._name} failed: {error}")
+            return
+        spent = self._ledger.spent_s + result["cpu_seconds"]
+        failures = {**self._ledger.failures, self._name: 0 if result["valid"] else self._failures() + 1}
+        self._ledger = replace(self._ledger, spent_s=spent, failures=failures)
+        journal = read_journal(self._path)
+        self.entries = journal.entries
+        with contextlib.suppress(SpecmineError):
+            self._publish(DOCUMENT, journal.document())
+
+    def _failed(self, name: str, text: str) -> None:
+        assert self._ledger is not None
+        self._ledger = replace(self._ledger, failures={**self._ledger.failures, name: self._failures() + 1})
+        self._report(text)
+
+    def _failures(self) -> int:
+        return 0 if self._ledger is None else self._ledger.failures.get(self._name, 0)
+
+    def _age_ns(self, name: str, host: Host, utc_ns: int) -> int | None:
+        valid = self.entries[name]["valid"]
+        if not valid or of_this_host(valid, host):
+            return None
+        return utc_ns - utc_ns_of(valid["time"])
+
+
+def utc_ns_of(moment: str) -> int:
+    """Return the time of an RFC 3339 text, ns since 1970."""
+    from datetime import datetime  # noqa: PLC0415
+
+    return round(datetime.fromisoformat(moment).timestamp() * SECOND)

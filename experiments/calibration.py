@@ -1,0 +1,68 @@
+"""How many units of a demand take a given CPU time here: measured by CPU time, so that competitors do not matter.
+
+A unit is calibrated at one millisecond and scaled. Twice, and only if both agree: of several dozen calibrations one
+came out 1.85 times wrong, during a slowdown of the virtual CPU that showed nowhere else. Once a boot and kind is
+enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+
+from .helper import Helper
+from .tasks import Machine
+from .vocabulary import MS, Context, Kind, Load, Step, Task, Why
+
+_AT_NS = MS
+_AGREE = 0.02
+_TRIES = 4
+_SCALE = 1000
+"""Units are kept in thousandths a millisecond."""
+
+
+def calibrate(
+    wanted: tuple[tuple[Kind, int], ...],
+    context: Context,
+    machine: Machine,
+    helper: Helper,
+    known: MutableMapping[str, int],
+) -> tuple[dict[tuple[Kind, int], int], Why | None]:
+    """Return the units of each demand, or why there are none.
+
+    Parameters
+    ----------
+    wanted : tuple of (kind, ns)
+        The demands.
+    known : mapping
+        Thousandths of units a millisecond, by helper and kind; what is found is added.
+    """
+    units = {}
+    for kind, ns in wanted:
+        key = f"{helper.identity}:{kind}"
+        if key not in known:
+            rate = rate_of(kind, context.cpus[0], machine)
+            if rate is None:
+                return {}, Why("uncalibratable", f"the {kind} demand took a different time at each try", "try later")
+            known[key] = round(rate * _SCALE)
+        units[kind, ns] = max(1, round(known[key] / _SCALE * ns / MS))
+    return units, None
+
+
+def rate_of(kind: Kind, cpu: int, machine: Machine) -> float | None:
+    """Return the units a millisecond of CPU time, None if two tries running never agree."""
+    before = 0.0
+    for _ in range(_TRIES):
+        task = Task(
+            name="calibrate",
+            steps=(Step(kind=kind, amount=_AT_NS),),
+            sensor="calibrate",
+            leads=True,
+            cpu=cpu,
+            seconds=2.0,
+        )
+        units, taken = machine.run(Load(tasks=(task,))).tasks[0].samples[-1, :2].tolist()
+        rate = units * MS / max(1, taken)
+        if before and abs(rate / before - 1) <= _AGREE:
+            return float((rate + before) / 2)
+        before = rate
+    return None

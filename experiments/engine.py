@@ -1,0 +1,169 @@
+"""One experiment from the gate to its result: looked, confined, calibrated, planned, run, checked, derived."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from . import gate, results
+from .calibration import calibrate
+from .confinement import Confinement
+from .counters import busy_ratio, read_counters
+from .facts import forbidden_cpus, read_host
+from .helper import Helper
+from .journal import Journal
+from .results import Document
+from .tasks import Machine
+from .vocabulary import REAL_TIME, SECOND, Context, Counters, Experiment, Finding, LoadRun, Why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """How an experiment is to be run."""
+
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    force: bool = False
+    """Pass the load gate, and nothing else."""
+    dangerous: bool = False
+    """Allow real-time policies."""
+    pid: int | None = None
+    """As this process would see the host: its CPUs and its limit."""
+
+
+@dataclass(slots=True)
+class Bench:
+    """What experiments run with; made once for several."""
+
+    helper: Helper
+    journal: Journal
+    place: Confinement | None = None
+    """None: nothing on this host can hold load down."""
+    why_not: str = ""
+    alive: int = -1
+
+
+def perform(experiment: Experiment, wish: Wish, bench: Bench) -> Document:
+    """Run an experiment and return its result, valid or not; it goes into the journal.
+
+    Raises
+    ------
+    HostError
+        If a load task could not do what it was to do.
+    Interrupted
+        If the run is not wanted any more.
+    """
+    host = read_host(pid=wish.pid or "self", native=bench.helper.native)
+    bench.journal.begin_boot(host.boot_id)
+    parameters = {**experiment.parameters, **wish.parameters}
+    if experiment.name == "virtualization-constant":
+        parameters["best"] = best_times(bench.journal, host.boot_id, host.cpu_model)
+    why = _impossible(experiment, parameters, wish, bench)
+    utc_ns, began_ns = time.time_ns(), time.monotonic_ns()
+    if why is not None:
+        return _kept(results.skipped(experiment, why, host, utc_ns=utc_ns, now_ns=began_ns), bench)
+    cpus: tuple[int, ...] = host.cpus
+    if experiment.cpus != "none":
+        before, after = _look()
+        cpus = gate.candidates(host, forbidden_cpus(), busy_ratio(before, after))
+        why = gate.refused(experiment, cpus, before, after)
+        if why is not None and not (wish.force and why.code == "busy-host"):
+            return _kept(results.skipped(experiment, why, host, utc_ns=utc_ns, now_ns=time.monotonic_ns()), bench)
+    began_ns = time.monotonic_ns()
+    folder = str(parameters.get("disk") or "/tmp")
+    place = bench.place if bench.place and experiment.weight == "lowest" else Confinement(how="none, ordinary weight")
+    machine = Machine(bench.helper, place, folder=folder, alive=bench.alive)
+    context = Context(host=host, cpus=cpus, parameters=parameters, earlier=_earlier(experiment, bench.journal, host))
+    finding = _found(experiment, context, machine, bench)
+    told = {name: value for name, value in parameters.items() if name not in ("best", "reference")}
+    result = results.document(
+        experiment,
+        finding,
+        host,
+        utc_ns=utc_ns,
+        window_ns=(began_ns, time.monotonic_ns()),
+        cpu_ns=machine.cpu_ns,
+        cpus=_loaded(experiment, context),
+        confinement=place.how,
+        forced=wish.force,
+        parameters=told,
+    )
+    return _kept(result, bench)
+
+
+def best_times(journal: Journal, boot_id: str, cpu_model: str) -> dict[str, float]:
+    """Return the best times known of the fixed work on this CPU, of any boot."""
+    entry = journal.entries.get("virtualization-constant")
+    last = entry and entry["last"]
+    if not last or last["host"].get("cpu_model") != cpu_model:
+        return {}
+    seconds: dict[str, float] = last["evidence"].get("seconds", {})
+    drift: dict[str, float] = last["evidence"].get("drift", {})
+    return {name: each / max(1.0, drift.get(name, 1.0)) for name, each in seconds.items()}
+
+
+def _found(experiment: Experiment, context: Context, machine: Machine, bench: Bench) -> Finding:
+    units, why = calibrate(experiment.demands(context), context, machine, bench.helper, bench.journal.units)
+    if why is not None:
+        return Finding(why=why)
+    context = replace(context, units=units)
+    runs: tuple[LoadRun, ...] = ()
+    spent_ns = 0
+    while (load := experiment.plan(context, runs)) is not None:
+        run = machine.run(load)
+        runs = (*runs, run)
+        spent_ns += max((each.elapsed_ns for each in run.tasks), default=0)
+        if spent_ns > experiment.limit * SECOND:
+            return Finding(why=Why("budget", f"it was not finished after {experiment.limit:g} s of load"))
+    disturbed = gate.contaminated(experiment, runs, context.host.cpus)
+    finding = experiment.derive(context, runs)
+    if disturbed is not None and not finding.settled:
+        return replace(finding, why=disturbed)
+    throttled = sum(times for run in runs for leaf, (times, _) in run.throttled.items() if leaf not in run.load.limits)
+    if throttled:
+        return replace(finding, why=Why("throttled", "the load's own group was limited meanwhile"))
+    return finding
+
+
+def _impossible(experiment: Experiment, parameters: Mapping[str, Any], wish: Wish, bench: Bench) -> Why | None:
+    """Return why an experiment cannot run here at all."""
+    if parameters.get("policy") in REAL_TIME and not wish.dangerous:
+        text = "real-time tasks starve all others on their CPU"
+        return Why("dangerous", text, "ask for it with --dangerous; the kernel tells its slice anyway")
+    if experiment.weight == "ordinary" and not wish.dangerous:
+        text = "the kernel balances tasks of the lowest weight otherwise than others, so its load has ordinary weight"
+        return Why("dangerous", text, "ask for it with --dangerous while nothing else here matters")
+    if experiment.needs_native and not bench.helper.native:
+        return Why("needs-native", f"Python is too slow for it ({bench.helper.why})", "install a C compiler")
+    if experiment.cpus != "none" and experiment.weight == "lowest" and bench.place is None:
+        return Why("confinement", bench.why_not, "run it as root")
+    if experiment.name in ("quota", "weights") and not (bench.place and bench.place.leaves):
+        return Why("confinement", "without control groups there are no groups to compare", "run it as root")
+    return None
+
+
+def _earlier(experiment: Experiment, journal: Journal, host: Any) -> dict[str, Any]:
+    """Return the values that an experiment builds on, those that still hold."""
+    found = {}
+    for name in experiment.requires:
+        entry = journal.entries.get(name)
+        if entry and entry["valid"] and not results.of_this_host(entry["valid"], host):
+            found[name] = entry["valid"]["value"]
+    return found
+
+
+def _loaded(experiment: Experiment, context: Context) -> tuple[int, ...]:
+    wanted = {"none": 0, "one": 1, "two": 2, "all": len(context.cpus)}[experiment.cpus]
+    return context.cpus[:wanted]
+
+
+def _look() -> tuple[Counters, Counters]:
+    before = read_counters()
+    time.sleep(gate.LOOK_S)
+    return before, read_counters()
+
+
+def _kept(result: Document, bench: Bench) -> Document:
+    bench.journal.add(result)
+    return result

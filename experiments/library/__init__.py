@@ -1,0 +1,42 @@
+"""The experiments, one file each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from specmine.experiments.vocabulary import Experiment
+
+from . import (
+    additional,
+    balancing,
+    cores,
+    noise,
+    placement,
+    quota,
+    smt,
+    steal,
+    timers,
+    timeslice,
+    virtualization,
+    weights,
+)
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    each.name: each
+    for each in (
+        cores.EXPERIMENT,
+        smt.EXPERIMENT,
+        timeslice.EXPERIMENT,
+        weights.EXPERIMENT,
+        placement.EXPERIMENT,
+        balancing.EXPERIMENT,
+        virtualization.CONSTANT,
+        virtualization.LOADED,
+        additional.EXPERIMENT,
+        quota.EXPERIMENT,
+        noise.EXPERIMENT,
+        timers.EXPERIMENT,
+        steal.EXPERIMENT,
+    )
+}
+"""By name, in the order in which they are listed."""

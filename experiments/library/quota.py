@@ -1,0 +1,94 @@
+"""A limit on CPU time: how much, in which period, found from the pauses of a task that never stops by itself.
+
+It never runs inside the group of a program, whose time it would burn: a group of its own gets the same limit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from specmine.experiments.statistics import mean_interval, quantiles, significant
+from specmine.experiments.vocabulary import MS, SECOND, Check, Context, Experiment, Finding, Load, LoadRun, Task, Why
+
+_PERIODS, _LONGEST_S, _UNLIMITED_S = 30, 3.0, 0.4
+_FEWEST = 5
+
+
+def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
+    """Spin in a group with the limit, for some thirty periods."""
+    if runs:
+        return None
+    limit = _limit(context)
+    seconds = min(_LONGEST_S, _PERIODS * limit[1] / SECOND) if limit else _UNLIMITED_S
+    count = min(context.parameters["tasks"], len(context.cpus))
+    tasks = tuple(
+        Task(name=f"watch{each}", sensor="gaps", leads=True, group="limited", cpu=context.cpus[each], seconds=seconds)
+        for each in range(count)
+    )
+    return Load(tasks=tasks, limits={"limited": limit} if limit else {})
+
+
+def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
+    """Return the limit in CPUs: time running over time."""
+    run, limit = runs[0], _limit(context)
+    watched = run.tasks
+    throttled = run.throttled["limited"]
+    gaps = [each.samples for each in watched]
+    if limit is None and throttled[0] == 0:
+        why = Why("no-quota", "CPU time is not limited here")
+        evidence = {"gaps": sum(map(len, gaps)), "throttled": 0, "waited_seconds": watched[0].waited_ns / 1e9}
+        return Finding(why=why, settled=True, evidence=evidence, samples=sum(map(len, gaps)))
+    if min(map(len, gaps)) < _FEWEST:
+        why = Why("no-gaps", "the limit never took effect while a task ran all the time")
+        return Finding(samples=sum(map(len, gaps)), why=why)
+    parts = [_turns(each) for each in gaps]
+    turns, pauses = (np.concatenate([part[at] for part in parts]).astype(np.float64) for at in (0, 1))
+    period = float(turns.mean() + pauses.mean())
+    share = sum(float(own.mean()) / float(own.mean() + pause.mean()) for own, pause in parts)
+    _, (low, high) = mean_interval(turns / period)
+    truth = limit[0] / limit[1] if limit else None
+    checks = [Check(name="gaps_to_throttlings", value=len(gaps[0]) / max(1, throttled[0]), low=0.8, high=1.25)]
+    if limit and len(watched) == 1:
+        checks.append(Check(name="period_to_told", value=period / limit[1], low=0.95, high=1.05))
+    paused = sum(int(each.durations.sum()) for each in watched)
+    return Finding(
+        value=significant(share),
+        interval=(significant(low * len(watched)), significant(high * len(watched))),
+        ground_truth=significant(truth) if truth else None,
+        samples=len(turns),
+        checks=tuple(checks),
+        evidence={
+            "quota_seconds": significant(share * period / 1e9),
+            "period_seconds": significant(period / 1e9),
+            "quota_told_seconds": limit[0] / 1e9 if limit else None,
+            "period_told_seconds": limit[1] / 1e9 if limit else None,
+            "pause_quantiles_seconds": quantiles(pauses / 1e9),
+            "turn_quantiles_seconds": quantiles(turns / 1e9),
+            "gaps": len(gaps[0]),
+            "throttled": throttled[0],
+            "paused_seconds": significant(paused / 1e9),
+            "throttled_seconds": significant(throttled[1] / 1e9),
+        },
+    )
+
+
+def _limit(context: Context) -> tuple[int, int] | None:
+    asked = context.parameters
+    return (asked["quota"], asked["period"]) if asked["quota"] else context.host.quota
+
+
+def _turns(samples: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the whole turns between gaps, and the gap behind each."""
+    return samples[1:, 0] - samples[:-1, 1], samples[1:, 1] - samples[1:, 0]
+
+
+EXPERIMENT = Experiment(
+    name="quota",
+    summary="the limit on CPU time that a program here lives under",
+    unit="CPUs",
+    plan=plan,
+    derive=derive,
+    parameters={"quota": 0, "period": 100 * MS, "tasks": 1},
+    cost=1.0,
+    hours=12,
+)

@@ -1,0 +1,222 @@
+"""How long a task that wants the CPU waits while another has its turn.
+
+Gap detection: a task that only reads the clock shares a CPU with k others; its pauses are k slices long. No demand
+has to be calibrated, and any slice from 0.3 ms up is seen. The thesis' method (OSSCHEDULER.01, section 5.3.1) times a
+demand and takes the difference between interrupted and uninterrupted runs of it; with medians instead of its means,
+and a demand well below the slice, it gives the same and is kept as a check. With the thesis' own demand of 20 ms it
+fails on schedulers whose slices are shorter: then the demand is always interrupted, and there is one cluster.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from specmine.experiments.statistics import clusters, median_interval, quantiles, settled, significant, spread
+from specmine.experiments.vocabulary import (
+    MS,
+    REAL_TIME,
+    SECOND,
+    Check,
+    Context,
+    Experiment,
+    Finding,
+    Kind,
+    Load,
+    LoadRun,
+    Task,
+    Why,
+)
+
+_ROUND_S, _MOST_ROUNDS = 0.5, 8
+_ENOUGH, _HALF_WIDTH = 60, 0.02
+_FEW = 12
+"""Enough gaps where each takes over 40 ms."""
+_SMALLEST_CLUSTER = 0.1
+
+
+def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
+    """Watch the gaps beside one competitor until they are known, then beside two, then time a demand."""
+    asked = context.parameters
+    if asked["method"] == "clusters":
+        return None if len(runs) == 2 else _demands(context, len(runs) + 1, asked["iterations"])
+    for rivals in (1, 2):
+        done = [run for run in runs if run.load.label == f"gaps{rivals}"]
+        gaps = _gaps(done)
+        enough = _FEW if len(gaps) and np.median(gaps) > 40 * MS else _ENOUGH
+        known = settled(gaps, at_least=enough, half_width=_HALF_WIDTH)
+        if not known and len(done) < _MOST_ROUNDS and (len(gaps) or len(done) < 3):
+            return _watch(context, rivals)
+    if not any(run.load.label == "demands1" for run in runs) and asked["policy"] not in REAL_TIME:
+        return _demands(context, 1, 150)
+    return None
+
+
+def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
+    """Return the effective slice, seconds."""
+    if context.parameters["method"] == "clusters":
+        return _by_clusters(context, runs)
+    one, two = ([run for run in runs if run.load.label == f"gaps{rivals}"] for rivals in (1, 2))
+    first, second = _gaps(one), _gaps(two)
+    if len(first) < _FEW // 2 or len(second) < _FEW // 2:
+        why = Why("no-gaps", "a task beside others on one CPU was never made to wait long enough to see")
+        return Finding(samples=len(first), why=why)
+    slice_ns, (low, high) = median_interval(first)
+    ratio = float(np.median(second)) / slice_ns
+    lost = [_lost(one), _lost(two)]
+    turns = _runs(one)
+    tick = context.host.tick_ns
+    cfs = abs(ratio - 4 / 3) < abs(ratio - 2)
+    checks = [
+        Check(name="lost_beside_one", value=lost[0], low=1 / 2 - 0.03, high=1 / 2 + 0.03),
+        Check(name="lost_beside_two", value=lost[1], low=2 / 3 - 0.03, high=2 / 3 + 0.03),
+        Check(name="gap_beside_two_to_one", value=ratio, low=1.23 if cfs else 1.9, high=1.43 if cfs else 2.1),
+        Check(name="gap_spread_seconds", value=spread(first) / 1e9, low=0, high=max(0.15 * slice_ns, 1.1 * tick) / 1e9),
+        Check(name="turn_to_gap", value=float(np.mean(turns)) / float(first.mean()), low=0.9, high=1.1),
+    ]
+    evidence = {
+        "gap_beside_two_seconds": significant(float(np.median(second)) / 1e9),
+        "gap_quantiles_seconds": quantiles(first / 1e9),
+        "turn_seconds": significant(float(np.median(turns)) / 1e9),
+        "asked_slice_seconds": _asked_ns(context) / 1e9 or None,
+        "tick_seconds": tick / 1e9,
+        "fixed_request": not cfs,
+    }
+    timed = [run for run in runs if run.load.label == "demands1"]
+    if timed:
+        difference, share, expected = _two_clusters(context, timed[0], slice_ns)
+        evidence["two_cluster_slice_seconds"] = difference and significant(difference / 1e9)
+        evidence["interrupted_share"] = significant(share)
+        evidence["interrupted_share_expected"] = significant(expected)
+    return Finding(
+        value=significant(slice_ns / 1e9),
+        interval=(significant(low / 1e9), significant(high / 1e9)),
+        ground_truth=_predicted(context),
+        samples=len(first) + len(second),
+        checks=tuple(checks),
+        evidence=evidence,
+    )
+
+
+def effective_slice_ns(asked_ns: int, tick_ns: int, uncharged_ns: float) -> int:
+    """Return the slice that a tick-driven scheduler gives: its end is noticed at a tick only.
+
+    ``uncharged_ns`` is the time of each tick that is not charged to the task, some 20 us in a guest: a slice of exactly
+    some ticks is missed by that little, and lasts one tick more.
+    """
+    return tick_ns * max(1, math.ceil(asked_ns / (tick_ns - uncharged_ns)))
+
+
+def _predicted(context: Context) -> float | None:
+    if context.parameters["policy"] == "rr":
+        return context.host.rr_slice_ns / 1e9 or None
+    asked = _asked_ns(context)
+    if not asked:
+        return None
+    return effective_slice_ns(asked, context.host.tick_ns, 0.005 * context.host.tick_ns) / 1e9
+
+
+def _asked_ns(context: Context) -> int:
+    asked: int = context.parameters["slice"] or context.host.slice_ns
+    return asked
+
+
+def _watch(context: Context, rivals: int) -> Load:
+    asked = context.parameters
+    how = {"cpu": context.cpus[0], "policy": asked["policy"], "slice_ns": asked["slice"]}
+    long = asked["slice"] >= 20 * MS or asked["policy"] in REAL_TIME
+    seconds = _ROUND_S * (4 if long else 1) * (1 + rivals) / 2
+    watch = Task(name="watch", sensor="gaps", leads=True, seconds=seconds, **how)
+    others = (Task(name=f"rival{each}", seconds=seconds + 1, **how) for each in range(rivals))
+    return Load(tasks=(watch, *others), label=f"gaps{rivals}")
+
+
+def _demands(context: Context, rivals: int, iterations: int) -> Load:
+    asked = context.parameters
+    how = {"cpu": context.cpus[0], "policy": asked["policy"], "slice_ns": asked["slice"]}
+    demand = asked["demand"]
+    seconds = 1.5 * iterations * demand * (1 + rivals) / SECOND + 0.5
+    step = context.demand("integer", demand)
+    timed = Task(name="timed", steps=(step,), sensor="times", leads=True, seconds=seconds, iterations=iterations, **how)
+    others = (Task(name=f"rival{each}", seconds=seconds + 1, **how) for each in range(rivals))
+    return Load(tasks=(timed, *others), label=f"demands{rivals}")
+
+
+def _by_clusters(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
+    """Derive the slice as the thesis does, refusing what is not two clusters."""
+    demand = context.parameters["demand"]
+    found = [_two_clusters(context, run, None) for run in runs]
+    times = runs[0].task("timed").durations
+    difference, share, _ = found[0]
+    evidence = {
+        "demand_seconds": demand / 1e9,
+        "time_quantiles_seconds": quantiles(times / 1e9),
+        "interrupted_share": significant(share),
+    }
+    if difference is None:
+        middle = float(np.median(times))
+        why = Why(
+            "single-cluster",
+            f"demands of {demand / 1e6:g} ms form a single cluster at {middle / demand:.1f} times the demand:"
+            " each of them was interrupted, or none",
+            "take a demand well below the slice",
+        )
+        return Finding(samples=len(times), evidence=evidence, why=why)
+    second = found[1][0]
+    return Finding(
+        value=significant(difference / 1e9),
+        ground_truth=_predicted(context),
+        samples=len(times),
+        checks=(Check(name="beside_two_to_one", value=(second or 0.0) / difference, low=1.85, high=2.15),),
+        evidence=evidence,
+    )
+
+
+def _two_clusters(context: Context, run: LoadRun, slice_ns: float | None) -> tuple[float | None, float, float]:
+    """Return the difference of the clusters' medians (None if there are no two), share interrupted, and expected."""
+    demand = context.parameters["demand"]
+    times = run.task("timed").durations.astype(np.float64)
+    alone = min(float(np.quantile(times, 0.1)), 1.2 * demand)
+    found = clusters(times, diameter=max(0.1 * demand, context.host.tick_ns / 2), smallest=1)
+    big = [each for each in found if len(each) >= _SMALLEST_CLUSTER * len(times)]
+    share = float(np.mean(times > 1.5 * alone))
+    expected = demand / slice_ns if slice_ns else math.nan
+    if len(big) < 2:
+        return None, share, expected
+    low, high = sorted(float(np.median(each)) for each in big[:2])
+    return (high - low) if low < 1.5 * demand else None, share, expected
+
+
+def _gaps(runs: list[LoadRun]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.concatenate([np.zeros(0, np.int64), *(run.task("watch").durations for run in runs)])
+
+
+def _runs(runs: list[LoadRun]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the turns between the gaps."""
+    samples = [run.task("watch").samples for run in runs]
+    return np.concatenate([np.zeros(0, np.int64), *(each[1:, 0] - each[:-1, 1] for each in samples)])
+
+
+def _lost(runs: list[LoadRun]) -> float:
+    watched = [run.task("watch") for run in runs]
+    return float(sum(int(each.durations.sum()) for each in watched) / sum(each.elapsed_ns for each in watched))
+
+
+def demands(context: Context) -> tuple[tuple[Kind, int], ...]:
+    """Name the demand to calibrate."""
+    return () if context.parameters["policy"] in REAL_TIME else (("integer", context.parameters["demand"]),)
+
+
+EXPERIMENT = Experiment(
+    name="timeslice",
+    summary="how long a task waits while another one of equal weight has its turn",
+    unit="s",
+    plan=plan,
+    derive=derive,
+    demands=demands,
+    parameters={"slice": 0, "demand": MS, "policy": "other", "method": "gaps", "iterations": 300},
+    cost=3.0,
+    hours=24,
+    limit=20.0,
+)
