@@ -1,8 +1,9 @@
 """What a probe costs on this host, and how much of its own time it leaves in a duration: measured, not assumed.
 
 A tiny program of our own calls an empty function under a known stack, without probes and with each kind of them.
-Its CPU time tells the price of a hit, the recorded durations of the empty function the bias. Prices are the 90th
-percentile of the rounds times 1.25: a budget must rather be kept than used up.
+Its CPU time tells the price of a hit, the recorded durations of the empty function the bias; those of a function that
+calls the empty one tell what probed calls add to the calls around them. Prices are the 90th percentile of the rounds
+times 1.25: a budget must rather be kept than used up. What durations are corrected by are medians.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import os
 import struct
 import subprocess
 import tempfile
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,86 +25,49 @@ from specmine.mining.observation import BUCKETS, Kind, bucket_edges
 
 from . import processes as proc
 from .batch import Prices
+from .calibration_program import BASE, BEHIND_CALL, INNER, assembled
 from .errors import ProbeError
 from .kernel import HashMap, map_array, write_array
-from .layout import LAYOUT, MAX_SLOTS, PROCESS, RANGE_ROWS, RETURN_PROBED, RETURN_SITE, SLOT
+from .layout import LAYOUT, MAX_SLOTS, PROCESS, RANGE_ROWS, RETURN_PROBED, RETURN_REFUSED, RETURN_SITE, SLOT
 from .links import Links
 from .loading import Loaded
 
-SLOT_NUMBER = MAX_SLOTS - 1
+SLOT_NUMBER, OUTER_SLOT = MAX_SLOTS - 1, MAX_SLOTS - 2
 ROUNDS = 5
 SAFETY = 1.25
 SAMPLE_NS = 13_000.0
 """A sample of the CPU clock in a virtual machine, where the timer interrupt is dear; less on bare metal."""
-DEPTH = 20
-"""Frames above the empty function."""
+BIAS_ERROR = 0.12
+"""Least relative uncertainty of the bias: caches are colder in a real program than in a loop."""
 
-_BASE, _TEXT = 0x400000, 0x1000
 _LINKING_S = 5.0
-_DEC_SIZE = 3
-"""The instruction behind the call is not emulated, the jump after it is."""
-_RSP_8, _RSP_16, _END = 1 | 1 << 13, 1 | 2 << 13, 6
 
 
-def _program(calls: int) -> tuple[bytes, dict[str, int], list[tuple[int, int]]]:
-    """Assemble the program: (ELF image, file offsets of its functions, unwind rows (offset, info))."""
-    code = bytearray()
-    places: dict[str, int] = {}
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    """A probe on one of the program's functions."""
 
-    def put(text: str) -> None:
-        code.extend(bytes.fromhex(text))
-
-    def call(target: int) -> None:
-        code.extend(b"\xe8" + struct.pack("<i", target - (len(code) + 5)))
-
-    places["emulated"] = len(code)
-    put("55 5d c3")  # push rbp; pop rbp; ret
-    places["stepped"] = len(code)
-    put("89 c0 c3")  # mov eax, eax; ret
-    for name in ("emulated", "stepped"):
-        places[f"deep_{name}"] = start = len(code)
-        put("48 83 ec 08 85 ff 74 0c ff cf")  # sub rsp, 8; test edi, edi; jz +12; dec edi
-        call(start)
-        put("48 83 c4 08 c3 90 90 90")  # add rsp, 8; ret
-        code[start + 7] = len(code) - (start + 8)  # the jz lands here
-        code.extend(b"\x41\xbc" + struct.pack("<i", calls))  # mov r12d, calls
-        loop = len(code)
-        places[f"return_{name}"] = loop + 5
-        call(places[name])
-        code.extend(b"\x41\xff\xcc\x75" + struct.pack("<b", loop - (len(code) + 5)))  # dec r12d; jnz loop
-        put("48 83 c4 08 c3")
-    entries = {}
-    for name in ("emulated", "stepped"):
-        entries[name] = len(code)
-        put("31 c0 31 ff 48 8d 74 24 f0 ba 01 00 00 00 0f 05")  # read(0, rsp - 16, 1)
-        code.extend(b"\xbf" + struct.pack("<i", DEPTH - 2))  # mov edi, depth
-        call(places[f"deep_{name}"])
-        put("b8 3c 00 00 00 31 ff 0f 05")  # exit(0)
-    rows = [(0, _RSP_8)]
-    for name in ("emulated", "stepped"):
-        start = places[f"deep_{name}"]
-        rows += [(start, _RSP_8), (start + 4, _RSP_16)]
-    rows.append((entries["emulated"], _END))
-    head = b"\x7fELF\x02\x01\x01" + bytes(9)
-    images = struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
-    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, _BASE, _BASE, _TEXT + len(code), _TEXT + len(code), 0x1000)
-    image = bytearray((head + images + segment).ljust(_TEXT, b"\0") + code)
-    offsets = {name: at + _TEXT for name, at in places.items()}
-    offsets |= {f"start_{name}": at + _TEXT for name, at in entries.items()}
-    return bytes(image), offsets, [(at + _TEXT, info) for at, info in rows]
+    at: str
+    kind: Kind
+    returns: str = ""
+    """Return address that is probed; '' where returns are replaced or not wanted."""
+    untimed: bool = False
+    """The entry finds that its return site cannot be probed."""
+    slot: int = SLOT_NUMBER
 
 
 class _Bench:
     """The program on disk, and runs of it."""
 
-    def __init__(self, folder: Path, loaded: Loaded, links: Links, calls: int, name: str) -> None:
-        image, self.offsets, self.rows = _program(calls)
-        start = struct.pack("<Q", _BASE + self.offsets[f"start_{name}"])
-        self.path = folder / f"{name}-{calls}"
-        self.path.write_bytes(image[:24] + start + image[32:])
+    def __init__(self, folder: Path, loaded: Loaded, links: Links, calls: int, start: str) -> None:
+        image, self.places, self.rows = assembled(calls)
+        entry = struct.pack("<Q", BASE + self.places[f"start_{start}"])
+        self.path = folder / f"{start}-{calls}"
+        self.path.write_bytes(image[:24] + entry + image[32:])
         self.path.chmod(0o700)
-        self.name, self.calls, self.links = name, calls, links
+        self.calls, self.links = calls, links
         self.processes = HashMap(loaded.maps["processes"], "<u4", PROCESS)
+        self.sites = HashMap(loaded.maps["return_sites"], RETURN_SITE, "<u8")
         self.layout = self._teach(loaded, len(image))
 
     def _teach(self, loaded: Loaded, size: int) -> int:
@@ -116,14 +82,15 @@ class _Bench:
         value = np.zeros(1, LAYOUT)
         value["ranges"]["start"] = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
         value["ranges"][0, 0] = (0, 0, 0, 0, 0)
-        value["ranges"][0, 1] = (_BASE, _BASE + size, 0, index, RANGE_ROWS)
+        value["ranges"][0, 1] = (BASE, BASE + size, 0, index, RANGE_ROWS)
         write_array(loaded.maps["layouts"], number, value)
         return number
 
     def run(self) -> float:
         """Run once and return its CPU time in ns."""
         with subprocess.Popen([str(self.path)], stdin=subprocess.PIPE, cwd="/", env={}) as child:
-            self.processes.put(np.uint32(child.pid).tobytes(), np.array([(0, self.layout, 0, 0)], PROCESS).tobytes())
+            process = np.array([(0, self.layout, 1, 0)], PROCESS).tobytes()
+            self.processes.put(np.uint32(child.pid).tobytes(), process)
             assert child.stdin is not None
             child.stdin.write(b"x")
             child.stdin.flush()
@@ -134,51 +101,54 @@ class _Bench:
             raise ProbeError(f"the calibrating program ended with {child.returncode}")
         return (usage.ru_utime + usage.ru_stime) * 1e9
 
-    def site_rounds(self, loaded: Loaded) -> list[float]:
-        """Run with an entry probe and a probe at the return site, and return the CPU times in ns."""
+    def rounds(self, *probes: _Probe, times: int = ROUNDS) -> list[float]:
+        """Run with these probes and return the CPU times in ns."""
+        with ExitStack() as stack:
+            for probe in probes:
+                stack.enter_context(self._with(probe))
+            return [self.run() for _ in range(times)]
+
+    @contextmanager
+    def _with(self, probe: _Probe) -> Iterator[None]:
+        """Have a probe on, and wait until it is off again."""
         fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        address = self.offsets[f"return_{self.name}"]
-        key = np.array([(_BASE + address, self.layout, SLOT_NUMBER)], RETURN_SITE).tobytes()
-        sites = HashMap(loaded.maps["return_sites"], RETURN_SITE, "<u8")
-        sites.put(key, np.uint64(RETURN_PROBED).tobytes())
+        made: list[int] = []
+        key = b""
         try:
-            back = self.links.attach_site(fd, [address + _DEC_SIZE], [SLOT_NUMBER], "call_site_return")
-            entry = self.links.attach_site(fd, [self.offsets[self.name]], [SLOT_NUMBER], "call_time_site")
+            if probe.returns:
+                back = self.places[probe.returns]
+                key = np.array([(BASE + back, self.layout, probe.slot)], RETURN_SITE).tobytes()
+                state = RETURN_REFUSED if probe.untimed else RETURN_PROBED
+                self.sites.put(key, np.uint64(state).tobytes())
+                if not probe.untimed:
+                    behind = BEHIND_CALL[probe.returns.rpartition("_")[0]]
+                    made.append(self.links.attach_site(fd, [back + behind], [probe.slot], "call_site_return"))
+                made.append(self.links.attach_site(fd, [self.places[probe.at]], [probe.slot], "call_time_site"))
+            else:
+                made.append(self.links.attach(fd, [self.places[probe.at]], [probe.slot], probe.kind))
         finally:
             os.close(fd)
-        _await(self.links, entry, "made")
+        _await(self.links, made, "made")
         try:
-            return [self.run() for _ in range(ROUNDS)]
+            yield
         finally:
-            for number in (entry, back):
+            for number in reversed(made):
                 self.links.close(number)
-            _await(self.links, back, "closed")
-            sites.remove(key)
-
-    def rounds(self, kind: Kind | None) -> list[float]:
-        """Run with probes of one kind (None: without) and return the CPU times in ns."""
-        if kind is None:
-            return [self.run() for _ in range(ROUNDS)]
-        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            number = self.links.attach(fd, [self.offsets[self.name]], [SLOT_NUMBER], kind)
-        finally:
-            os.close(fd)
-        _await(self.links, number, "made")
-        try:
-            return [self.run() for _ in range(ROUNDS)]
-        finally:
-            self.links.close(number)
-            _await(self.links, number, "closed")
+            _await(self.links, made, "closed")
+            if key:
+                self.sites.remove(key)
 
 
-def _await(links: Links, number: int, what: str) -> None:
+def _await(links: Links, numbers: Iterable[int], what: str) -> None:
+    waiting = set(numbers)
     for _ in range(20):
-        for news in links.news(_LINKING_S):
-            if news.id == number and news.what == what:
-                return
-            if news.id == number and news.what == "failed":
+        for news in links.news(_LINKING_S) if waiting else ():
+            if news.id in waiting and news.what == "failed":
                 raise ProbeError(f"the calibrating probe was refused: {news.text}")
+            if news.what == what:
+                waiting.discard(news.id)
+        if not waiting:
+            return
     raise ProbeError("the calibrating probe was not made in time")
 
 
@@ -207,45 +177,98 @@ def calibrated(
 
 
 def _measure(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: NDArray[np.void]) -> Prices:
-    slots[SLOT_NUMBER] = np.array([(1 << 62, 0, 0, 0, 0, 0)], SLOT)[0]
-    histogram = map_array(loaded.maps["histogram"], loaded.entries["histogram"], "<u8")
-    own = histogram.reshape(MAX_SLOTS, BUCKETS)[SLOT_NUMBER]
+    for slot in (SLOT_NUMBER, OUTER_SLOT):
+        slots[slot] = np.zeros(1, SLOT)[0]
+        slots["limit"][slot] = 1 << 62
+    own = map_array(loaded.maps["histogram"], loaded.entries["histogram"], "<u8").reshape(MAX_SLOTS, BUCKETS)
+    sites = loaded.mode != "perf"
     with tempfile.TemporaryDirectory(prefix="specmine-") as folder:
-        fast = _Bench(Path(folder), loaded, links, 4000, "emulated")
-        bare = float(np.median(fast.rounds(None)))
-        price = {}
-        before = own.copy()
-        for kind in (Kind.COUNT, Kind.TIME, Kind.PATH):
-            rounds = fast.rounds(kind)
-            price[kind] = max(50.0, (float(np.quantile(rounds, 0.9)) - bare) / fast.calls)
-        by_kernel = own - before
-        before = own.copy()
-        if loaded.mode != "perf":
-            rounds = fast.site_rounds(loaded)
-            price[Kind.TIME] = max(price[Kind.TIME], (float(np.quantile(rounds, 0.9)) - bare) / fast.calls)
-        by_site = own - before
-        slow = _Bench(Path(folder), loaded, links, 400, "stepped")
-        bare = float(np.median(slow.rounds(None)))
-        stepped = (float(np.quantile(slow.rounds(Kind.COUNT), 0.9)) - bare) / slow.calls
-    if not by_kernel.any() or not int(counters["timed"][SLOT_NUMBER]):
+        deep = _Bench(Path(folder), loaded, links, 4000, "deep_emulated")
+        bare = float(np.median(deep.rounds()))
+
+        def price(probe: _Probe, bench: _Bench = deep, without: float = bare) -> float:
+            return max(50.0, (float(np.quantile(bench.rounds(probe), 0.9)) - without) / bench.calls)
+
+        count = price(_Probe("emulated", Kind.COUNT))
+        time, by_kernel = _biases(own, lambda: price(_Probe("emulated", Kind.TIME)))
+        path = price(_Probe("emulated", Kind.PATH))
+        by_site, untimed = [0.0], 0.0
+        if sites:
+            site, by_site = _biases(own, lambda: price(_Probe("emulated", Kind.TIME, "return_emulated")))
+            time = max(time, site)
+        if loaded.mode == "session":
+            slots["timed_of_4g"][SLOT_NUMBER] = 1
+            untimed = price(_Probe("emulated", Kind.TIME))
+            slots["timed_of_4g"][SLOT_NUMBER] = 0
+        slow = _Bench(Path(folder), loaded, links, 400, "deep_stepped")
+        stepped = price(_Probe("stepped", Kind.COUNT), slow, float(np.median(slow.rounds())))
+        inside = _nested(_Bench(Path(folder), loaded, links, 400, "wide_emulated"), own, slots, loaded.mode)
+    if not by_kernel[0] or not int(counters["timed"][SLOT_NUMBER]):
         raise ProbeError("the calibrating probes did not fire")
-    if loaded.mode != "perf" and not by_site.any():
+    if sites and not by_site[0]:
         raise ProbeError("the calibrating probes at a return site did not fire")
     return Prices(
-        count_ns=price[Kind.COUNT] * SAFETY,
-        time_ns=price[Kind.TIME] * SAFETY,
-        path_ns=price[Kind.PATH] * SAFETY,
-        stepped_ns=max(0.0, stepped - price[Kind.COUNT]) * SAFETY,
+        count_ns=count * SAFETY,
+        time_ns=time * SAFETY,
+        path_ns=path * SAFETY,
+        stepped_ns=max(0.0, stepped - count) * SAFETY,
         sample_ns=SAMPLE_NS,
-        bias_ns=_median_ns(by_kernel),
-        site_bias_ns=_median_ns(by_site),
+        bias_ns=by_kernel[0],
+        site_bias_ns=by_site[0],
+        bias_uncertainty_ns=max(BIAS_ERROR * max(by_kernel[0], by_site[0]), by_kernel[1], by_site[-1]),
+        stepped_mean_ns=max(0.0, stepped - count),
+        untimed_ns=untimed * SAFETY,
+        **inside,
     )
 
 
-def _median_ns(counts: NDArray[np.uint64]) -> float:
-    """Return the median duration of a histogram, ns; 0 if it is empty."""
-    if not counts.any():
-        return 0.0
-    edges = bucket_edges()
-    half = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
-    return float(edges[half] + edges[half + 1]) / 2
+def _biases(own: NDArray[np.uint64], measure: Callable[[], float]) -> tuple[float, list[float]]:
+    """Measure something; return its result, the median of the durations booked meanwhile, and half their spread."""
+    before = own[SLOT_NUMBER].copy()
+    result = measure()
+    middle = histogram_quantiles(own[SLOT_NUMBER] - before, (0.25, 0.5, 0.75))
+    return result, [middle[1], (middle[2] - middle[0]) / 2]
+
+
+def _nested(bench: _Bench, own: NDArray[np.uint64], slots: NDArray[np.void], mode: str) -> dict[str, float]:
+    """Return what probes on an empty function add to the duration of the call around it, ns a hit, by kind."""
+    if mode == "perf":
+        outer = _Probe("outer_emulated", Kind.TIME, slot=OUTER_SLOT)
+    else:
+        outer = _Probe("outer_emulated", Kind.TIME, "outer_return_emulated", slot=OUTER_SLOT)
+
+    def duration(*inner: _Probe) -> float:
+        before = own[OUTER_SLOT].copy()
+        bench.rounds(outer, *inner, times=3)
+        return histogram_quantiles(own[OUTER_SLOT] - before, (0.5,))[0]
+
+    bare = duration()
+
+    def added(*inner: _Probe) -> float:
+        return max(0.0, (duration(*inner) - bare) / INNER)
+
+    timed = added(_Probe("emulated", Kind.TIME))
+    entry = timed / 2
+    if mode == "session":
+        slots["timed_of_4g"][SLOT_NUMBER] = 1
+        entry = min(timed, added(_Probe("emulated", Kind.TIME)))
+        slots["timed_of_4g"][SLOT_NUMBER] = 0
+    found = {
+        "count_mean_ns": added(_Probe("emulated", Kind.COUNT)),
+        "entry_mean_ns": entry,
+        "return_mean_ns": timed - entry,
+    }
+    if mode != "perf":
+        entry = added(_Probe("emulated", Kind.TIME, "inner_return_emulated", untimed=True))
+        both = added(_Probe("emulated", Kind.TIME, "inner_return_emulated"))
+        found |= {"site_entry_mean_ns": entry, "site_return_mean_ns": max(0.0, both - entry)}
+    return found
+
+
+def histogram_quantiles(counts: NDArray[np.uint64], levels: Sequence[float]) -> list[float]:
+    """Return quantiles of a histogram in ns, interpolated within the bucket; zeros if it is empty."""
+    total = int(counts.sum())
+    if not total:
+        return [0.0] * len(levels)
+    below = np.concatenate(([0], np.cumsum(counts, dtype=np.float64)))
+    return [float(each) for each in np.interp(np.asarray(levels) * total, below, bucket_edges())]
