@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -36,14 +37,23 @@ BY_FUNCTION = (
 
 
 def bpftrace(pid: int, text: str) -> list[str]:
-    """Return the command that runs a bpftrace program on a process."""
-    return ["unshare", "-m", "sh", "-c", _TRACEFS, "sh", "bpftrace", "-q", "-p", str(pid), "-e", text]
+    """Return the command that runs a bpftrace program on a process; 0: on all that map the files it names."""
+    return ["unshare", "-m", "sh", "-c", _TRACEFS, "sh", "bpftrace", "-q", *_only(pid), "-e", text]
 
 
 def funclatency(pid: int, pattern: str) -> list[str]:
-    """Return the command that runs funclatency on ``MODULE:FUNCTION`` of a process."""
+    """Return the command that runs funclatency on ``MODULE:FUNCTION`` of a process; 0: of all."""
     tool = next((name for name in ("funclatency-bpfcc", "funclatency") if _found(name)), "funclatency")
-    return ["unshare", "-m", "sh", "-c", _TRACEFS, "sh", tool, "-p", str(pid), pattern]
+    return ["unshare", "-m", "sh", "-c", _TRACEFS, "sh", tool, *_only(pid), pattern]
+
+
+def funclatency_all(pid: int, path: str, names: Sequence[str]) -> list[str]:
+    """Return the command that runs funclatency on several functions of one file at once."""
+    return [*funclatency(pid, f"{path}:^({'|'.join(map(re.escape, names))})$"), "-r", "-F"]
+
+
+def _only(pid: int) -> list[str]:
+    return ["-p", str(pid)] if pid else []
 
 
 @contextmanager
@@ -67,12 +77,17 @@ def attached(command: Sequence[str], pid: int, places: Sequence[int]) -> Iterato
                 time.sleep(0.05)
             yield
         finally:
-            for number in (signal.SIGINT, signal.SIGKILL):
-                with suppress(ProcessLookupError):
-                    os.killpg(tool.pid, number)
-                with suppress(subprocess.TimeoutExpired):
-                    tool.communicate(timeout=LIMIT_S)
-                    break
+            stopped(tool, signal.SIGINT)
+
+
+def stopped(process: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> None:
+    """End a process and its group in order, then with force."""
+    for each in (number, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, each)
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=LIMIT_S)
+            return
 
 
 def _environment() -> dict[str, str]:
@@ -99,13 +114,14 @@ def _byte(fd: int, at: int) -> int:
 
 
 def symbols(path: Path) -> dict[str, int]:
-    """Return the file offsets of an ELF file's functions by name: as read by nm, .text as linked."""
-    data = path.read_bytes()
-    found = {}
-    for line in subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout.splitlines():
-        value, _, rest = line.partition(" ")
-        if value and rest[:1] in "tT":
-            found[rest[2:]] = int(value, 16) - _shift(data, int(value, 16))
+    """Return the file offsets of an ELF file's functions by name, out of both of its tables."""
+    data, found = path.read_bytes(), {}
+    for table in ((), ("-D",)):
+        words = subprocess.run(["nm", *table, path], check=True, capture_output=True, text=True).stdout
+        for line in words.splitlines():
+            value, _, rest = line.partition(" ")
+            if value and rest[:1] in "tTwWi":
+                found[rest[2:].partition("@")[0]] = int(value, 16) - _shift(data, int(value, 16))
     return found
 
 

@@ -16,24 +16,27 @@
         while (calls--)                                                                                                \
             name();                                                                                                    \
     }
-#define ASSEMBLED(name, body)                                                                                          \
+#define ASSEMBLED_ALONE(name, body)                                                                                        \
     void name(void);                                                                                                   \
     __asm__(".p2align 6\n"                                                                                             \
             ".globl " #name "\n"                                                                                       \
             ".type " #name ", @function\n" #name ":\n"                                                                 \
             ".cfi_startproc\n" body ".cfi_endproc\n"                                                                   \
-            ".size " #name ", . - " #name "\n");                                                                       \
+            ".size " #name ", . - " #name "\n");
+#define ASSEMBLED(name, body)                                                                                          \
+    ASSEMBLED_ALONE(name, body)                                                                                        \
     LOOP(name)
 // begins with push, which the kernel emulates
-#define WAY(name)                                                                                                      \
-    ASSEMBLED(name, "push %rbp\n"                                                                                      \
-                    ".cfi_def_cfa_offset 16\n"                                                                         \
-                    ".cfi_offset rbp, -16\n"                                                                           \
-                    "mov %rsp, %rbp\n"                                                                                 \
-                    "pop %rbp\n"                                                                                       \
-                    ".cfi_def_cfa_offset 8\n"                                                                          \
-                    ".cfi_restore rbp\n"                                                                               \
-                    "ret\n")
+#define PUSHES                                                                                                         \
+    "push %rbp\n"                                                                                                      \
+    ".cfi_def_cfa_offset 16\n"                                                                                         \
+    ".cfi_offset rbp, -16\n"                                                                                           \
+    "mov %rsp, %rbp\n"                                                                                                 \
+    "pop %rbp\n"                                                                                                       \
+    ".cfi_def_cfa_offset 8\n"                                                                                          \
+    ".cfi_restore rbp\n"                                                                                               \
+    "ret\n"
+#define WAY(name) ASSEMBLED(name, PUSHES)
 
 WAY(alone)
 WAY(counted)
@@ -44,6 +47,20 @@ WAY(bpftrace_count)
 WAY(bpftrace_hist)
 WAY(bpftrace_ustack)
 WAY(funclatency)
+
+// the same, between other work that fills the first-level caches
+#define AMID(name)                                                                                                     \
+    ASSEMBLED_ALONE(name, PUSHES)                                                                                      \
+    FUNCTION static void loop_##name(long calls)                                                                       \
+    {                                                                                                                  \
+        static volatile char memory[1 << 18];                                                                          \
+        while (calls--) {                                                                                              \
+            for (size_t i = 0; i < sizeof(memory); i += 64)                                                            \
+                memory[i]++;                                                                                           \
+            name();                                                                                                    \
+        }                                                                                                              \
+    }
+AMID(amid_work)
 // begins with two instructions that the kernel would single-step; the third it emulates
 ASSEMBLED(badly_begun, "mov %edi, %eax\n"
                        "test %eax, %eax\n"
@@ -62,6 +79,7 @@ static const struct {
     ENTRY(paths),
     ENTRY(sampled),
     ENTRY(badly_begun),
+    ENTRY(amid_work),
     ENTRY(bpftrace_count),
     ENTRY(bpftrace_hist),
     ENTRY(bpftrace_ustack),

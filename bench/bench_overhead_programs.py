@@ -1,0 +1,256 @@
+"""What specmine costs real programs under load, with what it learns of them meanwhile; beside it its peers.
+
+    .venv/bin/python bench/bench_overhead_programs.py [PROGRAM...] [--budget 0.01] [--pairs 100] [--phase 2]
+        [--keep FILE] [--peers 6] [--only-kept]
+
+For each program: mine it as ``specmine mine`` does; after a while all probes go off and on in random order every 2 s
+(toggling.py says how), and the program's CPU seconds per unit of work with them are compared with those without.
+Then bpftrace and funclatency time the very functions that specmine had timed, and are taken off, in turn.
+``--keep`` adds the pairs to a file and tells all that it holds of one program and budget: short runs make a long one.
+Needs root and the packages that loads.py names; bpftrace and bpfcc-tools for ``--peers``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from driving import table
+from loads import NAMES, Running, loaded
+from peers import BY_FUNCTION, attached, bpftrace, funclatency_all, places_in, symbols
+from toggling import SETTLE_S, Meter, Mining, Pair, Phases, Toggled, family, loss_of
+
+from specmine.daemon.config import Config
+from specmine.daemon.controller import ControllerState
+from specmine.daemon.loop import run
+from specmine.daemon.settings import settings_of
+from specmine.daemon.sources import DEFAULT_CACHE
+from specmine.daemon.specification import specification
+from specmine.daemon.worker import ProcessWorker
+from specmine.probes.processes import Selection
+from specmine.probes.source import BpfSource, SourceSettings
+
+WARM_S = 15.0
+"""Mined before the first pair: functions are found and the first are timed."""
+LEARNT_S = 120.0
+STABLE, EXPLAINED = 8, 2
+STATES_STABLE = ("single", "explaining", "explained", "unexplained")
+SLACK = 0.005
+PEER_FUNCTIONS, PEER_S = 8, 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What one run on one program gave."""
+
+    program: str
+    budget: float
+    pairs: tuple[Pair, ...]
+    dropped: int
+    seconds: float
+    """With probes."""
+    states: dict[str, int]
+    spent_ratio: float
+    timed: int
+    functions: tuple[tuple[str, str], ...]
+    """(name, module) of those timed most."""
+
+
+def main() -> int:
+    """Measure; 0 if no bar is broken."""
+    parser = argparse.ArgumentParser(description="What specmine costs real programs under load.")
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(NAMES)}; all by default")
+    parser.add_argument("--budget", type=float, default=0.01)
+    parser.add_argument("--pairs", type=int, default=100)
+    parser.add_argument("--phase", type=float, default=2.0, help="seconds with probes, seconds without")
+    parser.add_argument("--keep", type=Path, help="file of pairs to add to")
+    parser.add_argument("--only-kept", action="store_true", help="measure nothing, tell what the file holds")
+    parser.add_argument("--peers", type=int, default=6, help="rounds of bpftrace and funclatency; 0: leave them out")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    options = parser.parse_args()
+    unknown = set(options.programs) - set(NAMES)
+    if unknown:
+        parser.error(f"there is no {', '.join(unknown)}")
+    if os.geteuid() != 0:
+        print("bench_overhead_programs: needs root", file=sys.stderr)
+        return 4
+    runs: list[Run] = []
+    for name in options.programs or NAMES:
+        if options.only_kept:
+            break
+        with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder, loaded(name, Path(folder)) as running:
+            one = mined(name, running, options)
+            runs.append(one)
+            print(f"{name}: {json.dumps(one.states)}, {len(one.pairs)} pairs, {one.dropped} dropped", file=sys.stderr)
+            if options.keep:
+                with options.keep.open("a") as file:
+                    file.write(json.dumps(asdict(one)) + "\n")
+            if options.peers:
+                against_peers(running, one, options.peers)
+    if options.keep:
+        runs = [r for r in map(kept, options.keep.read_text().splitlines()) if r.program in (options.programs or NAMES)]
+    return told(runs)
+
+
+def kept(line: str) -> Run:
+    """Return a run that was kept."""
+    values: dict[str, Any] = json.loads(line)
+    values["pairs"] = tuple(Pair(**each) for each in values["pairs"])
+    values["functions"] = tuple((name, module) for name, module in values["functions"])
+    return Run(**values)
+
+
+def mined(name: str, running: Running, options: argparse.Namespace) -> Run:
+    """Mine a program with phases without probes."""
+    settings = replace(settings_of(Config()), budget=options.budget, beside=0.0).for_duration(int(LEARNT_S * 1e9))
+    Path(DEFAULT_CACHE).mkdir(parents=True, exist_ok=True)
+    source = Toggled(BpfSource([Selection(pid=running.pid)], SourceSettings(cache=DEFAULT_CACHE)), running.pid)
+    phases = Phases(Meter(running.pid, running.work), options.phase, options.seed)
+    mining = Mining(source, phases, options.pairs, WARM_S)
+    state = run(source, settings, source, ProcessWorker(), listeners=[mining.see], inbox=mining.inbox)
+    return learnt(name, options.budget, state, phases)
+
+
+def learnt(name: str, budget: float, state: ControllerState, phases: Phases) -> Run:
+    """Put together what a run gave."""
+    document = specification(state)
+    most = sorted(document["functions"], key=lambda each: -each["timed"])
+    return Run(
+        program=name,
+        budget=budget,
+        pairs=tuple(phases.pairs),
+        dropped=phases.dropped,
+        seconds=(state.now_ns - state.began_ns) * 1e-9,
+        states=dict(Counter(each["state"] for each in document["functions"])),
+        spent_ratio=document["collection"]["spent_ratio"],
+        timed=sum(each["timed"] for each in document["functions"]),
+        functions=tuple((each["function"], each["module"]) for each in most if each["timed"])[:40],
+    )
+
+
+def told(runs: list[Run]) -> int:
+    """Print losses and yields; return 1 if a bar is broken."""
+    together: dict[tuple[str, float], list[Run]] = {}
+    for one in runs:
+        together.setdefault((one.program, one.budget), []).append(one)
+    rows, broken = [], False
+    for (name, budget), all_runs in together.items():
+        pairs = [pair for one in all_runs for pair in one.pairs]
+        loss, bound = loss_of(pairs), budget + SLACK
+        verdict = "kept" if loss.high <= bound else "**over**" if loss.low > bound else "undecided"
+        if loss.half_width > SLACK:
+            verdict += ", not measurable here"
+        broken = broken or loss.low > bound
+        stable, explained = (
+            [sum(one.states.get(s, 0) for s in of) for one in all_runs] for of in (STATES_STABLE, ("explained",))
+        )
+        rows.append(
+            (
+                name,
+                f"{budget:.1%}",
+                loss.pairs,
+                f"{loss.value:+.2%}",
+                f"{loss.low:+.2%} .. {loss.high:+.2%}",
+                f"{bound:.1%}",
+                verdict,
+                f"{statistics.mean(one.spent_ratio for one in all_runs):.2%}",
+                f"{statistics.mean(one.seconds for one in all_runs):.0f}",
+                " ".join(map(str, stable)),
+                " ".join(map(str, explained)),
+            )
+        )
+    head = [
+        "program",
+        "budget",
+        "pairs",
+        "CPU a unit of work",
+        "95 %",
+        "bar",
+        "",
+        "said to be spent",
+        "s on",
+        "stable",
+        "explained",
+    ]
+    table(head, rows)
+    return int(broken)
+
+
+def against_peers(running: Running, one: Run, rounds: int) -> None:
+    """Let the peers time the functions that specmine timed most, as far as they have names."""
+    path, names = nameable(running.pid, one)
+    if not names:
+        print(f"{one.program}: the peers can name none of the functions", file=sys.stderr)
+        return
+    pids = family(running.pid)
+    pid = running.pid if len(pids) == 1 else 0  # neither follows forks
+    tools = {
+        "bpftrace": bpftrace(
+            pid, " ".join(BY_FUNCTION.format(at=f"{path}:{name}", number=n) for n, name in enumerate(names))
+        ),
+        "funclatency": funclatency_all(pid, str(path), names),
+    }
+    busiest = max(pids, key=lambda pid: time.clock_gettime_ns(~pid << 3 | 2))
+    places = places_in(busiest, path, [symbols(path)[name] for name in names])
+    rows = []
+    for tool, command in tools.items():
+        found = []
+        meter = Meter(running.pid, running.work)
+
+        def phase(meter: Meter = meter) -> float | None:
+            time.sleep(SETTLE_S)
+            meter.begin()
+            time.sleep(PEER_S)
+            return meter.end()
+
+        for _ in range(rounds):
+            off = phase()
+            with attached(command, busiest, places):
+                on = phase()
+            if on and off:
+                found.append(Pair(on=on, off=off))
+        if found:
+            loss = loss_of(found)
+            rows.append(
+                (
+                    one.program,
+                    tool,
+                    len(names),
+                    loss.pairs,
+                    f"{loss.value:+.0%}",
+                    f"{loss.low:+.0%} .. {loss.high:+.0%}",
+                )
+            )
+    table(["program", "peer", "functions", "pairs", "CPU a unit of work", "all pairs"], rows)
+
+
+def nameable(pid: int, one: Run) -> tuple[Path, list[str]]:
+    """Return the file that holds most of the functions timed, and its functions that peers find by name."""
+    files = {}
+    for each in family(pid):
+        for line in Path(f"/proc/{each}/maps").read_text().splitlines():
+            words = line.split(maxsplit=5)
+            if len(words) == 6 and "x" in words[1] and words[5].startswith("/"):
+                files[Path(words[5]).name] = Path(words[5])
+    best: tuple[Path, list[str]] = (Path(), [])
+    for module in {module for _, module in one.functions} & set(files):
+        known = symbols(files[module])
+        names = [name for name, where in one.functions if where == module and name in known][:PEER_FUNCTIONS]
+        if len(names) > len(best[1]):
+            best = (files[module], names)
+    return best
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    raise SystemExit(main())

@@ -1,0 +1,327 @@
+"""Six real programs under a load that asks as fast as it is answered, and how much work each has done.
+
+Packages: apache2-bin nginx-light (or nginx) redis-server postgresql mariadb-server mariadb-client xz-utils gcc. Every
+program runs in a private folder as Debian built it, on the last CPU; the load runs on the first.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import shutil
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from driving import TARGETS, built
+from peers import stopped
+
+from specmine.probes.processes import process
+
+POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+ROWS = 10_000
+VARIANTS = 500
+Command = Sequence[str | Path]
+NOTHING = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """How to run one program and what to ask it."""
+
+    binary: str
+    command: Callable[[Path], Command]
+    """Prepares a folder; returns what to run in it."""
+    protocol: str
+    requests: Callable[[random.Random], list[bytes]]
+    """The first is said once; the others in turn."""
+    socket: str = "socket"
+    connections: int = 4
+    afterwards: Callable[[Path], None] = lambda folder: None
+    """Done once it answers, before the load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A program under load."""
+
+    pid: int
+    work: Callable[[], float]
+    """Units of work done since some time."""
+    unit: str
+
+
+# what the servers are asked
+
+
+def _http(chance: random.Random) -> list[bytes]:
+    return [b"GET /index.html HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n"] * 2
+
+
+def _redis(chance: random.Random) -> list[bytes]:
+    def one() -> bytes:
+        key, other = (f"key:{chance.randrange(ROWS):06d}" for _ in range(2))
+        words = [
+            ["SET", key, "x" * 64],
+            ["GET", other],
+            ["INCR", f"counter:{chance.randrange(100)}"],
+            ["LPUSH", "list", "value"],
+            ["LRANGE", "list", "0", "20"],
+            ["LTRIM", "list", "0", "100"],
+            ["ZADD", "sorted", str(chance.randrange(ROWS)), key],
+            ["ZRANGE", "sorted", "0", "10"],
+            ["HSET", f"hash:{chance.randrange(100)}", "field", "value"],
+            ["PING"],
+        ]
+        return b"".join(
+            b"*%d\r\n" % len(w) + b"".join(b"$%d\r\n%b\r\n" % (len(a), a.encode()) for a in w) for w in words
+        )
+
+    return [b"*1\r\n$4\r\nPING\r\n", *(one() for _ in range(VARIANTS))]
+
+
+def _postgres(chance: random.Random) -> list[bytes]:
+    hello = struct.pack("!I", 196608) + b"user\0postgres\0database\0postgres\0\0"
+
+    def one() -> bytes:
+        at = chance.randrange(ROWS)
+        text = (
+            f"SELECT abalance FROM pgbench_accounts WHERE aid = {at}; "
+            f"SELECT count(*), sum(abalance) FROM pgbench_accounts WHERE aid BETWEEN {at} AND {at + 100}"
+        )
+        body = text.encode() + b"\0"
+        return b"Q" + struct.pack("!I", len(body) + 4) + body
+
+    return [struct.pack("!I", len(hello) + 4) + hello, *(one() for _ in range(VARIANTS))]
+
+
+def _mariadb(chance: random.Random) -> list[bytes]:
+    # protocol 4.1, secure connection, plug-in authentication: user root, no password, database test
+    hello = (
+        struct.pack("<IIB23x", 0x0008820D, 1 << 24, 33) + b"root\0" + b"\0" + b"bench\0" + b"mysql_native_password\0"
+    )
+
+    def packet(number: int, body: bytes) -> bytes:
+        return struct.pack("<I", len(body))[:3] + bytes([number]) + body
+
+    def one() -> bytes:
+        at = chance.randrange(ROWS)
+        text = f"SELECT c FROM rows_ WHERE id BETWEEN {at} AND {at + 20} ORDER BY c"
+        return packet(0, b"\x03" + text.encode())
+
+    return [packet(1, hello), *(one() for _ in range(VARIANTS))]
+
+
+# how they are run
+
+
+def _page(folder: Path) -> Path:
+    pages = folder / "pages"
+    pages.mkdir()
+    words = random.Random(1).choices([f"word{n}" for n in range(500)], k=2000)
+    (pages / "index.html").write_text("<p>" + " ".join(words) + "</p>\n")
+    return pages
+
+
+def _port(folder: Path) -> int:
+    return 20_000 + os.getpid() % 10_000
+
+
+def _apache(folder: Path) -> Command:
+    modules = "/usr/lib/apache2/modules"
+    names = ("mpm_prefork", "authz_core", "filter", "deflate", "dir", "mime", "rewrite", "headers")
+    lines = [
+        f"ServerRoot {folder}",
+        "ServerName localhost",
+        f"DefaultRuntimeDir {folder}",
+        f"PidFile {folder}/pid",
+        f"ErrorLog {folder}/error.log",
+        "User www-data",
+        "Group www-data",
+        *(f"LoadModule {name}_module {modules}/mod_{name}.so" for name in names),
+        f"Listen 127.0.0.1:{_port(folder)}",
+        "TypesConfig /etc/mime.types",
+        f"DocumentRoot {_page(folder)}",
+        "SetOutputFilter DEFLATE",
+        "StartServers 4",
+        "MinSpareServers 1",
+        "MaxRequestWorkers 4",
+        "KeepAlive Off",
+        "RewriteEngine on",
+        "RewriteRule ^/other(.*)$ /index$1",
+        "Header set X-Page found",
+    ]
+    (folder / "httpd.conf").write_text("\n".join(lines) + "\n")
+    return ["/usr/sbin/apache2", "-f", folder / "httpd.conf", "-D", "FOREGROUND"]
+
+
+def _nginx(folder: Path) -> Command:
+    text = f"""
+user www-data;
+worker_processes 1;
+daemon off;
+pid {folder}/pid;
+error_log {folder}/error.log;
+events {{ worker_connections 256; }}
+http {{
+    access_log off;
+    gzip on;
+    keepalive_requests 1000000000;
+    server {{ listen 127.0.0.1:{_port(folder)}; root {_page(folder)}; }}
+}}
+"""
+    (folder / "nginx.conf").write_text(text)
+    return ["/usr/sbin/nginx", "-c", folder / "nginx.conf", "-e", folder / "error.log"]
+
+
+def _redis_server(folder: Path) -> Command:
+    return ["/usr/bin/redis-server", "--port", "0", "--unixsocket", folder / "socket", "--dir", folder, "--save", ""]
+
+
+def _as_postgres(command: Command) -> Command:
+    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", *command]
+
+
+def _postgres_server(folder: Path) -> Command:
+    shutil.chown(folder, "postgres", "postgres")
+    made: Command = [POSTGRES[-1] / "initdb", "-D", folder / "data", "-A", "trust"]
+    subprocess.run(_as_postgres(made), check=True, cwd=folder, **NOTHING)
+    own = {"listen_addresses": "", "unix_socket_directories": folder, "autovacuum": "off", "fsync": "off"}
+    options = [word for name, value in own.items() for word in ("-c", f"{name}={value}")]
+    return _as_postgres([POSTGRES[-1] / "postgres", "-D", folder / "data", *options])
+
+
+def _pgbench_tables(folder: Path) -> None:
+    made: Command = [POSTGRES[-1] / "pgbench", "-h", folder, "-i", "-s", "1", "-q", "postgres"]
+    subprocess.run(_as_postgres(made), check=True, cwd=folder, **NOTHING)
+
+
+def _mariadb_server(folder: Path) -> Command:
+    made = ["mariadb-install-db", "--no-defaults", f"--datadir={folder}/data", "--user=root", "--skip-test-db"]
+    subprocess.run([*made, "--auth-root-authentication-method=normal"], check=True, cwd=folder, **NOTHING)
+    own = ["--user=root", "--skip-networking", f"--socket={folder}/socket", f"--pid-file={folder}/pid"]
+    return ["/usr/sbin/mariadbd", "--no-defaults", f"--datadir={folder}/data", *own]
+
+
+def _mariadb_tables(folder: Path) -> None:
+    text = (
+        "CREATE DATABASE bench; USE bench; CREATE TABLE rows_ (id INT PRIMARY KEY, k INT, c CHAR(120), KEY (k)); "
+        f"INSERT INTO rows_ SELECT seq, seq % 97, MD5(seq) FROM seq_0_to_{ROWS + 100}"
+    )
+    client = ["mariadb", "--no-defaults", "-u", "root", f"--socket={folder}/socket", "-e", text]
+    subprocess.run(client, check=True, **NOTHING)
+
+
+PROGRAMS = {
+    "apache2": Program(binary="apache2", command=_apache, protocol="http", requests=_http, socket=""),
+    "nginx": Program(binary="nginx", command=_nginx, protocol="http", requests=_http, socket=""),
+    "redis-server": Program(binary="redis-server", command=_redis_server, protocol="redis", requests=_redis),
+    "postgres": Program(
+        binary="postgres",
+        command=_postgres_server,
+        protocol="postgres",
+        requests=_postgres,
+        socket=".s.PGSQL.5432",
+        afterwards=_pgbench_tables,
+    ),
+    "mariadbd": Program(
+        binary="mariadbd",
+        command=_mariadb_server,
+        protocol="mariadb",
+        requests=_mariadb,
+        afterwards=_mariadb_tables,
+    ),
+}
+NAMES = (*PROGRAMS, "xz")
+
+
+@contextmanager
+def loaded(name: str, folder: Path) -> Iterator[Running]:
+    """Run a program under its load; both end at the end."""
+    folder.chmod(0o755)
+    with compressing(folder) if name == "xz" else serving(PROGRAMS[name], folder) as running:
+        yield running
+
+
+@contextmanager
+def serving(program: Program, folder: Path) -> Iterator[Running]:
+    """Run a server and its client."""
+    last = str((os.cpu_count() or 1) - 1)
+    with ExitStack() as stack:
+        command = ["taskset", "-c", last, *program.command(folder)]
+        server = subprocess.Popen(command, cwd=folder, start_new_session=True, **NOTHING)
+        stack.callback(stopped, server)
+        address = folder / program.socket if program.socket else None
+        until(lambda: address.exists() if address else _listens(_port(folder)), server, f"{program.binary} starts")
+        program.afterwards(folder)
+        requests, counter = folder / "requests", folder / "counter"
+        said = program.requests(random.Random(1))
+        requests.write_bytes(b"".join(struct.pack("<I", len(each)) + each for each in said))
+        counter.write_bytes(bytes(8))
+        client = built(folder, TARGETS / "client.c", "-D_GNU_SOURCE")
+        where = str(address or _port(folder))
+        words = [where, program.protocol, str(requests), str(counter), str(program.connections)]
+        asking = subprocess.Popen(
+            ["taskset", "-c", "0", client, *words], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=folder
+        )
+        stack.callback(asking.communicate)
+        with counter.open("r+b") as file:
+            count = stack.enter_context(mmap.mmap(file.fileno(), 8))
+
+        def work() -> float:
+            if asking.poll() is not None:
+                raise SystemExit(f"the client of {program.binary} has ended")
+            return float(struct.unpack("<Q", count[:8])[0])
+
+        until(lambda: work() > 100, server, f"{program.binary} answers")
+        yield Running(server.pid, work, "requests")
+
+
+@contextmanager
+def compressing(folder: Path) -> Iterator[Running]:
+    """Run xz over a text without end."""
+    last = str((os.cpu_count() or 1) - 1)
+    chance = random.Random(1)
+    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 9))) for _ in range(5000)]
+    text = " ".join(chance.choices(words, k=1_500_000)).encode()
+    xz = subprocess.Popen(
+        ["taskset", "-c", last, "xz", "-T1", "-1", "-c"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=folder
+    )
+
+    def feed() -> None:
+        with suppress(OSError):
+            while xz.stdin is not None:
+                xz.stdin.write(text)
+
+    threading.Thread(target=feed, daemon=True).start()
+
+    def work() -> float:
+        return float(Path(f"/proc/{xz.pid}/io").read_text().split()[1])
+
+    try:
+        until(lambda: work() > 1e6, xz, "xz reads")
+        yield Running(xz.pid, work, "bytes")
+    finally:
+        xz.kill()
+        xz.wait()
+
+
+def until(done: Callable[[], bool], server: subprocess.Popen[bytes], what: str) -> None:
+    """Wait until something is true of a server that lives."""
+    end = time.monotonic() + 60
+    while not done():
+        found = process(server.pid)
+        if server.poll() is not None or found is None or time.monotonic() > end:
+            raise SystemExit(f"it does not come to pass that {what}")
+        time.sleep(0.05)
+
+
+def _listens(port: int) -> bool:
+    wanted = f"0100007F:{port:04X} 00000000:0000 0A"
+    return wanted in Path("/proc/net/tcp").read_text()

@@ -1,0 +1,300 @@
+"""The product at work on a program, with all its probes off for some seconds now and then: what do they cost?
+
+The daemon's own loop mines; between it and the kernel side stands a source that takes all probes off in random
+phases, as the kernel side itself does between on-phases, and stops the sampling. Time stands still for the loop
+meanwhile: it plans, spends and learns as if only the phases with probes had been. What the program did and
+the CPU time that it took are read at the ends of each phase, some time after a change.
+"""
+
+from __future__ import annotations
+
+import bisect
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from specmine.daemon.events import Reloaded, Stopping
+from specmine.daemon.loop import Step
+from specmine.mining.observation import Observation
+from specmine.probes.batch import Batch, Request, Started
+from specmine.probes.source import BpfSource
+
+SETTLE_S = 0.25
+"""What passes after a change before a reading: links that are made, calls that are open."""
+_TICK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """CPU seconds per unit of work with probes and without, in two phases that follow each other."""
+
+    on: float
+    off: float
+
+    @property
+    def loss(self) -> float:
+        """What the probes cost, as a share of the unwatched CPU time."""
+        return self.on / self.off - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """An estimate over pairs, with the ends of its 95 % interval; as shares."""
+
+    pairs: int
+    value: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        """Half the length of the interval."""
+        return (self.high - self.low) / 2
+
+
+def loss_of(pairs: Iterable[Pair]) -> Loss:
+    """Return the Hodges-Lehmann estimate of the loss and its interval by Wilcoxon's signed-rank test.
+
+    A host whose speed changes by the second gives logarithms of ratios with heavy tails: the median of their pairwise
+    means bears them, the mean does not. Hollander, Wolfe, Nonparametric Statistical Methods, section 3.2 and 3.3,
+    large-sample form.
+    """
+    logs = np.log([p.on / p.off for p in pairs])
+    count = len(logs)
+    rows, columns = np.triu_indices(count)
+    walsh = np.sort((logs[rows] + logs[columns]) / 2)
+    middle, deviation = count * (count + 1) / 4, np.sqrt(count * (count + 1) * (2 * count + 1) / 24)
+    cut = max(0, int(middle - stats.norm.ppf(0.975) * deviation))
+    value, low, high = np.expm1([np.median(walsh), walsh[cut], walsh[-1 - cut]])
+    return Loss(pairs=count, value=float(value), low=float(low), high=float(high))
+
+
+def cpu_seconds(pids: Iterable[int]) -> dict[int, float]:
+    """Return the CPU time of whole processes, by their clocks; those that have ended are left out."""
+    found = {}
+    for pid in pids:
+        try:
+            found[pid] = (
+                time.clock_gettime_ns(~pid << 3 | 2) * 1e-9
+            )  # the process's CPU-time clock, see clock_getres(2)
+        except OSError:
+            continue
+    return found
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and all its descendants."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(words[1]), []).append(int(stat.parent.name))
+    found = [pid]
+    for each in found:
+        found += children.get(each, [])
+    return found
+
+
+class Meter:
+    """CPU time and work of a program, read at the ends of phases."""
+
+    def __init__(self, pid: int, work: Callable[[], float]) -> None:
+        self._pid, self._work = pid, work
+        self._begun: tuple[dict[int, float], float] = ({}, 0.0)
+
+    def begin(self) -> None:
+        """Read at the beginning of a phase."""
+        self._begun = (cpu_seconds(family(self._pid)), self._work())
+
+    def end(self) -> float | None:
+        """Return the CPU seconds per unit of work since then; None if a process came or went, or nothing was done."""
+        cpu, work = cpu_seconds(family(self._pid)), self._work()
+        before, done = self._begun
+        if set(cpu) != set(before) or work <= done:
+            return None
+        return sum(cpu[pid] - before[pid] for pid in cpu) / (work - done)
+
+
+class Phases:
+    """Phases with and without probes, in pairs of random order, and what each measured."""
+
+    def __init__(self, meter: Meter, phase_s: float, seed: int) -> None:
+        self._meter, self.phase_s, self._chance = meter, phase_s, random.Random(seed)
+        self.pairs: list[Pair] = []
+        self.dropped = 0
+
+    def run(self) -> Iterator[tuple[bool, float]]:
+        """Yield (probes on, seconds) for each stretch of time; read the meter between."""
+        while True:
+            order = self._chance.sample([True, False], 2)
+            found: dict[bool, float | None] = {}
+            for on in order:
+                yield on, SETTLE_S
+                self._meter.begin()
+                yield on, self.phase_s
+                found[on] = self._meter.end()
+            if found[True] and found[False]:
+                self.pairs.append(Pair(on=found[True], off=found[False]))
+            else:
+                self.dropped += 1
+
+
+class Toggled:
+    """A live source whose probes are off in some phases, of which its user notices nothing."""
+
+    def __init__(self, inner: BpfSource, pid: int) -> None:
+        self.inner, self._pid = inner, pid
+        self._stretches: Iterator[tuple[bool, float]] | None = None
+        self._until_ns = self.begun_ns = 0
+        self._on = True
+        self.switched: list[tuple[int, bool]] = []
+        """When the probes came on (True) or went, CLOCK_MONOTONIC ns."""
+        self._gaps: list[tuple[int, int]] = [(0, 0)]
+        """(end of a phase without probes, time hidden until then)."""
+        self._hidden_cpu_s = self._cpu_at_gap = 0.0
+        self._cpu_ns = 0
+        self._chance = random.Random(0)
+
+    # time
+
+    def virtual_ns(self, real_ns: int) -> int:
+        """Return a time as the loop sees it."""
+        return real_ns - self._gaps[bisect.bisect_right(self._gaps, (real_ns, 1 << 62)) - 1][1]
+
+    def now_ns(self) -> int:
+        """Be the loop's clock."""
+        return self.virtual_ns(time.monotonic_ns())
+
+    def sleep_until_ns(self, deadline_ns: int, wake: int = -1) -> None:
+        """Be the loop's clock: a phase may have to end before the deadline."""
+        while self.now_ns() < deadline_ns and not (self._stretches and time.monotonic_ns() >= self._until_ns):
+            time.sleep(max(0.0, min(deadline_ns - self.now_ns(), _TICK_S * 1e9) * 1e-9))
+
+    # the source
+
+    def begin(self, phases: Phases) -> None:
+        """Let the phases begin."""
+        self._stretches = phases.run()
+        self._until_ns = time.monotonic_ns()
+
+    def start(self) -> Started:
+        """Start the kernel side."""
+        started = self.inner.start()
+        self.begun_ns = started.now_ns
+        return started
+
+    def fileno(self) -> int:
+        """Return what is readable when there is news."""
+        return self.inner.fileno()
+
+    def apply(self, request: Request) -> None:
+        """Pass a request on; the loop runs only while the probes are on."""
+        self.inner.apply(request)
+
+    def close(self) -> None:
+        """Close the kernel side."""
+        self.inner.close()
+
+    def poll(self, now_ns: int) -> Batch:
+        """Poll; pass phases without probes in silence."""
+        batches = [self.inner.poll(time.monotonic_ns())]
+        while self._stretches is not None and (time.monotonic_ns() >= self._until_ns or not self._on):
+            if time.monotonic_ns() >= self._until_ns:
+                on, seconds = next(self._stretches)
+                if on != self._on:
+                    self._switch(on)
+                self._until_ns = time.monotonic_ns() + int(seconds * 1e9)
+            elif not self._on:
+                time.sleep(_TICK_S)
+                batches.append(self.inner.poll(time.monotonic_ns()))
+        return self._as_seen(batches)
+
+    def _switch(self, on: bool) -> None:
+        now_ns = time.monotonic_ns()
+        self._on = on
+        self.switched.append((now_ns, on))
+        cpu = sum(cpu_seconds(family(self._pid)).values())
+        if not on:
+            self._off_ns, self._cpu_at_gap = now_ns, cpu
+            self._all_off(now_ns)
+        else:
+            self._hidden_cpu_s += cpu - self._cpu_at_gap
+            self._gaps.append((now_ns, self._gaps[-1][1] + now_ns - self._off_ns))
+            self._all_on(now_ns - self._off_ns, now_ns)
+
+    def _all_off(self, now_ns: int) -> None:
+        """Take all probes and samplers off; nothing comes on by itself."""
+        watching, finder = self.inner._watching, self.inner._finder
+        watching.windows.drain_paths(watching.by_function.values())
+        for w in watching.by_function.values():
+            if not w.links:
+                continue
+            rest = max(0, w.off_at_ns - now_ns) / w.watch.on_ns if w.off_at_ns and w.watch.on_ns else 1.0
+            watching._linking.off(w, now_ns)
+            # an on-phase that is cut begins anew with the probability of its rest: the share of time on stays the same
+            pause_ns = max(0, w.watch.period_ns - w.watch.on_ns)
+            again = self._chance.random() < rest
+            w.next_on_ns = now_ns if again else now_ns + int(pause_ns * self._chance.uniform(0.5, 1.5))
+        watching._on = lambda w, now_ns: None  # type: ignore[method-assign]
+        for number in finder._ids:
+            self.inner._links.close(number)
+        self._sampled, finder._ids = bool(finder._ids), []
+
+    def _all_on(self, hidden_ns: int, now_ns: int) -> None:
+        """Go on as if no time had passed."""
+        watching, finder = self.inner._watching, self.inner._finder
+        del watching._on
+        for w in watching.by_function.values():
+            w.next_on_ns += hidden_ns
+            if w.window is not None:
+                w.window.start_ns += hidden_ns
+        if self._sampled and finder._hertz:
+            finder._ids = [self.inner._links.clock(finder._hertz)]
+            if self.inner._loaded is not None and "on_switch" in self.inner._loaded.programs:
+                finder._ids.append(self.inner._links.tracepoint("sched_switch", "on_switch"))
+            finder._begun_ns += hidden_ns
+            finder._due_ns += hidden_ns
+
+    def _as_seen(self, batches: list[Batch]) -> Batch:
+        """Join batches, in the loop's time."""
+        last = batches[-1]
+        lists = [f.name for f in fields(Batch) if isinstance(getattr(last, f.name), tuple)]
+        joined = {name: tuple(each for batch in batches for each in getattr(batch, name)) for name in lists}
+        joined["observations"] = tuple(map(self._observed, joined["observations"]))
+        # the kernel side reads CPU times once a second: what is seen must not fall behind what was seen
+        self._cpu_ns = max(self._cpu_ns, last.spent.program_cpu_ns - int(self._hidden_cpu_s * 1e9))
+        spent = replace(last.spent, program_cpu_ns=self._cpu_ns)
+        due_ns = self.virtual_ns(last.due_ns) if last.due_ns else 0
+        return replace(last, **joined, now_ns=self.virtual_ns(last.now_ns), spent=spent, due_ns=due_ns)
+
+    def _observed(self, observation: Observation) -> Observation:
+        end_ns = self.virtual_ns(observation.end_ns)
+        length_ns = observation.end_ns - observation.start_ns
+        return replace(observation, start_ns=end_ns - length_ns, end_ns=end_ns)
+
+
+class Mining:
+    """Listens to the loop, lets the phases begin, ends it after so many pairs."""
+
+    def __init__(self, source: Toggled, phases: Phases, pairs: int, warm_s: float) -> None:
+        """Let the phases begin when the mining has gone on for ``warm_s``."""
+        self._source, self._phases, self._pairs, self._warm_ns = source, phases, pairs, int(warm_s * 1e9)
+        self._begun = False
+
+    def inbox(self, now_ns: int) -> Iterable[Reloaded | Stopping]:
+        """Stop when all pairs are there, or too many could not be measured."""
+        if len(self._phases.pairs) >= self._pairs or self._phases.dropped > self._pairs + 10:
+            yield Stopping(now_ns=now_ns, why="deadline")
+
+    def see(self, step: Step) -> None:
+        """Let the phases begin once the mining is under way."""
+        if not self._begun and step.state.now_ns - step.state.began_ns > self._warm_ns:
+            self._begun = True
+            self._source.begin(self._phases)
