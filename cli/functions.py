@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from .matching import matching, title
-from .notation import cells, escaped, plural, rate, share
+from .notation import cells, duration, escaped, plural, rate, share
 from .options import reading_options
 from .output import emit, json_text, width
 from .reading import Entry, functions_of, read_document
@@ -77,7 +77,7 @@ def table(entries: Sequence[Entry], columns: int) -> list[str]:
                 *textwrap.wrap(name, columns, subsequent_indent="  ", break_on_hyphens=False),
                 _row("", facts, name_width),
             ]
-        for text in why(entry):
+        for text in filter(None, (*why(entry), _probe(entry))):
             lines += textwrap.wrap(
                 text, columns, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
             )
@@ -95,6 +95,14 @@ def why(entry: Entry) -> list[str]:
     if next_step:
         sentences.append(f"Next: {escaped(str(next_step))}")
     return sentences
+
+
+def _probe(entry: Entry) -> str:
+    """Return how the kernel runs the probed instruction, and what a call costs; '' for what is not probed."""
+    price_ns, grade = entry.get("price_ns"), entry.get("grade")
+    if not isinstance(price_ns, int | float) or entry.get("state") in ("refused", "excluded"):
+        return ""
+    return f"Probe: {grade}, {duration(price_ns * 1e-9)} a call"
 
 
 def _known(entry: Entry) -> str:

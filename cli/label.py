@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .notation import escaped
-from .options import format_option, socket_option
+from .options import PATH, format_option, socket_option
 from .output import emit, json_text
 from .reading import send_label
 
@@ -19,7 +19,7 @@ LONGEST = 200
 @click.argument("name")
 @click.option(
     "--store",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Write to this store instead of telling the daemon.",
 )

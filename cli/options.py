@@ -43,7 +43,8 @@ def ratio(value: str) -> float:
     return number
 
 
-PATH = click.Path(path_type=Path)
+# readable: click asks access(2), which does not know of capabilities; who opens the file finds out
+PATH = click.Path(path_type=Path, readable=False)
 
 format_option = click.option(
     "--format",
