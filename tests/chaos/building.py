@@ -1,61 +1,71 @@
-"""Build the hostile targets: each once, with the library it needs beside it."""
+"""Build the hostile targets: each once, several at a time, with the library it needs beside it."""
 
 from __future__ import annotations
 
-import functools
+import hashlib
+import os
 import shutil
 import subprocess
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from hostile import Target
+
 TARGETS = Path(__file__).parent / "targets"
-MANY = 50_000
-"""Functions of the generated program."""
-HOT = 8
-"""How many of them are called while it is watched."""
-_FLAGS = {"": [], "static": ["-static"], "stripped": []}
+_FLAGS = {"static": ["-static"], "static-pie": ["-static-pie"]}
 
 
-class Builder:
-    """Compiles targets into one folder."""
-
-    def __init__(self, folder: Path) -> None:
-        """Build nothing yet."""
-        self._folder = folder
-        self.build = functools.cache(self._build)
-
-    def _build(self, name: str, variant: str = "") -> Path:
-        target = self._folder / f"{name}{variant and '-' + variant}"
-        if name == "many":
-            source = self._folder / "many.c"
-            source.write_text(many())
-        else:
-            source = next(path for path in TARGETS.glob(f"{name}.*"))
-        if source.suffix == ".rs":
-            subprocess.run(["rustc", "-O", "--edition", "2021", "-o", target, source], check=True)
-            return target
-        extra = _FLAGS[variant] + [f"-I{TARGETS}"]
-        libraries = list(TARGETS.glob(f"{name}_library.*"))
-        for library in libraries:
-            beside = self._folder / f"{name}_library"
-            _compile(library, beside, "-shared", "-fPIC", "-Wl,-soname,chaos_library")
-            if name == "throws":  # found at its start; the others open theirs by name
-                extra += [str(beside)]
-                link = self._folder / "chaos_library"
-                link.unlink(missing_ok=True)
-                link.symlink_to(beside.name)
-                extra += [f"-Wl,-rpath,{self._folder}"]
-        _compile(source, target, *extra)
-        if variant == "stripped":
-            whole = target.with_suffix(".whole")
-            shutil.copy2(target, whole)
-            subprocess.run(["strip", target], check=True)
-        return target
+def build(targets: Iterable[Target], folder: Path) -> dict[str, Path]:
+    """Compile targets into a folder; return the path of each by its name."""
+    wanted = list(targets)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        made = pool.map(lambda target: _build(target, folder), wanted)
+        return {target.name: path for target, path in zip(wanted, made, strict=True)}
 
 
-def _compile(source: Path, target: Path, *flags: str) -> None:
-    compiler = ["g++"] if source.suffix == ".cc" else ["gcc", "-std=gnu11"]
-    command = [*compiler, "-O1" if source.stem == "many" else "-O2", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run([*command, "-Wl,--build-id", "-o", target, source, *flags, "-lpthread"], check=True)
+def _build(target: Target, folder: Path) -> Path:
+    path = folder / target.name
+    stems = (target.source, f"{target.source}_functions")
+    sources = sorted(each for each in TARGETS.iterdir() if each.stem in stems and each.suffix != ".h")
+    # functions are known by build-id and offset: two targets from one source must differ
+    build_id = "0x" + hashlib.sha1(target.name.encode()).hexdigest()
+    match sources[0].suffix:
+        case ".rs":
+            id_flags = ["-C", f"link-arg=-Wl,--build-id={build_id}"]
+            _run("rustc", "-O", "--edition", "2021", *id_flags, "-o", path, sources[0])
+        case ".go":
+            _run("go", "build", f"-ldflags=-B {build_id}", "-o", path, sources[0])
+        case _:
+            extra = [*_library(target, folder), *_FLAGS.get(target.variant, []), *target.flags]
+            _compile(path, sources, "-I", TARGETS, f"-Wl,--build-id={build_id}", *extra)
+    if target.variant == "stripped":
+        shutil.copy2(path, path.with_suffix(".whole"))
+        _run("strip", path)
+    return path
+
+
+def _library(target: Target, folder: Path) -> list[str]:
+    """Build the library of a target, if it has one; return the flags to link with it if it is there at the start."""
+    source = next(TARGETS.glob(f"{target.library or target.source}_library.*"), None)
+    if source is None:
+        return []
+    path = folder / f"{target.name}_library"
+    build_id = "0x" + hashlib.sha1(path.name.encode()).hexdigest()
+    _compile(path, [source], "-shared", "-fPIC", f"-Wl,-soname,{path.name}", f"-Wl,--build-id={build_id}")
+    return (
+        [str(path), f"-Wl,-rpath,{folder}"] if source.suffix == ".cc" else []
+    )  # those of C targets are opened by name
+
+
+def _compile(path: Path, sources: list[Path], *flags: object) -> None:
+    compiler = ["g++"] if any(each.suffix == ".cc" for each in sources) else ["gcc", "-std=gnu11"]
+    _run(*compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-o", path, *sources, *flags, "-lpthread")
+
+
+def _run(*command: object) -> None:
+    done = subprocess.run([str(each) for each in command], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def offsets(path: Path, names: tuple[str, ...]) -> dict[str, int]:
@@ -63,29 +73,3 @@ def offsets(path: Path, names: tuple[str, ...]) -> dict[str, int]:
     listed = subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout
     found = {line.split()[-1]: int(line.split()[0], 16) for line in listed.splitlines() if len(line.split()) == 3}
     return {name: found[name] for name in names}
-
-
-def many() -> str:
-    """Write a program of 50,000 functions, all called at its start and a few while it is watched."""
-    functions = "\n".join(f"FUNCTION int f{n}(int x) {{ KEEP_FRAME(); return x + {n}; }}" for n in range(MANY))
-    table = ", ".join(f"f{n}" for n in range(MANY))
-    hot = " ".join(f"sum += f{n}(i);" for n in range(HOT))
-    counts = ", ".join(f'\\"f{n}\\": 1500' for n in range(HOT))
-    return f"""#include "steps.h"
-{functions}
-static int (*const all[])(int) = {{ {table} }};
-int main(void)
-{{
-    long sum = 0;
-    for (int n = 0; n < {MANY}; n++)
-        sum += all[n](n);
-    await_line();
-    for (int i = 0; i < 1500; i++) {{
-        {hot}
-        pause_us(300);
-    }}
-    printf("{{{counts}, \\"sum\\": %ld}}", sum);
-    said();
-    return 14;
-}}
-"""

@@ -67,7 +67,7 @@ int main(void)
         pthread_join(one, NULL);
         while (wait_calls <= i)
             pause_us(100);
-        pause_us(1000);
+        pause_us(4000);
         pthread_cancel(two);
         pthread_join(two, NULL);
     }

@@ -47,7 +47,7 @@ int main(void)
     for (long turn = 0; step_calls < FIBERS * ROUNDS || turn % 64; turn++) {
         current = (int)(turn * 5 % FIBERS);
         swapcontext(&home, &fiber[current]);
-        pause_us(150);
+        pause_us(500);
     }
     printf("{\"step\": %ld, \"inner\": %ld}", step_calls, inner_calls);
     said();

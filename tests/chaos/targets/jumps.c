@@ -36,7 +36,7 @@ int main(void)
     await_line();
     for (int i = 0; i < 1000; i++) {
         outer(i);
-        pause_us(300);
+        pause_us(800);
     }
     printf("{\"leaf\": %ld, \"middle\": %ld, \"outer\": %ld, \"jumped\": %ld}", leaf_calls, middle_calls, outer_calls,
            jumped);

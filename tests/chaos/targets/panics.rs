@@ -29,7 +29,7 @@ fn work() {
         if catch_unwind(|| middle(i)).is_err() {
             CAUGHT.fetch_add(1, SeqCst);
         }
-        std::thread::sleep(std::time::Duration::from_micros(500));
+        std::thread::sleep(std::time::Duration::from_micros(1500));
     }
 }
 

@@ -36,7 +36,7 @@ static void work(void *alternate)
     sigaltstack(&stack, NULL);
     for (int i = 0; i < 500; i++) {
         outer(i);
-        pause_us(300);
+        pause_us(600);
     }
     stack.ss_flags = SS_DISABLE;
     sigaltstack(&stack, NULL);

@@ -24,7 +24,7 @@ int main(void)
     await_line();
     for (int i = 0; i < 1500; i++) {
         outer(i);
-        pause_us(300);
+        pause_us(550);
     }
     printf("{\"outer\": %ld, \"inner\": %ld}", outer_calls, inner_calls);
     said();

@@ -11,6 +11,9 @@
 #define FUNCTION __attribute__((noinline, noclone))
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
+// An instruction behind a call that can be probed and that no code jumps to.
+#define RETURNED() __asm__ volatile("nop" ::: "memory")
+
 // An instruction that can be probed, where the compiler would begin with a locked one, which the kernel refuses.
 #define BEGIN() __asm__ volatile("mov %%rsp, %%rax" ::: "rax")
 
@@ -26,6 +29,16 @@ static inline void pause_us(long us)
 {
     struct timespec t = {us / 1000000, us % 1000000 * 1000};
     nanosleep(&t, NULL);
+}
+
+// Work whose length is known: no call around it can be shorter, by the clock that probes read too.
+static inline void spin_us(long us)
+{
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < us * 1000);
 }
 
 static inline void said(void)

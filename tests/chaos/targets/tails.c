@@ -42,7 +42,7 @@ int main(void)
     for (int i = 0; i < 800; i++) {
         sum += first(i);
         sum += even(i % 6);
-        pause_us(400);
+        pause_us(900);
     }
     printf("{\"first\": %ld, \"second\": %ld, \"third\": %ld, \"even\": %ld, \"odd\": %ld, \"sum\": %ld}", first_calls,
            second_calls, third_calls, even_calls, odd_calls, sum);

@@ -79,7 +79,7 @@ static void work(int rounds)
             caught++;
         }
         ways(i);
-        pause_us(400);
+        pause_us(1000);
     }
 }
 
