@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,9 +13,16 @@ from pathlib import Path
 from specmine.mining.observation import BUCKETS
 
 from . import processes as proc
+from .batch import Prices
+from .calibration import calibrated
 from .conditions import Condition, Conditions
-from .errors import SpecmineError
-from .loading import load
+from .errors import ProbeError, SpecmineError
+from .facts import Grade
+from .gate import kernel_at_least
+from .kernel import map_array
+from .layout import COUNTERS, MAX_SLOTS, SLOT
+from .links import Links
+from .loading import Loaded, load
 from .modules import Module
 from .reader import Reader
 from .safety import (
@@ -34,6 +42,8 @@ CAPABILITIES = {
     "CAP_CHECKPOINT_RESTORE": 40,
 }
 _CAP_SYS_ADMIN = 21
+MOST_SITES = 2000
+"""Functions of a program whose probe sites doctor looks for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +60,7 @@ class Check:
 
 def checks(pid: int | None = None, *, interpreter: str = "/usr/bin/python3") -> list[Check]:
     """Look at the host, and at one process if a pid is given. Never raises for what it finds."""
-    found = [*_host(), *_kernel(interpreter)]
+    found = [*_host(), *_kernel(interpreter, priced=pid is not None)]
     if pid is not None:
         found += _process(pid)
     return found
@@ -108,7 +118,32 @@ def _lockdown() -> Check:
     )
 
 
-def _kernel(interpreter: str) -> Iterator[Check]:
+def _prices(loaded: Loaded) -> Prices | ProbeError:
+    """Measure what probes cost on this host; takes half a second."""
+    slots = map_array(loaded.maps["slots"], MAX_SLOTS, SLOT, writable=True)
+    counters = map_array(loaded.maps["counters"], MAX_SLOTS, COUNTERS)
+    links = Links(loaded)
+    try:
+        return calibrated(loaded, links, slots, counters, None)
+    except ProbeError as error:
+        return error
+    finally:
+        links.shut()
+
+
+def _price(prices: Prices | ProbeError) -> Check:
+    if isinstance(prices, ProbeError):
+        return Check(name="prices", ok=False, detail=prices.message, remedy="see the kernel's words")
+    timed, stepped = prices.time_ns, prices.time_ns + prices.stepped_ns
+    return Check(
+        name="prices",
+        ok=True,
+        detail=f"a call costs {prices.count_ns:,.0f} ns counted, {timed:,.0f} ns timed, {stepped:,.0f} ns timed where "
+        f"the entry is single-stepped, {prices.path_ns:,.0f} ns with its call path",
+    )
+
+
+def _kernel(interpreter: str, *, priced: bool) -> Iterator[Check]:
     release = platform.release()
     yield Check(name="kernel", ok=True, detail=release)
     btf = Path("/sys/kernel/btf/vmlinux").exists()
@@ -124,6 +159,7 @@ def _kernel(interpreter: str) -> Iterator[Check]:
     except SpecmineError as error:
         yield Check(name="bpf", ok=False, detail=error.message, remedy=error.remedy or "see the kernel's words")
         return
+    prices = _prices(loaded) if priced else None
     loaded.close()
     yield Check(name="bpf", ok=True, detail=f"programs compile and load in {loaded.seconds:.1f} s")
     yield Check(
@@ -133,6 +169,8 @@ def _kernel(interpreter: str) -> Iterator[Check]:
         remedy="probes come off slowly here: at most 6 functions at once, no duty cycles; use kernel 6.6 or later",
         needed=False,
     )
+    if prices is not None:
+        yield _price(prices)
 
 
 def _process(pid: int) -> Iterator[Check]:
@@ -160,6 +198,8 @@ def _process(pid: int) -> Iterator[Check]:
         for mapping in mappings:
             if mapping.file[1]:
                 modules.append(_described(reader, pid, mapping))
+        own = next((m for m in mappings if m.path == proc.executable_path(pid)), None)
+        sites = _sites(reader, pid, own) if own is not None else None
     unread = [f"{m.name} ({m.error})" for m in modules if m.facts is None]
     yield Check(
         name="binaries",
@@ -168,6 +208,8 @@ def _process(pid: int) -> Iterator[Check]:
         remedy="functions in these files stay nameless",
         needed=False,
     )
+    if sites is not None:
+        yield sites
     yield _probes(modules, condition)
     yield _returns(modules, condition)
 
@@ -210,6 +252,31 @@ def _returns(modules: list[Module], condition: Condition) -> Check:
         return Check(name="returns", ok=False, detail=said, remedy=reason.remedy, needed=False)
     how = f"at return sites, the stack stays as it is: {why.text} [{why.code}]" if why else "by session links"
     return Check(name="returns", ok=True, detail=f"timed {how}")
+
+
+def _sites(reader: Reader, pid: int, mapping: proc.Mapping) -> Check:
+    """Tell how the probes of the program's functions would be run: the price is in it."""
+    try:
+        fd = proc.open_mapped(pid, mapping)
+        try:
+            found = reader.find(fd, ["*"], Path(mapping.path).name)
+            some = [each.offset for each in found[:: max(1, len(found) // MOST_SITES)]]
+            sites = reader.sites(fd, some, kernel_emulates_nops=kernel_at_least(6, 16))
+        finally:
+            os.close(fd)
+    except (OSError, SpecmineError) as error:
+        return Check(name="sites", ok=False, detail=f"cannot be found: {error}", needed=False)
+    grades = Counter(
+        ("moved to an emulated instruction" if each.offset != each.function else "emulated at the first byte")
+        if each.grade is Grade.EMULATED
+        else f"{each.grade} ({each.code})"
+        for each in sites
+    )
+    shares = ", ".join(f"{100 * count / len(sites):.0f} % {grade}" for grade, count in grades.most_common() if count)
+    sampled = f", {len(some)} looked at" if len(some) < len(found) else ""
+    return Check(
+        name="sites", ok=bool(sites), detail=f"{len(found)} functions{sampled}: {shares or 'none'}", needed=False
+    )
 
 
 def _described(reader: Reader, pid: int, mapping: proc.Mapping) -> Module:

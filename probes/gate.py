@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Collection
 
 from specmine.mining.observation import Function, Kind, Reason
@@ -23,6 +24,11 @@ class Gate:
         self._sites: dict[str, Site] = {}
         self._conditions = Conditions()
         self._look_ns = 0
+
+    @property
+    def slow(self) -> bool:
+        """True if probes come off slowly here: no duty cycles, no turns."""
+        return self._mode == "perf"
 
     def site(self, function: Function, module: Module, then: Callable[[Site | Reason], None]) -> None:
         """Find the function's probe site; ``then`` gets it, or why there is none, now or in a later poll."""
@@ -82,10 +88,19 @@ class Gate:
         mapped = {m for n in layouts for m in self._modules.layouts[n].modules if m is not None}
         modules = sorted(mapped, key=lambda m: m.path)
         reason = forbids_replacing(modules, map(self._conditions.of, sorted(self._programs.members)))
-        if reason is not None and self._mode == "perf":
+        if reason is not None and self.slow:
             return True, reason  # probes that come off slowly cannot follow return sites
         return reason is not None, refuses_returns(modules)
 
 
 def _judged(site: Site) -> Site | Reason:
     return with_remedy(Reason(code=site.code, text=site.text)) if site.grade is Grade.REFUSED else site
+
+
+def kernel_at_least(major: int, minor: int) -> bool:
+    """Tell whether the running kernel calls itself this version or a later one."""
+    words = platform.release().split(".")
+    try:
+        return (int(words[0]), int(words[1])) >= (major, minor)
+    except (ValueError, IndexError):
+        return False
