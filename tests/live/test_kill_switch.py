@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ def test_every_way_takes_all_probes_off_within_a_second(program: Programs, tmp_p
                 for _ in range(20):
                     assert not text.changed()
                     time.sleep(0.05)
-                wait_until(lambda before=before: (one.ask("status") or {})["updated"] > before, "the loop to turn")
+                wait_until(partial(_is_later, one, before), "the loop to turn")
             on(one)
             wait_until(lambda: probes(one) == "on", "the daemon to say so")
         wait_for_probes(child.pid, one)
@@ -117,6 +118,10 @@ def test_without_a_daemon_the_file_is_made(tmp_path: Path) -> None:
     assert switch.exists()
     assert specmine("on", "--file", switch).returncode == 0
     assert not switch.exists()
+
+
+def _is_later(one: Daemon, before: str) -> bool:
+    return str((one.ask("status") or {}).get("updated", "")) > before
 
 
 def _signal(one: Daemon, number: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from functools import partial
+from operator import eq
 from pathlib import Path
 
 import pytest
@@ -133,7 +135,7 @@ def test_fips_modules_are_left_alone() -> None:
         (crypto, False, beside, False),
         (crypto, True, None, False),
     ]:
-        reason = safety.refuses_module(given, fips=fips, exists=lambda path, there=there: path == there)
+        reason = safety.refuses_module(given, fips=fips, exists=partial(eq, there))
         assert (reason is not None and reason.code == "self-checking") is refused, given.path
     assert not safety.fips_mode(Path("/nowhere"))
 
