@@ -45,7 +45,9 @@ def heading(document: Document, width: int) -> list[str]:
         lines += _wrapped(escaped(str(path)) + (f" (build {escaped(str(build))[:12]})" if build else ""), width)
     if isinstance(program.get("exit_status"), int):
         lines.append(f"The program ended {_ending(program['exit_status'])}.")
-    if isinstance(collection.get("seconds"), int | float):
+    if isinstance(collection.get("source"), dict):
+        lines += _wrapped(_read(collection["source"]), width)
+    elif isinstance(collection.get("seconds"), int | float):
         lines += _wrapped(_cost(collection), width)
     for note in collection.get("notes") or []:
         lines += _wrapped(f"Note: {escaped(str(note))}", width, hang="  ")
@@ -154,6 +156,13 @@ def _cost(collection: Any) -> str:
     if lost:
         parts.append("lost " + listed(f"{count(number)} {_words(name)}" for name, number in sorted(lost.items())))
     return text + "".join(f"; {part}" for part in parts) + "."
+
+
+def _read(source: Any) -> str:
+    path = source.get("path")
+    where = "standard input" if path == "-" else escaped(str(path))
+    text = f"Read {plural(source.get('records') or 0, 'call')} from {where} ({escaped(str(source.get('format')))})"
+    return text + (f"; skipped {plural(source['skipped'], 'bad line')}." if source.get("skipped") else ".")
 
 
 def _words(name: str) -> str:

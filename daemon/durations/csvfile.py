@@ -8,27 +8,26 @@ from __future__ import annotations
 
 import csv
 import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from specmine.probes.errors import InputError
 
+from .cutting import Lines
 from .records import Chunk, Faults, Names
 
 NAMES = ("function", "path", "lifetime")
 DURATION, TIME = "duration_ns", "time_ns"
-BLOCK = 1 << 22
+BLOCK = 1 << 20
 _LONGEST = 1 << 24
 """A quote that is still open after so many bytes is no quote."""
 _DECIMAL = re.compile(rb"\+?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _TIME = re.compile(r"[+-]?\d{1,19}")
 _LARGEST, _LATEST = 1e18, b"9223372036854775807"
-_OF_A_DECIMAL, _OF_A_NUMBER = b"0123456789.,", b"0123456789,"
 
 
 def read_csv(file: BinaryIO, names: Names, faults: Faults) -> Iterator[Chunk]:
@@ -103,8 +102,9 @@ class _Lines:
         named = [place for name, place in self._place.items() if name in NAMES]
         self._head = len(named)
         self._names_first = sorted(named) == list(range(len(named)))
-        self._known: dict[bytes, int] = {}
-        """From what stands before the numbers to an index of the next two; -1 for what cannot be read."""
+        self._hashes = np.array([np.iinfo(np.uint64).max], dtype=np.uint64)
+        self._index = np.array([-1], dtype=np.int64)
+        """From what stands before the numbers, hashed, to a place in the next two; -1 for what cannot be read."""
         self._keys: dict[tuple[str, str, str], int] = {}
         self._paths: list[int] = []
         self._lifetimes: list[int] = []
@@ -122,29 +122,35 @@ class _Lines:
 
     def _by_cutting(self, block: bytes) -> Chunk | None:
         """Return the calls, None if there is anything in these lines that this way cannot be sure of."""
-        lines = [line for line in block.split(b"\n") if line]
-        tail = len(self.columns) - self._head
-        if not lines:
+        try:
+            lines = Lines(block, named=self._head > 0, tail=len(self.columns) - self._head)
+        except ValueError:
             return None
-        parts = [line.rsplit(b",", tail) for line in lines] if self._head else [[b"", *x.split(b",")] for x in lines]
-        if not min(map(len, parts)) == max(map(len, parts)) == tail + 1:
+        field = {name: lines.tail[place - self._head] for name, place in self._place.items() if name not in NAMES}
+        if b'"' in block and any(lines.has(each, b'"') for each in lines.tail):
             return None
-        heads, *columns = zip(*parts, strict=True)
-        ignored = set(range(self._head, len(self.columns))) - set(self._place.values())
-        if any(b'"' in field for place in ignored for field in columns[place - self._head]):
+        durations = lines.decimals(field[DURATION])
+        times = lines.whole_numbers(field[TIME]) if TIME in field else None
+        if durations is None or durations.max(initial=0) > _LARGEST or (TIME in field and times is None):
             return None
-        durations = _decimals(columns[self._place[DURATION] - self._head])
-        times = _times(columns[self._place[TIME] - self._head]) if TIME in self._place else None
-        if durations is None or (TIME in self._place and times is None):
-            return None
-        known = self._known
-        numbers = np.array([known.get(head, -2) for head in heads], dtype=np.int64)
-        for place in np.flatnonzero(numbers == -2):
-            head = heads[place]
-            if head not in known:
-                known[head] = self._number_of(head)
-            numbers[place] = known[head]
-        return self._chunk(numbers, durations, times) if numbers.min() >= 0 else None
+        numbers = self._numbers(lines)
+        return self._chunk(numbers, durations, times) if numbers.min(initial=0) >= 0 else None
+
+    def _numbers(self, lines: Lines) -> NDArray[np.int64]:
+        """Return for each line the index of its path and lifetime; -1 for what is not so many whole fields."""
+        hashes = lines.hashes(lines.head)
+        place = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        new = np.flatnonzero(self._hashes[place] != hashes)
+        if len(new):
+            unknown, first = np.unique(hashes[new], return_index=True)
+            order = np.argsort(first)  # names are numbered in the order in which they appear
+            numbers = [self._number_of(lines.text(lines.head, int(new[each]))) for each in first[order]]
+            every = np.concatenate((self._hashes, unknown[order]))
+            index = np.concatenate((self._index, np.array(numbers, dtype=np.int64)))
+            sorting = np.argsort(every, kind="stable")
+            self._hashes, self._index = every[sorting], index[sorting]
+            place = np.searchsorted(self._hashes, hashes)
+        return self._index[place]
 
     def _number_of(self, head: bytes) -> int:
         """Return the index of what stands before the numbers, -1 if it is not so many whole fields."""
@@ -222,6 +228,8 @@ class _Lines:
 
 def decimal(text: str) -> tuple[float, str]:
     """Return a duration in ns and '', or anything and why it is none."""
+    if text.isdecimal() and text.isascii() and len(text) < 18:
+        return float(text), ""
     data = text.strip().encode()
     if not data:
         return 0.0, f"no {DURATION}"
@@ -236,33 +244,6 @@ def whole_ns(text: str) -> tuple[int, str]:
     if not _TIME.fullmatch(text.strip()) or abs(int(text)) > int(_LATEST):
         return 0, f"{TIME} is {text[:40]!r}, not a whole number of ns"
     return int(text), ""
-
-
-def _decimals(fields: Sequence[bytes]) -> NDArray[np.float64] | None:
-    """Return plain decimal numbers, None unless all are."""
-    values = _numbers(fields, np.dtype(np.float64), _OF_A_DECIMAL)
-    return values if values is not None and values.max() <= _LARGEST else None
-
-
-def _times(fields: Sequence[bytes]) -> NDArray[np.int64] | None:
-    """Return whole numbers, None unless all are."""
-    long = [field for field in fields if len(field) >= len(_LATEST)]
-    if long and (max(map(len, long)) > len(_LATEST) or max(long) > _LATEST):
-        return None
-    return _numbers(fields, np.dtype(np.int64), _OF_A_NUMBER)
-
-
-def _numbers(fields: Sequence[bytes], kind: np.dtype[Any], letters: bytes) -> NDArray[Any] | None:
-    joined = b",".join(fields)
-    if not all(fields) or joined.translate(None, letters):
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # what follows a number that is none is left out with a warning only
-            values = np.fromstring(joined.decode("ascii"), dtype=kind, sep=",")
-    except (ValueError, DeprecationWarning):
-        return None
-    return values if len(values) == len(fields) else None
 
 
 def _whole(head: bytes) -> bool:

@@ -18,6 +18,7 @@ _LINE = re.compile(
     r"(?:[ *#!+$@~]*(?P<duration>\d+\.?\d*) +(?P<unit>ns|us|ms|s|m|h)\b|\s*)"
     r"[^|]*?\[ *(?P<thread>\d+)\](?P<more>[^|]*)\| ?(?P<text>.*)"
 )
+_QUOTED = re.compile(r'"[^"]*"')
 _TIME = re.compile(r"(?<!\S)(\d+)\.(\d{9})(?!\S)")
 
 
@@ -119,7 +120,7 @@ def _take_line(found: re.Match[str], stacks: Stacks, calls: Calls) -> str:
         why = "no time, where others have one"
     elif not entry and duration_ns is None:
         why = "a call, or its end, without its duration"
-    elif text == "}":
+    elif text.startswith("}"):  # "} = 6;" with its return value
         stacks.leave(thread, None, calls, now_ns, duration_ns)
     elif entry or text.endswith(";"):
         stacks.enter(thread, Frame(_name(text[:-1]), ""), now_ns)
@@ -132,7 +133,7 @@ def _take_line(found: re.Match[str], stacks: Stacks, calls: Calls) -> str:
 
 def _name(text: str) -> str:
     """Return the name of a function without arguments and return value."""
-    text = text.strip()
+    text = _QUOTED.sub('""', text.strip())
     if not text.endswith(")"):
         head, equals, _ = text.rpartition(") = ")
         text = head + ")" if equals else text

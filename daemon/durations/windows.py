@@ -79,9 +79,11 @@ class Cut:
     def parts(self) -> Iterator[tuple[int, list[Part]]]:
         """Yield the number of each function with its parts, oldest first; parts without a call are left out."""
         keys, calls = self._histograms()
+        if not len(keys):
+            return
         path, rest = np.divmod(keys, self._most * BUCKETS)
         part, bucket = np.divmod(rest, BUCKETS)
-        owner = self._owner[path] if len(path) else path
+        owner = self._owner[path]
         order = np.lexsort((bucket, path, part, owner))
         owner, part, path, bucket, calls = (each[order] for each in (owner, part, path, bucket, calls))
         at = np.flatnonzero(np.diff(owner * self._most + part, prepend=-1))
