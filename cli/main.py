@@ -21,6 +21,7 @@ COMMANDS = (
     "assertions",
     "record",
     "replay",
+    "analyze",
     "export",
     "label",
     "off",
