@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from specmine.probes.errors import HostError
+
 from . import gate, results
 from .calibration import calibrate
 from .confinement import Confinement
@@ -15,7 +17,7 @@ from .facts import forbidden_cpus, read_host
 from .helper import Helper
 from .journal import Journal
 from .results import Document
-from .tasks import Machine
+from .tasks import Machine, Starved
 from .vocabulary import REAL_TIME, SECOND, Context, Counters, Experiment, Finding, LoadRun, Why
 
 
@@ -49,8 +51,6 @@ def perform(experiment: Experiment, wish: Wish, bench: Bench) -> Document:
 
     Raises
     ------
-    HostError
-        If a load task could not do what it was to do.
     Interrupted
         If the run is not wanted any more.
     """
@@ -75,7 +75,12 @@ def perform(experiment: Experiment, wish: Wish, bench: Bench) -> Document:
     place = bench.place if bench.place and experiment.weight == "lowest" else Confinement(how="none, ordinary weight")
     machine = Machine(bench.helper, place, folder=folder, alive=bench.alive)
     context = Context(host=host, cpus=cpus, parameters=parameters, earlier=_earlier(experiment, bench.journal, host))
-    finding = _found(experiment, context, machine, bench)
+    try:
+        finding = _found(experiment, context, machine, bench)
+    except Starved as error:
+        finding = Finding(why=Why("foreign-load", f"{error}: others want the CPU", "try again when the host is quiet"))
+    except HostError as error:
+        finding = Finding(why=Why("failed", error.message, error.remedy))
     told = {name: value for name, value in parameters.items() if name not in ("best", "reference")}
     result = results.document(
         experiment,

@@ -34,6 +34,10 @@ class Interrupted(Exception):
     """Whoever wanted the result has gone."""
 
 
+class Starved(Exception):
+    """A task got so little CPU time that it did not end: others want the CPU."""
+
+
 @dataclass(slots=True)
 class _Started:
     task: Task
@@ -70,6 +74,8 @@ class Machine:
         ------
         HostError
             If a task could not do what it was to do.
+        Starved
+            If a task got too little CPU time to end.
         Interrupted
             If the run is not wanted any more.
         """
@@ -151,7 +157,7 @@ class Machine:
             if select.select([ready], [], [], 0)[0]:
                 waiting -= len(os.read(ready, waiting))
             if time.monotonic() > deadline:
-                raise HostError("a load task was not ready in time")
+                raise Starved("a load task was not ready in time")
 
     def _watch(self, load: Load, leaders: Sequence[_Started], deadline: float) -> tuple[Counters, ...]:
         """Wait until all leaders have ended or the deadline, reading counters meanwhile; at least twice."""
@@ -172,7 +178,7 @@ class Machine:
         for each in started:
             while each.process.poll() is None:
                 if time.monotonic() > deadline:
-                    raise HostError(f"load task {each.task.name} did not end in time")
+                    raise Starved(f"load task {each.task.name} did not end in time")
                 self._poll([each.pidfd], deadline)
 
     def _poll(self, fds: Sequence[int], until: float) -> None:

@@ -29,7 +29,7 @@ from specmine.experiments.vocabulary import (
     Why,
 )
 
-_ROUND_S, _MOST_ROUNDS = 0.5, 8
+_ROUND_S, _MOST_ROUNDS = 0.5, 4
 _ENOUGH, _HALF_WIDTH = 60, 0.02
 _FEW = 12
 """Enough gaps where each takes over 40 ms."""
@@ -46,7 +46,8 @@ def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
         gaps = _gaps(done)
         enough = _FEW if len(gaps) and np.median(gaps) > 40 * MS else _ENOUGH
         known = settled(gaps, at_least=enough, half_width=_HALF_WIDTH)
-        if not known and len(done) < _MOST_ROUNDS and (len(gaps) or len(done) < 3):
+        most = _MOST_ROUNDS - _long(context)
+        if not known and len(done) < most and (len(gaps) or len(done) < 3):
             return _watch(context, rivals)
     if not any(run.load.label == "demands1" for run in runs) and asked["policy"] not in REAL_TIME:
         return _demands(context, 1, 150)
@@ -125,11 +126,15 @@ def _asked_ns(context: Context) -> int:
 def _watch(context: Context, rivals: int) -> Load:
     asked = context.parameters
     how = {"cpu": context.cpus[0], "policy": asked["policy"], "slice_ns": asked["slice"]}
-    long = asked["slice"] >= 20 * MS or asked["policy"] in REAL_TIME
-    seconds = _ROUND_S * (4 if long else 1) * (1 + rivals) / 2
+    seconds = _ROUND_S * (4 if _long(context) else 1) * (1 + rivals) / 2
     watch = Task(name="watch", sensor="gaps", leads=True, seconds=seconds, **how)
     others = (Task(name=f"rival{each}", seconds=seconds + 1, **how) for each in range(rivals))
     return Load(tasks=(watch, *others), label=f"gaps{rivals}")
+
+
+def _long(context: Context) -> bool:
+    asked = context.parameters
+    return bool(asked["slice"] >= 20 * MS or asked["policy"] in REAL_TIME)
 
 
 def _demands(context: Context, rivals: int, iterations: int) -> Load:

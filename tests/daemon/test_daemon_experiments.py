@@ -1,0 +1,156 @@
+"""The daemon's scheduler of host experiments: starts, takes up, stores, backs off, stops; and what a scrape shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specmine.daemon.config import HostExperiments
+from specmine.daemon.configfile import ConfigError, parse_config
+from specmine.daemon.controller import ControllerState
+from specmine.daemon.experiments import Scheduler
+from specmine.daemon.exporter import SnapshotCollector
+from specmine.daemon.status import Surroundings, status_of
+from specmine.experiments.journal import read_journal, write_journal
+from specmine.experiments.library import EXPERIMENTS
+from specmine.experiments.results import document, skipped
+from specmine.experiments.vocabulary import SECOND, Finding, Host, Why
+from specmine.probes.errors import HostError
+
+HOST = Host(cpus=(0, 1), boot_id="boot", kernel="6.18")
+VALUE = Finding(value=0.004, interval=(0.0039, 0.0041), ground_truth=0.004, samples=60)
+BUSY = Finding(why=Why("busy-host", "CPU 1 is 94% busy"))
+
+
+class FakeRun:
+    """A child that answers when it is told to."""
+
+    def __init__(self, request: Mapping[str, Any], outcome: Finding | None, utc_ns: int) -> None:
+        self.request, self._outcome, self._utc_ns = request, outcome, utc_ns
+        self.done = self.closed = False
+
+    def ended(self) -> bool:
+        """Tell whether it was told to end."""
+        return self.done
+
+    def answer(self) -> list[dict[str, Any]]:
+        """Write the journal as the real child does, and return the result."""
+        if self._outcome is None:
+            raise HostError("it broke")
+        experiment, path = EXPERIMENTS[self.request["names"][0]], Path(self.request["state"])
+        if self._outcome.why is not None:
+            result = skipped(experiment, self._outcome.why, HOST, utc_ns=self._utc_ns, now_ns=0)
+        else:
+            result = document(
+                experiment, self._outcome, HOST, utc_ns=self._utc_ns, window_ns=(0, SECOND), cpu_ns=SECOND, cpus=(1,)
+            )
+        journal = read_journal(path)
+        journal.add(result)
+        write_journal(path, journal)
+        return [result]
+
+    def close(self) -> None:
+        """Remember that it was ended."""
+        self.closed = True
+
+
+class World:
+    """A scheduler with everything around it faked; time passes when it is told to."""
+
+    def __init__(self, folder: Path, outcome: Finding | None = VALUE, **settings: Any) -> None:
+        self.path = folder / "experiments.json"
+        self.runs: list[FakeRun] = []
+        self.reports: list[str] = []
+        self.stored: dict[str, Mapping[str, Any]] = {}
+        self.outcome = outcome
+        self.now_ns = 0
+        self.scheduler = Scheduler(
+            HostExperiments(delay_ns=60 * SECOND, **settings),
+            self.path,
+            host=lambda: HOST,
+            report=self.reports.append,
+            publish=self.stored.__setitem__,
+            start=self._start,
+        )
+
+    def _start(self, request: Mapping[str, Any]) -> FakeRun:
+        assert not self.runs or self.runs[-1].done, "two at once"
+        self.runs.append(FakeRun(request, self.outcome, self.now_ns))
+        return self.runs[-1]
+
+    def live(self, seconds: int, *, off: bool = False) -> None:
+        """Turn every second; what was started ends after three."""
+        for _ in range(seconds):
+            self.now_ns += SECOND
+            self.scheduler.turn(self.now_ns, self.now_ns, off=off)
+            if self.runs and not self.runs[-1].done and len(self.runs[-1].request) and self.now_ns % (3 * SECOND) == 0:
+                self.runs[-1].done = True
+
+
+def test_each_is_run_once_and_stored(tmp_path: Path) -> None:
+    """After the start each configured experiment gets its turn, one at a time, and the store has the journal."""
+    world = World(tmp_path, run=("timers", "noise"))
+    world.live(1200)
+    assert [run.request["names"] for run in world.runs] in ([["timers"], ["noise"]], [["noise"], ["timers"]])
+    assert set(world.scheduler.entries) == {"timers", "noise"}
+    assert set(world.stored["experiments"]["entries"]) == {"timers", "noise"}
+    assert world.reports == []
+
+
+def test_off_means_off(tmp_path: Path) -> None:
+    """Disabled, or with the kill switch on, nothing is started; what runs is ended."""
+    world = World(tmp_path, enabled=False)
+    world.live(1200)
+    assert world.runs == []
+    world = World(tmp_path, run=("timers",))
+    world.live(1200, off=True)
+    assert world.runs == []
+    while not world.runs:
+        world.live(1)
+    world.live(1, off=True)
+    assert world.runs[-1].closed or world.runs[-1].done
+
+
+def test_a_child_that_breaks_is_one_line_and_tried_later(tmp_path: Path) -> None:
+    """An error ends nothing: it is reported, and the next try comes after a longer pause."""
+    world = World(tmp_path, outcome=None, run=("timers",))
+    world.live(3000)
+    assert 2 <= len(world.runs) <= 5
+    assert world.reports[0] == "the experiment timers failed: it broke"
+
+
+def test_a_skip_never_makes_an_old_value_fresh(tmp_path: Path) -> None:
+    """After a skip the scrape shows the old value with its old time, not valid, the skip counted by reason."""
+    world = World(tmp_path, run=("timers",))
+    world.live(1200)
+    fresh = _scraped(world)
+    world.scheduler.entries = {}
+    world.path.rename(tmp_path / "kept.json")
+    world = World(tmp_path, outcome=BUSY, run=("timers",))
+    (tmp_path / "kept.json").rename(world.path)
+    world.scheduler.entries = read_journal(world.path).entries
+    world.now_ns = 40 * 3600 * SECOND
+    world.live(1200)
+    later = _scraped(world)
+    for name in ("value", "timestamp_seconds", "ground_truth", "samples"):
+        key = (f"specmine_experiment_{name}", ("timers",))
+        assert later[key] == fresh[key]
+    assert fresh["specmine_experiment_valid", ("timers",)] == 1
+    assert later["specmine_experiment_valid", ("timers",)] == 0
+    assert later["specmine_experiment_skipped_total", ("timers", "busy-host")] >= 1
+
+
+def _scraped(world: World) -> dict[tuple[str, tuple[str, ...]], float]:
+    around = Surroundings(experiments=world.scheduler.entries)
+    status = status_of(ControllerState(), around)
+    found = SnapshotCollector(lambda: ([], status), series=2000).collect()
+    return {(each.name, tuple(each.labels.values())): each.value for family in found for each in family.samples}
+
+
+def test_an_unknown_experiment_is_refused_by_the_configuration() -> None:
+    """A slip in the list is named, with the names that there are."""
+    with pytest.raises(ConfigError, match=r"no experiment 'timeslize'.*timeslice"):
+        parse_config("experiments:\n  run: [timeslize]\n")

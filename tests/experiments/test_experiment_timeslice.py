@@ -1,0 +1,98 @@
+"""The timeslice: derived from a model of a host whose slice is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated_host import HOST, Model, context_for, perform
+
+from specmine.experiments.library import EXPERIMENTS
+from specmine.experiments.library.timeslice import effective_slice_ns
+from specmine.experiments.vocabulary import MS
+
+TIMESLICE = EXPERIMENTS["timeslice"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1_500_000, 25 * MS))
+def test_any_slice_is_found(slice_ns: int) -> None:
+    """From 1.5 to 25 ms the derived slice is the model's within 1 %, whatever it is."""
+    finding, _ = perform(TIMESLICE, Model(slice_ns=slice_ns), context_for(TIMESLICE))
+    assert finding.value == pytest.approx(slice_ns / 1e9, rel=0.01)
+    assert finding.interval is not None
+    low, high = finding.interval
+    assert isinstance(finding.value, float)
+    assert low <= finding.value <= high
+
+
+def test_all_checks_hold_on_an_undisturbed_host() -> None:
+    """Nothing speaks against the value, and the thesis' two clusters agree with the gaps."""
+    finding, _ = perform(TIMESLICE, Model(), context_for(TIMESLICE))
+    assert all(check.ok for check in finding.checks)
+    assert finding.ground_truth == pytest.approx(0.004)
+    assert finding.evidence["two_cluster_slice_seconds"] == pytest.approx(0.004, rel=0.02)
+    assert finding.evidence["interrupted_share"] == pytest.approx(0.25, abs=0.05)
+    assert finding.evidence["fixed_request"] is True
+
+
+def test_a_competitor_of_others_fails_the_checks() -> None:
+    """One more task on the CPU turns 50 % lost into 67 %: the value is not believed."""
+    finding, _ = perform(TIMESLICE, Model(foreign=1), context_for(TIMESLICE))
+    failed = {check.name for check in finding.checks if not check.ok}
+    assert {"lost_beside_one", "lost_beside_two"} <= failed
+
+
+def test_cfs_is_told_by_its_ratio() -> None:
+    """Where all turns together take one period, two competitors make a gap of 4/3, and that is accepted."""
+    finding, _ = perform(TIMESLICE, Model(slice_ns=12 * MS, cfs=True), context_for(TIMESLICE))
+    ratio = next(check for check in finding.checks if check.name == "gap_beside_two_to_one")
+    assert ratio.value == pytest.approx(4 / 3, abs=0.02)
+    assert ratio.ok
+    assert finding.evidence["fixed_request"] is False
+
+
+def test_the_thesis_set_up_is_refused_where_its_demand_exceeds_the_slice() -> None:
+    """20 ms beside a slice of 4 ms is one cluster at twice the demand, not a slice."""
+    context = context_for(TIMESLICE, method="clusters", demand=20 * MS)
+    finding, runs = perform(TIMESLICE, Model(), context)
+    assert finding.value is None
+    assert finding.why is not None
+    assert finding.why.code == "single-cluster"
+    assert "2.0 times" in finding.why.text
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize("slice_ms", [52, 104])
+def test_the_thesis_set_up_works_where_the_slice_is_longer(slice_ms: int) -> None:
+    """With slices of 52 and 104 ms the difference of the clusters is the slice, and the second run gives twice that."""
+    context = context_for(TIMESLICE, method="clusters", demand=20 * MS)
+    finding, _ = perform(TIMESLICE, Model(slice_ns=slice_ms * MS), context)
+    assert finding.value == pytest.approx(slice_ms / 1e3, rel=0.05)
+    assert all(check.ok for check in finding.checks)
+    assert finding.evidence["interrupted_share"] == pytest.approx(20 / slice_ms, abs=0.08)
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "expected_ms"), [(1.4, 4), (0.1, 4), (3, 4), (5, 8), (8, 12), (10, 12), (20, 24), (50, 52), (100, 104)]
+)
+def test_a_tick_driven_slice_is_whole_ticks(asked_ms: float, expected_ms: int) -> None:
+    """The rule gives the slices measured at HZ=250 with sched_setattr: what is missed by a little costs a tick."""
+    assert effective_slice_ns(round(asked_ms * MS), 4 * MS, 0.005 * 4 * MS) == expected_ms * MS
+
+
+def test_no_gaps_is_not_a_slice() -> None:
+    """A host that never makes the watcher wait gives no value, and says why."""
+    finding, _ = perform(TIMESLICE, Model(slice_ns=60_000 * MS), context_for(TIMESLICE))
+    assert finding.value is None
+    assert finding.why is not None
+    assert finding.why.code == "no-gaps"
+
+
+def test_the_told_slice_may_be_missing() -> None:
+    """On kernels that do not tell a task's slice there is no ground truth, and still a value."""
+    finding, _ = perform(TIMESLICE, Model(), context_for(TIMESLICE, replace(HOST, slice_ns=0)))
+    assert finding.ground_truth is None
+    assert finding.value is not None
