@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Collection
 
@@ -12,6 +13,10 @@ from .facts import Grade, Site
 from .modules import VDSO, Module, Modules
 from .programs import Programs
 from .safety import forbids_replacing, refuses_module, refuses_process, refuses_returns, with_remedy
+from .textcheck import is_changed
+
+MOST_CHECKED = 8
+"""Processes whose code is compared with the file: forked ones share what their parent changed."""
 
 
 class Gate:
@@ -70,6 +75,22 @@ class Gate:
                 reason = refuses_process(condition, module)
                 if reason is not None:
                     return reason
+        return None
+
+    def changed(self, module: Module, start: int, end: int) -> Reason | None:
+        """Return why code at file offsets [start, end) of a file may not be probed: a process runs something else."""
+        expected = os.pread(module.fd, end - start, start) if module.fd >= 0 else b""
+        looked = 0
+        for pid, member in sorted(self._programs.members.items()):
+            layout = self._modules.layouts.get(member.layout)
+            for mapping, mapped in zip(layout.mappings, layout.modules, strict=True) if layout else ():
+                if mapped is module and mapping.offset <= start < mapping.offset + mapping.end - mapping.start:
+                    looked += 1
+                    if is_changed(pid, mapping.start + start - mapping.offset, expected):
+                        text = f"process {pid} has changed the code there: it is not what {module.name} says"
+                        return with_remedy(Reason(code="changed-text", text=text))
+            if looked >= MOST_CHECKED:
+                break
         return None
 
     def mapped(self) -> list[int]:

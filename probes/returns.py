@@ -6,6 +6,7 @@ expect. Calls from a place that is not probed yet, or cannot be, are counted as 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -60,6 +61,8 @@ class ReturnSites:
         self._links, self._modules, self._kernel = links, modules, kernel
         self._emulates_nops = emulates_nops
         self._pages = TextPages()
+        self.unlike_file: Callable[[Module, int], bool] = lambda module, offset: False
+        """Tells whether a process runs other code at a place than the file says."""
         self._of: dict[str, Returns] = {}
         self._pending: dict[int, tuple[Watched, list[Caller]]] = {}
 
@@ -127,6 +130,9 @@ class ReturnSites:
         """Ask for probes at the sites learnt since the last call; the kernel is told when they are made."""
         r = self._returns(w)
         fresh, r.fresh = r.fresh, []
+        for caller in fresh:
+            if r.sites[caller] >= 0 and self.unlike_file(caller[0], r.sites[caller]):
+                r.sites[caller] = -1
         self._tell(w, [c for c in fresh if r.sites[c] < 0])
         good = [c for c in fresh if r.sites[c] >= 0]
         r.crowded |= not self._room(w, good)

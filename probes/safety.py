@@ -33,6 +33,7 @@ REMEDIES: Mapping[str, str] = {
     "ifunc": "watch the implementation that it chose",
     "instruction": "watch a caller of it, or build it with another prologue (-fpatchable-function-entry)",
     "kernel-refuses": "specmine doctor says what this kernel can do",
+    "loop-head": "watch its callers, or a function that it calls",
     "many-pages": "wait until others are learned",
     "no-return-site": "watch a caller of it, or a function that it calls",
     "nop5": "build it without -mfentry or XRay, or watch a caller",

@@ -14,7 +14,7 @@ import capstone
 import numpy as np
 from numpy.typing import NDArray
 
-from .branches import Branches
+from .branches import CALL, Branches
 from .facts import FunctionKind, Grade, RowTable, Site
 from .image import Image
 from .instructions import Handling, handling, is_plain_nop5
@@ -112,6 +112,8 @@ def _site(code: _Code, start: int, number: int) -> Site:  # noqa: PLR0911 (one f
         return _refused(start, "undecodable", "its first bytes are no instruction of x86-64")
     if _never_returns(body):
         return _refused(start, "noreturn", "it never returns, so its calls have no duration")
+    if _is_loop(code.branches, start, body):
+        return _refused(start, "loop-head", "it jumps back to its first byte: a probe there counts rounds, not calls")
     first = handling(body[: entry.size], kernel_emulates_nops=code.emulates_nops)
     if first is Handling.EMULATED:
         return Site(function=start, offset=start, grade=Grade.EMULATED)
@@ -122,6 +124,15 @@ def _site(code: _Code, start: int, number: int) -> Site:  # noqa: PLR0911 (one f
     if first is Handling.STEPPED:
         return Site(function=start, offset=start, grade=Grade.STEPPED, code=why, text=_TEXTS[why])
     return _refused(start, *_misfit(body[: entry.size], first, entry))
+
+
+def _is_loop(branches: Branches, start: int, body: bytes) -> bool:
+    """Tell whether a function jumps back to its own first byte."""
+    into = branches.into(start, start + 1)
+    inside = (branches.source[into] >= start) & (branches.source[into] < start + len(body))
+    if bool((inside & (branches.kind[into] != CALL)).any()):
+        return True
+    return any(each.target == 0 and each.mnemonic.startswith(("j", "loop")) for each in _decode(body[: _REACH + 16]))
 
 
 def _misfit(code: bytes, first: Handling, entry: _Instruction) -> tuple[str, str]:

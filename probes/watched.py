@@ -66,6 +66,8 @@ class Watched:
     """Kind PATH: durations of the open window by path id."""
     told: tuple[int, int, int, int] = (0, 0, 0, 0)
     """hits, calls, timed, watched_ns at the last activity."""
+    compared_ns: int = 0
+    """When its code is to be compared with the file again."""
     filled_ns: int = 0
     """When the bucket was last poured into."""
 

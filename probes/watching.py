@@ -24,6 +24,9 @@ from .windows import Windows
 
 ROTATE_NS = 10_000_000_000
 RETRY_NS = 100_000_000
+COMPARE_NS = 10_000_000_000
+"""How often the code that a probe goes into is compared with its file."""
+LONGEST_INSTRUCTION = 15
 _NO_SUCH_PROCESS = 3
 
 
@@ -48,6 +51,7 @@ class Watching:
         self._modules, self._naming, self._programs = modules, naming, programs
         self._bystanders, self._gate, self._returns = bystanders, gate, returns
         self._linking, self._buckets, self.windows = linking, buckets, windows
+        returns.unlike_file = lambda module, at: gate.changed(module, at, at + LONGEST_INSTRUCTION) is not None
         self.by_function: dict[str, Watched] = {}
         self.refusals: list[Refusal] = []
         self.off = False
@@ -156,6 +160,12 @@ class Watching:
                 self._refuse(w, kind_refused(barred), barred, now_ns)
             w.next_on_ns = now_ns + RETRY_NS
             return
+        if now_ns >= w.compared_ns:
+            w.compared_ns = now_ns + COMPARE_NS
+            changed = self._gate.changed(w.module, w.function.offset, w.site + LONGEST_INSTRUCTION)
+            if changed is not None:
+                self._refuse(w, Kind.COUNT, changed, now_ns)
+                return
         self._buckets.fill(w)
         # the counters stand still until the links are made: what they show now is where counting begins
         if not w.watched_ns:

@@ -25,9 +25,7 @@ RUNS = int(os.environ.get("CHAOS_RUNS", "2"))
 
 KNOWN = {
     "levels": "by return sites, inner calls of a recursion are timed while the outermost one's site is not learnt",
-    "loops": "a function whose loop begins at its first byte is counted once a round",
     "growing": "a Go function is counted again when it begins anew on a larger stack",
-    "patched": "a function whose code was changed in memory runs its file's first instruction under a probe",
 }
 """Targets with a fault that is known and not mended yet: docs/safety.md. Mended ones must leave this list."""
 

@@ -103,6 +103,17 @@ static void there(int n) { caller(n); }
 static void prepare(void) {}
 static void check(void) { onto(stack + sizeof stack, there); }
 """
+PATCHED = r"""
+static void prepare(void)
+{
+	uintptr_t page = (uintptr_t)work & ~4095ul;
+	unsigned char *p = (unsigned char *)work;
+	if (mprotect((void *)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC)) abort();
+	p[0] = 0x8d, p[1] = 0x47, p[2] = 0x05, p[3] = 0xc3; /* lea 5(%rdi), %eax; ret */
+	if (mprotect((void *)page, 8192, PROT_READ | PROT_EXEC)) abort();
+}
+static void check(void) { if (work(3) != 8) abort(); }
+"""
 FLAGS = ("-O1", "-fno-omit-frame-pointer", "-Wno-unused-function")
 
 
@@ -127,7 +138,11 @@ def finish(child: subprocess.Popen[str]) -> int:
     return int(out.split()[-1])
 
 
-@pytest.mark.parametrize(("how", "code"), [(SELF_CHECKING, "self-checking"), (WRITABLE, "writable-text")])
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [(SELF_CHECKING, "self-checking"), (WRITABLE, "writable-text"), (PATCHED, "changed-text")],
+    ids=["self-checking", "writable", "patched"],
+)
 def test_code_that_must_not_change_is_not_probed(tmp_path: Path, how: str, code: str) -> None:
     """No probe of any kind goes in: the program, which checks itself or may write there, ends as ever."""
     with target(tmp_path, how) as child:

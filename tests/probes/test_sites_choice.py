@@ -53,6 +53,10 @@ BODIES: list[tuple[str, str, int | None, str]] = [
     ("enters_behind", "push rbx; call entered_behind + 5; pop rbx; ret", 0, ""),
     ("spins", "push rbx; 1: pause; jmp 1b", None, "noreturn"),
     ("dies", "mov eax, 60; xor edi, edi; syscall; ud2", None, "noreturn"),
+    ("rounds", "push rbx; pop rbx; dec edi; jne rounds; ret", None, "loop-head"),
+    ("rounds_far", "push rbx; pop rbx; .fill 300, 1, 0x90; jmp rounds_far; ret", None, "loop-head"),
+    ("rounds_moved", "mov eax, edi; push rbx; pop rbx; dec edi; jne rounds_moved; ret", None, "loop-head"),
+    ("recurses", "push rbx; call recurses; pop rbx; ret", 0, ""),
     ("nonsense", ".byte 0x06,0x06; ret", None, "undecodable"),
 ]  # fmt: skip
 
