@@ -23,14 +23,14 @@ SELF_TEST_SCHEMA = "specmine.selftest/1"
 SEED = 20_260
 
 
-def _level(value: str) -> float:
+def level_of(value: str) -> float:
     number = ratio(value)
     if not 0.5 <= number < 1.0:
         raise click.BadParameter(f"{value!r} is not at least 50% and below 100%")
     return number
 
 
-def _tolerance(value: str) -> float:
+def tolerance_of(value: str) -> float:
     return 0.0 if value.strip() in ("0", "0%", "0.0") else ratio(value)
 
 
@@ -47,8 +47,10 @@ def _tolerance(value: str) -> float:
     show_default=True,
     help="What is compared of each lifetime.",
 )
-@click.option("--level", type=_level, default="0.95", show_default=True, help="Confidence of the intervals.")
-@click.option("--tolerance", type=_tolerance, default="2%", show_default=True, help="Changes within it do not matter.")
+@click.option("--level", type=level_of, default="0.95", show_default=True, help="Confidence of the intervals.")
+@click.option(
+    "--tolerance", type=tolerance_of, default="2%", show_default=True, help="Changes within it do not matter."
+)
 @click.option("--fdr", is_flag=True, help="Control the share of false ones among all changes reported.")
 @click.option("--function", "globs", multiple=True, metavar="GLOB", help="Only these functions; may be repeated.")
 @click.option("--self-test", "split", is_flag=True, help="Compare halves of each side: how often is an alarm false.")

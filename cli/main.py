@@ -26,8 +26,9 @@ COMMANDS = (
     "label",
     "off",
     "on",
-    "compare",
     "experiment",
+    "compare",
+    "check",
 )
 """In the order in which a new user meets them; each lives in a file of its name."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
 
 BATCH = 5
 FEWEST_BATCHES = 8
-LARGEST_SHARE = 0.5
+LARGEST_SHARE = 1 / 3
 SIGNIFICANT_Z = 5.0
 
 
@@ -22,7 +24,7 @@ def warmup_calls(durations: ArrayLike) -> int:
     Returns
     -------
     int
-        At most half of the calls; 0 for fewer than 40.
+        At most a third of the calls; 0 for fewer than 40.
 
     Notes
     -----
@@ -30,7 +32,8 @@ def warmup_calls(durations: ArrayLike) -> int:
     cuts behind a batch of five calls, the one with the smallest standard error of the rest. Batches are
     represented by their medians, so that single long calls count for nothing. MSER alone cuts a random piece
     from most steady series, which costs calls and gains nothing; so a cut is made only if the medians before
-    it differ from those behind it by ``SIGNIFICANT_Z`` standard errors.
+    it differ from those behind it by ``SIGNIFICANT_Z`` standard errors, and if what is left has come to rest:
+    its halves do not differ so. A series that drifts to its end, or a sorted one, has no warm-up.
     """
     values = np.asarray(durations, dtype=np.float64)
     batches = len(values) // BATCH
@@ -43,11 +46,15 @@ def warmup_calls(durations: ArrayLike) -> int:
     squares = np.maximum(np.cumsum((levels**2)[::-1])[::-1] / rest - behind**2, 0.0)
     last = int(batches * LARGEST_SHARE)
     cut = int(np.argmin((squares / rest)[: last + 1]))
-    if cut == 0:
+    if cut in (0, last):  # at the end of the range no end of the warm-up was found
         return 0
-    before, after = levels[:cut], levels[cut:]
-    spread = float(np.std(after, ddof=1))
-    error = spread * float(np.sqrt(1 / len(before) + 1 / len(after)))
-    if abs(float(before.mean() - after.mean())) <= SIGNIFICANT_Z * error:
+    rest_levels = levels[cut:]
+    half = len(rest_levels) // 2
+    if not _differ(levels[:cut], rest_levels) or _differ(rest_levels[:half], rest_levels[half:]):
         return 0
     return cut * BATCH
+
+
+def _differ(first: Floats, second: Floats) -> bool:
+    error = float(np.std(second, ddof=1)) * float(np.sqrt(1 / len(first) + 1 / len(second)))
+    return abs(float(first.mean() - second.mean())) > SIGNIFICANT_Z * error

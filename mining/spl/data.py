@@ -1,0 +1,34 @@
+"""What formulas are evaluated on: the lifetimes of functions, whatever they were read from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from specmine.mining.change.verdicts import LifetimeSample
+
+from .syntax import Subject
+
+
+class Missing(Exception):
+    """The data does not hold what a formula speaks of; the message says what and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassCalls:
+    """Calls per class, one row per lifetime or window; rows say how much shares vary by themselves."""
+
+    rows: tuple[tuple[int, ...], ...]
+
+
+class Data(Protocol):
+    """Where evaluation takes its numbers from."""
+
+    def lifetimes(self, subject: Subject) -> Sequence[LifetimeSample]:
+        """Return the lifetimes of a subject with its calls in them, in ns. Raises Missing."""
+        ...
+
+    def class_calls(self, subject: Subject, borders_ns: Sequence[float]) -> ClassCalls:
+        """Return the calls per class. Raises Missing."""
+        ...

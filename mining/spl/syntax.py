@@ -1,0 +1,337 @@
+"""What formulas are made of. Every node has a text that parses to an equal node.
+
+Bulej et al., Unit Testing Performance with Stochastic Performance Logic, definition 3.4, with linear
+transformations only, and with names where the paper has workload parameters.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from specmine.mining.expressions import Formula as EdgeFormula
+from specmine.mining.expressions import render as render_edges
+
+NAME = r"[A-Za-z_][A-Za-z0-9_.$~]*(?:::[A-Za-z_~][A-Za-z0-9_.$~]*)*"
+KEYWORDS = frozenset(
+    "and or not implies forall exists in at within share shares of none set build list true false s".split(" ")  # noqa: SIM905
+)
+UNITS = {"ns": -9, "us": -6, "ms": -3, "s": 0}
+"""Unit to its power of ten."""
+SECONDS, SHARE, RATE = "seconds", "share", "rate"
+"""What a quantity measures."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """Which calls are meant: those whose path fulfils a formula over call edges, or holds a function."""
+
+    edges: EdgeFormula = ((),)
+    on_path: str | None = None
+
+    def __str__(self) -> str:
+        """Return the text behind ``|``."""
+        return quoted(self.on_path) if self.on_path is not None else render_edges(self.edges)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Calls of a function: in a build, on a host, under a condition; None means all or the default."""
+
+    function: str
+    build: str | None = None
+    host: str | None = None
+    condition: Condition | None = None
+
+    def __str__(self) -> str:
+        """Return the text without the condition, which stands elsewhere."""
+        return "@".join(quoted(each) for each in (self.function, self.build, self.host) if each is not None)
+
+    @property
+    def behind(self) -> str:
+        """The text of the condition, '' if there is none."""
+        return f" | {self.condition}" if self.condition is not None else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A number that each lifetime has: a summary of durations, a call rate, or a share of calls."""
+
+    subject: Subject
+    summary: str | None = None
+    """None: the default; ``rate``: calls per second; ``share``: of calls beyond a bound."""
+    above: bool = True
+    bound: float = 0.0
+    """Of a share, in s: calls above it, or at most it."""
+
+    @property
+    def dimension(self) -> str:
+        """What it measures."""
+        return {"share": SHARE, "rate": RATE}.get(self.summary or "", SECONDS)
+
+    def __str__(self) -> str:
+        """Return the text."""
+        subject = self.subject
+        if self.summary == "share":
+            return f"share({subject}, {'>' if self.above else '<='} {duration(self.bound)}{subject.behind})"
+        if self.summary is None and subject.condition is None:
+            return str(subject)
+        return f"{self.summary or 'summary'}({subject}{subject.behind})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linear:
+    """A sum of multiples of measures and a constant: the paper's transformations, applied before the sum."""
+
+    terms: tuple[tuple[float, Measure], ...] = ()
+    constant: float = 0.0
+    dimension: str = SECONDS
+
+    def __str__(self) -> str:
+        """Return the text."""
+        parts = [(factor, f"{number(abs(factor))} * {each}" if abs(factor) != 1.0 else str(each))
+                 for factor, each in self.terms]  # fmt: skip
+        if self.constant or not parts:
+            parts.append((self.constant, quantity(abs(self.constant), self.dimension)))
+        first, *rest = parts
+        return (
+            ("-" if first[0] < 0 else "")
+            + first[1]
+            + "".join(f" {'-' if factor < 0 else '+'} {text}" for factor, text in rest)
+        )
+
+
+class Formula:
+    """Something that holds, is violated, or is not known."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(Formula):
+    """A relation between two sums; ``tolerance`` is the sensitivity limit: what is smaller does not matter."""
+
+    left: Linear
+    relation: str
+    right: Linear
+    tolerance: float | None = None
+    level: float | None = None
+
+    def __str__(self) -> str:
+        """Return the text."""
+        within = f" within {percent(self.tolerance)}" if self.tolerance is not None else ""
+        at = f" at {percent(self.level)}" if self.level is not None else ""
+        return f"{self.left} {self.relation} {self.right}{within}{at}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mined(Formula):
+    """A mined assertion: calls fall into classes as so many calls did."""
+
+    subject: Subject
+    borders: tuple[float, ...]
+    """In s, ascending; a duration equal to a border belongs to the lower class."""
+    shares: tuple[float, ...]
+    calls: int
+
+    def __str__(self) -> str:
+        """Return the text."""
+        borders = ", ".join(map(duration, self.borders)) or "none"
+        shares = ", ".join(map(number, self.shares))
+        return f"shares({self.subject}, {borders}{self.subject.behind}) ~ [{shares}] of {self.calls}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Not(Formula):
+    """The contrary."""
+
+    part: Formula
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return f"not {_inner(self.part)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class And(Formula):
+    """All of them."""
+
+    parts: tuple[Formula, ...]
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return " and ".join(map(_inner, self.parts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Or(Formula):
+    """Any of them."""
+
+    parts: tuple[Formula, ...]
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return " or ".join(map(_inner, self.parts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Implies(Formula):
+    """If the one holds, the other does too."""
+
+    condition: Formula
+    conclusion: Formula
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return f"{_inner(self.condition)} implies {_inner(self.conclusion)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantified(Formula):
+    """For all, or for some, names of a list."""
+
+    every: bool
+    variable: str
+    items: tuple[str, ...]
+    body: Formula
+
+    def __str__(self) -> str:
+        """Return the text."""
+        names = ", ".join(map(quoted, self.items))
+        return f"{'forall' if self.every else 'exists'} {self.variable} in {{{names}}}: {self.body}"
+
+    def instances(self) -> tuple[Formula, ...]:
+        """Return the body for each name."""
+        return tuple(substituted(self.body, {self.variable: item}) for item in self.items)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A formula of a file, with its name if it has one."""
+
+    formula: Formula
+    name: str = ""
+    line: int = field(default=1, compare=False)
+    source: str = field(default="", compare=False)
+    """The formula as it was written, '' if it never was."""
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return f"{self.name}: {self.formula}" if self.name else str(self.formula)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Specification:
+    """A file of formulas."""
+
+    statements: tuple[Statement, ...]
+    builds: dict[str, str] = field(default_factory=dict)
+    """Alias to build."""
+    settings: dict[str, float | str] = field(default_factory=dict)
+    """level, tolerance, summary."""
+
+
+def substituted(formula: Formula, names: dict[str, str]) -> Formula:
+    """Return a formula in which names of functions, builds and hosts are replaced."""
+    result: Formula
+    match formula:
+        case Comparison():
+            result = replace(formula, left=_linear(formula.left, names), right=_linear(formula.right, names))
+        case Mined():
+            result = replace(formula, subject=_subject(formula.subject, names))
+        case Not():
+            result = Not(part=substituted(formula.part, names))
+        case And() | Or():
+            result = replace(formula, parts=tuple(substituted(each, names) for each in formula.parts))
+        case Implies():
+            result = Implies(
+                condition=substituted(formula.condition, names), conclusion=substituted(formula.conclusion, names)
+            )
+        case Quantified():
+            inner = {name: value for name, value in names.items() if name != formula.variable}
+            items = tuple(names.get(item, item) for item in formula.items)
+            result = replace(formula, items=items, body=substituted(formula.body, inner))
+        case _:
+            raise TypeError(f"no formula: {formula!r}")
+    return result
+
+
+def comparisons_in(formula: Formula) -> int:
+    """Return how many tests a formula makes, quantifiers spelled out."""
+    if isinstance(formula, Quantified):
+        return len(formula.items) * comparisons_in(formula.body)
+    return sum(map(comparisons_in, parts_of(formula))) or 1
+
+
+def parts_of(formula: Formula) -> tuple[Formula, ...]:
+    """Return the formulas that a formula is made of; none of those that test."""
+    match formula:
+        case Not():
+            return (formula.part,)
+        case And() | Or():
+            return formula.parts
+        case Implies():
+            return formula.condition, formula.conclusion
+        case Quantified():
+            return formula.instances()
+    return ()
+
+
+def quoted(name: str) -> str:
+    """Return a name as it stands in a formula."""
+    if re.fullmatch(NAME, name) and name not in KEYWORDS:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def number(value: float) -> str:
+    """Return a number in the fewest digits that come back equal."""
+    whole = int(value) if value == int(value) and abs(value) < 1e15 else None
+    return str(whole) if whole is not None else repr(float(value))
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in the unit that suits it; it comes back equal to the last digit."""
+    exact = Decimal(repr(float(seconds)))
+    unit = next((name for name in ("s", "ms", "us") if exact >= Decimal(1).scaleb(UNITS[name])), "ns")
+    scaled = (exact.scaleb(-UNITS[unit])).normalize()
+    return f"{scaled:f} {unit}"
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent; it comes back equal to the last digit."""
+    return f"{Decimal(repr(float(share))).scaleb(2).normalize():f}%"
+
+
+def quantity(value: float, dimension: str) -> str:
+    """Return a constant with its unit."""
+    if dimension == SECONDS:
+        return duration(value)
+    return f"{number(value)}/s" if dimension == RATE else number(value)
+
+
+def _inner(formula: Formula) -> str:
+    return str(formula) if isinstance(formula, Comparison | Mined | Not) else f"({formula})"
+
+
+def _linear(side: Linear, names: dict[str, str]) -> Linear:
+    return replace(
+        side, terms=tuple((factor, replace(each, subject=_subject(each.subject, names))) for factor, each in side.terms)
+    )
+
+
+def _subject(subject: Subject, names: dict[str, str]) -> Subject:
+    condition = subject.condition
+    if condition is not None and condition.on_path in names:
+        condition = Condition(on_path=names[str(condition.on_path)])
+    return Subject(
+        function=names.get(subject.function, subject.function),
+        build=_replaced(subject.build, names),
+        host=_replaced(subject.host, names),
+        condition=condition,
+    )
+
+
+def _replaced(name: str | None, names: dict[str, str]) -> str | None:
+    return None if name is None else names.get(name, name)
