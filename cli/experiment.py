@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +67,8 @@ def run_command(
 ) -> int:
     """Run experiments, one after the other. NAME is one of the list, or a YAML file with a load pattern.
 
-    Exits with 3 if one was skipped or gave nothing sure, 4 if load cannot be held down on this host.
+    Exits with 3 if one was skipped or gave nothing sure, 4 if load cannot be held down or
+    started on this host.
     """
     from specmine.experiments.client import Running  # noqa: PLC0415
     from specmine.experiments.journal import default_path  # noqa: PLC0415
@@ -176,11 +175,4 @@ def predict_command(
 
 def _code(found: Sequence[Mapping[str, Any]]) -> int:
     codes = {each["reason"]["code"] for each in found if not each["valid"]}
-    return HOST if "confinement" in codes else NO_DATA if codes else FINE
-
-
-def _age_s(moment: str, now_s: float) -> float:
-    return now_s - datetime.fromisoformat(moment).timestamp()
-
-
-__all__ = ["command", "json"]
+    return HOST if codes & {"confinement", "failed"} else NO_DATA if codes else FINE

@@ -6,10 +6,12 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from specmine.experiments.client import Running
+from specmine.experiments.environment import environment_of
 from specmine.experiments.journal import read_journal
 from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.results import of_this_host
@@ -19,10 +21,9 @@ from specmine.probes.errors import SpecmineError
 
 from .config import HostExperiments
 
-LOOK_EVERY_NS = 5 * SECOND
-_PAST_NS = 10**18
-DOCUMENT = "experiments"
-"""Name under which the store holds the journal."""
+LOOK_EVERY_NS = 30 * SECOND
+DOCUMENT, ENVIRONMENT = "experiments", "environment"
+"""Names under which the store holds the journal and the vector of the host."""
 
 
 class Answering(Protocol):
@@ -34,8 +35,11 @@ class Answering(Protocol):
     def answer(self) -> list[dict[str, Any]]:
         """Return the results."""
 
+    def stop(self) -> None:
+        """Let it end soon; does not wait."""
+
     def close(self) -> None:
-        """End it."""
+        """End it, and wait for its end."""
 
 
 class Scheduler:
@@ -70,21 +74,27 @@ class Scheduler:
         self.settings = settings
         self._path, self._host, self._report, self._publish, self._start = path, host, report, publish, start
         self._running: Answering | None = None
+        self._stopping = False
         self._name = ""
         self._ledger: Ledger | None = None
         self._looked_ns = 0
         self.entries: Mapping[str, Any] = read_journal(path).entries
         """The journal's entries by experiment, for the status."""
+        self.environment: Mapping[str, Any] = environment_of(self.entries, host()).document()
+        """The host as far as it is known: a ``specmine.environment/1``."""
 
     def turn(self, now_ns: int, utc_ns: int, *, off: bool = False) -> None:
         """Take up what has ended, and start what is due; ``off``: end what runs and start nothing."""
         if self._ledger is None:
             self._ledger = Ledger(began_ns=now_ns)
-        if off:
-            self.close()
-        elif self._running is not None:
+        if self._running is not None:
+            if off and not self._stopping:
+                self._stopping = True
+                self._running.stop()
             if self._running.ended():
                 self._take_up()
+        elif off:
+            return
         elif now_ns - self._looked_ns >= LOOK_EVERY_NS and self.settings.enabled:
             self._looked_ns = now_ns
             self._begin(now_ns, utc_ns)
@@ -113,12 +123,16 @@ class Scheduler:
         self._ledger = replace(self._ledger, ran_ns={**self._ledger.ran_ns, name: now_ns})
         try:
             self._running, self._name = self._start({"names": [name], "state": str(self._path)}), name
-        except OSError as error:
-            self._failed(name, f"cannot start the experiment {name}: {error}")
+        except SpecmineError as error:
+            self._failed(name, str(error))
 
     def _take_up(self) -> None:
         running, self._running = self._running, None
+        stopped, self._stopping = self._stopping, False
         assert running is not None and self._ledger is not None
+        if stopped:
+            running.close()
+            return
         try:
             result = running.answer()[0]
         except SpecmineError as error:
@@ -129,8 +143,10 @@ class Scheduler:
         self._ledger = replace(self._ledger, spent_s=spent, failures=failures)
         journal = read_journal(self._path)
         self.entries = journal.entries
+        self.environment = environment_of(journal.entries, self._host()).document()
         with contextlib.suppress(SpecmineError):
             self._publish(DOCUMENT, journal.document())
+            self._publish(ENVIRONMENT, self.environment)
 
     def _failed(self, name: str, text: str) -> None:
         assert self._ledger is not None
@@ -149,6 +165,4 @@ class Scheduler:
 
 def utc_ns_of(moment: str) -> int:
     """Return the time of an RFC 3339 text, ns since 1970."""
-    from datetime import datetime  # noqa: PLC0415
-
     return round(datetime.fromisoformat(moment).timestamp() * SECOND)

@@ -263,6 +263,7 @@ class Daemon:
             store=self._keeper.facts if self._keeper else {},
             resident_bytes=resident_bytes(),
             experiments=self._experiments.entries if self._experiments else {},
+            environment=self._experiments.environment if self._experiments else {},
         )
 
     def _programs(self) -> str:

@@ -37,6 +37,8 @@ class Surroundings:
     notes: tuple[str, ...] = ()
     experiments: Mapping[str, Any] = field(default_factory=dict)
     """The journal's entries by experiment."""
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """What is known of the host: a ``specmine.environment/1``."""
 
 
 def utc_offset_ns(state: ControllerState) -> int:
@@ -90,6 +92,7 @@ def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:
         "resident_bytes": around.resident_bytes,
         "store": dict(around.store),
         "metrics": around.metrics,
+        "environment": dict(around.environment),
         "experiments": {name: _experiment(each) for name, each in sorted(around.experiments.items())},
     }
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +36,26 @@ class Running:
             What ``experiments.__main__.serve`` takes.
         systemd : bool, optional
             Whether systemd starts it; by default if it runs here and this is root.
+
+        Raises
+        ------
+        HostError
+            If it cannot be started.
         """
         in_unit = managed() and _to_hold_down(request) if systemd is None else systemd
         command = [sys.executable, "-m", "specmine.experiments"]
         if in_unit:
-            make_slice_lowest()
             command = [*unit_command(os.environ), *command]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise HostError(f"the process of the experiments cannot be started: {error}") from error
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({**request, "in_unit": in_unit}).encode() + b"\n")
         self._process.stdin.flush()
@@ -86,6 +93,11 @@ class Running:
         results: list[dict[str, Any]] = answer["results"]
         return results
 
+    def stop(self) -> None:
+        """Let it end soon, after it has cleaned up; does not wait."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
     def close(self) -> None:
         """End it if it still runs, and wait until it has cleaned up."""
         process = self._process
@@ -111,7 +123,7 @@ def _to_hold_down(request: Mapping[str, Any]) -> bool:
 
 
 def unit_command(environment: Mapping[str, str]) -> list[str]:
-    """Return what starts a command as a unit of its own, over D-Bus, its standard streams ours."""
+    """Return what starts a command as a unit of its own in the slice of lowest weight, its standard streams ours."""
     properties = (
         "Delegate=yes",
         "CPUAccounting=yes",
@@ -122,7 +134,13 @@ def unit_command(environment: Mapping[str, str]) -> list[str]:
         "KillMode=control-group",
     )
     kept = [name for name in ("PYTHONPATH", "STATE_DIRECTORY", "CACHE_DIRECTORY") if name in environment]
+    # the child reads back what the slice became; idle: systemd 252
+    weights = " || ".join(f"systemctl set-property --runtime {SLICE} CPUWeight={each}" for each in ("idle", "1"))
     return [
+        "/bin/sh",
+        "-c",
+        f'{{ {weights}; }} </dev/null >/dev/null 2>&1; exec "$@"',
+        "sh",
         "systemd-run",
         "--quiet",
         "--pipe",
@@ -132,10 +150,3 @@ def unit_command(environment: Mapping[str, str]) -> list[str]:
         *(f"--property={each}" for each in properties),
         *(f"--setenv={name}={environment[name]}" for name in kept),
     ]
-
-
-def make_slice_lowest(run: Sequence[str] = ("systemctl", "set-property", "--runtime", SLICE)) -> None:
-    """Give the slice the lowest weight that this systemd knows; the child reads back what it became."""
-    for weight in ("CPUWeight=idle", "CPUWeight=1"):  # idle: systemd 252
-        if subprocess.run([*run, weight], check=False, capture_output=True).returncode == 0:
-            return

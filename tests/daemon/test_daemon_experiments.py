@@ -52,6 +52,10 @@ class FakeRun:
         write_journal(path, journal)
         return [result]
 
+    def stop(self) -> None:
+        """End soon."""
+        self.done = True
+
     def close(self) -> None:
         """Remember that it was ended."""
         self.closed = True
@@ -110,8 +114,11 @@ def test_off_means_off(tmp_path: Path) -> None:
     assert world.runs == []
     while not world.runs:
         world.live(1)
+    assert not world.runs[-1].done
     world.live(1, off=True)
-    assert world.runs[-1].closed or world.runs[-1].done
+    assert world.runs[-1].closed
+    assert world.scheduler.entries == {}
+    assert world.reports == []
 
 
 def test_a_child_that_breaks_is_one_line_and_tried_later(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -18,7 +19,7 @@ import pytest
 
 from specmine.experiments import lock
 from specmine.experiments.cgroups import hierarchy, limit_of
-from specmine.experiments.client import Running, make_slice_lowest, unit_command
+from specmine.experiments.client import Running, unit_command
 from specmine.experiments.confinement import NAME, Confinement, clean_up, confined, held_down, is_lowest
 from specmine.experiments.helper import Helper, helper
 from specmine.experiments.tasks import Machine
@@ -294,10 +295,29 @@ def test_a_delegated_unit_is_used_and_checked() -> None:
         assert not top.exists()
 
 
+@pytest.mark.skipif(
+    Path("/proc/sys/kernel/sched_autogroup_enabled").exists()
+    and Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() != "1",
+    reason="no autogroups here",
+)
+def test_without_control_groups_the_session_is_held_down() -> None:
+    """The autogroup of the experiments' own session goes to nice 19 and is read back; in another's session nothing is."""
+    script = (
+        "import specmine.experiments.confinement as c\nc.hierarchy = lambda: None\n"
+        "with c.confined() as place:\n    print(place.how, place.leaves, repr(place.procs('run')))\n"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, start_new_session=True)
+    assert re.fullmatch(r"autogroup /autogroup-\d+ nice 19 False ''\n", done.stdout), done.stderr
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "load could not be held down" in done.stderr
+
+
 def test_systemd_starts_it_in_a_slice_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The unit is delegated, limited in time, gets our streams; a stand-in for systemd-run shows that it answers."""
     command = unit_command({"STATE_DIRECTORY": "/s", "HOME": "/root"})
-    assert command[0] == "systemd-run"
+    assert "systemd-run" in command
     assert {"--pipe", "--wait", "--collect", "--property=Delegate=yes", "--setenv=STATE_DIRECTORY=/s"} <= set(command)
     assert "--slice=specmineexperiments.slice" in command
     fake = tmp_path / "systemd-run"
@@ -307,13 +327,12 @@ def test_systemd_starts_it_in_a_slice_of_its_own(tmp_path: Path, monkeypatch: py
     said.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/said\nexit 1\n')
     said.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    make_slice_lowest()
-    assert (tmp_path / "said").read_text().splitlines() == [
-        f"set-property --runtime specmineexperiments.slice CPUWeight={weight}" for weight in ("idle", "1")
-    ]
     request = {"names": ["additional-load"], "parameters": {"seconds": 400 * MS}, "wait_seconds": 60.0}
     results = Running({**request, "state": str(tmp_path / "state.json")}, systemd=True).answer()
     assert results[0]["valid"]
+    assert (tmp_path / "said").read_text().splitlines() == [
+        f"set-property --runtime specmineexperiments.slice CPUWeight={weight}" for weight in ("idle", "1")
+    ]
 
 
 @needs_groups
