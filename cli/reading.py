@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -12,6 +13,7 @@ from specmine.probes.errors import InputError
 
 from .exits import nothing
 
+SPECIFICATION = "specmine.specification/1"
 Document = Mapping[str, Any]
 Entry = Mapping[str, Any]
 """One function of a document."""
@@ -28,7 +30,7 @@ def read_document(store: Path | None, socket: Path | None) -> Document:
         If nothing has been learned yet.
     """
     one_place(store, socket)
-    document = _from_store(store) if store else _ask(socket, {"command": "specification", "detail": True})
+    document = document_in(store) if store else _ask(socket, {"command": "specification", "detail": True})
     if not isinstance(document.get("functions"), list):
         raise InputError(f"{store or 'the daemon'} gave no specification")
     return document
@@ -106,6 +108,47 @@ def _ask(socket: Path | None, request: Mapping[str, Any]) -> dict[str, Any]:
     from specmine.daemon.client import DEFAULT_SOCKET, ask  # noqa: PLC0415
 
     return ask(socket or DEFAULT_SOCKET, request)
+
+
+def is_store(path: Path) -> bool:
+    """Tell whether a file is an SQLite database, as every store is."""
+    try:
+        with path.open("rb") as file:
+            return file.read(16) == b"SQLite format 3\0"
+    except OSError:
+        return False
+
+
+def document_in(path: Path) -> Document:
+    """Return the specification that a store holds, or a file of JSON is.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is neither.
+    NoData
+        If the store holds no specification yet.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    except OSError:
+        head = b""
+    return _from_json(path) if head == b"{" else _from_store(path)
+
+
+def _from_json(path: Path) -> Document:
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} is no JSON: {str(error).splitlines()[0]}") from error
+    functions = document.get("functions")
+    if not isinstance(functions, list) or not all(isinstance(each, dict) for each in functions):
+        raise InputError(f"{path} is no specification: it has no list of functions")
+    schema = document.get("schema")
+    if schema != SPECIFICATION:
+        raise InputError(f"{path} is no {SPECIFICATION} but {str(schema)[:60]}")
+    return cast("Document", document)
 
 
 def _from_store(store: Path) -> Document:

@@ -47,6 +47,8 @@ def heading(document: Document, width: int) -> list[str]:
         lines.append(f"The program ended {_ending(program['exit_status'])}.")
     if isinstance(collection.get("source"), dict):
         lines += _wrapped(_read(collection["source"]), width)
+    elif isinstance(collection.get("merged"), int):
+        lines += _wrapped(f"Merged from {plural(collection['merged'], 'specification')}.", width)
     elif isinstance(collection.get("seconds"), int | float):
         lines += _wrapped(_cost(collection), width)
     for note in collection.get("notes") or []:

@@ -1,4 +1,7 @@
-"""How far two models of one function agree: do they group the call paths alike (first paper, section 4.1)."""
+"""How far two models of one function agree, and both as one: do they group the call paths alike.
+
+First paper (Brünink and Rosenblum 2016), sections 3.3 and 4.1.
+"""
 
 from __future__ import annotations
 
@@ -50,18 +53,58 @@ def consistency(first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tup
     The paper calls two models different where two paths are together in one and apart in the other. Counted
     over pairs of paths a single stray path would spoil all its pairs; paired groups count it once.
     """
-    both = sorted(set(first) & set(second), key=repr)
+    return _consistency(first, second, paired(first, second))
+
+
+def paired(first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tuple[int, int]]) -> dict[int, int]:
+    """Pair the groups of two models one to one, the pair with the most calls in common first."""
     common: Counter[tuple[int, int]] = Counter()
-    for path in both:
+    for path in set(first) & set(second):
         common[first[path][0], second[path][0]] += first[path][1] + second[path][1]
     pairs: dict[int, int] = {}
     for (a, b), _ in sorted(common.items(), key=lambda item: (-item[1], item[0])):
         if a not in pairs and b not in pairs.values():
             pairs[a] = b
+    return pairs
+
+
+def merge(
+    first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tuple[int, int]]
+) -> tuple[dict[Path, tuple[int, int]], Consistency]:
+    """Return one model out of two, and how far they agreed.
+
+    Parameters
+    ----------
+    first, second : mapping from path to (group, calls)
+
+    Returns
+    -------
+    dict, Consistency
+        All paths of both with their calls together. Where the models agree, and for paths that only one has,
+        groups keep the first's numbers; groups of the second without a partner get new ones. Of two opinions
+        about a path the one with more calls stands.
+    """
+    pairs = paired(first, second)
+    number = {b: a for a, b in pairs.items()}
+    free = max((group for group, _ in first.values()), default=-1) + 1
+    for group in sorted({group for group, _ in second.values()} - set(number)):
+        number[group] = free
+        free += 1
+    merged = dict(first)
+    for path, (group, calls) in second.items():
+        theirs, before = first.get(path, (number[group], 0))
+        merged[path] = (number[group] if calls > before else theirs, calls + before)
+    return merged, _consistency(first, second, pairs)
+
+
+def _consistency(
+    first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tuple[int, int]], pairs: Mapping[int, int]
+) -> Consistency:
+    both = set(first) & set(second)
     consistent = [path for path in both if pairs.get(first[path][0]) == second[path][0]]
     return Consistency(
         shared_paths=len(both),
         consistent_paths=len(consistent),
-        shared_calls=sum(common.values()),
+        shared_calls=sum(first[path][1] + second[path][1] for path in both),
         consistent_calls=sum(first[path][1] + second[path][1] for path in consistent),
     )

@@ -1,6 +1,7 @@
 """What specmine remembers, in one SQLite file; SQL stands nowhere else."""
 
 from .database import Store
+from .merging import merged_store
 from .opening import StoreCorrupt, StoreError
 from .records import Build, Contents, Host, Verdict
 from .retention import Retention
@@ -19,4 +20,5 @@ __all__ = [
     "StoreWriter",
     "Verdict",
     "WriterCounts",
+    "merged_store",
 ]

@@ -151,6 +151,18 @@ class Store:
         """Give a build a label; False if the store does not know the build."""
         return records.label(self._db, build_id, name)
 
+    def absorb(self, other: str | Path) -> None:
+        """Take up all rows of another store that are not here yet; its documents stay behind.
+
+        Raises
+        ------
+        StoreError
+            If the other one cannot be opened, or is damaged.
+        """
+        opened_read_only(Path(other), VERSION).close()
+        with self._reading():
+            records.absorb(self._db, Path(other))
+
     def load(self, *, newest: int = 20) -> Contents:
         """Read everything, of observations the newest of each function and kind.
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmine.mining.comparison import consistency
+from specmine.mining.comparison import consistency, merge
 
 models = st.dictionaries(st.integers(0, 8), st.tuples(st.integers(0, 3), st.integers(1, 100)))
 
@@ -35,3 +35,29 @@ def test_consistency_is_symmetric(first: dict[int, tuple[int, int]], second: dic
     assert 0 <= one.paths <= 1
     assert 0 <= one.calls <= 1
     assert (one.shared_paths, one.shared_calls) == (other.shared_paths, other.shared_calls)
+
+
+def test_merging_joins_groups_that_share_most_calls() -> None:
+    """Numbers of the first stay, groups without a partner get new ones, the heavier opinion wins."""
+    first = {"a": (0, 10), "b": (0, 10), "c": (1, 50)}
+    second = {"a": (5, 90), "b": (2, 20), "c": (2, 90), "d": (5, 1), "e": (9, 1)}
+    got, how = merge(first, second)
+    assert got == {"a": (0, 100), "b": (1, 30), "c": (1, 140), "d": (0, 1), "e": (2, 1)}
+    assert (how.consistent_paths, how.shared_paths) == (2, 3)
+    assert how.calls == pytest.approx(240 / 270)
+
+
+@given(models, models)
+def test_merging_loses_no_call(first: dict[int, tuple[int, int]], second: dict[int, tuple[int, int]]) -> None:
+    """Calls add up, paths are those of both, and how far they agree is what consistency says."""
+    got, how = merge(first, second)
+    assert set(got) == set(first) | set(second)
+    both = [*first.values(), *second.values()]
+    assert sum(calls for _, calls in got.values()) == sum(calls for _, calls in both)
+    assert how == consistency(first, second)
+
+
+@given(models)
+def test_merging_a_model_with_itself_changes_no_group(model: dict[int, tuple[int, int]]) -> None:
+    """Only the calls double."""
+    assert merge(model, model)[0] == {path: (group, 2 * calls) for path, (group, calls) in model.items()}
