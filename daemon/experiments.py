@@ -15,7 +15,7 @@ from specmine.experiments.environment import environment_of
 from specmine.experiments.journal import read_journal
 from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.results import of_this_host
-from specmine.experiments.schedule import Ledger, Rules, next_one
+from specmine.experiments.schedule import PASSING, Ledger, Rules, next_one
 from specmine.experiments.vocabulary import SECOND, Host
 from specmine.probes.errors import SpecmineError
 
@@ -139,7 +139,8 @@ class Scheduler:
             self._failed(self._name, f"the experiment {self._name} failed: {error}")
             return
         spent = self._ledger.spent_s + result["cpu_seconds"]
-        failures = {**self._ledger.failures, self._name: 0 if result["valid"] else self._failures() + 1}
+        again = not result["valid"] and result["reason"]["code"] in PASSING
+        failures = {**self._ledger.failures, self._name: self._failures() + 1 if again else 0}
         self._ledger = replace(self._ledger, spent_s=spent, failures=failures)
         journal = read_journal(self._path)
         self.entries = journal.entries

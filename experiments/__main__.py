@@ -25,11 +25,10 @@ from .journal import Journal, read_journal, write_journal
 from .library import EXPERIMENTS
 from .patterns import read_pattern
 from .results import Document, skipped
-from .tasks import Interrupted
+from .schedule import PASSING
+from .tasks import Interrupted, rest
 from .vocabulary import Experiment, Host, Why
 
-AGAIN = ("busy-host", "foreign-load", "check", "busy-lock")
-"""Reasons that may have gone a moment later."""
 _PAUSE_S = 2.0
 
 
@@ -78,7 +77,7 @@ def serve(request: dict[str, Any], *, alive: int = -1) -> list[Document]:
                 why = Why("busy-lock", "another run of experiments is going on", "one runs at a time: try again")
                 now = {"utc_ns": time.time_ns(), "now_ns": time.monotonic_ns()}
                 return [skipped(each, why, Host(cpus=()), **now) for each in chosen]
-            time.sleep(_PAUSE_S / 4)
+            rest(_PAUSE_S / 4, alive)
 
 
 def _all(
@@ -99,7 +98,7 @@ def _all(
         for experiment in chosen:
             result = perform(experiment, wish, bench)
             while _may_help(result) and time.monotonic() + _PAUSE_S < until:
-                time.sleep(_PAUSE_S)
+                rest(_PAUSE_S, alive)
                 result = perform(experiment, wish, bench)
             _write(path, journal)
             answers.append(result)
@@ -107,7 +106,7 @@ def _all(
 
 
 def _may_help(result: Document) -> bool:
-    return not result["valid"] and result["reason"]["code"] in AGAIN
+    return not result["valid"] and result["reason"]["code"] in PASSING
 
 
 def _write(path: Path, journal: Journal) -> None:

@@ -17,7 +17,7 @@ from .facts import forbidden_cpus, read_host
 from .helper import Helper
 from .journal import Journal
 from .results import Document
-from .tasks import Machine, Starved
+from .tasks import Machine, Starved, rest
 from .vocabulary import REAL_TIME, SECOND, Context, Counters, Experiment, Finding, LoadRun, Why
 
 
@@ -65,7 +65,7 @@ def perform(experiment: Experiment, wish: Wish, bench: Bench) -> Document:
         return _kept(results.skipped(experiment, why, host, utc_ns=utc_ns, now_ns=began_ns), bench)
     cpus: tuple[int, ...] = host.cpus
     if experiment.cpus != "none":
-        before, after = _look()
+        before, after = _look(bench.alive)
         cpus = gate.candidates(host, forbidden_cpus(), busy_ratio(before, after))
         why = gate.refused(experiment, cpus, before, after)
         if why is not None and not (wish.force and why.code == "busy-host"):
@@ -163,9 +163,9 @@ def _loaded(experiment: Experiment, context: Context) -> tuple[int, ...]:
     return context.cpus[:wanted]
 
 
-def _look() -> tuple[Counters, Counters]:
+def _look(alive: int) -> tuple[Counters, Counters]:
     before = read_counters()
-    time.sleep(gate.LOOK_S)
+    rest(gate.LOOK_S, alive)
     return before, read_counters()
 
 

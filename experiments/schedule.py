@@ -18,6 +18,8 @@ HOUR_NS = 3600 * SECOND
 ALLOWANCE_S = 15.0
 """CPU seconds for the first results after a start."""
 _FIRST_RETRY_NS = 300 * SECOND
+PASSING = ("busy-host", "foreign-load", "check", "busy-lock", "throttled", "budget", "uncalibratable", "failed")
+"""Reasons that may have gone when it is tried again."""
 _SPREAD_NS = 600 * SECOND
 """The first runs come within this time, one after the other."""
 
@@ -100,6 +102,8 @@ def _due(each: Experiment, rules: Rules, ledger: Ledger, age_ns: int | None, see
     if failures and tried_ns is not None:
         longest = period_ns or 24 * HOUR_NS
         return now_ns - tried_ns >= min(longest, _FIRST_RETRY_NS << min(failures - 1, 20))
+    if age_ns is None and tried_ns is not None:
+        age_ns = now_ns - tried_ns  # it cannot give a value here: that is known for a while too
     if age_ns is None:
         return now_ns - ledger.began_ns >= rules.delay_ns + offset_ns(seed, each.name, _SPREAD_NS)
     if period_ns == 0:

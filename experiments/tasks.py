@@ -38,6 +38,12 @@ class Starved(Exception):
     """A task got so little CPU time that it did not end: others want the CPU."""
 
 
+def rest(seconds: float, alive: int) -> None:
+    """Sleep; raise Interrupted as soon as the descriptor ``alive`` is readable (-1: none)."""
+    if select.select([alive] if alive >= 0 else [], [], [], seconds)[0]:
+        raise Interrupted
+
+
 @dataclass(slots=True)
 class _Started:
     task: Task

@@ -129,6 +129,14 @@ def test_a_child_that_breaks_is_one_line_and_tried_later(tmp_path: Path) -> None
     assert world.reports[0] == "the experiment timers failed: it broke"
 
 
+def test_what_cannot_be_known_here_is_not_tried_again_and_again(tmp_path: Path) -> None:
+    """Without a reference there is no overhead; asking every five minutes would not help."""
+    unknown = Finding(why=Why("no-reference", "no times of another machine"))
+    world = World(tmp_path, outcome=unknown, run=("virtualization-constant",))
+    world.live(6000)
+    assert len(world.runs) == 1
+
+
 def test_a_skip_never_makes_an_old_value_fresh(tmp_path: Path) -> None:
     """After a skip the scrape shows the old value with its old time, not valid, the skip counted by reason."""
     world = World(tmp_path, run=("timers",))

@@ -301,7 +301,7 @@ def test_a_delegated_unit_is_used_and_checked() -> None:
     reason="no autogroups here",
 )
 def test_without_control_groups_the_session_is_held_down() -> None:
-    """The autogroup of the experiments' own session goes to nice 19 and is read back; in another's session nothing is."""
+    """The autogroup of the own session goes to nice 19 and is read back; in another's session nothing is touched."""
     script = (
         "import specmine.experiments.confinement as c\nc.hierarchy = lambda: None\n"
         "with c.confined() as place:\n    print(place.how, place.leaves, repr(place.procs('run')))\n"
