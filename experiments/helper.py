@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-SOURCES = ("worker.c", "demands.h")
+SOURCES = ("worker.c", "demands.h", "sensors.h", "settings.h")
 FLAGS = ("-O2", "-std=gnu11", "-o")
 LIBRARIES = ("-lpthread", "-lm")
 _COMPILING_S = 60
