@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import random
+import select
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
@@ -173,9 +174,14 @@ class Toggled:
         return self.virtual_ns(time.monotonic_ns())
 
     def sleep_until_ns(self, deadline_ns: int, wake: int = -1) -> None:
-        """Be the loop's clock: a phase may have to end before the deadline."""
-        while self.now_ns() < deadline_ns and not (self._stretches and time.monotonic_ns() >= self._until_ns):
-            time.sleep(max(0.0, min(deadline_ns - self.now_ns(), _TICK_S * 1e9) * 1e-9))
+        """Be the loop's clock: wakes for the descriptor's news as the true one does, and for the end of a phase."""
+        rest_ns = deadline_ns - self.now_ns()
+        if self._stretches is not None:
+            rest_ns = min(rest_ns, self._until_ns - time.monotonic_ns())
+        readable = select.poll()
+        if wake >= 0:
+            readable.register(wake, select.POLLIN)
+        readable.poll(max(0.0, rest_ns * 1e-6))
 
     # the source
 
