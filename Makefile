@@ -50,7 +50,7 @@ bench: setup ## measure what specmine costs a program and its neighbours; needs 
 	@for b in bench/bench_*.py; do echo "== $$b"; $(BIN)/python $$b || exit; done
 
 chaos: setup ## hostile programs under probes, 20 runs each (RUNS=n overrides); needs root
-	@.ci/packages gcc g++ libc6-dev gdb
+	@.ci/packages gcc g++ libc6-dev gdb golang-go libboost-context-dev
 	CHAOS_RUNS=$(or $(RUNS),20) $(BIN)/pytest tests/chaos -s
 
 clean: ## remove what was made here, the environment too

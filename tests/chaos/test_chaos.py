@@ -25,6 +25,7 @@ RUNS = int(os.environ.get("CHAOS_RUNS", "2"))
 
 KNOWN = {
     "levels": "by return sites, inner calls of a recursion are timed while the outermost one's site is not learnt",
+    "gophers": "Go functions that look whether their stack must grow begin anew after that: refused as loop-head",
     "growing": "a Go function is counted again when it begins anew on a larger stack",
 }
 """Targets with a fault that is known and not mended yet: docs/safety.md. Mended ones must leave this list."""
