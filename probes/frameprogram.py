@@ -18,7 +18,9 @@ _SIGNAL, _END = 7, 6
 
 # breg7 8, breg16 0, lit15, and, lit11, ge, lit3, shl, plus: what ld writes for lazy PLT stubs
 _PLT_EXPRESSION = bytes((0x77, 8, 0x80, 0, 0x3F, 0x1A, 0x3B, 0x2A, 0x33, 0x24, 0x22))
-_DEREF, _BREG_RBP, _BREG_RSP = 0x06, 0x76, 0x77
+_BREG_RBP, _BREG_RSP = 0x76, 0x77
+# what follows the register: deref (stacks realigned by compilers), deref + 8 (OpenSSL's assembler)
+_LOADS = {(_BREG_RBP, b"\x06"): 4, (_BREG_RSP, b"\x06\x23\x08"): 5}
 
 
 class Malformed(Exception):
@@ -295,6 +297,7 @@ def expression_info(code: bytes) -> int:
         return 3
     if len(code) >= 3 and code[0] in (_BREG_RBP, _BREG_RSP):
         offset, at = sleb(code, 1)
-        if code[at:] == bytes((_DEREF,)) and not offset & 7 and -(1 << 21) <= offset < 1 << 21:
-            return (4 if code[0] == _BREG_RBP else 5) | (offset >> 3 & 0x7FFFF) << 13
+        form = _LOADS.get((code[0], code[at:]))
+        if form is not None and not offset & 7 and -(1 << 21) <= offset < 1 << 21:
+            return form | (offset >> 3 & 0x7FFFF) << 13
     return 0

@@ -17,7 +17,7 @@ from . import processes as proc
 from .errors import SpecmineError
 from .facts import BinaryFacts, RowTable
 from .kernel import write_array
-from .layout import LAYOUT, MAX_RANGES, RANGE_FRAMES, RANGE_JIT, RANGE_ROWS
+from .layout import LAYOUT, MAX_RANGES, RANGE_FRAMES, RANGE_JIT, RANGE_PROBE, RANGE_ROWS
 from .loading import Loaded
 from .processes import FileId, Mapping
 from .reader import Reader
@@ -205,7 +205,7 @@ class Modules:
         value["count"] = len(layout.mappings)
         value["ranges"]["start"] = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
         for i, (mapping, module) in enumerate(zip(layout.mappings, layout.modules, strict=True)):
-            flags = RANGE_JIT if module is None else module.flags
+            flags = _flags(mapping) if module is None else module.flags
             index = 0 if module is None else module.index
             # entry 0 stays empty: the search's position 0 stands for "below the first"
             value["ranges"][i + 1] = (mapping.start, mapping.end, mapping.offset, index, flags)
@@ -218,3 +218,8 @@ class Modules:
             if module.fd >= 0:
                 os.close(module.fd)
                 module.fd = -1
+
+
+def _flags(mapping: Mapping) -> int:
+    """Return what executable memory without a file is."""
+    return RANGE_PROBE if mapping.path == "[uprobes]" else RANGE_JIT

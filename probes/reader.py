@@ -1,8 +1,8 @@
 """Asks the reader's child about binaries: open files go there, plain values come back.
 
-The child parses one file at a time; it is started when first needed and again after it died. A file that
-kills it, or takes too long (the child's own timers end it then), gets an InputError; the next request finds
-a new child. Light: the daemon imports this, and none of the parsers.
+The child parses one file at a time, in the order asked; it is started when first needed and again after it died. A
+file that kills it, or takes too long (the child's own timers end it then), gets an InputError; what was asked after it
+goes to a new child. Light: the daemon imports this, and none of the parsers.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from .answers import Answer, decode
 from .errors import HostError, InputError
 from .facts import BinaryFacts, FunctionFacts, RowTable, Site
 
+AHEAD = 32
+"""Requests sent before the first is answered: most take half a millisecond, and polls come every 50."""
 LARGEST = 1 << 28
 """Bytes of an answer beyond which it is not read."""
 PATIENCE_S = 180.0
@@ -64,7 +66,7 @@ class Reader:
         self._socket: socket.socket | None = None
         self._next = 1
         self._queue: deque[_Request] = deque()
-        self._asked: _Request | None = None
+        self._asked: deque[_Request] = deque()
         self._done: list[tuple[int, Answer]] = []
         self._closed = False
 
@@ -150,10 +152,10 @@ class Reader:
     def close(self) -> None:
         """End the child; requests that wait are given up."""
         self._closed = True
-        for each in (*self._queue, *([self._asked] if self._asked else ())):
+        for each in (*self._queue, *self._asked):
             _release(each)
         self._queue.clear()
-        self._asked = None
+        self._asked.clear()
         self._end_child()
         self._epoll.close()
 
@@ -175,43 +177,47 @@ class Reader:
             self._done[:0] = others
 
     def _advance(self) -> None:
-        """Send the next request if the child is free."""
-        while self._asked is None and self._queue:
-            self._asked = self._queue.popleft()
+        """Send what waits, as far ahead as the child may be asked."""
+        while self._queue and len(self._asked) < AHEAD:
+            request = self._queue[0]
             try:
                 channel = self._socket or self._start_child()
             except HostError as error:
+                self._asked.appendleft(self._queue.popleft())
                 self._fail(error.message)
                 continue
             try:
-                socket.send_fds(channel, [b"q"], [self._asked.question, self._asked.file])
-            except OSError:  # it died between two requests: not this file's fault
+                socket.send_fds(channel, [b"q"], [request.question, request.file])
+            except BlockingIOError:
+                return
+            except OSError:  # it died: what was asked so far tells why, and the rest goes to a new one
+                if self._asked:
+                    return
                 self._end_child()
-                self._queue.appendleft(self._asked)
-                self._asked = None
+                continue
+            self._asked.append(self._queue.popleft())
 
     def _receive(self) -> None:
-        """Take in an answer, or the child's end."""
-        if self._socket is None:
-            return
-        try:
-            message, fds, _, _ = socket.recv_fds(self._socket, 1, 1)
-        except BlockingIOError:
-            return
-        except OSError:
-            message, fds = b"", []
-        if not message or not fds or self._asked is None:
-            for fd in fds:
-                os.close(fd)
-            self._fail("the process that parsed it ended" + self._why_ended())
-            return
-        asked, self._asked = self._asked, None
-        with open(fds[0], "rb") as file:  # noqa: PTH123 (a descriptor)
-            file.seek(0)
-            data = file.read(LARGEST + 1)
-        _release(asked)
-        answer = decode(asked.op, data) if len(data) <= LARGEST else InputError("says too much to be read")
-        self._done.append((asked.number, answer))
+        """Take in the answers that have come, or the child's end."""
+        while self._socket is not None:
+            try:
+                message, fds, _, _ = socket.recv_fds(self._socket, 1, 1)
+            except BlockingIOError:
+                return
+            except OSError:
+                message, fds = b"", []
+            if not message or not fds or not self._asked:
+                for fd in fds:
+                    os.close(fd)
+                self._fail("the process that parsed it ended" + self._why_ended())
+                return
+            asked = self._asked.popleft()
+            with open(fds[0], "rb") as file:  # noqa: PTH123 (a descriptor)
+                file.seek(0)
+                data = file.read(LARGEST + 1)
+            _release(asked)
+            answer = decode(asked.op, data) if len(data) <= LARGEST else InputError("says too much to be read")
+            self._done.append((asked.number, answer))
 
     def _why_ended(self) -> str:
         code = self._child.wait() if self._child is not None and self._hung_up() else None
@@ -229,9 +235,11 @@ class Reader:
         return True
 
     def _fail(self, why: str) -> None:
-        """Answer the request in hand with an error and end the child."""
-        asked, self._asked = self._asked, None
+        """Answer the request in hand with an error and end the child; what was asked after it is asked again."""
+        asked = self._asked.popleft() if self._asked else None
         self._end_child()
+        self._queue.extendleft(reversed(self._asked))
+        self._asked.clear()
         if asked is not None:
             _release(asked)
             self._done.append((asked.number, InputError(f"cannot be read: {why}")))

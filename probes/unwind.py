@@ -6,7 +6,7 @@ bits 0-2, kind
     0 none: no frame is described here, or its rule cannot be expressed;
     1 CFA = rsp + n;  2 CFA = rbp + n;
     3 the PLT's expression: CFA = rsp + 8 + (8 if (rip & 15) >= 11 else 0);
-    4 CFA = \\*(rbp + n);  5 CFA = \\*(rsp + n);
+    4 CFA = \\*(rbp + n);  5 CFA = \\*(rsp + n) + 8;
     6 the end: the return address is undefined (_start, clone);
     7 signal frame: the interrupted registers are in the ucontext at rsp.
 bits 3-4, the caller's rbp

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /* Where wall-clock time goes: samples of the CPU clock, and waits seen by the scheduler's switch tracepoint. */
 
-static inline __attribute__((always_inline)) u64 user_path(struct walk *w, struct process *p, u32 tgid)
+static inline __attribute__((always_inline)) u64 user_path(struct walk *w, struct process *p, u32 tgid, bool in_kernel)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
 	struct thread *t = threads.task_storage_get((void *)bpf_get_current_task_btf(), 0, 0);
 	u64 ip = 0, sp = 0, bp = 0;
 
+	if (is_probing(regs, in_kernel)) { /* our own cost is not the program's time */
+		count_outcome(WALK_PROBE);
+		return 0;
+	}
 	bpf_probe_read_kernel(&ip, 8, &regs->ip);
 	bpf_probe_read_kernel(&sp, 8, &regs->sp);
 	bpf_probe_read_kernel(&bp, 8, &regs->bp);
@@ -42,7 +46,7 @@ int on_cpu(struct bpf_perf_event_data *ctx)
 		return 0;
 	w = walks.lookup(&key);
 	if (w)
-		add_sample(user_path(w, p, tgid), p->program, 0, 1, s->period_ns);
+		add_sample(user_path(w, p, tgid, !(ctx->regs.cs & 3)), p->program, 0, 1, s->period_ns);
 	return 0;
 }
 
@@ -77,7 +81,7 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	fresh.start = now;
 	fresh.program = p->program;
 	fresh.weight = s->wait_every;
-	fresh.path = user_path(w, p, tgid);
+	fresh.path = user_path(w, p, tgid, false); /* a probe does not wait */
 	waits.update(&tid, &fresh);
 	return 0;
 }

@@ -11,7 +11,7 @@
 #define ROW_RBP 2
 #define ROW_PLT 3
 #define ROW_DEREF_RBP 4
-#define ROW_DEREF_RSP 5
+#define ROW_DEREF_RSP 5  /* and 8 more */
 #define ROW_END 6
 #define ROW_SIGNAL 7
 

@@ -79,7 +79,7 @@ static inline __attribute__((always_inline)) bool is_replaced(struct walk *w, st
 {
 	struct range *r = find_range(w, l, ret);
 
-	return !r || r->flags & RANGE_JIT;
+	return !r || r->flags & (RANGE_JIT | RANGE_PROBE);
 }
 
 /* Find the unwind row of a file offset. */
@@ -127,10 +127,15 @@ static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thr
 	u32 info;
 	u64 at;
 
-	if (!r)
-		return WALK_NO_RANGE;
+	if (!r) {
+		/* return probes return to the first byte of their mapping */
+		r = find_range(w, l, w->ip);
+		return r && r->flags & RANGE_PROBE ? WALK_HIDDEN : WALK_NO_RANGE;
+	}
 	if (r->flags & RANGE_JIT)
 		return WALK_JIT;
+	if (r->flags & RANGE_PROBE)
+		return WALK_PROBE;
 	if (r->flags & RANGE_ROWS) {
 		info = find_row(w, r->index, look - r->start + r->file_offset);
 		if (ROW_KIND(info) == ROW_NONE)
@@ -164,6 +169,7 @@ static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thr
 	case ROW_DEREF_RSP:
 		if (read_stack(w, w->sp + ROW_OFFSET(info), &cfa))
 			return WALK_FAULT;
+		cfa += 8;
 		break;
 	default: /* ROW_SIGNAL: the interrupted registers stand in the ucontext at sp */
 		if (read_stack(w, w->sp + 168, &ret) || read_stack(w, w->sp + 120, &saved) ||
@@ -211,11 +217,32 @@ static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thr
 	return 0;
 }
 
+/* Tell whether a sample of this moment would show a probe at work and not the program: the kernel handles a
+ * breakpoint, or the step after it (both leave -1 here, other exceptions and interrupts do not). Until the handler
+ * has set the instruction pointer back it stands behind the breakpoint, where another row holds. */
+static inline __attribute__((always_inline)) bool is_probing(struct pt_regs *user, bool in_kernel)
+{
+	u64 number = 0;
+
+	if (!in_kernel)
+		return false;
+	bpf_probe_read_kernel(&number, 8, &user->orig_ax);
+	return number == -1ULL;
+}
+
+static inline __attribute__((always_inline)) void count_outcome(u32 outcome)
+{
+	u64 *count = walk_outcomes.lookup(&outcome);
+
+	if (count)
+		atomic_add(*count, 1);
+}
+
 /* Take the path of the frames from w->ip, w->sp, w->bp outward; its id, or 0 if none could be taken. */
 static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struct thread *t, struct process *p, u32 tgid)
 {
 	u32 key = p->layout, outcome = 0, i, known = 1;
-	u64 tid = bpf_get_current_pid_tgid(), *count;
+	u64 tid = bpf_get_current_pid_tgid();
 	struct layout *l = layouts.lookup(&key);
 
 	if (!l)
@@ -253,6 +280,10 @@ static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struc
 		outcome = WALK_BUSY;
 		goto counted;
 	}
+	if (outcome == WALK_PROBE) {
+		w->owner = 0;
+		goto counted;
+	}
 	if (!seen_paths.lookup(&w->path.id)) {
 		u64 one = 1;
 
@@ -261,13 +292,9 @@ static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struc
 	}
 	tid = w->hash;
 	w->owner = 0;
-	count = walk_outcomes.lookup(&outcome);
-	if (count)
-		atomic_add(*count, 1);
+	count_outcome(outcome);
 	return tid;
 counted:
-	count = walk_outcomes.lookup(&outcome);
-	if (count)
-		atomic_add(*count, 1);
+	count_outcome(outcome);
 	return 0;
 }

@@ -147,7 +147,7 @@ realigned: .cfi_startproc
 .size realigned,.-realigned
 .type saved,@function
 saved: .cfi_startproc
-  .cfi_escape 0x0f,4,0x77,0xd0,0x00,0x06
+  .cfi_escape 0x0f,6,0x77,0xd0,0x00,0x06,0x23,0x08
   nop
   .cfi_endproc
 .size saved,.-saved
@@ -273,7 +273,8 @@ def test_expressions() -> None:
     plt = bytes((0x77, 8, 0x80, 0, 0x3F, 0x1A, 0x3B, 0x2A, 0x33, 0x24, 0x22))
     assert described(expression_info(plt)) == (PLT, 0, 0, 0)
     assert described(expression_info(b"\x76\x78\x06")) == (DEREF_RBP, 0, 0, -8)
-    assert described(expression_info(b"\x77\xd0\x00\x06")) == (DEREF_RSP, 0, 0, 80)
-    assert expression_info(b"\x77\xd0\x00\x06\x23\x08") == 0
-    assert expression_info(b"\x77\x81\x00\x06") == 0
+    assert described(expression_info(b"\x77\xd0\x00\x06\x23\x08")) == (DEREF_RSP, 0, 0, 80)
+    assert expression_info(b"\x77\xd0\x00\x06") == 0
+    assert expression_info(b"\x77\xd0\x00\x06\x23\x10") == 0
+    assert expression_info(b"\x77\x81\x00\x06\x23\x08") == 0
     assert expression_info(b"") == 0
