@@ -1,29 +1,28 @@
 """Borders of one histogram of durations: places of low density between two dense regions.
 
-A border is a local minimum of the gradient of the cumulative distribution (first paper, section 3.1) that
-stands out of the noise. The gradient is taken over log duration from windows that all hold the same share of
-the calls (a nearest-neighbour density), so that its relative error is the same everywhere: a valley between
-two peaks counts when it is deeper than so many of these standard errors, whatever the shape and scale of the
-classes.
+A border is a local minimum of the gradient of the cumulative distribution (first paper, section 3.1) that stands
+out of the noise of the calls counted.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .granularity import clock_step, spread
-from .observation import BUCKETS, Counts, bucket_edges
+from .density import EDGES, Valley, valleys
+from .granularity import Grain, grain_of, spread
+from .heaps import without_heaps
+from .observation import BUCKETS, Counts
 from .settings import MiningSettings
 
-_CELLS_PER_THRESHOLD = 10
-_EDGES = bucket_edges()
-_EDGES[0] *= 0.5  # the first bucket also holds all shorter durations: it is no peak
-_LOG_EDGES = np.log(_EDGES)
-_EDGES.flags.writeable = _LOG_EDGES.flags.writeable = False
+_SMALLEST = 1.5  # least class in units of the match threshold: below the smallest to be found, above a chance excess
+_CLOSED = 16  # steps of rounding from which on some buckets have no neighbour that holds no multiple
+_TOUCHED = 1e-3  # share of calls whose density a blur must change to be worth its time
+_SHARP = 512.0  # a resolution of less than this part of the duration (a sixteenth of a bucket) changes no density
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +32,9 @@ class Evidence:
     depth: float
     """How far the density falls from the lower of the two peaks, in [0, 1]."""
     significance: float
-    """The same fall in standard errors of the logarithm of the density."""
+    """The same fall in standard errors of the logarithm of the density, less an allowance for the number of places
+    looked at.
+    """
     lower_calls: int
     """Calls in the class below, down to the next border."""
     upper_calls: int
@@ -49,25 +50,14 @@ class Border:
     duration_ns: float
     cdf: float
     """Share of the calls below it."""
+    regions: tuple[tuple[float, float], ...]
+    """Dense, sparse and dense region, each from and to a duration in ns: where the fall was measured."""
     evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class _Valley:
-    """A valley of the density at one window size."""
-
-    position: float  # start of the window, as a CDF value
-    share: float  # share of calls in the window
-    drop: float  # fall of the log density from the lower peak
-    error: float  # standard error of the log density
-    edge: int
-
-    @property
-    def significance(self) -> float:
-        return self.drop / (math.sqrt(2) * self.error)
-
-
-def borders(counts: Counts, *, settings: MiningSettings, resolution_ns: float | None = None) -> tuple[Border, ...]:
+def borders(
+    counts: Counts, *, settings: MiningSettings, z: float | None = None, grain: Grain | None = None
+) -> tuple[Border, ...]:
     """Find the borders of a histogram.
 
     Parameters
@@ -75,138 +65,102 @@ def borders(counts: Counts, *, settings: MiningSettings, resolution_ns: float | 
     counts : ndarray of uint64, shape (BUCKETS,)
         Calls per bucket of duration.
     settings : MiningSettings
-        ``match_threshold``, ``window_shares``, ``minimum_depth``, ``candidate_z``, ``minimum_calls``.
-    resolution_ns : float, optional
-        Measuring uncertainty; ``settings.resolution_ns`` unless given. A coarser clock is recognised.
+        ``match_threshold``, ``window_shares``, ``minimum_depth``, ``minimum_calls``, ``resolution_ns``, ``firm_z``.
+    z : float, optional
+        Least significance; ``settings.firm_z`` unless given.
+    grain : Grain, optional
+        Coarseness of the durations, if it is known from more calls than these.
 
     Returns
     -------
     tuple of Border
-        Ascending; any two differ by at least the match threshold in CDF value, and from 0 and 1.
-
-    Notes
-    -----
-    With Q the quantile function of log durations, the density over a window of share m at u is
-    m / (Q(u + m) - Q(u)); its logarithm has the standard error 1 / sqrt(n m). One pass of hysteresis over it
-    leaves the alternating peaks and valleys that differ by more than ``candidate_z`` such errors times
-    sqrt(2) and by ``minimum_depth``.
+        Ascending; any two differ by at least the match threshold in CDF value.
     """
     total = int(counts.sum())
     if total < settings.minimum_calls:
         return ()
-    resolution = settings.resolution_ns if resolution_ns is None else resolution_ns
-    step = clock_step(counts, above_ns=resolution)
-    resolution = max(resolution, step)
-    cdf = _blurred(spread(counts, step) / total, resolution)
-    valleys = _valleys(cdf, total, settings, resolution)
+    least = settings.firm_z if z is None else z
+    cdf, found = _valleys(counts, total, Grain() if grain is None else grain, least, settings)
+    if found and grain is None:  # what a coarse clock leaves may look like valleys, it hides none
+        grain = grain_of(counts, above_ns=settings.resolution_ns)
+        if grain != Grain():
+            cdf, found = _valleys(counts, total, grain, least, settings)
+    if not found:
+        return ()
     exact = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64) / total))
-    return _as_borders(_one_per_match(valleys, exact, settings), exact, total)
+    return _as_borders(_one_per_match(found, exact, settings), cdf, exact, total)
 
 
-def _blurred(cdf: NDArray[np.float64], resolution_ns: float) -> NDArray[np.float64]:
-    """Return the CDF at the bucket edges after adding a triangular error of +-resolution to each duration."""
-    if resolution_ns > 0:
-        for _ in range(2):
-            cdf = _boxed(cdf, resolution_ns)
-    return cdf
+def _valleys(
+    counts: Counts, total: int, grain: Grain, z: float, settings: MiningSettings
+) -> tuple[NDArray[np.float64], list[Valley]]:
+    cdf = smoothed(counts, settings=settings, grain=grain)
+    return cdf, valleys(
+        cdf,
+        total,
+        shares=[share * settings.match_threshold for share in settings.window_shares],
+        z=z,
+        depth=settings.minimum_depth,
+        apart_ns=max(settings.resolution_ns, grain.clock_ns),
+    )
 
 
-def _boxed(cdf: NDArray[np.float64], width_ns: float) -> NDArray[np.float64]:
+def smoothed(counts: Counts, *, settings: MiningSettings, grain: Grain) -> NDArray[np.float64]:
+    """Return the CDF at the bucket edges without the traces of coarse clocks and rounding.
+
+    A histogram of at least one call; shape (BUCKETS + 1,).
+    """
+    resolution = max(settings.resolution_ns, grain.clock_ns)
+    values = without_heaps(counts, grain.heaps_ns)
+    if grain.heaps_ns > 0:  # finer teeth may be finer heaps
+        values = without_heaps(values, grain.clock_ns)
+    below = spread(values, grain.clock_ns)
+    cdf = below / below[-1]
+    if grain.heaps_ns > 0:  # where single heaps cannot be seen their ripples can be closed: they are narrow there
+        beyond = _CLOSED * grain.heaps_ns < EDGES
+        cdf = np.maximum.accumulate(np.where(beyond, _blurred(cdf, grain.heaps_ns, BUCKETS), cdf))
+    last = min(int(np.searchsorted(EDGES, _SHARP * resolution)), BUCKETS)
+    return _blurred(cdf, resolution, last) if resolution > 0 and cdf[last] >= _TOUCHED else cdf
+
+
+def share_between(cdf: NDArray[np.float64], region: tuple[float, float]) -> float:
+    """Return the share of the calls with durations in a region, ns."""
+    low, high = np.interp(region, EDGES, cdf)
+    return float(high - low)
+
+
+def _blurred(cdf: NDArray[np.float64], resolution_ns: float, last: int) -> NDArray[np.float64]:
+    """Return the CDF after adding a triangular error of +-resolution to each duration, up to the edge ``last``."""
+    return _boxed(_boxed(cdf, resolution_ns, last), resolution_ns, last)
+
+
+def _boxed(cdf: NDArray[np.float64], width_ns: float, last: int) -> NDArray[np.float64]:
     """Return the mean of a CDF, linear between the bucket edges, over [edge - width/2, edge + width/2]."""
-    step = np.diff(_EDGES)
-    integral = np.concatenate(([0.0], np.cumsum(0.5 * (cdf[1:] + cdf[:-1]) * step)))
+    half = 0.5 * width_ns
+    known = min(int(np.searchsorted(EDGES, EDGES[last] + half)) + 1, BUCKETS)
+    edges, values = EDGES[: known + 1], cdf[: known + 1]
+    step = edges[1:] - edges[:-1]
+    integral = np.concatenate(([0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * step)))
+    slope = (values[1:] - values[:-1]) / step
 
     def integrated(at: NDArray[np.float64]) -> NDArray[np.float64]:
-        index = np.clip(np.searchsorted(_EDGES, at, side="right") - 1, 0, BUCKETS - 1)
-        offset = at - _EDGES[index]
-        slope = (cdf[index + 1] - cdf[index]) / step[index]
-        inside = integral[index] + offset * (cdf[index] + 0.5 * slope * offset)
-        beyond = integral[-1] + (at - _EDGES[-1])
-        return np.where(at <= _EDGES[0], 0.0, np.where(at >= _EDGES[-1], beyond, inside))
+        index = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, known - 1)
+        offset = at - edges[index]
+        inside = integral[index] + offset * (values[index] + 0.5 * slope[index] * offset)
+        beyond = integral[-1] + (at - edges[-1])
+        return np.where(at <= edges[0], 0.0, np.where(at >= edges[-1], beyond, inside))
 
-    half = 0.5 * width_ns
-    return np.clip((integrated(_EDGES + half) - integrated(_EDGES - half)) / width_ns, 0.0, 1.0)
-
-
-def _valleys(cdf: NDArray[np.float64], total: int, settings: MiningSettings, resolution_ns: float) -> list[_Valley]:
-    """Return the valleys over all window sizes, clearest first, one for each pair of peaks."""
-    cell = settings.match_threshold / _CELLS_PER_THRESHOLD
-    cells = math.ceil(1 / cell)
-    # what the blur puts below the layout is left tail, not a peak at its first edge
-    quantile = np.interp(np.linspace(cdf[0], cdf[-1], cells + 1), cdf, _LOG_EDGES)
-    found: list[tuple[_Valley, NDArray[np.float64], float]] = []
-    for share in settings.window_shares:
-        width = max(2, round(share * _CELLS_PER_THRESHOLD))
-        mass = width / cells
-        span = np.maximum(quantile[width:] - quantile[:-width], 1e-9)
-        level = -np.log(span)
-        error = 1 / math.sqrt(max(total * mass - 0.5, 0.5))
-        needed = max(settings.candidate_z * math.sqrt(2) * error, -math.log1p(-settings.minimum_depth))
-        for left, low, right in alternating(level, needed):
-            drop = float(min(level[left], level[right]) - level[low])
-            apart = np.exp(quantile[right + width // 2]) - np.exp(quantile[left + width // 2])
-            if apart <= resolution_ns:
-                continue
-            edge = _lowest(cdf, quantile[low], quantile[low + width])
-            found.append((_Valley(low / cells, mass, drop, error, edge), level, needed))
-    found.sort(key=lambda item: (-item[0].significance, item[0].edge))
-    kept: list[_Valley] = []
-    for valley, level, needed in found:
-        if all(_peak_between(valley, other, level, needed, cells) for other in kept):
-            kept.append(valley)
-    return kept
+    at = EDGES[: last + 1]
+    blurred = np.clip((integrated(at + half) - integrated(at - half)) / width_ns, 0.0, 1.0)
+    return np.concatenate((blurred, np.maximum(cdf[last + 1 :], blurred[-1])))
 
 
-def _peak_between(a: _Valley, b: _Valley, level: NDArray[np.float64], needed: float, cells: int) -> bool:
-    """Return whether the density at the window size of ``a`` has a peak between two valleys: else they are one."""
-    middle = [min(max(round((v.position + 0.5 * v.share - 0.5 * a.share) * cells), 0), len(level) - 1) for v in (a, b)]
-    low, high = min(middle), max(middle)
-    peak = float(level[low : high + 1].max())
-    return peak - max(float(level[low]), float(level[high])) >= needed
-
-
-def alternating(level: NDArray[np.float64], needed: float) -> list[tuple[int, int, int]]:
-    """Return (left peak, valley, right peak) for each valley at least ``needed`` below both its peaks."""
-    result: list[tuple[int, int, int]] = []
-    values = level.tolist()
-    peak = low = pending = 0
-    left = -1
-    falling = False
-    for index, value in enumerate(values):
-        if falling:
-            if value < values[low]:
-                low = index
-            elif value >= values[low] + needed:
-                left, pending, peak, falling = peak, low, index, False
-        elif value > values[peak]:
-            peak = index
-        elif value <= values[peak] - needed:
-            if left >= 0:
-                result.append((left, pending, peak))
-            low, falling = index, True
-    if not falling and left >= 0:
-        result.append((left, pending, peak))
-    return result
-
-
-def _lowest(cdf: NDArray[np.float64], low: float, high: float) -> int:
-    """Return the bucket edge of least density in a window of log durations."""
-    first = int(np.searchsorted(_LOG_EDGES, low, side="left"))
-    last = int(np.searchsorted(_LOG_EDGES, high, side="right")) - 1
-    if last <= first:
-        return min(max(first, 1), BUCKETS - 1)
-    at = _LOG_EDGES[first : last + 1]
-    reach = 0.25 * (high - low)
-    mass = np.interp(at + reach, _LOG_EDGES, cdf) - np.interp(at - reach, _LOG_EDGES, cdf)
-    lowest = np.flatnonzero(mass <= mass.min() + 1e-12)
-    return min(max(first + int(lowest[len(lowest) // 2]), 1), BUCKETS - 1)
-
-
-def _one_per_match(valleys: list[_Valley], cdf: NDArray[np.float64], settings: MiningSettings) -> list[_Valley]:
-    kept: list[_Valley] = []
-    for valley in sorted(valleys, key=lambda v: v.edge):
+def _one_per_match(found: Sequence[Valley], cdf: NDArray[np.float64], settings: MiningSettings) -> list[Valley]:
+    smallest = _SMALLEST * settings.match_threshold
+    kept: list[Valley] = []
+    for valley in sorted(found, key=lambda v: v.edge):
         value = float(cdf[valley.edge])
-        if not settings.match_threshold <= value <= 1 - settings.match_threshold:
+        if not smallest <= value <= 1 - smallest:
             continue
         if kept and value - float(cdf[kept[-1].edge]) < settings.match_threshold:
             continue
@@ -214,19 +168,28 @@ def _one_per_match(valleys: list[_Valley], cdf: NDArray[np.float64], settings: M
     return kept
 
 
-def _as_borders(valleys: list[_Valley], cdf: NDArray[np.float64], total: int) -> tuple[Border, ...]:
-    at = [0.0, *(float(cdf[v.edge]) for v in valleys), 1.0]
-    return tuple(
-        Border(
-            edge=valley.edge,
-            duration_ns=float(_EDGES[valley.edge]),
-            cdf=at[i + 1],
-            evidence=Evidence(
-                depth=-math.expm1(-valley.drop),
-                significance=valley.significance,
-                lower_calls=round((at[i + 1] - at[i]) * total),
-                upper_calls=round((at[i + 2] - at[i + 1]) * total),
-            ),
+def _as_borders(
+    kept: Sequence[Valley], smooth: NDArray[np.float64], exact: NDArray[np.float64], total: int
+) -> tuple[Border, ...]:
+    at = [0.0, *(float(exact[v.edge]) for v in kept), 1.0]
+    result = []
+    for i, valley in enumerate(kept):
+        starts = np.array([valley.left, valley.low, valley.right])
+        low, high = (
+            np.interp(smooth[0] + (smooth[-1] - smooth[0]) * u, smooth, EDGES) for u in (starts, starts + valley.share)
         )
-        for i, valley in enumerate(valleys)
-    )
+        result.append(
+            Border(
+                edge=valley.edge,
+                duration_ns=float(EDGES[valley.edge]),
+                cdf=at[i + 1],
+                regions=tuple(zip(low.tolist(), high.tolist(), strict=True)),
+                evidence=Evidence(
+                    depth=-math.expm1(-valley.drop),
+                    significance=valley.significance,
+                    lower_calls=round((at[i + 1] - at[i]) * total),
+                    upper_calls=round((at[i + 2] - at[i + 1]) * total),
+                ),
+            )
+        )
+    return tuple(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from .assertions import Statement, state_groups
 from .behaviours import differs, group_paths
 from .expressions import Formula, evaluate, named_edges, render, shared_names
 from .observation import CallPath, Observation
+from .pooling import pooled_groups
 from .settings import MiningSettings
 from .shares import Dispersion, class_counts
 
@@ -112,23 +114,49 @@ def explain(
     if not own:
         return _single(paths, totals, borders, "no-complete-path", Dispersion())
     grouping = group_paths(counts, settings=settings)
-    if grouping.groups == 1:
+    groupings = [grouping.labels]
+    edges = sorted({edge for path in own for edge in path.edges()})
+    present = np.array([[edge in has for edge in edges] for has in (path.edges() for path in own)], dtype=bool)
+    pooled = pooled_groups(present.reshape(len(own), len(edges)), counts.sum(axis=0), grouping.noise, settings=settings)
+    groupings.append(tuple(pooled.tolist()))
+    told = [labels for labels in groupings if any(labels)]
+    if not told:
         reason = "one-path" if len(own) == 1 else "one-group"
         return _single(paths, totals, borders, reason, grouping.noise)
-    settled = _settle(
-        paths=own,
-        counts=counts.sum(axis=0),
-        grouped=grouping.labels,
-        noise=grouping.noise,
-        program=frozenset(program),
-        settings=settings,
-    )
-    if settled is None:
+    settled = [
+        _settle(
+            paths=own,
+            counts=counts.sum(axis=0),
+            grouped=labels,
+            noise=grouping.noise,
+            program=frozenset(program),
+            settings=settings,
+        )
+        for labels in told
+    ]
+    possible = [each for each in settled if each is not None]
+    if not possible:
         return _single(paths, totals, borders, "same-edges", grouping.noise)
-    statement, labels = settled
+    best = max(possible, key=lambda each: each.gain(len(edges)))
     return _explanation(
-        paths=paths, totals=totals, borders=borders, statement=statement, labels=labels, noise=grouping.noise
+        paths=paths, totals=totals, borders=borders, statement=best.statement, labels=best.labels, noise=grouping.noise
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settled:
+    """A grouping that formulas can state."""
+
+    statement: Statement
+    labels: Sequence[int | None]
+    likelihood: float
+    """Log likelihood of the classes of all calls given what the formulas say of their paths, by the dispersion."""
+    parameters: int
+    calls: int
+
+    def gain(self, edges: int) -> float:
+        """Return the likelihood less what its free numbers (Schwarz 1978) and the choice of its edges are worth."""
+        return self.likelihood - 0.5 * self.parameters * math.log(self.calls) - self.statement.edges * math.log(edges)
 
 
 def _table(observations: Sequence[Observation], borders: Sequence[int]) -> tuple[NDArray[np.int64], list[CallPath]]:
@@ -156,13 +184,12 @@ def _settle(
     noise: Dispersion,
     program: frozenset[str],
     settings: MiningSettings,
-) -> tuple[Statement, list[int | None]] | None:
+) -> _Settled | None:
     """State the groups by the paths that are clearly in one, and let the formulas place the others."""
     shared = shared_names(paths)
     named = [named_edges(path, shared) for path in paths]
     groups = max(label for label in grouped if label is not None) + 1
     defining = [(i, label) for i, label in enumerate(grouped) if label is not None]
-    light = [i for i, label in enumerate(grouped) if label is None]
     statement = state_groups(
         [paths[i] for i, _ in defining],
         [label for _, label in defining],
@@ -173,12 +200,26 @@ def _settle(
     if statement is None:
         return None
     sums = np.array([counts[[i for i, label in defining if label == g]].sum(axis=0) for g in range(groups)])
+    said = [[g for g, formula in enumerate(statement.formulas) if evaluate(formula, own)] for own in named]
     labels = list(grouped)
-    for i in light:
-        fits = [g for g, formula in enumerate(statement.formulas) if evaluate(formula, named[i])]
-        if len(fits) == 1 and differs(counts[[i]], sums[fits], noise)[0] >= settings.level / len(light):
-            labels[i] = fits[0]
-    return statement, labels
+    for i, fits in enumerate(said):
+        group = fits[0] if labels[i] is None and len(fits) == 1 else labels[i]
+        if group is None:
+            continue
+        # over all paths of a function one is left out by chance in a hundred functions
+        p_value, gap = differs(counts[[i]], sums[[group]], noise)
+        labels[i] = group if p_value >= settings.level / len(paths) or gap < settings.minimum_difference else None
+    rows = np.zeros((groups + 1, counts.shape[1]))
+    for row, fits in zip(counts, said, strict=True):
+        rows[fits[0] if len(fits) == 1 else groups] += row
+    shares = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1)
+    return _Settled(
+        statement=statement,
+        labels=labels,
+        likelihood=float((rows * np.log(np.maximum(shares, 1e-300))).sum()) / noise.factor,
+        parameters=int((rows.sum(axis=1) > 0).sum()) * (counts.shape[1] - 1),
+        calls=int(counts.sum()),
+    )
 
 
 def _explanation(

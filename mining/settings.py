@@ -9,22 +9,20 @@ from dataclasses import dataclass
 class MiningSettings:
     """Parameters of partitioning, stability, grouping and checking. ValueError if one is out of range."""
 
-    match_threshold: float = 0.05
-    """Borders whose CDF values differ by less are one; also the smallest class worth a border."""
+    match_threshold: float = 0.01
+    """Borders whose CDF values differ by less are one; at most half the smallest class that is to be found."""
     minimum_calls: int = 200
     """An observation of fewer timed calls is not judged."""
     resolution_ns: float = 50.0
     """Differences in duration below this are measuring noise; classes closer than this get no border."""
-    window_shares: tuple[float, ...] = (0.5, 1.0, 2.0)
+    window_shares: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 20.0)
     """Shares of calls in a density window, in units of ``match_threshold``."""
     minimum_depth: float = 0.15
     """How far, as a share of the lower peak, the density must fall between two classes."""
-    candidate_z: float = 1.0
-    """Standard errors by which a valley must stand out to be a border of one observation."""
-    stable_z: float = 3.0
-    """The same in the calls of the newest observations together, for a stable border."""
+    stable_z: float = 3.3
+    """Standard errors by which a valley must stand out in the newest observations together, for a stable border."""
     firm_z: float = 4.0
-    """The same for a border of one observation that needs no support: if unknown, it ends the chain."""
+    """The same in one observation, for a border of its own: if unknown twice running, it ends the chain."""
 
     recent: int = 10
     """Stable borders come from this many newest observations."""

@@ -1,9 +1,10 @@
 """What stays the same from observation to observation: stable borders, and how far back they hold.
 
-Stable borders are those found again and again in the newest observations (first paper, algorithm 1); the
-chain is the run of newest observations that all fit them (algorithm 2). The paper's fit is one-sided: it asks
-whether every border found is known, not whether every known one is found, nor whether the classes keep their
-shares. Both are asked here.
+Stable borders are those that the newest observations have in common (first paper, algorithm 1); the chain is the
+run of newest observations that all fit them (algorithm 2). The paper finds borders in each observation and clusters
+them. Here a border is found in the calls of all of them together, where the statistics are best, and then looked
+for in each at its very place. The paper's fit is one-sided: it asks whether every border found is known, not whether
+every known one is found, nor whether the classes keep their shares. Both are asked here.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from .borders import Border, Evidence, borders
-from .granularity import clock_step
+from .borders import Border, Evidence, borders, share_between, smoothed
+from .granularity import Grain, grain_of
 from .observation import BUCKETS, Counts, Observation
 from .settings import MiningSettings
 from .shares import agreement, class_counts, dispersion
 
+_REACH = 0.05  # largest difference of CDF values at which two borders can be one
 _NOISE = 40  # newest observations that tell how much shares vary: ten know it too badly to show changes
 
 
@@ -34,9 +36,11 @@ class StableBorder:
     cdf: float
     """Share of all calls of these observations below it."""
     found: int
-    """Observations that have it ..."""
+    """Observations that have it: their density falls there too, at least half as far as that of all ..."""
     of: int
     """... of so many."""
+    regions: tuple[tuple[float, float], ...]
+    """Dense, sparse and dense region, ns."""
     evidence: Evidence
     """From the calls of these observations together."""
 
@@ -68,63 +72,7 @@ def merged(observations: Sequence[Observation]) -> Counts:
     return total
 
 
-def mean_shift(values: ArrayLike, bandwidth: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Cluster numbers by mean shift with a flat kernel.
-
-    Parameters
-    ----------
-    values : array_like of float, shape (n,)
-    bandwidth : float
-        Radius of the kernel.
-
-    Returns
-    -------
-    centres : ndarray of float64
-        Of the clusters, most populated first, ties largest first.
-    labels : ndarray of int64, shape (n,)
-        Index of each value's nearest centre.
-
-    Notes
-    -----
-    Fukunaga and Hostetler 1975; Comaniciu and Meer 2002. Every value climbs to the mean of the values within
-    ``bandwidth`` until it rests; of resting points within a bandwidth of each other the more populated stays.
-    """
-    points = np.asarray(values, dtype=np.float64)
-    if points.size == 0:
-        return np.empty(0), np.empty(0, dtype=np.int64)
-    seeds = points.copy()
-    for _ in range(300):
-        inside = np.abs(seeds[:, None] - points[None, :]) <= bandwidth
-        moved = (inside * points).sum(axis=1) / inside.sum(axis=1)
-        if np.abs(moved - seeds).max() <= 1e-3 * bandwidth:
-            break
-        seeds = moved
-    seeds = moved
-    population = (np.abs(seeds[:, None] - points[None, :]) <= bandwidth).sum(axis=1)
-    centres: list[float] = []
-    for index in np.lexsort((-seeds, -population)):
-        if all(abs(seeds[index] - centre) > bandwidth for centre in centres):
-            centres.append(float(seeds[index]))
-    found = np.array(centres)
-    return found, np.argmin(np.abs(points[:, None] - found[None, :]), axis=1)
-
-
-def match(first: float, second: float, settings: MiningSettings) -> bool:
-    """Return whether two borders, given by their CDF values, are one (first paper, definition 1)."""
-    return abs(first - second) < settings.match_threshold
-
-
-def match_border_sets(first: Sequence[float], second: Sequence[float], settings: MiningSettings) -> bool:
-    """Return whether every border of the first set matches one of the second (first paper, definition 4)."""
-    return all(any(match(a, b, settings) for b in second) for a in first)
-
-
-def stable_borders(
-    observations: Sequence[Observation],
-    *,
-    settings: MiningSettings,
-    found: Sequence[tuple[Border, ...]] | None = None,
-) -> tuple[StableBorder, ...]:
+def stable_borders(observations: Sequence[Observation], *, settings: MiningSettings) -> tuple[StableBorder, ...]:
     """Return the borders that the newest observations have in common.
 
     Parameters
@@ -132,44 +80,17 @@ def stable_borders(
     observations : sequence of Observation
         Oldest first; the newest ``settings.recent`` of at least ``settings.minimum_calls`` calls are used.
     settings : MiningSettings
-    found : sequence of tuple of Border, optional
-        What ``borders`` returned for each observation, if the caller keeps it.
 
     Returns
     -------
     tuple of StableBorder
-        Ascending. Each is found in at least ``stable_share`` of the observations, there at least half as
-        clear as the number of calls lets expect, and stands out by ``stable_z`` in all their calls together.
+        Ascending. Each stands out by ``stable_z`` in all calls together and is found in at least ``stable_share``
+        of the observations.
     """
-    kept, theirs = _judged(observations, found, settings)
-    kept, theirs = kept[-settings.recent :], theirs[-settings.recent :]
+    kept = [o for o in observations if o.timed >= settings.minimum_calls][-settings.recent :]
     if len(kept) < settings.chain_observations:
         return ()
-    together = merged(kept)
-    cdf = _cdf(together)
-    values = [float(cdf[b.edge]) for own in theirs for b in own]
-    owners = [(i, b) for i, own in enumerate(theirs) for b in own]
-    total = int(together.sum())
-    centres, labels = mean_shift(values, settings.match_threshold)
-    evident = [b for b in borders(together, settings=settings) if b.evidence.significance >= settings.stable_z]
-    result: dict[int, StableBorder] = {}
-    for index, centre in enumerate(centres):
-        near = [b for b in evident if match(b.cdf, float(centre), settings)]
-        if not near:
-            continue
-        border = min(near, key=lambda b: (abs(b.cdf - centre), b.edge))
-        members = [owners[i] for i in np.flatnonzero(labels == index)]
-        recurrence = len({i for i, b in members if _as_clear(b, border.evidence, kept[i].timed / total)})
-        if border.edge not in result and recurrence >= settings.stable_share * len(kept):
-            result[border.edge] = StableBorder(
-                edge=border.edge,
-                duration_ns=border.duration_ns,
-                cdf=border.cdf,
-                found=recurrence,
-                of=len(kept),
-                evidence=border.evidence,
-            )
-    return tuple(result[edge] for edge in sorted(result))
+    return _shared(kept, (), settings)[0]
 
 
 def chain(
@@ -195,38 +116,35 @@ def chain(
 
     Notes
     -----
-    An observation fits if each of its borders beyond doubt (``firm_z``) matches a stable one under the CDF of
-    the newest observations, and if its class shares agree with those of the newer ones of the chain
-    (``level``, in units of the dispersion between neighbouring windows). Where a stable border is missing
-    from ``missing_limit`` observations running, the chain ends before the first of them; it is
-    missing where it is not half as clear as the number of calls lets expect.
+    An observation does not fit if it has a border that matches no stable one, under the CDF of the newest
+    observations, and one of the two before or after has it too; nor if its class shares disagree with those of
+    the newer ones of the chain (``level``, in units of the dispersion between neighbouring windows). Where a stable
+    border is missing from ``missing_limit`` observations running, the chain ends before the first of them.
     """
     kept, theirs = _judged(observations, found, settings)
-    stable = stable_borders(kept, settings=settings, found=theirs)
-    together = merged(kept[-settings.recent :])
-    total, cdf = int(together.sum()), _cdf(together)
-    # one observation may hold too few calls to show the step of a coarse clock, whose teeth then look like borders
-    step = clock_step(together, above_ns=settings.resolution_ns) if total else 0.0
+    newest = kept[-settings.recent :]
+    stable, cdf, grain = _shared(newest, theirs, settings) if newest else ((), np.zeros(BUCKETS + 1), Grain())
+    if len(newest) < settings.chain_observations:
+        stable = ()
+    reach = [_reach(stable, i, settings) for i in range(len(stable))]
+    other = [_others(own, one, stable, reach, cdf, grain, settings) for one, own in zip(kept, theirs, strict=True)]
+    cdfs = [_cdf(o, grain, settings) for o in kept] if stable else []
     edges = [b.edge for b in stable]
     rows = [class_counts(o.counts, edges) for o in kept]
     noise = dispersion(rows[-_NOISE:])
     pool = np.zeros(len(edges) + 1, dtype=np.int64)
     missing = [0] * len(stable)
     length, ended_by = 0, ""
-    for one, row, own in zip(reversed(kept), reversed(rows), reversed(theirs), strict=True):
-        if _has_other(own, stable, cdf, settings) and (
-            step == 0.0 or _has_other(borders(one.counts, settings=settings, resolution_ns=step), stable, cdf, settings)
-        ):
+    for index in reversed(range(len(kept))):
+        if _again(other[index], other[max(index - 2, 0) : index] + other[index + 1 : index + 3]):
             ended_by = "border"
             break
-        if agreement(row, pool, noise) < settings.level:
+        if agreement(rows[index], pool, noise) < settings.level:
             ended_by = "shares"
             break
         for i, border in enumerate(stable):
-            clear = [b for b in own if _as_clear(b, border.evidence, one.timed / total)]
-            here = [float(cdf[b.edge]) for b in clear]
-            missing[i] = 0 if match_border_sets([border.cdf], here, settings) else missing[i] + 1
-        pool += row
+            missing[i] = 0 if _has(cdfs[index], kept[index].timed, border) else missing[i] + 1
+        pool += rows[index]
         length += 1
         if max(missing, default=0) >= settings.missing_limit:
             length -= settings.missing_limit
@@ -244,20 +162,87 @@ def chain(
     )
 
 
-def _has_other(
-    own: Sequence[Border], stable: Sequence[StableBorder], cdf: NDArray[np.float64], settings: MiningSettings
-) -> bool:
-    """Return whether a border beyond doubt matches no stable one."""
-    firm = [float(cdf[b.edge]) for b in own if b.evidence.significance >= settings.firm_z]
-    return not match_border_sets(firm, [b.cdf for b in stable], settings)
+def _shared(
+    kept: Sequence[Observation], theirs: Sequence[tuple[Border, ...]], settings: MiningSettings
+) -> tuple[tuple[StableBorder, ...], NDArray[np.float64], Grain]:
+    """Return the stable borders of these observations, the CDF of all their calls, and the grain of their clock."""
+    together = merged(kept)
+    grain = Grain()
+    evident = borders(together, settings=settings, z=settings.stable_z, grain=grain)
+    if evident or any(theirs):
+        grain = grain_of(together, above_ns=settings.resolution_ns)
+        if grain != Grain():
+            evident = borders(together, settings=settings, z=settings.stable_z, grain=grain)
+    below = np.concatenate(([0.0], np.cumsum(together, dtype=np.float64)))
+    stable = []
+    cdfs = [_cdf(one, grain, settings) for one in kept] if evident else []
+    for border in evident:
+        recurrence = sum(_has(cdf, one.timed, border) for cdf, one in zip(cdfs, kept, strict=True))
+        if recurrence >= settings.stable_share * len(kept):
+            stable.append(
+                StableBorder(
+                    edge=border.edge,
+                    duration_ns=border.duration_ns,
+                    cdf=border.cdf,
+                    found=recurrence,
+                    of=len(kept),
+                    regions=border.regions,
+                    evidence=border.evidence,
+                )
+            )
+    return tuple(stable), below / below[-1], grain
 
 
-def _as_clear(border: Border, together: Evidence, share: float) -> bool:
-    """Return whether a border is at least half as clear as one of all calls would be in this share of them.
+def _cdf(one: Observation, grain: Grain, settings: MiningSettings) -> NDArray[np.float64]:
+    """Return the CDF of an observation, freed of a coarse clock if there is one."""
+    if grain != Grain():
+        return smoothed(one.counts, settings=settings, grain=grain)
+    return np.concatenate(([0.0], np.cumsum(one.counts, dtype=np.float64) / one.timed))
 
-    Without this a chance ripple of one observation could pass for a border that is far clearer elsewhere.
+
+def _has(cdf: NDArray[np.float64], calls: int, border: Border | StableBorder) -> bool:
+    """Return whether the density of an observation falls at a border, at least half as far as that of all."""
+    left, low, right = (share_between(cdf, region) for region in border.regions)
+    low += 0.5 / calls  # an empty region is sparse, not infinitely so
+    width = [math.log(high / low) for low, high in border.regions]
+    return low / width[1] < min(left / width[0], right / width[2]) * math.sqrt(max(1 - border.evidence.depth, 1e-9))
+
+
+def _reach(stable: Sequence[StableBorder], index: int, settings: MiningSettings) -> float:
+    """Return by how much the CDF value of a border found in one observation may differ from a stable one's.
+
+    Half the smaller class beside it: never so much that one border could be taken for the next.
     """
-    return border.evidence.significance >= 0.5 * together.significance * math.sqrt(share)
+    values = [0.0, *(b.cdf for b in stable), 1.0]
+    smaller = min(values[index + 1] - values[index], values[index + 2] - values[index + 1])
+    return max(min(0.5 * smaller, _REACH), settings.match_threshold)
+
+
+def _others(
+    own: Sequence[Border],
+    one: Observation,
+    stable: Sequence[StableBorder],
+    reach: Sequence[float],
+    cdf: NDArray[np.float64],
+    grain: Grain,
+    settings: MiningSettings,
+) -> tuple[float, ...]:
+    """Return the CDF values of borders of an observation that match no stable one."""
+
+    def unknown(found: Sequence[Border]) -> tuple[float, ...]:
+        values = [float(cdf[b.edge]) for b in found]
+        return tuple(v for v in values if not any(abs(v - b.cdf) < r for b, r in zip(stable, reach, strict=True)))
+
+    first = unknown(own)
+    if first and grain != Grain():
+        # one observation may hold too few calls to show the step of a coarse clock, whose teeth then look like borders
+        return unknown(borders(one.counts, settings=settings, grain=grain))
+    return first
+
+
+def _again(own: Sequence[float], neighbours: Sequence[Sequence[float]]) -> bool:
+    """Return whether an unknown border was met in another observation nearby too."""
+    return any(abs(value - other) < _REACH for value in own for each in neighbours for other in each)
 
 
 def _judged(
@@ -273,8 +258,3 @@ def _judged(
             kept.append(observation)
             theirs.append(found[index] if found is not None else borders(observation.counts, settings=settings))
     return kept, theirs
-
-
-def _cdf(counts: Counts) -> NDArray[np.float64]:
-    below = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64)))
-    return np.asarray(below / max(below[-1], 1.0), dtype=np.float64)

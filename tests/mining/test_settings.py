@@ -14,7 +14,7 @@ from specmine.mining.settings import MiningSettings
         {"stable_share": 1.0},
         {"minimum_calls": 0},
         {"resolution_ns": -1.0},
-        {"window_shares": (20.0,)},
+        {"window_shares": (60.0,)},
     ],
 )
 def test_nonsense_is_refused_by_name(bad: dict[str, float]) -> None:

@@ -1,0 +1,160 @@
+"""Planted models of call paths: behaviours told apart by a few call edges, over many paths of skewed weight."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from mining_shapes import observed
+from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
+
+from specmine.mining.explain import Explanation, explain
+from specmine.mining.expressions import evaluate, named_edges, shared_names
+from specmine.mining.observation import BUCKETS, CallPath, Frame, Observation, PathHistogram
+from specmine.mining.settings import MiningSettings
+
+_LAYERS = 8
+_BORDER = 350
+COUNTS, GROUPS = (3, 10, 50, 300, 2_000), (1, 2, 3, 4, 5, 6)
+_LEAST = 0.03  # every behaviour has at least this share of the calls
+S = MiningSettings()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planted:
+    """What is true, and what is seen of it."""
+
+    truth: dict[CallPath, int]
+    windows: list[Observation]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """How much of a planted model was found again."""
+
+    rand: float
+    """Adjusted Rand index of the grouping, weighted by calls; unassigned paths are a group of their own."""
+    groups: bool
+    """The right number of behaviours."""
+    equal: bool
+    """Each expression is true for just the observed paths of one planted behaviour, whatever their calls."""
+    agreeing: float
+    """Share of the calls over paths on which the expressions agree with the planted ones."""
+    atoms: int
+    optimal: bool
+    seconds: float
+
+
+def planted(rng: np.random.Generator, count: int, groups: int, calls: int = 10_000) -> Planted | None:
+    """Plant behaviours by the presence of edges; 10 windows; None if these paths allow no such model."""
+    width = max(3, int(count**0.3) + 1)
+    popularity = 1 / np.arange(1, width + 1) ** 1.2
+    popularity /= popularity.sum()
+    names: dict[tuple[int, ...], None] = {}
+    while len(names) < count:
+        for row in rng.choice(width, size=(count, _LAYERS), p=popularity).tolist():
+            names.setdefault(tuple(row))
+    own = [
+        CallPath(tuple(Frame(name, "app") for name in ("main", *(f"f{i}_{n}" for i, n in enumerate(row)), "z")))
+        for row in itertools.islice(names, count)
+    ]
+    weight = rng.pareto(1.2, count) + 0.1
+    weight /= weight.sum()
+    edges = sorted({edge for path in own for edge in path.edges()})
+    present = np.array([[edge in path.edges() for edge in edges] for path in own])
+    common = np.flatnonzero((weight @ present > 0.05) & (weight @ present < 0.8))
+    for _ in range(300):
+        picked = rng.permutation(common)[: groups - 1]
+        if len(picked) == 0:
+            return Planted(
+                truth=dict.fromkeys(own, 0), windows=_drawn(rng, own, np.zeros(count, np.int64), weight, calls)
+            )
+        first = np.where(present[:, picked].any(axis=1), present[:, picked].argmax(axis=1) + 1, 0)
+        if len(picked) == groups - 1 and np.bincount(first, weights=weight, minlength=groups).min() >= _LEAST:
+            return Planted(
+                truth=dict(zip(own, first.tolist(), strict=True)), windows=_drawn(rng, own, first, weight, calls)
+            )
+    return None
+
+
+def _drawn(
+    rng: np.random.Generator, paths: list[CallPath], labels: NDArray[np.int64], weight: NDArray[np.float64], calls: int
+) -> list[Observation]:
+    """Draw ten windows of two classes; shares vary from window to window (beta of size 200, sd up to 0.035)."""
+    upper = np.linspace(0.05, 0.95, int(labels.max()) + 1) if labels.max() else np.array([0.4])
+    windows = []
+    for index in range(10):
+        seen = []
+        for path, label, share in zip(paths, labels, weight, strict=True):
+            number = int(rng.poisson(calls / 10 * share))
+            counts = np.zeros(BUCKETS, dtype=np.uint64)
+            slow = rng.binomial(number, rng.beta(upper[label] * 200, (1 - upper[label]) * 200))
+            counts[_BORDER + 50], counts[_BORDER - 50] = slow, number - slow
+            if number:
+                seen.append(PathHistogram(path=path, counts=counts))
+        windows.append(observed(index, np.sum([p.counts for p in seen], axis=0, dtype=np.uint64), tuple(seen)))
+    return windows
+
+
+def scored(model: Planted) -> Score:
+    """Mine a planted model and compare."""
+    start = time.perf_counter()
+    got = explain(model.windows, [_BORDER], program={"app"}, settings=S)
+    seconds = time.perf_counter() - start
+    calls = np.array([path.calls for path in got.paths])
+    truth = np.array([model.truth[path.path] for path in got.paths])
+    mine = np.array([-1 if path.behaviour is None else path.behaviour for path in got.paths])
+    said = _said(got)
+    agreeing = sum(
+        max(int(calls[(truth == group) & (said == other)].sum()) for other in range(len(got.behaviours)))
+        for group in np.unique(truth)
+    )
+    return Score(
+        rand=float(adjusted_rand_score(np.repeat(truth, calls), np.repeat(mine, calls))),
+        groups=len(got.behaviours) == len(set(model.truth.values())),
+        equal=(said >= 0).all()
+        and len(set(zip(truth.tolist(), said.tolist(), strict=True)))
+        == len(set(truth.tolist()))
+        == len(set(said.tolist())),
+        agreeing=agreeing / int(calls.sum()),
+        atoms=got.atoms,
+        optimal=got.optimal,
+        seconds=seconds,
+    )
+
+
+def _said(got: Explanation) -> NDArray[np.int64]:
+    """Return the behaviour whose expression each path fulfils, -1 if not just one."""
+    shared = shared_names(path.path for path in got.paths)
+    said = []
+    for path in got.paths:
+        fits = [i for i, each in enumerate(got.behaviours) if evaluate(each.formula, named_edges(path.path, shared))]
+        said.append(fits[0] if len(fits) == 1 else -1)
+    return np.array(said)
+
+
+def table(cases: int) -> Iterator[list[object]]:
+    """Yield the rows: paths, behaviours, models, mean and least Rand index, right number, equal expressions ..."""
+    for count, groups in itertools.product(COUNTS, GROUPS):
+        if groups > count:
+            continue
+        models = (planted(np.random.default_rng([count, groups, seed]), count, groups) for seed in range(cases))
+        scores = [scored(model) for model in models if model is not None]
+        if scores:
+            yield [
+                count,
+                groups,
+                len(scores),
+                float(np.mean([s.rand for s in scores])),
+                min(s.rand for s in scores),
+                float(np.mean([s.groups for s in scores])),
+                float(np.mean([s.equal for s in scores])),
+                float(np.mean([s.agreeing for s in scores])),
+                max(s.atoms for s in scores),
+                float(np.mean([s.optimal for s in scores])),
+                float(np.mean([s.seconds for s in scores])),
+            ]
