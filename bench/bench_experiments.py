@@ -124,6 +124,11 @@ def slices(bench: Bench, table: Table) -> None:
         )
     result = bench.run("timeslice", parameters={"policy": "rr"})
     table.row("4 RR without --dangerous", "refused", result["reason"]["code"], result["reason"]["code"] == "dangerous")
+    result = bench.run("timeslice", parameters={"policy": "rr"}, dangerous=True)
+    value = result["value"] or result["evidence"].get("unsure_value") or 0.0
+    truth = result["ground_truth"] or 0.1
+    found = f"{value * 1e3:.2f} ms"
+    table.judge("4 RR with it", f"{truth * 1e3:g} ms +-2 %", result, found, lambda: near(value, truth, 0.02))
 
 
 def thesis(bench: Bench, table: Table) -> None:

@@ -1,8 +1,8 @@
 """How many units of a demand take a given CPU time here: measured by CPU time, so that competitors do not matter.
 
 A unit is calibrated at one millisecond and scaled. Twice, and only if both agree: of several dozen calibrations one
-came out 1.85 times wrong, during a slowdown of the virtual CPU that showed nowhere else. Once a boot and kind is
-enough.
+came out 1.85 times wrong, during a slowdown of the virtual CPU that showed nowhere else. What was found is tried
+again before each use, and found anew if it no longer holds.
 """
 
 from __future__ import annotations
@@ -39,18 +39,26 @@ def calibrate(
     units = {}
     for kind, ns in wanted:
         key = f"{helper.identity}:{kind}"
-        if key not in known:
-            rate = rate_of(kind, context.cpus[0], machine)
-            if rate is None:
-                return {}, Why("uncalibratable", f"the {kind} demand took a different time at each try", "try later")
-            known[key] = round(rate * _SCALE)
+        rate = rate_of(kind, context.cpus[0], machine, known=known.get(key, 0) / _SCALE)
+        if rate is None:
+            known.pop(key, None)
+            return {}, Why("uncalibratable", f"the {kind} demand took a different time at each try", "try later")
+        known[key] = round(rate * _SCALE)
         units[kind, ns] = max(1, round(known[key] / _SCALE * ns / MS))
     return units, None
 
 
-def rate_of(kind: Kind, cpu: int, machine: Machine) -> float | None:
-    """Return the units a millisecond of CPU time, None if two tries running never agree."""
-    before = 0.0
+def rate_of(kind: Kind, cpu: int, machine: Machine, *, known: float = 0.0) -> float | None:
+    """Return the units a millisecond of CPU time, None if two tries running never agree.
+
+    Parameters
+    ----------
+    kind, cpu, machine
+        What to calibrate, and where.
+    known : float
+        What was found before; it stays if one try agrees with it. 0: nothing was.
+    """
+    before = known
     for _ in range(_TRIES):
         task = Task(
             name="calibrate",
@@ -63,6 +71,6 @@ def rate_of(kind: Kind, cpu: int, machine: Machine) -> float | None:
         units, taken = machine.run(Load(tasks=(task,))).tasks[0].samples[-1, :2].tolist()
         rate = units * MS / max(1, taken)
         if before and abs(rate / before - 1) <= _AGREE:
-            return float((rate + before) / 2)
+            return float(before if before == known else (rate + before) / 2)
         before = rate
     return None

@@ -72,7 +72,9 @@ def perform(experiment: Experiment, wish: Wish, bench: Bench) -> Document:
             return _kept(results.skipped(experiment, why, host, utc_ns=utc_ns, now_ns=time.monotonic_ns()), bench)
     began_ns = time.monotonic_ns()
     folder = str(parameters.get("disk") or "/tmp")
-    place = bench.place if bench.place and experiment.weight == "lowest" else Confinement(how="none, ordinary weight")
+    # groups may have no right to real-time policies, and a lowest weight would mean nothing to them
+    ordinary = experiment.weight == "ordinary" or parameters.get("policy") in REAL_TIME
+    place = bench.place if bench.place and not ordinary else Confinement(how="none, ordinary weight")
     machine = Machine(bench.helper, place, folder=folder, alive=bench.alive)
     context = Context(host=host, cpus=cpus, parameters=parameters, earlier=_earlier(experiment, bench.journal, host))
     try:

@@ -46,7 +46,7 @@ def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
         gaps = _gaps(done)
         enough = _FEW if len(gaps) and np.median(gaps) > 40 * MS else _ENOUGH
         known = settled(gaps, at_least=enough, half_width=_HALF_WIDTH)
-        most = _MOST_ROUNDS - _long(context)
+        most = 1 if asked["policy"] in REAL_TIME else _MOST_ROUNDS - _long(context)
         if not known and len(done) < most and (len(gaps) or len(done) < 3):
             return _watch(context, rivals)
     if not any(run.load.label == "demands1" for run in runs) and asked["policy"] not in REAL_TIME:
