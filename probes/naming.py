@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,27 +10,18 @@ from numpy.typing import NDArray
 from specmine.mining.observation import CallPath, Frame, Function
 
 from .facts import FunctionFacts, FunctionKind
-from .layout import PATH, WALKS
+from .layout import WALKS
 from .modules import Module, Modules
+from .paths import Paths
 
 JOINED, COMPLETE = 2, 1
+KEPT_PATHS = 12288
+"""Paths told after which the kernel's note of them is cleared; it has room for 16,384."""
 MAX_JOINS = 64
 """Probed callers that one path may be continued by; a longer chain is a broken one."""
 UNKNOWN = Frame("[unknown]", "")
 RUNTIME = Frame("[code made at run time]", "")
 _BATCH = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class RawPath:
-    """A path as the kernel told it."""
-
-    parent: int
-    tgid: int
-    layout: int
-    outcome: int
-    addresses: tuple[int, ...]
-    """Innermost first."""
 
 
 class Naming:
@@ -39,7 +30,7 @@ class Naming:
     def __init__(self, modules: Modules) -> None:
         """Know nothing yet."""
         self._modules = modules
-        self.paths: dict[int, RawPath] = {}
+        self.paths = Paths(KEPT_PATHS)
         self.functions: dict[str, Function] = {}
         """All functions that were ever named, by key."""
         self.module_of: dict[str, Module] = {}
@@ -54,16 +45,7 @@ class Naming:
 
     def learn(self, records: list[bytes]) -> None:
         """Take in paths that the kernel saw for the first time."""
-        for record in records:
-            path = np.frombuffer(record, PATH, count=1)[0]
-            count = int(path["count"])
-            self.paths[int(path["id"])] = RawPath(
-                parent=int(path["parent"]),
-                tgid=int(path["tgid"]),
-                layout=int(path["layout"]),
-                outcome=int(path["outcome"]),
-                addresses=tuple(int(a) for a in path["address"][:count]),
-            )
+        self.paths.learn(records)
 
     def function(self, module: Module, offset: int) -> Function | bool | None:
         """Return the function that holds a file offset, None if there is none, False if it is not known yet."""

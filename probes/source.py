@@ -299,6 +299,9 @@ class BpfSource:
             self._following.follow(self._watching.return_pids(), now_ns)
         self._hints.resolve()
         self._naming.learn(self._stacks.read())
+        if self._naming.paths.full:
+            self._seen_paths.drain()
+            self._naming.paths.turn()
         observations, activity = self._watching.poll(now_ns)
         findings = self._wrapped.with_wrappers(self._finder.poll(now_ns))
         self._naming.ask()
