@@ -22,6 +22,8 @@ COMMANDS = (
     "record",
     "replay",
     "analyze",
+    "merge",
+    "plot",
     "export",
     "label",
     "off",

@@ -36,12 +36,16 @@ def specification_text(document: Mapping[str, Any]) -> str:
 
 def emit(text: str) -> None:
     """Write to standard output. A reader that went away is no error: the rest is not wanted."""
-    data = text.encode("utf-8", "backslashreplace")
+    emit_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+def emit_bytes(data: bytes) -> None:
+    """Write to standard output as ``emit`` does."""
     try:
         sys.stdout.flush()
         binary = getattr(sys.stdout, "buffer", None)
         if binary is None:
-            sys.stdout.write(text)
+            sys.stdout.write(data.decode("utf-8", "backslashreplace"))
         else:
             binary.write(data)
         sys.stdout.flush()
@@ -101,8 +105,8 @@ class OutputFile:
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}") from error
 
-    def write(self, text: str) -> None:
-        """Put the content in place.
+    def write(self, content: str | bytes) -> None:
+        """Put the content in place; text becomes UTF-8.
 
         Raises
         ------
@@ -112,7 +116,7 @@ class OutputFile:
         try:
             with os.fdopen(self._fd, "wb") as file:
                 self._fd = -1
-                file.write(text.encode("utf-8", "backslashreplace"))
+                file.write(content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace"))
                 file.flush()
                 if self._temporary is not None:
                     os.fchmod(file.fileno(), _mode_for(self._target))

@@ -100,8 +100,14 @@ def functions_of(document: Document) -> list[Entry]:
 
 def without_details(document: Document) -> Document:
     """Return the specification without what only ``show`` draws."""
-    functions = [{key: value for key, value in each.items() if key != "histogram"} for each in functions_of(document)]
-    return {**document, "functions": functions}
+    return {**document, "functions": [_without_histogram(each) for each in functions_of(document)]}
+
+
+def _without_histogram(entry: Entry) -> dict[str, Any]:
+    kept = {key: value for key, value in entry.items() if key != "histogram"}
+    if any("histogram" in each for each in kept.get("behaviours") or []):
+        kept["behaviours"] = [_without_histogram(each) for each in kept["behaviours"]]
+    return kept
 
 
 def _ask(socket: Path | None, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from specmine.mining.observation import (
     Reason,
     frozen_counts,
 )
+from specmine.probes.encoding import encode
 
 from .formats import opened, reader_of
 from .records import Faults, Names
@@ -95,6 +96,8 @@ def analyze(
         }
     state = ControllerState(settings=settings, known=known)
     document = specification(state, detail=True)
+    for entry in document["functions"]:
+        _with_histograms(entry, known[entry["key"]])
     document["program"] |= {"lifetimes": []}
     document["collection"] |= {
         "seconds": cut.seconds,
@@ -155,6 +158,22 @@ def _of_function(known: Knowledge, parts: Sequence[Part], names: Names, settings
         mining=mining,
     )
     return flow.explained(known, run_job(job), now_ns, settings)
+
+
+def _with_histograms(entry: dict[str, Any], known: Knowledge) -> None:
+    """Add to each behaviour the durations of the calls over its paths."""
+    owner = {path.path: path.behaviour for path in known.result.paths} if known.result else {}
+    if len(entry["behaviours"]) < 2 or known.result is None:
+        return
+    totals = np.zeros((len(known.result.behaviours), BUCKETS), dtype=np.uint64)
+    for one in known.paths:
+        for path, own in one.paths:
+            behaviour = owner.get(path)
+            if behaviour is not None:
+                totals[behaviour] += own.counts
+    by_expression = {each.expression: total for each, total in zip(known.result.behaviours, totals, strict=True)}
+    for each in entry["behaviours"]:
+        each["histogram"] = encode(by_expression[each["expression"]])
 
 
 def _unsettled(enough: int, agreeing: int, settings: Settings) -> tuple[State, Reason]:
