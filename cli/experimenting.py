@@ -51,7 +51,9 @@ def list_lines(experiments: Mapping[str, Experiment], columns: int) -> list[str]
         lines += textwrap.wrap(each.summary, columns, initial_indent="    ", subsequent_indent="    ")
         names = [name for name in each.parameters if name != "best"]
         if names:
-            lines += textwrap.wrap(f"--set {', '.join(names)}", columns, initial_indent="    ", subsequent_indent="      ")
+            lines += textwrap.wrap(
+                f"--set {', '.join(names)}", columns, initial_indent="    ", subsequent_indent="      "
+            )
     return lines
 
 
@@ -82,7 +84,9 @@ def parameters(names: Sequence[str], settings: Sequence[str]) -> dict[str, Any]:
     """
     from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415
 
-    defaults = {key: value for name in names if name in EXPERIMENTS for key, value in EXPERIMENTS[name].parameters.items()}
+    defaults = {
+        key: value for name in names if name in EXPERIMENTS for key, value in EXPERIMENTS[name].parameters.items()
+    }
     defaults.pop("best", None)
     found = {}
     for setting in settings:
@@ -112,7 +116,10 @@ def _reference(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         evidence = document["evidence"]
-        return {"seconds": {str(name): float(each) for name, each in evidence["seconds"].items()}, "work": evidence["work"]}
+        return {
+            "seconds": {str(name): float(each) for name, each in evidence["seconds"].items()},
+            "work": evidence["work"],
+        }
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"reference: {path} is no result of virtualization-constant ({error})") from error
 
@@ -147,7 +154,11 @@ def shown(entry: Mapping[str, Any], host: Host, now_s: float) -> dict[str, Any]:
     result = dict(entry["valid"] or entry["last"])
     result["age_seconds"] = round(now_s - datetime.fromisoformat(result["time"]).timestamp(), 1)
     result["skipped"] = entry["skipped"]
-    result["last_try"] = {"time": entry["last"]["time"], "valid": entry["last"]["valid"], "reason": entry["last"]["reason"]}
+    result["last_try"] = {
+        "time": entry["last"]["time"],
+        "valid": entry["last"]["valid"],
+        "reason": entry["last"]["reason"],
+    }
     stale = of_this_host(result, host)
     if result["valid"] and stale:
         result |= {"valid": False, "reason": {"code": "stale", "text": stale, "remedy": "run it again"}}
