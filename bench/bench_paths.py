@@ -116,7 +116,7 @@ def measured(name: str, pid: int, seconds: float, stacks: int, *, verbose: bool)
         walks = Counter(run.last.unwinding) - walks
         run.source.apply(Sampling(hertz=0))
         tally = compared(run, [key for key in chosen if run.timed[key]], seconds, stacks)
-        rows = 8 * run.source._modules._rows_used + 8 * run.source._modules._index_used
+        rows = run.source._modules.row_bytes
     finally:
         run.source.close()
     timed, whole = sum(run.timed.values()), sum(run.whole.values())

@@ -66,6 +66,7 @@ def read_facts(image: Image) -> BinaryFacts:
         is_go=go,
         unwinder=_unwinders(image, needed, names, static=static),
         self_check=_self_check(image),
+        frames_digest=_frames_digest(image),
         languages=_languages(image, needed, names, go=go),
     )
 
@@ -88,6 +89,19 @@ def _build_id(image: Image, offset: int, size: int) -> str:
         for at in range(start, start + length, 1 << 20):
             digest.update(image.read(at, min(1 << 20, start + length - at)))
     return f"sha256:{digest.hexdigest()[:16]}"
+
+
+def _frames_digest(image: Image) -> str:
+    """Return a digest of the call frame information and of where the code lies."""
+    if image.section(".eh_frame") is None:
+        return ""
+    digest = hashlib.sha256(repr(image.segments).encode())
+    for name in (".eh_frame", ".debug_frame"):
+        section = image.section(name)
+        if section is not None:
+            digest.update(f"{name} {section.address} {section.size} ".encode())
+            digest.update(image.content(section))
+    return digest.hexdigest()
 
 
 def _text(image: Image) -> tuple[int, int]:

@@ -7,6 +7,7 @@ reads it. Layouts are never changed in place except to add unwind rows, so a pat
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,9 +22,13 @@ from .layout import LAYOUT, MAX_RANGES, RANGE_FRAMES, RANGE_JIT, RANGE_PROBE, RA
 from .loading import Loaded
 from .processes import FileId, Mapping
 from .reader import Reader
+from .rowcache import RowCache
+from .rowspace import Space
 
 CALIBRATION_ROWS = 256
 """Rows and index entries at the end of the arrays that calibration uses."""
+IDLE_NS = 10_000_000_000
+"""Rows of a module that no path of the last seconds went through may make room."""
 VDSO: FileId = (0, -1)
 """The kernel's own module, the same in every process."""
 
@@ -42,6 +47,14 @@ class Module:
     """RANGE_ROWS or RANGE_FRAMES once that is known; 0 while its rows are on their way."""
     index: int = 0
     """Where its page index begins in the kernel's array."""
+    rows: int = 0
+    """Where its rows begin."""
+    lengths: tuple[int, int] = (0, 0)
+    """Rows and index entries it has in the kernel; (0, 0): none."""
+    used_ns: int = 0
+    """When a path through it was last named."""
+    evicted: bool = False
+    """Its rows made room for others'; they come again when a walk asks for them."""
     settled: bool = False
     """Facts and rows have come, or never will."""
 
@@ -68,10 +81,20 @@ class Modules:
         self,
         reader: Reader,
         loaded: Loaded,
+        cache: Path | None = None,
     ) -> None:
-        """Write the kernel's arrays: rows, page index (one number per 8 bytes) and layouts."""
+        """Write the kernel's arrays: rows, page index (one number per 8 bytes) and layouts.
+
+        Rows that were made before are taken from the folder ``cache``.
+        """
         self._reader, self._maps, self._entries = reader, loaded.maps, loaded.entries
-        self._rows_used = self._index_used = 0
+        self._cache = RowCache(cache / "rows" if cache is not None else None)
+        self._rows = Space(loaded.entries["rows"] - CALIBRATION_ROWS)
+        self._index = Space(loaded.entries["page_index"] - CALIBRATION_ROWS)
+        self._now_ns = 0
+        self._waiting_for_room: list[Module] = []
+        self.evictions = 0
+        """Modules whose rows made room."""
         self.lost = 0
         """Modules whose rows, and mappings and layouts that, did not fit."""
         self.by_file: dict[FileId, Module] = {}
@@ -85,6 +108,11 @@ class Modules:
 
     def collect(self) -> None:
         """Hand out the answers that have come."""
+        self._now_ns = time.monotonic_ns()
+        if self._waiting_for_room and not self._rows.rests(self._now_ns):
+            waiting, self._waiting_for_room = self._waiting_for_room, []
+            for module in waiting:
+                self._get_rows(module)
         for number, answer in self._reader.ready():
             then = self._waiting.pop(number, None)
             if then is not None:
@@ -126,6 +154,7 @@ class Modules:
         module = found.modules[at]
         if module is None:
             return None
+        module.used_ns = self._now_ns
         return module, address - found.mappings[at].start + found.mappings[at].offset
 
     def _module(self, pid: int, mapping: Mapping) -> Module | None:
@@ -165,38 +194,93 @@ class Modules:
         def facts(answer: object) -> None:
             if isinstance(answer, BinaryFacts):
                 module.facts = answer
-                self.ask("rows", module.fd, rows)
+                self._get_rows(module)
             else:
                 module.error, module.settled = str(answer), True
 
-        def rows(answer: object) -> None:
-            module.settled = True
-            if isinstance(answer, RowTable) and len(answer.pc):
-                self._load(module, answer)
-            elif not isinstance(answer, SpecmineError):
-                module.flags = RANGE_FRAMES
-            for number, layout in self.layouts.items():
-                if module in layout.modules:
-                    self._write(number)
-
         self.ask("facts", module.fd, facts)
 
-    def _load(self, module: Module, table: RowTable) -> None:
-        """Put a module's rows and page index into the kernel's arrays."""
-        rows, pages = len(table.pc), len(table.pages)
-        if (
-            self._rows_used + rows > self._entries["rows"] - CALIBRATION_ROWS
-            or self._index_used + pages > self._entries["page_index"] - CALIBRATION_ROWS
-        ):
-            self.lost += 1
+    def _get_rows(self, module: Module) -> None:
+        """Fetch a module's rows from the disk, or have them made."""
+        assert module.facts is not None
+        key = module.facts.frames_digest
+        known = self._cache.get(key)
+        if known is not None:
+            self._settle(module, known)
             return
-        first, index = self._rows_used, self._index_used
+
+        def then(answer: object) -> None:
+            if isinstance(answer, RowTable) and len(answer.pc):
+                self._cache.put(key, answer)
+            self._settle(module, answer)
+
+        self.ask("rows", module.fd, then)
+
+    def _settle(self, module: Module, answer: object) -> None:
+        module.settled = True
+        if isinstance(answer, RowTable) and len(answer.pc):
+            self._load(module, answer)
+        elif not isinstance(answer, SpecmineError):
+            module.flags = RANGE_FRAMES
+        self._write_layouts(module)
+
+    def _write_layouts(self, module: Module) -> None:
+        for number, layout in self.layouts.items():
+            if module in layout.modules:
+                self._write(number)
+
+    def _load(self, module: Module, table: RowTable) -> None:
+        """Put a module's rows and page index into the kernel's arrays; those used the longest ago make room."""
+        lengths = (len(table.pc), len(table.pages))
+        first = self._rows.take(lengths[0], self._now_ns)
+        index = self._index.take(lengths[1], self._now_ns)
+        if first is None or index is None:
+            if first is not None:
+                self._rows.give_back(first, lengths[0], 0)
+            if index is not None:
+                self._index.give_back(index, lengths[1], 0)
+            self._make_room(module, lengths)
+            return
         values = table.pc.astype(np.uint64) | table.info.astype(np.uint64) << np.uint64(32)
         write_array(self._maps["rows"], first, values)
         write_array(self._maps["page_index"], index, table.pages.astype(np.uint64) + np.uint64(first))
-        self._rows_used += rows
-        self._index_used += pages
-        module.index, module.flags = index, RANGE_ROWS
+        module.rows, module.index, module.lengths = first, index, lengths
+        module.flags, module.used_ns, module.evicted = RANGE_ROWS, self._now_ns, False
+
+    def _make_room(self, module: Module, lengths: tuple[int, int]) -> None:
+        """Take out the rows of the modules used the longest ago, for one that is tried again when they have rested."""
+        idle = [m for m in self.by_file.values() if m.lengths[0] and self._now_ns - m.used_ns > IDLE_NS]
+        rows = pages = 0
+        for old in sorted(idle, key=lambda m: m.used_ns):
+            if rows >= lengths[0] and pages >= lengths[1]:
+                break
+            rows, pages = rows + old.lengths[0], pages + old.lengths[1]
+            self._evict(old)
+        if rows or self._rows.resting:
+            self._waiting_for_room.append(module)
+        else:
+            module.evicted = True  # tried again when a walk asks for it
+            self.lost += 1
+
+    def _evict(self, module: Module) -> None:
+        module.flags, module.evicted = 0, True
+        self._write_layouts(module)
+        self._rows.give_back(module.rows, module.lengths[0], self._now_ns)
+        self._index.give_back(module.index, module.lengths[1], self._now_ns)
+        module.lengths = (0, 0)
+        self.evictions += 1
+
+    def want(self, layout: int, address: int) -> None:
+        """Note that a walk ended for want of rows at an address: load them again if they made room for others'."""
+        place = self.find(layout, address)
+        if place is not None and place[0].evicted and place[0].facts is not None:
+            place[0].evicted = False
+            self._get_rows(place[0])
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of kernel memory that hold unwind rows and their index now; entries of arrays take 8."""
+        return 8 * (self._rows.used + self._index.used)
 
     def _write(self, number: int) -> None:
         """Write one layout to the kernel; unused ranges begin at the end of memory, for the binary search."""

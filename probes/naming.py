@@ -14,7 +14,7 @@ from .layout import WALKS
 from .modules import Module, Modules
 from .paths import Paths
 
-JOINED, COMPLETE = 2, 1
+COMPLETE, JOINED, NO_ROW = 1, 2, 4
 KEPT_PATHS = 12288
 """Paths told after which the kernel's note of them is cleared; it has room for 16,384."""
 MAX_JOINS = 64
@@ -31,6 +31,7 @@ class Naming:
         """Know nothing yet."""
         self._modules = modules
         self.paths = Paths(KEPT_PATHS)
+        self._evictions = 0
         self.functions: dict[str, Function] = {}
         """All functions that were ever named, by key."""
         self.module_of: dict[str, Module] = {}
@@ -45,7 +46,12 @@ class Naming:
 
     def learn(self, records: list[bytes]) -> None:
         """Take in paths that the kernel saw for the first time."""
-        self.paths.learn(records)
+        evictions, self._evictions = self._evictions, self._modules.evictions
+        if self._evictions > evictions:  # walks that ask for those rows must be told, even if they were before
+            self.paths.fill()
+        for raw in self.paths.learn(records):
+            if raw.outcome == NO_ROW and raw.addresses:
+                self._modules.want(raw.layout, raw.addresses[-1] - 1)
 
     def function(self, module: Module, offset: int) -> Function | bool | None:
         """Return the function that holds a file offset, None if there is none, False if it is not known yet."""

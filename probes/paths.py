@@ -69,6 +69,10 @@ class Paths:
         """True if the kernel should forget what it has told, and then ``turn`` be called."""
         return self._told >= self._limit
 
+    def fill(self) -> None:
+        """Have the kernel tell all paths again."""
+        self._told = self._limit
+
     def turn(self) -> None:
         """Forget what was not asked for since the last turn."""
         self._old, self._young, self._told = self._young, {}, 0

@@ -135,7 +135,7 @@ class BpfSource:
         self._stacks = RingBuffer(maps["stacks"], entries["stacks"])
         self._seen_paths = HashMap(maps["seen_paths"], "<u8", "<u8")
         self._links = Links(loaded)
-        self._modules = Modules(self._reader, loaded)
+        self._modules = Modules(self._reader, loaded, cache)
         self._wake = select.epoll()
         for each in (self._links.fileno(), self._reader.fileno(), self._events.fd):
             self._wake.register(each, select.EPOLLIN)
