@@ -6,6 +6,7 @@ of two, so a bucket is at most 3.2 % wide. The layout here and ``probes/bpf/hist
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -57,6 +58,15 @@ def bucket_edges() -> NDArray[np.float64]:
 def histogram_of(durations_ns: ArrayLike) -> Counts:
     """Count durations in ns into the fixed layout."""
     return np.bincount(bucket_of(durations_ns).ravel(), minlength=BUCKETS).astype(np.uint64)
+
+
+def quantiles(counts: NDArray[np.uint64], levels: Sequence[float]) -> list[float]:
+    """Return quantiles of a histogram in ns, interpolated within the bucket; zeros if it is empty."""
+    total = int(counts.sum())
+    if not total:
+        return [0.0] * len(levels)
+    below = np.concatenate(([0], np.cumsum(counts, dtype=np.float64)))
+    return [float(each) for each in np.interp(np.asarray(levels) * total, below, bucket_edges())]
 
 
 def frozen_counts(counts: ArrayLike) -> Counts:
@@ -169,6 +179,8 @@ class Observation:
     censored: int = 0
     """Calls begun in the window whose end was not seen."""
     bias_ns: float = 0.0
+    uncertainty_ns: float = 0.0
+    """How well the durations are known: of the bias, and of what was taken off for probes hit within the calls."""
     paths: tuple[PathHistogram, ...] = field(default=())
     """Kind PATH only: the same durations by call path, incomplete paths included."""
 

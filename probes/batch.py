@@ -30,8 +30,10 @@ class Prices:
     """What the probes add to a measured duration."""
     site_bias_ns: float = 0.0
     """The same where returns are timed by probes at return sites."""
-    bias_uncertainty_ns: float = 0.0
-    """How well the bias is known."""
+    stepped_bias_ns: float = 0.0
+    """What a single-stepped entry adds to them: the step lies behind the start."""
+    bias_uncertainty: float = 0.0
+    """How well the bias is known, relative to it."""
     count_mean_ns: float = 0.0
     """What a counting probe adds to the duration of a call around it: the mean, not what a budget plans with."""
     entry_mean_ns: float = 0.0

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.mining.observation import BUCKETS, Kind, bucket_edges
+from specmine.mining.observation import BUCKETS, Kind, quantiles
 
 from . import processes as proc
 from .batch import Prices
@@ -192,7 +192,7 @@ def _measure(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: ND
         count = price(_Probe("emulated", Kind.COUNT))
         time, by_kernel = _biases(own, lambda: price(_Probe("emulated", Kind.TIME)))
         path = price(_Probe("emulated", Kind.PATH))
-        by_site, untimed = [0.0], 0.0
+        by_site, untimed = [0.0, 0.0], 0.0
         if sites:
             site, by_site = _biases(own, lambda: price(_Probe("emulated", Kind.TIME, "return_emulated")))
             time = max(time, site)
@@ -201,7 +201,9 @@ def _measure(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: ND
             untimed = price(_Probe("emulated", Kind.TIME))
             slots["timed_of_4g"][SLOT_NUMBER] = 0
         slow = _Bench(Path(folder), loaded, links, 400, "deep_stepped")
-        stepped = price(_Probe("stepped", Kind.COUNT), slow, float(np.median(slow.rounds())))
+        still = float(np.median(slow.rounds()))
+        stepped = price(_Probe("stepped", Kind.COUNT), slow, still)
+        _, by_step = _biases(own, lambda: price(_Probe("stepped", Kind.TIME), slow, still))
         inside = _nested(_Bench(Path(folder), loaded, links, 400, "wide_emulated"), own, slots, loaded.mode)
     if not by_kernel[0] or not int(counters["timed"][SLOT_NUMBER]):
         raise ProbeError("the calibrating probes did not fire")
@@ -215,7 +217,8 @@ def _measure(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: ND
         sample_ns=SAMPLE_NS,
         bias_ns=by_kernel[0],
         site_bias_ns=by_site[0],
-        bias_uncertainty_ns=max(BIAS_ERROR * max(by_kernel[0], by_site[0]), by_kernel[1], by_site[-1]),
+        stepped_bias_ns=max(0.0, by_step[0] - by_kernel[0]),
+        bias_uncertainty=max(BIAS_ERROR, by_kernel[1] / by_kernel[0], by_site[1] / by_site[0] if sites else 0.0),
         stepped_mean_ns=max(0.0, stepped - count),
         untimed_ns=untimed * SAFETY,
         **inside,
@@ -226,7 +229,7 @@ def _biases(own: NDArray[np.uint64], measure: Callable[[], float]) -> tuple[floa
     """Measure something; return its result, the median of the durations booked meanwhile, and half their spread."""
     before = own[SLOT_NUMBER].copy()
     result = measure()
-    middle = histogram_quantiles(own[SLOT_NUMBER] - before, (0.25, 0.5, 0.75))
+    middle = quantiles(own[SLOT_NUMBER] - before, (0.25, 0.5, 0.75))
     return result, [middle[1], (middle[2] - middle[0]) / 2]
 
 
@@ -240,7 +243,7 @@ def _nested(bench: _Bench, own: NDArray[np.uint64], slots: NDArray[np.void], mod
     def duration(*inner: _Probe) -> float:
         before = own[OUTER_SLOT].copy()
         bench.rounds(outer, *inner, times=3)
-        return histogram_quantiles(own[OUTER_SLOT] - before, (0.5,))[0]
+        return quantiles(own[OUTER_SLOT] - before, (0.5,))[0]
 
     bare = duration()
 
@@ -263,12 +266,3 @@ def _nested(bench: _Bench, own: NDArray[np.uint64], slots: NDArray[np.void], mod
         both = added(_Probe("emulated", Kind.TIME, "inner_return_emulated"))
         found |= {"site_entry_mean_ns": entry, "site_return_mean_ns": max(0.0, both - entry)}
     return found
-
-
-def histogram_quantiles(counts: NDArray[np.uint64], levels: Sequence[float]) -> list[float]:
-    """Return quantiles of a histogram in ns, interpolated within the bucket; zeros if it is empty."""
-    total = int(counts.sum())
-    if not total:
-        return [0.0] * len(levels)
-    below = np.concatenate(([0], np.cumsum(counts, dtype=np.float64)))
-    return [float(each) for each in np.interp(np.asarray(levels) * total, below, bucket_edges())]

@@ -30,6 +30,7 @@ from .finding import Finder, Wrapped
 from .following import Following
 from .gate import Gate
 from .hints import Hints
+from .isolation import Isolation
 from .kernel import HashMap, RingBuffer, map_array
 from .layout import (
     COUNTERS,
@@ -37,6 +38,7 @@ from .layout import (
     EVENT_RETURN,
     FREE_SLOTS,
     MAX_SLOTS,
+    NEST,
     PATH_BUCKET,
     PROCESS,
     RETURN_SITE,
@@ -178,14 +180,16 @@ class BpfSource:
         known_returns = HashMap(maps["return_sites"], RETURN_SITE, "<u8")
         returns = ReturnSites(self._links, self._modules, known_returns, emulates_nops=emulates_nops)
         buckets = Buckets(slots, self._counters, prices)
+        isolation = Isolation(map_array(maps["nests"], MAX_SLOTS, NEST, writable=True))
         return Watching(
             modules=self._modules,
             naming=self._naming,
             programs=self._programs,
             bystanders=self._bystanders,
             gate=Gate(self._modules, self._programs, mode=loaded.mode, emulates_nops=emulates_nops),
-            windows=Windows(self._counters, histogram, path_histogram, self._naming, prices),
+            windows=Windows(self._counters, histogram, path_histogram, self._naming, prices, isolation),
             returns=returns,
+            isolation=isolation,
             linking=Linking(self._links, returns, buckets),
             buckets=buckets,
             places=MAX_PERF if loaded.mode == "perf" else FREE_SLOTS,
@@ -400,6 +404,7 @@ class BpfSource:
             "calls": int(self._counters["lost"].sum()),
             "unlearnt_calls": int(self._counters["unlearnt"].sum()),
             "abandoned_calls": int(self._counters["dropped"].sum()),
+            "perturbed_calls": self._watching.windows.perturbed,
             "modules": self._modules.lost,
         }
 

@@ -22,6 +22,7 @@ class Window:
     calls: int
     timed: int
     inner: int
+    nested_ns: int
     watched_ns: int
     histogram: NDArray[np.uint64]
 
@@ -45,6 +46,12 @@ class Watched:
     """The site is known and the gate has let it pass."""
     by_site: bool = False
     """Returns are timed by ordinary probes at return sites, not by replacing return addresses."""
+    isolated: bool = False
+    """Probes within its calls spoil its durations: it is timed while they are off."""
+    spoilt: int = 0
+    """Windows thrown away for that."""
+    together: bool = False
+    """They cannot be taken off fast enough: what is measured beside them is kept, with its uncertainty."""
     stepped_returns: bool = False
     """Some return site is single-stepped."""
     site_links: set[int] = field(default_factory=set)

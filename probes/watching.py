@@ -12,6 +12,7 @@ from .buckets import Buckets
 from .bystanders import Bystanders
 from .facts import Grade, Site
 from .gate import Gate
+from .isolation import TURN_NS, Isolation
 from .linking import IDENTITY, MAX_PIDS, Linking
 from .links import LinkNews
 from .modules import Modules
@@ -42,6 +43,7 @@ class Watching:
         bystanders: Bystanders,
         gate: Gate,
         windows: Windows,
+        isolation: Isolation,
         returns: ReturnSites,
         linking: Linking,
         buckets: Buckets,
@@ -50,7 +52,7 @@ class Watching:
         """Watch nothing yet; at most ``places`` functions at once."""
         self._modules, self._naming, self._programs = modules, naming, programs
         self._bystanders, self._gate, self._returns = bystanders, gate, returns
-        self._linking, self._buckets, self.windows = linking, buckets, windows
+        self._linking, self._buckets, self.windows, self._isolation = linking, buckets, windows, isolation
         returns.unlike_file = lambda module, at: gate.changed(module, at, at + LONGEST_INSTRUCTION) is not None
         self.by_function: dict[str, Watched] = {}
         self.refusals: list[Refusal] = []
@@ -86,6 +88,8 @@ class Watching:
     def _begin(self, watch: Watch, now_ns: int) -> None:
         function, module = self._naming.functions[watch.function], self._naming.module_of[watch.function]
         w = self.by_function[watch.function] = Watched(function, module, watch, self._free.pop(0))
+        w.together = self._gate.slow
+        self._isolation.forget(w.slot)
 
         def judged(site: Site | Reason) -> None:
             if self.by_function.get(watch.function) is not w:
@@ -113,6 +117,7 @@ class Watching:
         if activity is not None:
             self._late.append(activity)
         self._linking.off(w, now_ns)
+        self._isolation.end(w)
         if self.by_function.get(w.function.key) is w:
             del self.by_function[w.function.key]
             self._free.append(w.slot)
@@ -160,6 +165,13 @@ class Watching:
                 self._refuse(w, kind_refused(barred), barred, now_ns)
             w.next_on_ns = now_ns + RETRY_NS
             return
+        if w.isolated:
+            others = self._isolation.begin(w, self.by_function.values(), now_ns)
+            for each in others or ():
+                self._again(each, now_ns)
+            if others is None or others:  # their links take a while to come off
+                w.next_on_ns = now_ns + RETRY_NS
+                return
         if now_ns >= w.compared_ns:
             w.compared_ns = now_ns + COMPARE_NS
             changed = self._gate.changed(w.module, w.function.offset, w.site + LONGEST_INSTRUCTION)
@@ -228,7 +240,8 @@ class Watching:
                 self._linking.lost(w, news.id)
         elif news.what == "made" and not w.on_ns:
             w.on_ns = at_ns
-            w.off_at_ns = at_ns + w.watch.on_ns if w.watch.on_ns else 0
+            on_ns = min(w.watch.on_ns or TURN_NS, TURN_NS) if w.isolated else w.watch.on_ns
+            w.off_at_ns = at_ns + on_ns if on_ns else 0
         elif news.what == "failed":
             self._failed(w, news, now_ns)
         elif news.what == "alarm":
@@ -334,7 +347,7 @@ class Watching:
             self.windows.cut_if_due(w, now_ns)
             if w.on_ns:
                 self._while_on(w, now_ns)
-            elif w.ready and not w.links and now_ns >= w.next_on_ns and not self.off:
+            elif self._may_go_on(w, now_ns):
                 self._on(w, now_ns)
             one = self.windows.activity(w, now_ns)
             if one is not None:
@@ -353,15 +366,23 @@ class Watching:
                 due.append(max(w.next_on_ns, 1))
         return min(due, default=0)
 
+    def _may_go_on(self, w: Watched, now_ns: int) -> bool:
+        due = w.ready and not w.links and now_ns >= w.next_on_ns
+        return due and not self.off and not self._isolation.holds_back(w, now_ns)
+
     def _while_on(self, w: Watched, now_ns: int) -> None:
+        if w.isolated and not self._isolation.has_turn(w):
+            self._again(w, now_ns)
+            return
         if w.by_site and w.links:
             self._learn_sites(w, now_ns)
         if not w.links:  # every process that it was linked for has ended
             w.switch_off(now_ns)
         elif w.off_at_ns and now_ns >= w.off_at_ns:
             self._linking.off(w, now_ns)
+            self._isolation.end(w)
             # at random, so that no rhythm of the program can hide from the on-phases
-            pause_ns = max(0, w.watch.period_ns - w.watch.on_ns)
+            pause_ns = max(TURN_NS if w.isolated else 0, w.watch.period_ns - w.watch.on_ns)
             w.next_on_ns = now_ns + int(pause_ns * self._random.uniform(0.5, 1.5))
         elif now_ns >= w.rotate_ns:
             w.rotate_ns = now_ns + ROTATE_NS

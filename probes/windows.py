@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.mining.observation import BUCKETS, CallPath, Kind, Observation, PathHistogram
+from specmine.mining.observation import BUCKETS, CallPath, Kind, Observation, PathHistogram, quantiles
 
 from .batch import Activity, Prices
+from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
 from .kernel import HashMap
 from .layout import MAX_SLOTS
 from .naming import Naming
@@ -20,6 +22,8 @@ NAMES_PATIENCE_NS = 5_000_000_000
 """A window whose paths have no names after so long is told with incomplete paths."""
 TELL_NS = 1_000_000_000
 """What goes on without a change is told so often."""
+SPOILT_MOST = 5
+"""Windows thrown away before what cannot be had better is kept, with its uncertainty: a recursion spoils itself."""
 _IDENTITY = 0xFFFF_00FF
 """Slot and generation of a cookie, without the flags of the link."""
 
@@ -44,14 +48,18 @@ class Windows:
         path_histogram: HashMap,
         naming: Naming,
         prices: Prices,
+        isolation: Isolation,
     ) -> None:
         """Read from the kernel's counters; cut nothing yet."""
         self._counters = counters
         self._histogram = histogram.reshape(MAX_SLOTS, BUCKETS)
         self._path_histogram, self._naming, self._prices = path_histogram, naming, prices
+        self._isolation = isolation
         self._unnamed: list[_Unnamed] = []
         self.inside_ns = 0.0
         """Predicted cost of all hits so far."""
+        self.perturbed = 0
+        """Timed calls thrown away since probes within them spoiled their durations."""
 
     def begin(self, w: Watched, now_ns: int) -> None:
         """Open a window now."""
@@ -62,6 +70,7 @@ class Windows:
             calls=int(c["calls"]),
             timed=int(c["timed"]),
             inner=int(c["inner"]),
+            nested_ns=int(c["nested_ns"]),
             watched_ns=w.watched_until(now_ns),
             histogram=self._histogram[w.slot].copy(),
         )
@@ -111,6 +120,15 @@ class Windows:
         calls, timed = int(c["calls"]) - window.calls, int(c["timed"]) - window.timed
         by_path = w.watch.kind is Kind.PATH
         counts = _summed(w.paths.values()) if by_path else self._histogram[w.slot] - window.histogram
+        nested_ns = (int(c["nested_ns"]) - window.nested_ns) / max(1, timed)
+        bias_ns = self._bias_ns(w)
+        known_ns = self._prices.bias_uncertainty * bias_ns
+        spoilt = is_perturbed(nested_ns, quantiles(counts, (0.5,))[0], known_ns)
+        if spoilt and w.spoilt < SPOILT_MOST and not w.together and self._isolation.inside(w.slot):
+            self.perturbed += timed
+            w.isolated, w.spoilt = True, w.spoilt + 1
+            self.begin(w, now_ns)
+            return
         observation = Observation(
             function=w.function.key,
             lifetime=w.lifetime,
@@ -122,10 +140,16 @@ class Windows:
             watched_ns=w.watched_until(now_ns) - window.watched_ns,
             inner=int(c["inner"]) - window.inner,
             censored=0 if w.on_ns else max(0, calls - timed),
-            bias_ns=self._prices.site_bias_ns if w.by_site else self._prices.bias_ns,
+            bias_ns=bias_ns,
+            uncertainty_ns=math.hypot(known_ns, CORRECTION_ERROR * nested_ns),
         )
         self._unnamed.append(_Unnamed(w, now_ns, observation, w.paths))
         self.begin(w, now_ns)
+
+    def _bias_ns(self, w: Watched) -> float:
+        """Return what the function's own probes add to its durations."""
+        bias_ns = self._prices.site_bias_ns if w.by_site else self._prices.bias_ns
+        return bias_ns + (self._prices.stepped_bias_ns if w.stepped else 0.0)
 
     def finished(self, now_ns: int) -> tuple[Observation, ...]:
         """Return the observations whose paths have names by now."""
