@@ -30,11 +30,6 @@ class Gate:
         self._conditions = Conditions()
         self._look_ns = 0
 
-    @property
-    def slow(self) -> bool:
-        """True if probes come off slowly here: no duty cycles, no turns."""
-        return self._mode == "perf"
-
     def site(self, function: Function, module: Module, then: Callable[[Site | Reason], None]) -> None:
         """Find the function's probe site; ``then`` gets it, or why there is none, now or in a later poll."""
         known = self._sites.get(function.key)
@@ -109,7 +104,7 @@ class Gate:
         mapped = {m for n in layouts for m in self._modules.layouts[n].modules if m is not None}
         modules = sorted(mapped, key=lambda m: m.path)
         reason = forbids_replacing(modules, map(self._conditions.of, sorted(self._programs.members)))
-        if reason is not None and self.slow:
+        if reason is not None and self._mode == "perf":
             return True, reason  # probes that come off slowly cannot follow return sites
         return reason is not None, refuses_returns(modules)
 

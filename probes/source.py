@@ -84,6 +84,8 @@ class SourceSettings:
     watch: tuple[str, ...] = ()
     """Globs of functions to watch; they replace finding."""
     ignore: tuple[str, ...] = ()
+    isolate: bool = True
+    """False: no function's probes go off for another's sake; durations that they spoil are kept with their uncertainty."""
     sampling: bool = True
     """False: nothing will be sampled; what does it is not loaded, since that takes a second."""
     kill_switch: str = ""
@@ -190,6 +192,7 @@ class BpfSource:
             windows=Windows(self._counters, histogram, path_histogram, self._naming, prices, isolation),
             returns=returns,
             isolation=isolation,
+            isolate=self._settings.isolate and loaded.mode != "perf",
             linking=Linking(self._links, returns, buckets),
             buckets=buckets,
             places=MAX_PERF if loaded.mode == "perf" else FREE_SLOTS,

@@ -44,6 +44,7 @@ class Watching:
         gate: Gate,
         windows: Windows,
         isolation: Isolation,
+        isolate: bool,
         returns: ReturnSites,
         linking: Linking,
         buckets: Buckets,
@@ -52,7 +53,8 @@ class Watching:
         """Watch nothing yet; at most ``places`` functions at once."""
         self._modules, self._naming, self._programs = modules, naming, programs
         self._bystanders, self._gate, self._returns = bystanders, gate, returns
-        self._linking, self._buckets, self.windows, self._isolation = linking, buckets, windows, isolation
+        self._linking, self._buckets, self.windows = linking, buckets, windows
+        self._isolation, self._isolate = isolation, isolate
         returns.unlike_file = lambda module, at: gate.changed(module, at, at + LONGEST_INSTRUCTION) is not None
         self.by_function: dict[str, Watched] = {}
         self.refusals: list[Refusal] = []
@@ -88,7 +90,7 @@ class Watching:
     def _begin(self, watch: Watch, now_ns: int) -> None:
         function, module = self._naming.functions[watch.function], self._naming.module_of[watch.function]
         w = self.by_function[watch.function] = Watched(function, module, watch, self._free.pop(0))
-        w.together = self._gate.slow
+        w.together = not self._isolate
         self._isolation.forget(w.slot)
 
         def judged(site: Site | Reason) -> None:

@@ -171,7 +171,7 @@ def watched(
             members.append(_Member(target=target, child=child, keys=_keys_of(path, target)))
             stack.callback(members[-1].end)
         named = [f"{name} ({m})" for each in members for m in each.modules for name in each.target.functions]
-        settings = SourceSettings(watch=tuple(named), sampling=False, cache=str(cache))
+        settings = SourceSettings(watch=tuple(named), sampling=False, isolate=False, cache=str(cache))
         source = BpfSource([Selection(pid=each.child.pid) for each in members], settings)
         stack.callback(source.close)
         source.start()

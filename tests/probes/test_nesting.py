@@ -37,14 +37,16 @@ def test_probes_within_a_call_do_not_lengthen_it(program: Programs, links: tuple
     """With and without probes on the function that it calls, a function lasts as long."""
     with running(program("nests"), 60) as child, driven(child.pid, "outer", "light", "inner", links=links) as driver:
         outer, light = driver.watch("outer", Kind.TIME), driver.watch("light", Kind.TIME)
-        bare = {key: median_ns(driver, key, 2)[0] for key in (outer, light)}
+        before = {key: median_ns(driver, key, 2)[0] for key in (outer, light)}
         inner = driver.watch("inner", Kind.TIME, window_calls=5000)
         driver.poll(lambda: driver.last.lost["perturbed_calls"] > 0)
-        for key, tolerance in ((outer, 0.15), (light, 0.03)):
-            middle, uncertainty_ns = median_ns(driver, key, 2)
-            assert abs(middle - bare[key]) < tolerance * bare[key] + uncertainty_ns
+        with_probes = {key: median_ns(driver, key, 2) for key in (outer, light)}
         assert median_ns(driver, inner, 1)[0] < 200
         driver.source.apply(Unwatch(function=inner))
+        for key, tolerance in ((outer, 0.2), (light, 0.05)):
+            middle, uncertainty_ns = with_probes[key]
+            both = (before[key], median_ns(driver, key, 2)[0])  # the host's speed changes too
+            assert min(both) * (1 - tolerance) - uncertainty_ns < middle < max(both) * (1 + tolerance) + uncertainty_ns
 
 
 def test_nesting_is_followed_through_several_levels() -> None:
