@@ -43,6 +43,21 @@ def false_rates(cases: int, families: Sequence[str] = tuple(FAMILIES)) -> Iterat
     yield ["all", "", *[""] * len(SIZES), f"{100 * upper_bound(hits, total):.2f}"]
 
 
+def true_rates(cases: int) -> Iterator[list[object]]:
+    """Yield rows: weight of the smaller of two normal classes, distance, how often its border is stable, by size."""
+    for weight, apart in ((0.02, 8.0), (0.05, 5.0), (0.1, 4.0), (0.1, 4.5), (0.2, 4.0), (0.5, 3.0)):
+        mixture = Mixture(weights=(1 - weight, weight), apart=apart)
+        chances, rates = mixture.chances(), []
+        for number, calls in enumerate(SIZES):
+            rng = np.random.default_rng([3, number])
+            hits = sum(
+                found(mixture, [b.cdf for b in stable_borders(history(rng, chances, calls), settings=S)])
+                for _ in range(cases)
+            )
+            rates.append(f"{100 * hits / cases:.0f}")
+        yield [weight, apart, *rates]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Mixture:
     """Classes of one shape at equal distances."""

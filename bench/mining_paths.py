@@ -12,6 +12,7 @@ from mining_shapes import observed
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
+from specmine.mining.comparison import consistency
 from specmine.mining.explain import Explanation, explain
 from specmine.mining.expressions import evaluate, named_edges, shared_names
 from specmine.mining.observation import BUCKETS, CallPath, Frame, Observation, PathHistogram
@@ -22,6 +23,12 @@ _BORDER = 350
 COUNTS, GROUPS = (3, 10, 50, 300, 2_000), (1, 2, 3, 4, 5, 6)
 _LEAST = 0.03  # every behaviour has at least this share of the calls
 S = MiningSettings()
+HEAD = [
+    "paths", "behaviours", "models", "Rand index, mean", "least", "right number", "expressions equal",
+    "calls on which they agree", "edges, most", "proved minimal", "seconds",
+]  # fmt: skip
+ATOMS_HEAD = ["behaviours", "models", "edges planted", "median", "95 %", "most", "above 8", "proved minimal"]
+AGAIN_HEAD = ["paths", "behaviours", "models", "same expressions", "calls grouped alike"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +145,7 @@ def _said(got: Explanation) -> NDArray[np.int64]:
 
 
 def table(cases: int) -> Iterator[list[object]]:
-    """Yield the rows: paths, behaviours, models, mean and least Rand index, right number, equal expressions ..."""
+    """Yield the rows under ``HEAD``."""
     for count, groups in itertools.product(COUNTS, GROUPS):
         if groups > count:
             continue
@@ -158,3 +165,51 @@ def table(cases: int) -> Iterator[list[object]]:
                 float(np.mean([s.optimal for s in scores])),
                 float(np.mean([s.seconds for s in scores])),
             ]
+
+
+def atoms(cases: int) -> Iterator[list[object]]:
+    """Yield for each number of behaviours how many edges the expressions take."""
+    for groups in GROUPS:
+        scores = []
+        for count, seed in itertools.product((10, 50, 300), range(cases)):
+            model = planted(np.random.default_rng([count, groups, seed]), count, groups) if groups <= count else None
+            if model is not None:
+                scores.append(scored(model))
+        used = [s.atoms for s in scores]
+        yield [
+            groups,
+            len(scores),
+            groups - 1,
+            float(np.median(used)),
+            float(np.quantile(used, 0.95)),
+            max(used),
+            float(np.mean([n > 8 for n in used])),
+            float(np.mean([s.optimal for s in scores])),
+        ]
+
+
+def again(cases: int) -> Iterator[list[object]]:
+    """Yield how alike two minings of one model from different calls are."""
+    for count, groups in itertools.product((10, 50, 300, 2_000), (2, 3, 4)):
+        same, alike = [], []
+        for seed in range(cases):
+            model = planted(np.random.default_rng([count, groups, seed]), count, groups)
+            if model is None:
+                continue
+            weight = np.zeros(len(model.truth))
+            index = {path: i for i, path in enumerate(model.truth)}
+            for window in model.windows:
+                for one in window.paths:
+                    weight[index[one.path]] += float(one.counts.sum())
+            labels = np.array(list(model.truth.values()))
+            rng = np.random.default_rng([9, seed])
+            other = _drawn(rng, list(model.truth), labels, weight / weight.sum(), int(weight.sum()))
+            first, second = (explain(w, [_BORDER], program={"app"}, settings=S) for w in (model.windows, other))
+            same.append({b.expression for b in first.behaviours} == {b.expression for b in second.behaviours})
+            groupings = (
+                {p.path: (p.behaviour, p.calls) for p in got.paths if p.behaviour is not None}
+                for got in (first, second)
+            )
+            alike.append(consistency(*groupings).calls)
+        if same:
+            yield [count, groups, len(same), float(np.mean(same)), float(np.mean(alike))]

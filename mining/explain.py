@@ -17,6 +17,8 @@ from .pooling import pooled_groups
 from .settings import MiningSettings
 from .shares import Dispersion, class_counts
 
+_READABLE = 8  # call edges: a grouping that takes more is stated only if there is no other
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
@@ -137,7 +139,7 @@ def explain(
     possible = [each for each in settled if each is not None]
     if not possible:
         return _single(paths, totals, borders, "same-edges", grouping.noise)
-    best = max(possible, key=lambda each: each.gain(len(edges)))
+    best = max(possible, key=lambda each: (each.statement.edges <= _READABLE, each.gain(len(edges))))
     return _explanation(
         paths=paths, totals=totals, borders=borders, statement=best.statement, labels=best.labels, noise=grouping.noise
     )

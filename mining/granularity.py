@@ -28,7 +28,7 @@ _ERROR = 0.03  # chance that a bucket of a true comb is on the wrong side by noi
 _CLEAR = 2.0  # standard errors from which a bucket counts as full or empty
 _RIPPLE = 0.05  # least ripple of a clock that all durations keep to
 _ENOUGH = 6.0  # log likelihood ratio: 1 in 400 for a step that is not there, and only histograms with jumps are asked
-_TEETH = 4  # steps that the bulk must span: two or three teeth may be classes
+_TEETH = 4  # plainly full buckets that a step takes: two or three may be classes
 _ASTRAY = 0.02  # share of durations that need not keep to a step
 _FINER = 4 / 3  # steps in units of ripple x bucket below which the teeth of a bucket are too many to show
 
@@ -99,7 +99,7 @@ def clock_step(counts: ArrayLike, *, above_ns: float = 0.0, ripple: float = 0.15
     if not _is_rough(values[first:last]):
         return 0.0
     finest = max(above_ns, _FINER * ripple * float(_EDGES[first + 1] - _EDGES[first]))
-    asked = (finest < _STEPS) & (_EDGES[last] - _EDGES[first] >= _STEPS * _TEETH)
+    asked = (finest < _STEPS) & (_EDGES[last] >= _STEPS)
     evidence = _evidence(values, below, first, last, asked, ripple)
     best = int(np.argmax(evidence)) if evidence.size else 0
     return float(_STEPS[asked][best]) if evidence.size and evidence[best] > _ENOUGH else 0.0
@@ -138,7 +138,8 @@ def _evidence(
     telling = (np.abs(deviation) > _CLEAR) & (expected >= 4.0) & fine & stands_out & same_side
     agrees = (deviation > 0) == _HOLDS[rows]
     ratio = np.where(agrees, math.log(1 - _ERROR), math.log(_ERROR)) - _LIKELY[rows]
-    return np.where(telling, ratio, 0.0).sum(axis=1)
+    teeth = (telling & agrees & _HOLDS[rows]).sum(axis=1)
+    return np.where(teeth >= _TEETH, np.where(telling, ratio, 0.0).sum(axis=1), 0.0)
 
 
 def _between(
@@ -146,7 +147,8 @@ def _between(
 ) -> NDArray[np.float64]:
     """Interpolate cumulative counts at places given by edge and fraction of the bucket."""
     edge, part = at[0][rows], at[1][rows]
-    return np.asarray(below[edge] + part * (below[edge + 1] - below[edge]), dtype=np.float64)
+    result: NDArray[np.float64] = below[edge] + part * (below[edge + 1] - below[edge])
+    return result
 
 
 def _multiples(

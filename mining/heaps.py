@@ -81,10 +81,11 @@ def rounding_step(counts: Counts) -> float:
     Notes
     -----
     The excess of a bucket with a multiple is what it holds beyond the mean density of the nearest buckets without
-    one. A step is evident if its excesses together are ``_CLEAR`` standard errors, two or three of them plain each; the
-    coarsest that explains as much as any is taken. Places a third of a step to each side should show nothing: what
-    both show is the bend of the density and is taken off, and where they differ by more than chance allows the errors
-    are widened, so that the teeth of an unknown clock are not taken for heaps.
+    one. A step is evident if its excesses together are ``_CLEAR`` standard errors (Stouffer's sum: a wide bucket counts
+    no more), two or three of them plain each; the coarsest that explains as much as any is taken. Places a third of
+    a step to each side should show nothing: what both show is the bend of the density and is taken off, and where
+    they differ by more than chance allows the errors are widened, so that the teeth of an unknown clock are not taken
+    for heaps.
     """
     values = counts.astype(np.float64)
     excess, error, expected = _MULTIPLE.excess(values)
@@ -103,7 +104,7 @@ def rounding_step(counts: Counts) -> float:
     small = known & (excess <= _MOST * local)
     excess = np.where(small, excess - bent, 0.0)
     single = np.divide(excess, error, out=np.zeros_like(excess), where=small)
-    z = excess.sum(axis=1) / np.sqrt(np.maximum((np.where(small, error, 0.0) ** 2).sum(axis=1), 1.0))
+    z = single.sum(axis=1) / np.sqrt(np.maximum(small.sum(axis=1), 1))
     plain = (single > _EACH).sum(axis=1)
     evident = np.zeros(len(STEPS_NS), dtype=bool)
     for heaps, clear in _CLEAR:

@@ -45,7 +45,7 @@ def pooled_groups(
     A split is made if Pearson's chi-squared between the paths with and without the edge, in units of the dispersion,
     is significant at ``level`` divided by the number of edges, and a class share differs by ``minimum_difference``.
     """
-    waiting = [np.arange(len(totals))]
+    waiting = [np.arange(len(totals))] if len(totals) else []
     parts: list[NDArray[np.int64]] = []
     while waiting:
         part = waiting.pop()
@@ -65,7 +65,7 @@ def pooled_groups(
 def _telling(present: NDArray[np.bool_], rows: Rows, noise: Dispersion, settings: MiningSettings) -> int | None:
     """Return the edge whose presence tells most about the class, None if none tells enough."""
     rows = rows[:, rows.sum(axis=0) > 0]
-    if rows.shape[1] < 2 or len(rows) < 2:
+    if rows.shape[1] < 2 or len(rows) < 2 or present.shape[1] == 0:
         return None
     yes = present.T.astype(np.int64) @ rows
     both = rows.sum(axis=0)
