@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_NO_BRACKET = re.compile(r"operator\s*(?:<=>|<<=|>>=|<<|>>|<=|>=|->\*|->|<|>|\(\))|->")
+"""What holds brackets that pair with none."""
 _STEPS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
 
 
@@ -14,6 +17,40 @@ def escaped(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(_escape(each) if unicodedata.category(each) in _HIDDEN else each for each in text)
+
+
+def shortened(name: str, width: int = 60) -> str:
+    """Write a long C++ or Rust name without what stands in its template brackets, then without its parameters.
+
+    For reading only: two functions may be written alike. Names that fit stay as they are, and so do operators.
+    """
+    for opening, closing in ("<>", "()"):
+        if len(name) > width:
+            name = _emptied(name, opening, closing)
+    return name
+
+
+def _emptied(name: str, opening: str, closing: str) -> str:
+    """Replace the content of the outermost brackets by dots; a name whose brackets do not match stays whole."""
+    plain = _NO_BRACKET.sub(lambda found: "_" * len(found[0]), name)  # of the same length
+    parts: list[str] = []
+    depth = done = 0
+    for at, each in enumerate(plain):
+        if each == opening:
+            depth += 1
+            if depth == 1:
+                parts.append(name[done : at + 1])
+                done = at + 1
+        elif each == closing:
+            depth -= 1
+            if depth < 0:
+                return name
+            if depth == 0:
+                kept = name[done:at]
+                # what begins with a bracket is named by its content: <Basket as Shop>::total
+                parts.append(kept if done == 1 or len(kept) <= len("...") else "...")
+                done = at
+    return "".join(parts) + name[done:] if depth == 0 else name
 
 
 def duration(seconds: float) -> str:

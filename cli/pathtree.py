@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .notation import cells, count, escaped, listed
+from .notation import cells, count, escaped, listed, shortened
 
 Edge = tuple[str, str]
 _PLAIN, _DECIDING = "->", "=>"
@@ -95,9 +95,9 @@ class _Drawing:
 
 def _step(caller: str, name: str, deciding: frozenset[Edge]) -> str:
     if not caller:
-        return escaped(name)
+        return escaped(shortened(name))
     arrow = _DECIDING if (_bare(caller), _bare(name)) in deciding else _PLAIN
-    return f"{arrow} {escaped(name)}"
+    return f"{arrow} {escaped(shortened(name))}"
 
 
 def _ordered(node: _Node) -> list[_Node]:

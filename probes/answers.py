@@ -93,6 +93,7 @@ def _facts(known: Mapping[str, _Json]) -> BinaryFacts:
         has_frames=bool(known["has_frames"]),
         is_go=bool(known["is_go"]),
         unwinder=_texts(known["unwinder"]),
+        debuglink=_text(known["debuglink"]),
         frames_digest=_text(known["frames_digest"]),
         self_check=_text(known["self_check"]),
         languages=_texts(known["languages"]),

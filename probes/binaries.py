@@ -66,6 +66,7 @@ def read_facts(image: Image) -> BinaryFacts:
         is_go=go,
         unwinder=_unwinders(image, needed, names, static=static),
         self_check=_self_check(image),
+        debuglink=printable(debuglink(image)[0]),
         frames_digest=_frames_digest(image),
         languages=_languages(image, needed, names, go=go),
     )
@@ -89,6 +90,17 @@ def _build_id(image: Image, offset: int, size: int) -> str:
         for at in range(start, start + length, 1 << 20):
             digest.update(image.read(at, min(1 << 20, start + length - at)))
     return f"sha256:{digest.hexdigest()[:16]}"
+
+
+def debuglink(image: Image) -> tuple[str, int]:
+    """Return the name and the CRC-32 of the separate debug file that .gnu_debuglink names; ('', 0) without one."""
+    section = image.section(".gnu_debuglink")
+    content = image.content(section) if section is not None else b""
+    name, end, _ = content.partition(b"\0")
+    place = len(name) + 1 + -(len(name) + 1) % 4
+    if not end or not name or len(content) < place + 4:
+        return "", 0
+    return name.decode("utf-8", "backslashreplace"), int.from_bytes(content[place : place + 4], "little")
 
 
 def _frames_digest(image: Image) -> str:

@@ -30,6 +30,11 @@ def is_cold(symbol: str) -> bool:
     return _COLD.search(symbol) is not None
 
 
+def is_clone(symbol: str) -> bool:
+    """Return True if a symbol names a part or copy of a function that the compiler made."""
+    return _CLONE.search(symbol.partition("@")[0]) is not None
+
+
 def display_name(symbol: str) -> str:
     """Return a symbol as it is shown: no version, no clone suffix, demangled, printable.
 

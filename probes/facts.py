@@ -57,6 +57,8 @@ class BinaryFacts:
     """Why exceptions may pass frames of this file, or stacks be switched or left, one finding each; empty: nothing."""
     self_check: str = ""
     """A name which tells that the file's code is compared with a checksum in memory, '' if there is none."""
+    debuglink: str = ""
+    """Name of its separate debug file, '' if it names none."""
     frames_digest: str = ""
     """Digest, in hex, of all that the unwind rows are made from; '' if that was not found by sections."""
     languages: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from . import processes as proc
+from .debugfiles import debuginfod_folders, open_debug_file
 from .errors import SpecmineError
 from .facts import BinaryFacts, RowTable
 from .kernel import write_array
@@ -41,6 +42,8 @@ class Module:
     path: str
     fd: int
     """-1 if it could not be opened."""
+    debug: int = -1
+    """Its separate debug file, -1 if none was found."""
     facts: BinaryFacts | None = None
     error: str = ""
     flags: int = 0
@@ -91,6 +94,7 @@ class Modules:
         self._cache = RowCache(cache / "rows" if cache is not None else None)
         self._rows = Space(loaded.entries["rows"] - CALIBRATION_ROWS)
         self._index = Space(loaded.entries["page_index"] - CALIBRATION_ROWS)
+        self._debuginfod = debuginfod_folders(os.environ)
         self._now_ns = 0
         self._waiting_for_room: list[Module] = []
         self.evictions = 0
@@ -194,11 +198,23 @@ class Modules:
         def facts(answer: object) -> None:
             if isinstance(answer, BinaryFacts):
                 module.facts = answer
+                self._find_debug_file(module, answer)
                 self._get_rows(module)
             else:
                 module.error, module.settled = str(answer), True
 
         self.ask("facts", module.fd, facts)
+
+    def _find_debug_file(self, module: Module, facts: BinaryFacts) -> None:
+        """Have names taken from a separate debug file too, if this host has one."""
+        try:
+            status = os.stat(module.path)
+            ours = os.path.samestat(status, os.fstat(module.fd))
+        except OSError:
+            ours = False
+        module.debug = open_debug_file(facts, module.path if ours else "", self._debuginfod)
+        if module.debug >= 0:
+            self._reader.accompany(module.fd, module.debug)
 
     def _get_rows(self, module: Module) -> None:
         """Fetch a module's rows from the disk, or have them made."""
@@ -299,9 +315,11 @@ class Modules:
     def close(self) -> None:
         """Close all files."""
         for module in self.by_file.values():
-            if module.fd >= 0:
-                os.close(module.fd)
-                module.fd = -1
+            self._reader.accompany(module.fd, -1)
+            for fd in (module.fd, module.debug):
+                if fd >= 0:
+                    os.close(fd)
+            module.fd = module.debug = -1
 
 
 def _flags(mapping: Mapping) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from specmine.mining.observation import CallPath, Frame, Function
 
+from .demangling import is_clone
 from .facts import FunctionFacts, FunctionKind
 from .layout import WALKS
 from .modules import Module, Modules
@@ -156,8 +158,30 @@ class Naming:
         stack = self.stack(id, exact=False)
         if stack is None:
             return None
-        frames = [f.frame if isinstance(f, Function) else f for f in stack]
-        return CallPath((*reversed(frames), function.frame), complete=self.addresses(id)[1] == COMPLETE)
+        whole = without_clones([function, *stack])
+        frames = [f.frame if isinstance(f, Function) else f for f in whole]
+        return CallPath(tuple(reversed(frames)), complete=self.addresses(id)[1] == COMPLETE)
+
+
+def without_clones(stack: Sequence[Function | Frame]) -> list[Function | Frame]:
+    """Return a stack in which a function and its .part or .constprop below it are one frame.
+
+    Whether a compiler splits a function changes from build to build, and edges should not. Recursion stays: there
+    both frames are the same function.
+    """
+    kept: list[Function | Frame] = []
+    for each in stack:
+        inner = kept[-1] if kept else None
+        if (
+            isinstance(each, Function)
+            and isinstance(inner, Function)
+            and each.frame == inner.frame
+            and each.key != inner.key
+            and (is_clone(each.mangled) or is_clone(inner.mangled))
+        ):
+            continue
+        kept.append(each)
+    return kept
 
 
 def outcomes(counts: NDArray[np.uint64]) -> dict[str, int]:

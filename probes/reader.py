@@ -49,6 +49,8 @@ class _Request:
     question: int
     """A file in memory that holds the request."""
     file: int
+    debug: int
+    """Its separate debug file, -1 for none."""
 
 
 class Reader:
@@ -66,6 +68,7 @@ class Reader:
         self._socket: socket.socket | None = None
         self._next = 1
         self._queue: deque[_Request] = deque()
+        self._debug: dict[int, int] = {}
         self._asked: deque[_Request] = deque()
         self._done: list[tuple[int, Answer]] = []
         self._closed = False
@@ -87,6 +90,13 @@ class Reader:
     def pids(self) -> list[int]:
         """Return the processes that work for it now."""
         return [self._child.pid] if self._child is not None else []
+
+    def accompany(self, fd: int, debug: int) -> None:
+        """Send ``debug`` along whenever something is asked about ``fd``; -1 ends that, before either is closed."""
+        if debug >= 0:
+            self._debug[fd] = debug
+        else:
+            self._debug.pop(fd, None)
 
     def request(self, op: str, fd: int, **arguments: object) -> int:
         """Ask without waiting; the file may be closed at once.
@@ -114,9 +124,10 @@ class Reader:
         except OSError as error:
             self._done.append((number, InputError(f"cannot be read: {error.strerror}")))
             return number
+        debug = os.dup(self._debug[fd]) if fd in self._debug else -1
         question = os.memfd_create("specmine-question", os.MFD_CLOEXEC)
         os.write(question, json.dumps({"op": op, **arguments}).encode())
-        self._queue.append(_Request(number, op, question, file))
+        self._queue.append(_Request(number, op, question, file, debug))
         self._advance()
         return number
 
@@ -187,7 +198,8 @@ class Reader:
                 self._fail(error.message)
                 continue
             try:
-                socket.send_fds(channel, [b"q"], [request.question, request.file])
+                more = [request.debug] if request.debug >= 0 else []
+                socket.send_fds(channel, [b"q"], [request.question, request.file, *more])
             except BlockingIOError:
                 return
             except OSError:  # it died: what was asked so far tells why, and the rest goes to a new one
@@ -284,3 +296,5 @@ class Reader:
 def _release(request: _Request) -> None:
     os.close(request.question)
     os.close(request.file)
+    if request.debug >= 0:
+        os.close(request.debug)

@@ -13,6 +13,7 @@ import os
 import signal
 import socket
 import stat
+import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from functools import cached_property
 from typing import Any
 
 from .answers import Answer, encode
-from .binaries import build_id_of, read_facts
+from .binaries import build_id_of, debuglink, read_facts
 from .branches import Branches, find_branches
 from .confinement import confine
 from .demangling import display_name
@@ -49,6 +50,8 @@ class _Binary:
 
     data: mmap.mmap
     tables: dict[str, FunctionTable] = field(default_factory=dict)
+    offered: mmap.mmap | None = None
+    """A file that may hold its symbols."""
 
     @cached_property
     def image(self) -> Image:
@@ -78,7 +81,7 @@ class _Binary:
         """Its functions; a file mapped by two names has two tables, since names hold the module's."""
         known = self.tables.get(module)
         if known is None:
-            debug = _debug_image(build_id_of(self.image))
+            debug = _offered_image(self.image, self.offered) or _debug_image(build_id_of(self.image))
             known = function_table(self.image, self.frames, self.branches, module, debug=debug)
             self.tables[module] = known
         return known
@@ -147,18 +150,18 @@ def main(channel: int, niceness: int) -> None:
     shelf = _Shelf()
     with socket.socket(fileno=channel) as peer:
         while True:
-            _, fds, _, _ = socket.recv_fds(peer, 1, 2)
-            if len(fds) != 2:
+            _, fds, _, _ = socket.recv_fds(peer, 1, 3)
+            if len(fds) < 2:
                 return
-            question, file = fds
+            question, file, *more = fds
             try:
                 request = json.loads(_whole(question))
                 _set_alarms(CPU_SECONDS, WALL_SECONDS)
-                answer = _answered(shelf, request, file)
+                answer = _answered(shelf, request, file, more)
             finally:
                 _set_alarms(0, 0)
-                os.close(question)
-                os.close(file)
+                for fd in fds:
+                    os.close(fd)
             _send(peer, answer)
             shelf.trim()
 
@@ -169,11 +172,13 @@ def _set_alarms(cpu: float, wall: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, wall)
 
 
-def _answered(shelf: _Shelf, request: dict[str, Any], file: int) -> bytes:
+def _answered(shelf: _Shelf, request: dict[str, Any], file: int, more: Sequence[int]) -> bytes:
     key: _Key | None = None
     op = request["op"]
     try:
         key, binary = shelf.get(file)
+        if more and binary.offered is None and not binary.tables and os.fstat(more[0]).st_size:
+            binary.offered = mmap.mmap(more[0], 0, access=mmap.ACCESS_READ)
         return encode(op, _answer(binary, **request))
     except InputError as error:
         shelf.drop(key)
@@ -221,6 +226,19 @@ def _answer(  # noqa: PLR0911 (one for each request)
             kernel_emulates_nops=kernel_emulates_nops,
         )
     raise InputError(f"the reader knows no request {op!r}")
+
+
+def _offered_image(image: Image, data: mmap.mmap | None) -> Image | None:
+    """Return a file as the separate debug file of a binary, if it is that: by build-id, else by checksum."""
+    if data is None:
+        return None
+    try:
+        debug = open_image(data, names_only=True)
+    except InputError:
+        return None
+    own, other = build_id_of(image), build_id_of(debug)
+    same = own == other if own and other else zlib.crc32(data) == debuglink(image)[1] != 0
+    return debug if same else None
 
 
 def _debug_image(build_id: str) -> Image | None:

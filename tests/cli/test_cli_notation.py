@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmine.cli.notation import age, cells, count, duration, escaped, listed, plural, rate, share, size
+from specmine.cli.notation import age, cells, count, duration, escaped, listed, plural, rate, share, shortened, size
 
 
 @pytest.mark.parametrize(
@@ -106,3 +106,36 @@ def test_escaped_text_is_printable(text: str) -> None:
 def test_wide_letters_fill_two_cells() -> None:
     """Columns are counted as a terminal fills them."""
     assert (cells("abc"), cells("函数"), cells("e\u0301")) == (3, 4, 1)
+
+
+LONG = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("short<int>(int)", "short<int>(int)"),
+        (f"shop::Basket<{LONG}>::total(int) const", "shop::Basket<...>::total(int) const"),
+        (f"a_function_of_many_parameters_with_a_long_name({LONG}, {LONG})",
+         "a_function_of_many_parameters_with_a_long_name(...)"),
+        (f"std::ostream& shop::operator<<<{LONG}>(std::ostream&, int)",
+         "std::ostream& shop::operator<<<...>(std::ostream&, int)"),
+        (f"bool shop::operator<({LONG} const&, int)", "bool shop::operator<(...)"),
+        (f"shop::each<{LONG}>::operator()(int) const", "shop::each<...>::operator()(int) const"),
+        (f"<alloc::vec::Vec<{LONG}> as core::ops::drop::Drop>::drop",
+         f"<alloc::vec::Vec<{LONG}> as core::ops::drop::Drop>::drop"),
+        ("a" * 200, "a" * 200),
+        ("<" * 100, "<" * 100),
+        (")" * 100, ")" * 100),
+    ],
+)  # fmt: skip
+def test_long_template_names_are_shortened_for_reading(name: str, text: str) -> None:
+    """What stands in the outermost brackets goes, the parameters only if that is not enough."""
+    assert shortened(name) == text
+
+
+@given(st.text("ab<>()-:, operator", max_size=120))
+def test_shortening_never_lengthens(name: str) -> None:
+    """Whatever brackets a name has, it becomes no longer, and one that fits stays."""
+    assert len(shortened(name)) <= len(name)
+    assert len(name) > 60 or shortened(name) == name
