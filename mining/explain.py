@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .assertions import Statement, state_groups
-from .behaviours import differs, group_paths
-from .expressions import Formula, evaluate, named_edges, render, shared_names
+from .behaviours import group_paths
+from .expressions import Formula, render
 from .observation import CallPath, Observation
-from .pooling import pooled_groups
+from .pooling import pooled_groups, presence
 from .settings import MiningSettings
+from .settling import Settled, settled
 from .shares import Dispersion, class_counts
-
-_READABLE = 8  # call edges: a grouping that takes more is stated only if there is no other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +42,11 @@ class ExplainedPath:
     calls: int
     class_calls: tuple[int, ...]
     behaviour: int | None
-    """Index of its behaviour; None: incomplete, or too few calls to tell."""
+    """Index of its behaviour; None: incomplete, or no expression fits what its calls show."""
+    certainty: float = 1.0
+    """Probability that its calls belong to its behaviour rather than another, 0 without one: low for few calls, which
+    are where they are because of their edges.
+    """
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -105,8 +106,8 @@ def explain(
 
     Notes
     -----
-    Paths whose group is clear define the formulas. Another path goes where the formulas put it, unless its
-    calls speak against that (``level``, divided by the number of such paths): then it stays unassigned.
+    Groups are looked for in two ways, path by path (``group_paths``) and over all paths of an edge together
+    (``pooled_groups``); the grouping whose formulas tell more about the calls is stated (``settled``).
     """
     windows, paths = _table(observations, borders)
     totals = windows.sum(axis=0)
@@ -116,49 +117,15 @@ def explain(
     if not own:
         return _single(paths, totals, borders, "no-complete-path", Dispersion())
     grouping = group_paths(counts, settings=settings)
-    groupings = [grouping.labels]
-    edges = sorted({edge for path in own for edge in path.edges()})
-    present = np.array([[edge in has for edge in edges] for has in (path.edges() for path in own)], dtype=bool)
-    pooled = pooled_groups(present.reshape(len(own), len(edges)), counts.sum(axis=0), grouping.noise, settings=settings)
-    groupings.append(tuple(pooled.tolist()))
-    told = [labels for labels in groupings if any(labels)]
+    pooled = pooled_groups(presence(own), counts.sum(axis=0), grouping.noise, settings=settings)
+    told = [labels for labels in (grouping.labels, tuple(pooled.tolist())) if any(labels)]
     if not told:
         reason = "one-path" if len(own) == 1 else "one-group"
         return _single(paths, totals, borders, reason, grouping.noise)
-    settled = [
-        _settle(
-            paths=own,
-            counts=counts.sum(axis=0),
-            grouped=labels,
-            noise=grouping.noise,
-            program=frozenset(program),
-            settings=settings,
-        )
-        for labels in told
-    ]
-    possible = [each for each in settled if each is not None]
-    if not possible:
+    best = settled(own, counts.sum(axis=0), told, noise=grouping.noise, program=frozenset(program), settings=settings)
+    if best is None:
         return _single(paths, totals, borders, "same-edges", grouping.noise)
-    best = max(possible, key=lambda each: (each.statement.edges <= _READABLE, each.gain(len(edges))))
-    return _explanation(
-        paths=paths, totals=totals, borders=borders, statement=best.statement, labels=best.labels, noise=grouping.noise
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Settled:
-    """A grouping that formulas can state."""
-
-    statement: Statement
-    labels: Sequence[int | None]
-    likelihood: float
-    """Log likelihood of the classes of all calls given what the formulas say of their paths, by the dispersion."""
-    parameters: int
-    calls: int
-
-    def gain(self, edges: int) -> float:
-        """Return the likelihood less what its free numbers (Schwarz 1978) and the choice of its edges are worth."""
-        return self.likelihood - 0.5 * self.parameters * math.log(self.calls) - self.statement.edges * math.log(edges)
+    return _explanation(paths=paths, totals=totals, borders=borders, best=best, noise=grouping.noise)
 
 
 def _table(observations: Sequence[Observation], borders: Sequence[int]) -> tuple[NDArray[np.int64], list[CallPath]]:
@@ -178,63 +145,18 @@ def _table(observations: Sequence[Observation], borders: Sequence[int]) -> tuple
     return table, paths
 
 
-def _settle(
-    *,
-    paths: Sequence[CallPath],
-    counts: NDArray[np.int64],
-    grouped: Sequence[int | None],
-    noise: Dispersion,
-    program: frozenset[str],
-    settings: MiningSettings,
-) -> _Settled | None:
-    """State the groups by the paths that are clearly in one, and let the formulas place the others."""
-    shared = shared_names(paths)
-    named = [named_edges(path, shared) for path in paths]
-    groups = max(label for label in grouped if label is not None) + 1
-    defining = [(i, label) for i, label in enumerate(grouped) if label is not None]
-    statement = state_groups(
-        [paths[i] for i, _ in defining],
-        [label for _, label in defining],
-        shared=shared,
-        program=program,
-        limit=settings.search_limit,
-    )
-    if statement is None:
-        return None
-    sums = np.array([counts[[i for i, label in defining if label == g]].sum(axis=0) for g in range(groups)])
-    said = [[g for g, formula in enumerate(statement.formulas) if evaluate(formula, own)] for own in named]
-    labels = list(grouped)
-    for i, fits in enumerate(said):
-        group = fits[0] if labels[i] is None and len(fits) == 1 else labels[i]
-        if group is None:
-            continue
-        # over all paths of a function one is left out by chance in a hundred functions
-        p_value, gap = differs(counts[[i]], sums[[group]], noise)
-        labels[i] = group if p_value >= settings.level / len(paths) or gap < settings.minimum_difference else None
-    rows = np.zeros((groups + 1, counts.shape[1]))
-    for row, fits in zip(counts, said, strict=True):
-        rows[fits[0] if len(fits) == 1 else groups] += row
-    shares = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1)
-    return _Settled(
-        statement=statement,
-        labels=labels,
-        likelihood=float((rows * np.log(np.maximum(shares, 1e-300))).sum()) / noise.factor,
-        parameters=int((rows.sum(axis=1) > 0).sum()) * (counts.shape[1] - 1),
-        calls=int(counts.sum()),
-    )
-
-
 def _explanation(
     *,
     paths: Sequence[CallPath],
     totals: NDArray[np.int64],
     borders: Sequence[int],
-    statement: Statement,
-    labels: Sequence[int | None],
+    best: Settled,
     noise: Dispersion,
 ) -> Explanation:
-    assigned = iter(labels)
+    statement = best.statement
+    assigned, sure = iter(best.labels), iter(best.certainty)
     all_labels = [next(assigned) if path.complete else None for path in paths]
+    certainty = [next(sure) if path.complete else 0.0 for path in paths]
     rows = []
     for group, formula in enumerate(statement.formulas):
         members = [i for i, label in enumerate(all_labels) if label == group]
@@ -254,7 +176,7 @@ def _explanation(
             )
             for _, formula, members, row in rows
         ),
-        paths=_explained_paths(paths, totals, [None if g is None else number[g] for g in all_labels]),
+        paths=_explained_paths(paths, totals, [None if g is None else number[g] for g in all_labels], certainty),
         explained=True,
         reason="",
         atoms=statement.edges,
@@ -285,7 +207,9 @@ def _single(
                 class_calls=_plain(row),
             ),
         ),
-        paths=_explained_paths(paths, totals, [0 if path.complete else None for path in paths]),
+        paths=_explained_paths(
+            paths, totals, [0 if path.complete else None for path in paths], [float(path.complete) for path in paths]
+        ),
         explained=False,
         reason=reason,
         atoms=0,
@@ -296,11 +220,14 @@ def _single(
 
 
 def _explained_paths(
-    paths: Sequence[CallPath], totals: NDArray[np.int64], labels: Sequence[int | None]
+    paths: Sequence[CallPath],
+    totals: NDArray[np.int64],
+    labels: Sequence[int | None],
+    certainty: Sequence[float],
 ) -> tuple[ExplainedPath, ...]:
     return tuple(
-        ExplainedPath(path=path, calls=int(row.sum()), class_calls=_plain(row), behaviour=label)
-        for path, row, label in zip(paths, totals, labels, strict=True)
+        ExplainedPath(path=path, calls=int(row.sum()), class_calls=_plain(row), behaviour=label, certainty=sure)
+        for path, row, label, sure in zip(paths, totals, labels, certainty, strict=True)
     )
 
 

@@ -8,11 +8,14 @@ behaviours.py looks at paths one by one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .behaviours import Rows, differs
 from .distributions import f_sf
+from .observation import CallPath
 from .settings import MiningSettings
 from .shares import Dispersion
 
@@ -60,6 +63,13 @@ def pooled_groups(
     for number, part in enumerate(sorted(parts, key=lambda p: (-int(totals[p].sum()), int(p.min())))):
         labels[part] = number
     return labels
+
+
+def presence(paths: Sequence[CallPath]) -> NDArray[np.bool_]:
+    """Return which path has which edge, shape (paths, edges), the edges sorted."""
+    own = [path.edges() for path in paths]
+    edges = sorted(set().union(*own))
+    return np.array([[edge in has for edge in edges] for has in own], dtype=bool).reshape(len(paths), len(edges))
 
 
 def _telling(present: NDArray[np.bool_], rows: Rows, noise: Dispersion, settings: MiningSettings) -> int | None:

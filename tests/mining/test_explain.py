@@ -164,3 +164,53 @@ def test_every_assigned_path_fulfils_its_expression_alone() -> None:
     for own in got.paths:
         edges = named_edges(own.path, shared)
         assert [i for i, b in enumerate(got.behaviours) if evaluate(b.formula, edges)] == [own.behaviour]
+
+
+def many_light(rng: np.random.Generator) -> tuple[dict[CallPath, tuple[float, float]], dict[CallPath, float]]:
+    """Return 800 paths of five calls in all each, slow by the presence of two edges."""
+    mix, truth = {}, {}
+    while len(mix) < 800:
+        names = [f"{layer}{rng.integers(3)}" for layer in "abcdefgh"]
+        own = path(" ".join(["main", *names, "z"]))
+        edges = {(one.name, other.name) for one, other in own.edges()}
+        truth[own] = 0.9 if ("b1", "c1") in edges else 0.5 if ("e0", "f2") in edges else 0.1
+        mix[own] = (0.5, truth[own])
+    return mix, truth
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hundreds_of_paths_of_five_calls_are_told_apart_by_their_edges(seed: int) -> None:
+    """No path shows its shares; the paths over an edge together do, and the expressions are the planted ones."""
+    mix, truth = many_light(np.random.default_rng(seed))
+    got = explained(history(np.random.default_rng(seed + 10), mix))
+    assert {b.expression for b in got.behaviours} == {
+        "b1->c1",
+        "e0->f2 and not b1->c1",
+        "not e0->f2 and not b1->c1",
+    }
+    right = {own: {0.9: "b1->c1", 0.5: "e0->f2 and not b1->c1"}.get(truth[own], "") for own in truth}
+    wrong = sum(
+        p.calls
+        for p in got.paths
+        if p.behaviour is not None and right[p.path] not in ("", got.behaviours[p.behaviour].expression)
+    )
+    assert wrong == 0
+
+
+def test_few_calls_are_assigned_with_their_uncertainty() -> None:
+    """A path of some three calls is where its edges put it, less certain than one of thousands."""
+    mix = {**EXAMPLE, path("main d b z"): (0.3, 0.4)}
+    got = explained(history(np.random.default_rng(5), mix))
+    light = next(p for p in got.paths if p.path == path("main d b z"))
+    assert light.behaviour == 0
+    assert 0.01 < light.certainty < 0.9
+    assert min(p.certainty for p in got.paths if p.calls > 1_000) > 0.999
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_mined_again_from_other_calls_the_expressions_stay(seed: int) -> None:
+    """Same program, other draws, other counts."""
+    mix = {path(f"main {a} {b} {c} z"): (60.0, 0.5 if b == "q" else 0.05) for a in "uvw" for b in "pqr" for c in "xy"}
+    first = explained(history(np.random.default_rng(seed), mix))
+    second = explained(history(np.random.default_rng(seed + 100), mix, count=14))
+    assert [b.expression for b in first.behaviours] == [b.expression for b in second.behaviours]

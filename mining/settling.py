@@ -1,0 +1,145 @@
+"""Of several groupings of call paths, the one whose expressions tell most; every path put where they say.
+
+A grouping is worth what its formulas tell about the calls of all paths, not only of those that it was made from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .assertions import Statement, state_groups
+from .behaviours import differs
+from .expressions import evaluate, named_edges, shared_names
+from .observation import CallPath
+from .settings import MiningSettings
+from .shares import Dispersion
+
+_READABLE = 8  # call edges: a grouping that takes more is stated only if there is no other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A grouping that formulas can state."""
+
+    statement: Statement
+    labels: tuple[int | None, ...]
+    """Group of each path; None if it fulfils no formula, or its calls speak against its group."""
+    certainty: tuple[float, ...]
+    """Probability of each path's group given its calls, 0 without one."""
+    likelihood: float
+    """Log likelihood of the classes of all calls given what the formulas say of their paths, by the dispersion."""
+    parameters: int
+    """Free class shares."""
+    calls: int
+
+    def gain(self, edges: int) -> float:
+        """Return the likelihood less what its free numbers (Schwarz 1978) and the choice of its edges are worth."""
+        return self.likelihood - 0.5 * self.parameters * math.log(self.calls) - self.statement.edges * math.log(edges)
+
+
+def settled(
+    paths: Sequence[CallPath],
+    counts: NDArray[np.int64],
+    groupings: Sequence[Sequence[int | None]],
+    *,
+    noise: Dispersion,
+    program: frozenset[str],
+    settings: MiningSettings,
+) -> Settled | None:
+    """Return the best of several groupings.
+
+    Parameters
+    ----------
+    paths : sequence of CallPath
+        Complete ones.
+    counts : ndarray of int64, shape (paths, classes)
+    groupings : sequence of sequence of int or None
+        Group of each path, from 0 without gaps; None where its calls are too few to tell.
+    noise : Dispersion
+        Between windows.
+    program : frozenset of str
+        Modules that are the program itself.
+    settings : MiningSettings
+        ``search_limit``, ``level``, ``minimum_difference``.
+
+    Returns
+    -------
+    Settled or None
+        None if no grouping can be stated over call edges.
+
+    Notes
+    -----
+    Paths with a group define the formulas; the others go where those put them. A path whose calls speak against its
+    group (``level``, divided by the number of paths) stays without one.
+    """
+    possible = [
+        found
+        for grouped in groupings
+        if (found := _settle(paths, counts, grouped, noise=noise, program=program, settings=settings)) is not None
+    ]
+    edges = len(set().union(*(path.edges() for path in paths)))
+    return max(possible, key=lambda each: (each.statement.edges <= _READABLE, each.gain(max(edges, 1))), default=None)
+
+
+def _settle(
+    paths: Sequence[CallPath],
+    counts: NDArray[np.int64],
+    grouped: Sequence[int | None],
+    *,
+    noise: Dispersion,
+    program: frozenset[str],
+    settings: MiningSettings,
+) -> Settled | None:
+    """State the groups by the paths that are clearly in one, and let the formulas place the others."""
+    shared = shared_names(paths)
+    named = [named_edges(path, shared) for path in paths]
+    groups = max(label for label in grouped if label is not None) + 1
+    defining = [(i, label) for i, label in enumerate(grouped) if label is not None]
+    statement = state_groups(
+        [paths[i] for i, _ in defining],
+        [label for _, label in defining],
+        shared=shared,
+        program=program,
+        limit=settings.search_limit,
+    )
+    if statement is None:
+        return None
+    sums = np.array([counts[[i for i, label in defining if label == g]].sum(axis=0) for g in range(groups)])
+    said = [[g for g, formula in enumerate(statement.formulas) if evaluate(formula, own)] for own in named]
+    labels = list(grouped)
+    for i, fits in enumerate(said):
+        group = fits[0] if labels[i] is None and len(fits) == 1 else labels[i]
+        if group is None:
+            continue
+        # over all paths of a function one is left out by chance in a hundred functions
+        p_value, gap = differs(counts[[i]], sums[[group]], noise)
+        labels[i] = group if p_value >= settings.level / len(paths) or gap < settings.minimum_difference else None
+    rows = np.zeros((groups + 1, counts.shape[1]))
+    for row, fits in zip(counts, said, strict=True):
+        rows[fits[0] if len(fits) == 1 else groups] += row
+    shares = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1)
+    return Settled(
+        statement=statement,
+        labels=tuple(labels),
+        certainty=_certainty(counts, labels, sums, noise),
+        likelihood=float((rows * np.log(np.maximum(shares, 1e-300))).sum()) / noise.factor,
+        parameters=int((rows.sum(axis=1) > 0).sum()) * (counts.shape[1] - 1),
+        calls=int(counts.sum()),
+    )
+
+
+def _certainty(
+    counts: NDArray[np.int64], labels: Sequence[int | None], sums: NDArray[np.int64], noise: Dispersion
+) -> tuple[float, ...]:
+    """Return the posterior probability of each path's group, all groups being as likely before as they have calls."""
+    prior = np.log(np.maximum(sums.sum(axis=1), 1) / max(sums.sum(), 1))
+    logs = np.log((sums + 0.5) / (sums + 0.5).sum(axis=1, keepdims=True))
+    weight = counts @ logs.T / noise.factor + prior
+    weight = np.exp(weight - weight.max(axis=1, keepdims=True))
+    weight /= weight.sum(axis=1, keepdims=True)
+    return tuple(0.0 if label is None else float(row[label]) for row, label in zip(weight, labels, strict=True))
