@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 from mining_rivals import METHODS
-from mining_shapes import DIRT, FAMILIES, Cdf, Chances, chances_of, history
+from mining_shapes import DIRT, FAMILIES, Cdf, Chances, chances_of, history, parted, sum_of_history
 from scipy import stats
 
+from specmine.mining.borders import borders
 from specmine.mining.settings import MiningSettings
 from specmine.mining.stability import merged, stable_borders
 
@@ -35,12 +36,20 @@ def false_rates(cases: int, families: Sequence[str] = tuple(FAMILIES)) -> Iterat
         rates, worst = [], 0.0
         for number, calls in enumerate(SIZES):
             rng = np.random.default_rng([2, number])
-            count = sum(bool(stable_borders(history(rng, chances, calls), settings=S)) for _ in range(cases))
+            count = sum(_is_false(rng, chances, calls) for _ in range(cases))
             rates.append(f"{100 * count / cases:.2f}")
             worst = max(worst, upper_bound(count, cases))
             hits, total = hits + count, total + cases
         yield [family, dirt, *rates, f"{100 * worst:.2f}"]
     yield ["all", "", *[""] * len(SIZES), f"{100 * upper_bound(hits, total):.2f}"]
+
+
+def _is_false(rng: np.random.Generator, chances: Chances, calls: int) -> bool:
+    """Draw a history and return whether it has a stable border; its observations only if their sum has one."""
+    together = sum_of_history(rng, chances, calls)
+    if not borders(together, settings=S, z=S.stable_z):
+        return False
+    return bool(stable_borders(parted(rng, together), settings=S))
 
 
 def true_rates(cases: int) -> Iterator[list[object]]:
@@ -94,10 +103,10 @@ class Mixture:
         return stats.expon(centre - sd, sd).cdf  # a sharp beginning and a long tail, as services have them
 
 
-def found(mixture: Mixture, borders: Sequence[float]) -> bool:
+def found(mixture: Mixture, places: Sequence[float]) -> bool:
     """Return whether each true border is met, and nothing else said."""
-    return len(borders) == len(mixture.borders) and all(
-        min((abs(b - true) for b in borders), default=1.0) <= mixture.reach for true in mixture.borders
+    return len(places) == len(mixture.borders) and all(
+        min((abs(b - true) for b in places), default=1.0) <= mixture.reach for true in mixture.borders
     )
 
 

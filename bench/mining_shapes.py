@@ -83,7 +83,27 @@ def observed(index: int, counts: Counts, paths: tuple[PathHistogram, ...] = ()) 
 
 def history(rng: np.random.Generator, chances: Chances, calls: int, count: int = 10) -> list[Observation]:
     """Draw observations of so many calls each."""
+    return [observed(index, row) for index, row in enumerate(_drawn(rng, chances, calls, count))]
+
+
+def sum_of_history(rng: np.random.Generator, chances: Chances, calls: int, count: int = 10) -> Counts:
+    """Draw the sum of such observations only."""
+    return _drawn(rng, chances, calls * count, 1)[0]
+
+
+def parted(rng: np.random.Generator, together: Counts, count: int = 10) -> list[Observation]:
+    """Draw the observations of equal size that have this sum; with the above the same as ``history``."""
+    left, calls = together.astype(np.int64), int(together.sum()) // count
+    parts = []
+    for index in range(count):
+        own = rng.multivariate_hypergeometric(left, calls, method="marginals") if index < count - 1 else left
+        left = left - own
+        parts.append(observed(index, own.astype(np.uint64)))
+    return parts
+
+
+def _drawn(rng: np.random.Generator, chances: Chances, calls: int, count: int) -> NDArray[np.uint64]:
     filled = np.flatnonzero(chances > 0)
     rows = np.zeros((count, BUCKETS), dtype=np.uint64)
     rows[:, filled] = rng.multinomial(calls, chances[filled] / chances[filled].sum(), size=count)
-    return [observed(index, row) for index, row in enumerate(rows)]
+    return rows

@@ -256,5 +256,7 @@ def _judged(
     for index, observation in enumerate(observations):
         if observation.timed >= settings.minimum_calls:
             kept.append(observation)
-            theirs.append(found[index] if found is not None else borders(observation.counts, settings=settings))
+            theirs.append(
+                found[index] if found is not None else borders(observation.counts, settings=settings, grain=Grain())
+            )
     return kept, theirs

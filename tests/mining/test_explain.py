@@ -168,7 +168,8 @@ def test_every_assigned_path_fulfils_its_expression_alone() -> None:
 
 def many_light(rng: np.random.Generator) -> tuple[dict[CallPath, tuple[float, float]], dict[CallPath, float]]:
     """Return 800 paths of five calls in all each, slow by the presence of two edges."""
-    mix, truth = {}, {}
+    mix: dict[CallPath, tuple[float, float]] = {}
+    truth: dict[CallPath, float] = {}
     while len(mix) < 800:
         names = [f"{layer}{rng.integers(3)}" for layer in "abcdefgh"]
         own = path(" ".join(["main", *names, "z"]))
