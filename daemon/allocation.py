@@ -13,7 +13,7 @@ from specmine.mining.observation import Kind, Reason
 from specmine.probes.batch import Prices, Watch
 
 from . import reasons
-from .budget import phase, price, watch_for, worthwhile
+from .budget import cost_rate, phase, price, watch_for, worthwhile
 from .conclusions import utility_of
 from .finding import Total, in_order, is_worth_it, own_share, total_of, variation
 from .flow import ADMISSION_NS
@@ -272,7 +272,7 @@ def predicted(each: Knowledge, watch: Watch, means: Means, settings: Settings) -
     rate = each.rate or 0.0
     call_ns = price(means.prices, watch.kind, each.function)
     if watch.on_ns == 0:
-        return rate * call_ns
+        return cost_rate(means.prices, watch, rate, each.function)
     one = phase(rate, call_ns, price(means.prices, Kind.COUNT, each.function), settings)
     return one.cost_ns * SECOND / watch.period_ns
 
@@ -294,6 +294,8 @@ def same_enough(old: Watch | None, new: Watch | None) -> bool:
         return False
     if new.kind is Kind.COUNT:
         return True
+    if not 0.5 <= new.timed_share / old.timed_share <= 2:
+        return False
     if new.on_ns == 0:
         return 0.4 * old.hits_per_second <= new.hits_per_second <= 2.5 * old.hits_per_second
     return 0.5 * old.period_ns <= new.period_ns <= 1.8 * old.period_ns

@@ -7,6 +7,7 @@ price of a hit and the measured rate of calls.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 from specmine.mining.observation import Function, Kind
@@ -22,6 +23,8 @@ SMOOTHED_NS = 3 * SECOND
 """Over this time the CPU time of the programs is averaged."""
 MEMORY_NS = 5 * SECOND
 """The purse holds what is earned in this time; an idle daemon does not save up for a storm."""
+LEAST_SHARE = 1 / 64
+"""Share of calls timed below which counting the others is not worth its price."""
 SPARE_CALLS = 1.1
 """An on-phase allows this many windows, since calls still open at its end are lost."""
 
@@ -149,6 +152,10 @@ def watch_for(
         # the bucket bounds what a sudden rise of the rate can cost before the controller sees it
         per_second = HITS[kind] * max(2 * affordable, 100.0)
         return replace(window, hits_per_second=round(per_second, 1), burst_hits=int(max(per_second, 200)))
+    share = sampled_share(function, call_ns, rate, grant, prices)
+    if share:
+        per_second = 2 * rate * (1 + share)
+        return replace(window, timed_share=share, hits_per_second=round(per_second, 1), burst_hits=int(per_second))
     if not duty:
         return None
     one = phase(rate, call_ns, price(prices, Kind.COUNT, function), settings)
@@ -158,6 +165,27 @@ def watch_for(
     burst = int(HITS[kind] * SPARE_CALLS * settings.window_calls)
     refill = max(1.0, round(burst * SECOND / period, 1))
     return replace(window, on_ns=one.on_ns, period_ns=period, hits_per_second=refill, burst_hits=burst)
+
+
+def sampled_share(function: Function, call_ns: float, rate: float, grant: float, prices: Prices) -> float:
+    """Return the share of a function's calls that can be timed while all are counted, a power of two; 0: none.
+
+    Returns that are not wanted are skipped over session links only; elsewhere there is no price of an untimed call.
+    """
+    untimed_ns = prices.untimed_ns + (prices.stepped_ns if function.stepped else 0.0)
+    if not prices.untimed_ns or function.unsampled or rate <= 0 or call_ns <= untimed_ns:
+        return 0.0
+    most = (grant / rate - untimed_ns) / (call_ns - untimed_ns)
+    return 2.0 ** math.floor(math.log2(most)) if most >= LEAST_SHARE else 0.0
+
+
+def cost_rate(prices: Prices, watch: Watch, rate: float, function: Function) -> float:
+    """Return what a watch that is always on costs, ns per second."""
+    call_ns = price(prices, watch.kind, function)
+    if watch.timed_share >= 1:
+        return rate * call_ns
+    untimed_ns = prices.untimed_ns + (prices.stepped_ns if function.stepped else 0.0)
+    return rate * (untimed_ns + watch.timed_share * (call_ns - untimed_ns))
 
 
 def worthwhile(function: Function, kind: Kind, rate: float, prices: Prices, settings: Settings) -> float:

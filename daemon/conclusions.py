@@ -6,7 +6,7 @@ The one place in the daemon process that calls ``mining``; it needs numpy only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class Conclusion:
     """Why the chain is not longer: border, shares, missing, or '' if nothing stands before it."""
     bias_ns: float = 0.0
     """What the probes added to these durations."""
+    uncertainty_ns: float = 0.0
+    """How well the durations are known; classes closer than that are not told apart."""
     class_calls: tuple[int, ...] = ()
     """Calls per class of the last observations."""
     noise: Dispersion = field(default_factory=Dispersion)
@@ -57,6 +59,12 @@ Found = tuple[Border, ...]
 def borders_of(seen: Observation, settings: MiningSettings) -> Found:
     """Return the borders of one observation, to be kept beside it: each later one needs them again."""
     return borders(seen.counts, settings=settings) if seen.timed >= settings.minimum_calls else ()
+
+
+def no_finer(settings: MiningSettings, observations: Sequence[Observation]) -> MiningSettings:
+    """Return the settings with which classes are told apart no finer than these durations are known."""
+    uncertainty_ns = max(each.uncertainty_ns for each in observations)
+    return replace(settings, resolution_ns=uncertainty_ns) if uncertainty_ns > settings.resolution_ns else settings
 
 
 def conclude(
@@ -78,7 +86,7 @@ def conclude(
     """
     if len(observations) < settings.chain_observations:
         return _too_few(observations, settings)
-    present = chain(observations, settings=settings, found=found)
+    present = chain(observations, settings=no_finer(settings, observations), found=found)
     start = present.start_ns
     covers_all = start is not None and present.ended_by == ""
     if covers_all and before is not None and before.start_ns is not None:
@@ -93,6 +101,7 @@ def conclude(
         stable=present.stable,
         ended_by=present.ended_by,
         bias_ns=observations[-1].bias_ns,
+        uncertainty_ns=max(each.uncertainty_ns for each in observations),
         class_calls=tuple(int(number) for number in np.sum(rows, axis=0)) if rows else (),
         noise=dispersion(rows),
     )
@@ -106,6 +115,7 @@ def _too_few(observations: Sequence[Observation], settings: MiningSettings) -> C
         start_ns=judged[0].start_ns if judged else None,
         end_ns=judged[-1].end_ns if judged else None,
         bias_ns=observations[-1].bias_ns,
+        uncertainty_ns=max(each.uncertainty_ns for each in observations),
         class_calls=(sum(each.timed for each in judged),) if judged else (),
     )
 

@@ -12,7 +12,7 @@ from specmine.mining.observation import Kind, Observation, Reason
 from specmine.probes.batch import Refusal
 
 from . import reasons
-from .conclusions import borders_of, check, conclude, shifted
+from .conclusions import borders_of, check, conclude, no_finer, shifted
 from .jobs import Job, JobResult
 from .kept import Kept
 from .knowledge import FINISHED, Knowledge, State, with_observation
@@ -82,7 +82,7 @@ def _concluded(known: Knowledge, kind: Kind, settings: Settings) -> Knowledge:
     before = known.chain if known.chain_kind is kind else None
     asked = known.borders_of(kind)
     found = tuple(
-        borders_of(seen, settings.mining) if own is None else own
+        borders_of(seen, no_finer(settings.mining, [seen])) if own is None else own
         for seen, own in zip(held, asked[recent:], strict=True)
     )
     chain = conclude(held, found, before, settings.mining)

@@ -53,6 +53,7 @@ class Kept:
     inner: int
     censored: int
     bias_ns: float
+    uncertainty_ns: float
     histogram: Sparse
     paths: tuple[tuple[CallPath, Sparse], ...]
 
@@ -75,6 +76,7 @@ class Kept:
             inner=self.inner,
             censored=self.censored,
             bias_ns=self.bias_ns,
+            uncertainty_ns=self.uncertainty_ns,
             paths=tuple(PathHistogram(path=path, counts=own.counts) for path, own in self.paths),
         )
 
@@ -94,6 +96,7 @@ def kept(seen: Observation, known: Mapping[CallPath, CallPath] | None = None) ->
         inner=seen.inner,
         censored=seen.censored,
         bias_ns=seen.bias_ns,
+        uncertainty_ns=seen.uncertainty_ns,
         histogram=sparse(seen.counts),
         paths=tuple((same.get(each.path, each.path), sparse(each.counts)) for each in seen.paths),
     )

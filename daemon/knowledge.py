@@ -302,5 +302,6 @@ def merged(observations: Iterable[Observation]) -> Observation:
         inner=sum(each.inner for each in every),
         censored=sum(each.censored for each in every),
         bias_ns=sum(each.bias_ns * each.timed for each in every) / timed if timed else first.bias_ns,
+        uncertainty_ns=max(each.uncertainty_ns for each in every),
         paths=tuple(PathHistogram(path=path, counts=by_path[path]) for path in sorted(by_path)),
     )

@@ -157,15 +157,21 @@ class _Data:
     counts: Counts
     edges: tuple[int, ...]
     bias_ns: float
+    uncertainty_ns: float
 
 
 def _data(each: Knowledge) -> _Data | None:
     """Return the histogram that the classes cut, None while nothing is stable."""
     if each.learned is None or each.state in (State.CANDIDATE, State.WAITING, State.TIMING, State.UNSTABLE):
         return None
-    if each.result is not None and each.paths:
-        return _Data(counts=_summed(each.paths), edges=each.result.borders, bias_ns=each.result.bias_ns)
-    return _Data(counts=_summed(each.timing or each.paths), edges=each.learned.edges, bias_ns=each.learned.bias_ns)
+    explained = each.result is not None and bool(each.paths)
+    held = each.paths if explained else each.timing or each.paths
+    return _Data(
+        counts=_summed(held),
+        edges=each.result.borders if each.result is not None and explained else each.learned.edges,
+        bias_ns=each.result.bias_ns if each.result is not None and explained else each.learned.bias_ns,
+        uncertainty_ns=max((one.uncertainty_ns for one in held), default=each.learned.uncertainty_ns),
+    )
 
 
 def _summed(observations: Sequence[Kept]) -> Counts:
@@ -206,6 +212,7 @@ def _function(each: Knowledge, state: ControllerState, total: Total, detail: boo
         "price_ns": price(prices, kind_for(each), function) if prices else None,
         "spent_seconds": totals.cost_ns * 1e-9,
         "bias_seconds": bias * 1e-9,
+        "uncertainty_seconds": max((one.uncertainty_ns for one in each.observations[-1:]), default=0.0) * 1e-9,
         "climbed_from": each.climbed or None,
         "verdict": _verdict(each),
         "checked": _utc(state, each.checked_ns) if each.checks else None,
@@ -287,8 +294,8 @@ def _borders(each: Knowledge, data: _Data) -> list[dict[str, Any]]:
             {
                 "seconds": _seconds(edge, data.bias_ns),
                 "evidence": evidence,
-                # a border lies between two buckets; the wider of the two is how finely it is known
-                "uncertainty_seconds": float(edges[edge + 1] - edges[edge]) * 1e-9,
+                # a border lies between two buckets: it is known no finer than the wider of the two
+                "uncertainty_seconds": max(float(edges[edge + 1] - edges[edge]), data.uncertainty_ns) * 1e-9,
             }
         )
     return stated

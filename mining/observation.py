@@ -121,6 +121,8 @@ class Function:
     """True if it belongs to the program's own executable, False for a library."""
     stepped: bool = False
     """True if its probe site is single-stepped by the kernel (some 14 times dearer)."""
+    unsampled: bool = False
+    """True if a choice of its calls cannot be timed: returns are timed at their sites, or it calls itself."""
 
     @property
     def key(self) -> str:

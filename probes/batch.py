@@ -178,6 +178,8 @@ class Watch:
     window_ns: int = 10_000_000_000
     minimum_calls: int = 200
     limit_ns: int = 60_000_000_000
+    timed_share: float = 1.0
+    """Share of the calls that is timed, each by chance; the others are counted. Not of unsampled functions."""
     on_ns: int = 0
     """Length of a duty cycle's on-phase; 0: always on."""
     period_ns: int = 0

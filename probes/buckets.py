@@ -44,6 +44,11 @@ class Buckets:
         slot = self._slots[w.slot]
         slot["generation"] = generation
         slot["entry_ns"], slot["return_ns"] = hit_costs_ns(w, self._prices)
+        self.sample(w)
+
+    def sample(self, w: Watched) -> None:
+        """Say which share of the calls is timed."""
+        self._slots[w.slot]["timed_of_4g"] = int(w.watch.timed_share * (1 << 32)) if w.sampled else 0
 
     def fill(self, w: Watched) -> None:
         """Let the kernel take so many hits before it calls for help."""

@@ -104,11 +104,12 @@ class Naming:
         self.fresh.append(function)
         return function
 
-    def as_stepped(self, function: Function) -> Function:
-        """Note that the kernel single-steps a function's probe, and tell it: its price is another."""
-        stepped = self.functions[function.key] = replace(function, stepped=True)
-        self.fresh.append(stepped)
-        return stepped
+    def known_as(self, function: Function, *, stepped: bool = False, unsampled: bool = False) -> Function:
+        """Note what was found out about a function's probes, and tell it: its price is another."""
+        known = replace(function, stepped=function.stepped or stepped, unsampled=function.unsampled or unsampled)
+        self.functions[function.key] = known
+        self.fresh.append(known)
+        return known
 
     def addresses(self, id: int) -> tuple[list[tuple[int, int]], int]:
         """Return the (layout, address) pairs of a path, innermost first, and how its walk ended (0: unknown)."""

@@ -85,7 +85,7 @@ class SourceSettings:
     """Globs of functions to watch; they replace finding."""
     ignore: tuple[str, ...] = ()
     isolate: bool = True
-    """False: no function's probes go off for another's sake; durations that they spoil are kept with their uncertainty."""
+    """False: no probes go off for another function's sake; durations they spoil are kept, with their uncertainty."""
     sampling: bool = True
     """False: nothing will be sampled; what does it is not loaded, since that takes a second."""
     kill_switch: str = ""

@@ -78,6 +78,11 @@ class Watched:
     filled_ns: int = 0
     """When the bucket was last poured into."""
 
+    @property
+    def sampled(self) -> bool:
+        """True if some of its calls are timed and the others only counted."""
+        return self.watch.timed_share < 1 and not self.by_site and not self.function.unsampled
+
     def watched_until(self, now_ns: int) -> int:
         """Return how long the probes were on in all, ns."""
         return self.watched_ns + (now_ns - self.on_ns if self.on_ns else 0)
@@ -108,6 +113,6 @@ def cost_ns(w: Watched, hits: int, timed: int, prices: Prices) -> float:
     """Predict what hits cost the program: whole timed calls by their price, the rest as entries."""
     entries = max(timed, hits - timed)
     price = {Kind.COUNT: prices.count_ns, Kind.TIME: prices.time_ns, Kind.PATH: prices.path_ns}[w.watch.kind]
-    cost = timed * price + max(0, entries - timed) * prices.count_ns
+    cost = timed * price + max(0, entries - timed) * max(prices.count_ns, prices.untimed_ns * w.sampled)
     cost += entries * prices.stepped_ns if w.stepped else 0.0
     return cost + (timed * prices.stepped_ns if w.stepped_returns else 0.0)

@@ -10,10 +10,11 @@ from specmine.mining.observation import Kind, Observation, Reason
 from .batch import Activity, Refusal, Watch
 from .buckets import Buckets
 from .bystanders import Bystanders
+from .choosing import Choosing
 from .facts import Grade, Site
 from .gate import Gate
 from .isolation import TURN_NS, Isolation
-from .linking import IDENTITY, MAX_PIDS, Linking
+from .linking import IDENTITY, Linking
 from .links import LinkNews
 from .modules import Modules
 from .naming import Naming
@@ -62,6 +63,7 @@ class Watching:
         """The kill switch is on: nothing is put on."""
         self._free = list(range(places))
         self._random = random.Random(0)
+        self._choosing = Choosing(modules, programs, bystanders, gate, returns, self._random)
         self._late: list[Activity] = []
         self._unnamed: dict[str, Watch] = {}
         """Functions known from an earlier life of ours, whose binary has not been seen in this one."""
@@ -77,6 +79,7 @@ class Watching:
                 known.off_at_ns = now_ns + watch.on_ns if watch.on_ns else 0
                 known.next_on_ns = min(known.next_on_ns, now_ns + watch.period_ns)
             self._buckets.fill(known)
+            self._buckets.sample(known)
             return
         self.unwatch(watch.function, now_ns)
         if watch.function not in self._naming.functions:
@@ -130,7 +133,11 @@ class Watching:
 
     def _note_price(self, w: Watched, stepped: bool) -> None:
         if stepped and not w.function.stepped:
-            w.function = self._naming.as_stepped(w.function)  # the budget must know its price
+            w.function = self._naming.known_as(w.function, stepped=True)  # the budget must know its price
+
+    def _note_unsampled(self, w: Watched) -> None:
+        if not w.function.unsampled:
+            w.function = self._naming.known_as(w.function, unsampled=True)  # the budget must know
 
     def _name_known(self, now_ns: int) -> None:
         """Begin to watch functions that were asked for by key as soon as their binary is mapped."""
@@ -160,26 +167,17 @@ class Watching:
             return
         if by_site != w.by_site:
             w.by_site, w.window = by_site, None
-        pids = self._pids(w)
+        if by_site:
+            self._note_unsampled(w)
+        pids = self._choosing.pids(w, begun=bool(self.windows.timed(w)))
         if not pids:
             barred = self._gate.bars(0, [w.module])
             if barred is not None:
                 self._refuse(w, kind_refused(barred), barred, now_ns)
             w.next_on_ns = now_ns + RETRY_NS
             return
-        if w.isolated:
-            others = self._isolation.begin(w, self.by_function.values(), now_ns)
-            for each in others or ():
-                self._again(each, now_ns)
-            if others is None or others:  # their links take a while to come off
-                w.next_on_ns = now_ns + RETRY_NS
-                return
-        if now_ns >= w.compared_ns:
-            w.compared_ns = now_ns + COMPARE_NS
-            changed = self._gate.changed(w.module, w.function.offset, w.site + LONGEST_INSTRUCTION)
-            if changed is not None:
-                self._refuse(w, Kind.COUNT, changed, now_ns)
-                return
+        if self._is_changed(w, now_ns) or (w.isolated and not self._takes_turn(w, now_ns)):
+            return
         self._buckets.fill(w)
         # the counters stand still until the links are made: what they show now is where counting begins
         if not w.watched_ns:
@@ -189,32 +187,25 @@ class Watching:
         self._linking.on(w, pids)
         w.rotate_ns = now_ns + ROTATE_NS
 
-    def _pids(self, w: Watched) -> list[int]:
-        """Choose the processes to link for: [0] for all, if only watched ones map the file.
+    def _is_changed(self, w: Watched, now_ns: int) -> bool:
+        """Refuse a function whose code in memory is not that of its file; True if it was."""
+        if now_ns < w.compared_ns:
+            return False
+        w.compared_ns = now_ns + COMPARE_NS
+        changed = self._gate.changed(w.module, w.function.offset, w.site + LONGEST_INSTRUCTION)
+        if changed is not None:
+            self._refuse(w, Kind.COUNT, changed, now_ns)
+        return changed is not None
 
-        All are of one lifetime, so that an observation is of one lifetime: lifetimes take turns.
-        """
-        layouts = self._modules.layouts
-        every = [
-            m for m in self._programs.members.values() if m.layout in layouts and w.module in layouts[m.layout].modules
-        ]
-        touched = {w.module, *(self._returns.modules(w) if w.by_site else ())}
-        mapping = [m for m in every if self._gate.bars(m.pid, touched) is None]
-        if not mapping:
-            return []
-        lifetimes = sorted({m.lifetime for m in mapping})
-        alone = len(lifetimes) == 1 and len(mapping) == len(every)
-        alone = alone and not any(self._bystanders.share(m.file) for m in touched)
-        if w.lifetime in lifetimes and w.window is not None and self.windows.timed(w):
-            chosen = w.lifetime  # finish the window first
-        else:
-            chosen = self._random.choice(lifetimes)
-        if chosen != w.lifetime:
-            w.lifetime, w.window = chosen, None
-        if alone:
-            return [0]
-        pids = sorted(m.pid for m in mapping if m.lifetime == chosen)
-        return sorted(self._random.sample(pids, MAX_PIDS)) if len(pids) > MAX_PIDS else pids
+    def _takes_turn(self, w: Watched, now_ns: int) -> bool:
+        """Have the probes within its calls taken off; True once they are."""
+        others = self._isolation.begin(w, self.by_function.values(), now_ns)
+        for each in others or ():
+            self._again(each, now_ns)
+        if others is None or others:  # their links take a while to come off
+            w.next_on_ns = now_ns + RETRY_NS
+            return False
+        return True
 
     def _again(self, w: Watched, now_ns: int) -> None:
         """Take the probes off, to be put on in another way at the next poll."""
@@ -374,6 +365,11 @@ class Watching:
 
     def _while_on(self, w: Watched, now_ns: int) -> None:
         if w.isolated and not self._isolation.has_turn(w):
+            self._again(w, now_ns)
+            return
+        if w.sampled and self._buckets.inner(w):  # calls inside untimed ones were taken for outermost
+            self._note_unsampled(w)
+            w.window = None
             self._again(w, now_ns)
             return
         if w.by_site and w.links:

@@ -139,7 +139,7 @@ class Windows:
             calls=max(calls, int(counts.sum())),  # a call may have begun in the window before
             watched_ns=w.watched_until(now_ns) - window.watched_ns,
             inner=int(c["inner"]) - window.inner,
-            censored=0 if w.on_ns else max(0, calls - timed),
+            censored=0 if w.on_ns or w.sampled else max(0, calls - timed),
             bias_ns=bias_ns,
             uncertainty_ns=math.hypot(known_ns, CORRECTION_ERROR * nested_ns),
         )

@@ -54,6 +54,7 @@ def merged(observations: Sequence[Observation]) -> Observation:
         inner=sum(each.inner for each in observations),
         censored=sum(each.censored for each in observations),
         bias_ns=sum(each.bias_ns * each.timed for each in observations) / timed if timed else first.bias_ns,
+        uncertainty_ns=max(each.uncertainty_ns for each in observations),
         paths=tuple(PathHistogram(path=path, counts=counts) for path, counts in sorted(paths.items())),
     )
 

@@ -63,11 +63,11 @@ class Driver:
         self.poll(lambda: any(f.name == name for f in self.functions.values()))
         return next(f.key for f in self.functions.values() if f.name == name)
 
-    def watch(self, name: str, kind: Kind, **how: int) -> str:
+    def watch(self, name: str, kind: Kind, **how: float) -> str:
         """Ask for a function by its name."""
         key = self.key(name)
         limits = {"window_calls": 500, "window_ns": 10**9, "minimum_calls": 20, **how}
-        self.source.apply(Watch(function=key, kind=kind, **limits))
+        self.source.apply(Watch(function=key, kind=kind, **limits))  # type: ignore[arg-type]
         return key
 
 

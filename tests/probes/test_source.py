@@ -56,6 +56,22 @@ def test_every_kind_of_link_gives_paths(program: Programs, kind: str) -> None:
         assert names == {("b", "c", "z"), ("a", "b", "z"), ("a", "c", "z")}
 
 
+def test_a_share_of_the_calls_is_timed_and_all_are_counted(program: Programs) -> None:
+    """Where returns can be left alone, calls are timed by chance and counted exactly; a recursion is timed whole."""
+    with running(program("paths"), 30, 2000) as child, driven(child.pid, "z") as driver:
+        key = driver.watch("z", Kind.TIME, window_calls=400, timed_share=0.125)
+        driver.poll(lambda: len(driver.observations) >= 2)
+        calls = sum(o.calls for o in driver.observations)
+        timed = sum(o.timed for o in driver.observations)
+        assert 0.09 < timed / calls < 0.16
+        assert all(o.censored == 0 for o in driver.observations)
+        assert not driver.functions[key].unsampled
+    with running(program("recursion"), 30) as child, driven(child.pid, "descend") as driver:
+        key = driver.watch("descend", Kind.TIME, window_calls=200, timed_share=0.125)
+        driver.poll(lambda: driver.functions[key].unsampled and len(driver.observations) >= 1)
+        assert driver.observations[-1].timed >= driver.observations[-1].calls - 2
+
+
 @pytest.mark.parametrize("variant", ["plain", "stock", "no-pie"])
 def test_paths_are_complete_and_durations_true(program: Programs, variant: str) -> None:
     """Every timed call carries its whole path, also without frame pointers, and lasts as long as it does."""
