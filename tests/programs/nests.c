@@ -1,5 +1,5 @@
 // Probed functions within probed functions: outer() calls inner() forty times within some ten microseconds, light()
-// calls it once in twenty times as long.
+// calls it once in some ten times as long.
 //
 //     nests [SECONDS]
 #include "bounded.h"
@@ -23,7 +23,7 @@ FUNCTION void work(unsigned rounds)
 FUNCTION void outer(void)
 {
     outers++;
-    work(5000);
+    work(30000);
     for (int i = 0; i < 40; i++)
         inner();
     KEEP_FRAME();
@@ -37,12 +37,20 @@ FUNCTION void light(void)
     KEEP_FRAME();
 }
 
+// As much work as in light(), and nothing within.
+FUNCTION void plain(void)
+{
+    work(100000);
+    KEEP_FRAME();
+}
+
 int main(int argc, char **argv)
 {
     bounded(argc, argv);
     while (!stop) {
         outer();
         light();
+        plain();
         sleep_ns(500000);
     }
     printf("{\"outer\": %lu, \"light\": %lu, \"inner\": %lu}\n", outers, lights, inners);
