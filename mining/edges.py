@@ -8,15 +8,19 @@ the others, tell the same apart; only the best of them takes part.
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .observation import Frame
 
 Edge = tuple[Frame, Frame]
 """Caller and callee."""
 
+_MOST = 16  # edges of a set that is taken unproved: nobody reads more
+_HOPELESS = 40  # edges from which on the groups follow no edges, and the search would look in vain
 _ROWS = 200  # rows of a block that are compared with so many others when new pairs are looked for
 
 
@@ -66,7 +70,7 @@ def smallest_set(
     Returns
     -------
     Selection or None
-        None if two paths of different groups have the same edges.
+        None if two paths of different groups have the same edges, or only a great many edges would tell them apart.
 
     Notes
     -----
@@ -81,14 +85,18 @@ def smallest_set(
         row = sum(1 << index for index in columns if order[index] in path)
         if rows.setdefault(row, label) != label:
             return None
+    good = _greedy(rows, columns)
+    if good is None:
+        return None
     pairs: list[int] = []
     chosen: tuple[int, ...] = ()
     while missed := _unresolved(rows, chosen):
         pairs = _without_supersets([*pairs, *missed])
         found, bound, limit = _search(pairs, cost, limit)
         if found is None:
-            chosen = _greedy(rows, columns)
-            return Selection(edges=tuple(order[i] for i in chosen), optimal=len(chosen) == bound, lower_bound=bound)
+            if len(good) > _MOST:
+                return None
+            return Selection(edges=tuple(order[i] for i in good), optimal=len(good) == bound, lower_bound=bound)
         chosen = found
     return Selection(edges=tuple(order[i] for i in chosen), optimal=True, lower_bound=len(chosen))
 
@@ -180,22 +188,36 @@ def _bound(pairs: list[int]) -> int:
     return count
 
 
-def _greedy(rows: dict[int, int], columns: list[int]) -> tuple[int, ...]:
-    """Return edges that resolve all, taking each time the one that leaves the fewest pairs."""
-    chosen: tuple[int, ...] = ()
-    while _blocks(rows, chosen):
-        chosen = min(((*chosen, i) for i in columns if i not in chosen), key=lambda c: _alike(rows, c))
-    for index in chosen:
-        fewer = tuple(i for i in chosen if i != index)
-        if not _blocks(rows, fewer):
+def _greedy(rows: dict[int, int], columns: list[int]) -> tuple[int, ...] | None:
+    """Return edges that resolve all, each the one that leaves the fewest pairs; None if it takes too many."""
+    present = np.array([[row >> index & 1 for index in columns] for row in rows], dtype=np.int64)
+    present = present.reshape(len(rows), len(columns))
+    groups = np.array(list(rows.values()), dtype=np.int64)
+    chosen: list[int] = []
+    while alike := _alike(np.zeros((len(rows), 1), dtype=np.int64), present[:, chosen], groups)[0]:
+        left = _alike(present, present[:, chosen], groups)
+        best = int(np.argmin(left))
+        if len(chosen) == _HOPELESS or left[best] == alike:
+            return None
+        chosen.append(best)
+    for index in list(chosen):
+        fewer = [i for i in chosen if i != index]
+        if not _alike(np.zeros((len(rows), 1), dtype=np.int64), present[:, fewer], groups)[0]:
             chosen = fewer
-    return tuple(sorted(chosen))
+    return tuple(sorted(columns[i] for i in chosen))
 
 
-def _alike(rows: dict[int, int], chosen: tuple[int, ...]) -> int:
-    """Count the pairs of rows of different groups that look alike on the chosen edges."""
-    pairs = 0
-    for block in _blocks(rows, chosen):
-        sizes = Counter(rows[row] for row in block).values()
-        pairs += (len(block) ** 2 - sum(size**2 for size in sizes)) // 2
-    return pairs
+def _alike(tried: NDArray[np.int64], chosen: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the pairs of rows of different groups that look alike on the chosen edges and a tried one, for each."""
+    block = np.unique(chosen, axis=0, return_inverse=True)[1].reshape(-1) if chosen.shape[1] else np.zeros_like(groups)
+    kind = block * (int(groups.max()) + 1) + groups
+    order = np.argsort(kind, kind="stable")
+    first = np.flatnonzero(np.diff(kind[order], prepend=-1))
+    size = np.diff(np.append(first, len(kind)))[:, None]
+    yes = np.add.reduceat(tried[order], first, axis=0)
+    start = np.flatnonzero(np.diff(block[order][first], prepend=-1))
+    pairs = [
+        np.add.reduceat(part, start, axis=0) ** 2 - np.add.reduceat(part**2, start, axis=0)
+        for part in (yes, size - yes)
+    ]
+    return np.asarray(sum(part.sum(axis=0) for part in pairs) // 2)

@@ -70,7 +70,7 @@ class Explanation:
     """True if there are at least two behaviours."""
     reason: str
     """If not: 'one-group' (all paths behave alike), 'same-edges' (different groups, but no call edge tells
-    them apart), 'no-complete-path', 'one-path'; '' if explained.
+    them apart, or only a great many together), 'no-complete-path', 'one-path'; '' if explained.
     """
     atoms: int
     """Distinct call edges in the expressions."""

@@ -148,3 +148,11 @@ def test_an_exhausted_search_says_so_and_still_separates() -> None:
     for p, label in zip(paths, labels, strict=True):
         assert evaluate(got.formulas[label], named_edges(p, frozenset()))
         assert not evaluate(got.formulas[1 - label], named_edges(p, frozenset()))
+
+
+def test_groups_that_follow_no_edges_are_given_up_soon() -> None:
+    """2,000 paths with groups by chance: no statement, and no search for one."""
+    rng = np.random.default_rng(3)
+    frames = {tuple(int(n) for n in rng.integers(6, size=8)) for _ in range(2_000)}
+    paths = [path("main " + " ".join(f"f{i}_{n}" for i, n in enumerate(own)) + " z") for own in sorted(frames)]
+    assert state_groups(paths, [int(n) for n in rng.integers(3, size=len(paths))]) is None
