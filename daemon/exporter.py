@@ -25,6 +25,8 @@ from .meters import Counters, Reading, Stated
 
 OTHER = "other"
 _VERDICTS = ("holds", "violated", "unknown")
+_CHANGES = ("worse", "better", "equivalent", "undecided")
+_MOST_CHANGES = 50  # ten series each
 _LONGEST_LABEL = 400
 _REQUEST_S = 5.0
 _MOST_CLIENTS = 8
@@ -64,7 +66,7 @@ class SnapshotCollector(Collector):
         yield from families.values()
 
     def _rows(self, found: Sequence[Reading], status: Mapping[str, Any]) -> list[Row]:
-        rows = list(_whole(status))
+        rows = [*_whole(status), *_changes(status)]
         self._counters.advance(found)
         left = self.series - len(rows) - 5  # what folding itself needs
         shown, folded = [], []
@@ -201,6 +203,20 @@ def _of_experiment(name: str, experiment: Mapping[str, Any]) -> Iterator[Row]:
     yield "experiment_cpu_seconds", (name,), experiment["cpu_seconds"]
     for reason, count in experiment["skipped"].items():
         yield "experiment_skipped", (name, plain(reason)), count
+
+
+def _changes(status: Mapping[str, Any]) -> Iterator[Row]:
+    """Turn the comparisons into rows: those with an alarm, then the others, of each function."""
+    for each in status.get("changes", ())[:_MOST_CHANGES]:
+        label = tuple(plain(str(each[name])) for name in ("function", "module", "base", "new"))
+        for state in _CHANGES:
+            yield "change_state", (*label, state), float(each["verdict"] == state)
+        yield "change_ratio", label, each["ratio"]
+        for bound, value in zip(("low", "high"), each["interval"] or (), strict=False):
+            yield "change_bound_ratio", (*label, bound), value
+        for side, number in zip(("base", "new"), each["lifetimes"], strict=True):
+            yield "change_lifetimes", (*label, side), number
+        yield "change_alarm", (*label, each["direction"]), float(each["alarm"] == "raised")
 
 
 def plain(text: str) -> str:

@@ -24,6 +24,7 @@ class Family:
 FUNCTION = ("function", "module")
 BEHAVIOUR = (*FUNCTION, "behaviour")
 CLASS = (*BEHAVIOUR, "upper")
+CHANGE = (*FUNCTION, "base", "new")
 
 
 def _gauge(name: str, text: str, *labels: str) -> Family:
@@ -85,6 +86,12 @@ FAMILIES = (
     _gauge("experiment_valid", "1 if the last try gave a value, 0 if it was skipped or unsure.", "experiment"),
     _counter("experiment_skipped", "Tries that gave no value, by reason.", "experiment", "reason"),
     _counter("experiment_cpu_seconds", "CPU time of an experiment's load.", "experiment"),
+    # changes between builds
+    _gauge("change_state", "Verdict on a function between two builds: one state is 1.", *CHANGE, "state"),
+    _gauge("change_ratio", "New over base of the median durations of lifetimes.", *CHANGE),
+    _gauge("change_bound_ratio", "Ends of the always-valid 99 % interval of that ratio.", *CHANGE, "bound"),
+    _gauge("change_lifetimes", "Lifetimes of each side that were compared.", *CHANGE, "side"),
+    _gauge("change_alarm", "1 while an alarm is raised that nobody has acknowledged.", *CHANGE, "direction"),
     # health
     _counter("lost", "What did not fit into bounded memory in the kernel.", "what"),
     _counter("stacks", "Stacks walked, by outcome.", "outcome"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,14 @@ from .resume import function_record
 from .settings import SECOND
 from .specification import specification
 from .status import utc_offset_ns
-from .store import Contents, Host, Retention, Store, StoreCorrupt, StoreWriter, Verdict
+from .store import Contents, Host, LifetimeSummary, Retention, Store, StoreCorrupt, StoreWriter, Verdict
 
 RECORDS_EVERY_NS = 10 * SECOND
 DOCUMENT_EVERY_NS = 30 * SECOND
 _LOADED = 40
 """Observations read of each function and kind: more than the controller holds."""
+_LIFETIMES = 2_000
+"""Summaries of lifetimes read, to go on comparing builds."""
 
 
 class Keeper:
@@ -62,6 +64,7 @@ class Keeper:
         except BaseException:
             self._store.close()
             raise
+        self._lifetimes = self._store.summaries(newest=_LIFETIMES)
         self._writer = StoreWriter(self._store, retention=retention_of(settings), utc_ns=utc_ns, report=report)
         self._builds = frozenset(each.build_id for each in self._contents.builds)
         self._offset_ns = 0
@@ -79,6 +82,15 @@ class Keeper:
         """What went through the store since the start, for the status."""
         return {"path": str(self._store.path), **asdict(self._writer.counts)}
 
+    def past(self) -> tuple[Contents, tuple[LifetimeSummary, ...]]:
+        """Return what the store held when it was opened, and its newest lifetimes; only before ``restored``."""
+        return self._contents, self._lifetimes
+
+    def say(self, verdicts: Sequence[Verdict], changes: Sequence[Mapping[str, Any]]) -> None:
+        """Write verdicts about changes soon, and all comparisons as they stand."""
+        self._writer.put_verdicts(verdicts)
+        self._writer.put_document("changes", {"schema": "specmine.changes/1", "changes": list(changes)})
+
     def label(self, build_id: str, name: str) -> None:
         """Label a build soon."""
         self._writer.label(build_id, name)
@@ -94,6 +106,7 @@ class Keeper:
     def restored(self, now_ns: int) -> Restored:
         """Return what the store held, times on the clock of this boot; the source must have started."""
         contents, self._contents = self._contents, Contents()
+        self._lifetimes = ()
         return Restored(
             now_ns=now_ns,
             functions=contents.functions,

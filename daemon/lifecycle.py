@@ -39,6 +39,7 @@ from .settings import settings_of
 from .shares import Shares
 from .sources import live_source, selection_of
 from .status import Surroundings, status_of
+from .verdicts import ChangeWatcher
 from .worker import ProcessWorker, Worker
 
 _log = logging.getLogger(__name__)
@@ -81,6 +82,7 @@ class Daemon:
         self._off = False
         self._refused: set[tuple[str, str]] = set()
         self._experiments: Scheduler | None = None
+        self._changes: ChangeWatcher | None = None
 
     def run(self) -> ControllerState:
         """Watch until a signal ends it; return what is known then.
@@ -99,6 +101,8 @@ class Daemon:
             source = self._seams.source(config)
             self._keeper = keeper = Keeper(config.store.path, config.store, _log.warning)
             stack.callback(self._flush, keeper)
+            self._changes = ChangeWatcher(keeper.say)
+            self._changes.restore(*keeper.past())
             if config.metrics.listen is not None:
                 self._metrics = MetricsServer(config.metrics.listen, self._view, series=config.metrics.series)
                 stack.callback(self._metrics.close)
@@ -125,7 +129,7 @@ class Daemon:
                 settings_of(config),
                 self._seams.clock,
                 self._seams.worker(),
-                listeners=[keeper.listen, self._listen],
+                listeners=[keeper.listen, self._changes.listen, self._listen],
                 restored=keeper.restored,
                 inbox=self._inbox,
             )
@@ -264,6 +268,7 @@ class Daemon:
             resident_bytes=resident_bytes(),
             experiments=self._experiments.entries if self._experiments else {},
             environment=self._experiments.environment if self._experiments else {},
+            changes=self._changes.changes if self._changes else (),
         )
 
     def _programs(self) -> str:

@@ -39,6 +39,8 @@ class Surroundings:
     """The journal's entries by experiment."""
     environment: Mapping[str, Any] = field(default_factory=dict)
     """What is known of the host: a ``specmine.environment/1``."""
+    changes: tuple[Mapping[str, Any], ...] = ()
+    """Comparisons between builds, as ``verdicts.entries`` has them."""
 
 
 def utc_offset_ns(state: ControllerState) -> int:
@@ -93,6 +95,7 @@ def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:
         "store": dict(around.store),
         "metrics": around.metrics,
         "environment": dict(around.environment),
+        "changes": [dict(each) for each in around.changes],
         "experiments": {name: _experiment(each) for name, each in sorted(around.experiments.items())},
     }
 

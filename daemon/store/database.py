@@ -179,10 +179,10 @@ class Store:
         with self._reading():
             return records.load_builds(self._db)
 
-    def summaries(self) -> tuple[summaries.LifetimeSummary, ...]:
-        """Return the summaries of all lifetimes and functions, in the order of functions and of time."""
+    def summaries(self, *, newest: int = 100_000) -> tuple[summaries.LifetimeSummary, ...]:
+        """Return the newest summaries of lifetimes, in the order of functions and of time."""
         with self._reading():
-            return summaries.load_summaries(self._db)
+            return summaries.load_summaries(self._db, newest)
 
     def document(self, name: str) -> JsonObject | None:
         """Return a document as it was last put, None if it never was."""

@@ -34,16 +34,24 @@ class LifetimeSummary:
     calls: int
     watched_ns: int
     bias_ns: float
-    early: Counts
-    """Durations of windows that began within ``WARMUP_NS`` of the exec."""
-    later: Counts
+    packed: tuple[bytes, bytes]
+    """Both histograms as they are stored: a store holds many."""
+
+    @property
+    def early(self) -> Counts:
+        """Durations of windows that began within ``WARMUP_NS`` of the exec."""
+        return decode_counts(self.packed[0])
+
+    @property
+    def later(self) -> Counts:
+        """Durations of the other windows."""
+        return decode_counts(self.packed[1])
 
     @property
     def counts(self) -> Counts:
         """Durations without the warm-up; with it if most calls are in it."""
-        if int(self.later.sum()) >= max(int(self.early.sum()), 1):
-            return self.later
-        return self.early + self.later
+        early, later = self.early, self.later
+        return later if int(later.sum()) >= max(int(early.sum()), 1) else early + later
 
     @property
     def warmup_calls(self) -> int:
@@ -64,9 +72,13 @@ def add_observations(db: sqlite3.Connection, observations: Iterable[Observation]
         db.execute(f"INSERT OR REPLACE INTO summaries VALUES(?{', ?' * 9})", _row(key, each, before, offset))
 
 
-def load_summaries(db: sqlite3.Connection) -> tuple[LifetimeSummary, ...]:
-    """Return all summaries, in the order of functions and of time."""
-    rows = db.execute("SELECT * FROM summaries ORDER BY function, start_utc_ns, lifetime, kind")
+def load_summaries(db: sqlite3.Connection, newest: int = _MOST) -> tuple[LifetimeSummary, ...]:
+    """Return the newest summaries, in the order of functions and of time."""
+    rows = db.execute(
+        "SELECT * FROM (SELECT * FROM summaries ORDER BY end_utc_ns DESC LIMIT ?)"
+        " ORDER BY function, start_utc_ns, lifetime, kind",
+        (newest,),
+    )
     return tuple(map(_summary, rows))
 
 
@@ -116,6 +128,5 @@ def _summary(row: sqlite3.Row) -> LifetimeSummary:
         calls=row["calls"],
         watched_ns=row["watched_ns"],
         bias_ns=row["bias_ns"],
-        early=decode_counts(row["early"]),
-        later=decode_counts(row["later"]),
+        packed=(row["early"], row["later"]),
     )

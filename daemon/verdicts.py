@@ -1,0 +1,262 @@
+"""Has a function changed from build to build, evaluated after each lifetime while the daemon runs.
+
+Each lifetime counts once, when it has ended or is old enough; what was said stays valid however often it was
+looked at (``mining/change/sequential.py``). Needs numpy only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from specmine.mining.change.alarms import Alarm, Status, discoveries, stepped
+from specmine.mining.change.sample import quantile, sample_of_counts
+from specmine.mining.change.sequential import Sequential, begun, interval, verdict, with_lifetime
+from specmine.mining.change.verdicts import Change
+from specmine.mining.observation import BUCKETS, Counts, Function, Kind, Observation
+from specmine.probes.batch import Lifetime
+
+from .events import Arrived, Begun, Stopping
+from .loop import Step
+from .settings import SECOND
+from .status import utc_offset_ns
+from .store import Contents, LifetimeSummary, Verdict
+
+LEVEL = 0.99
+TOLERANCE = 0.02
+FALSE_RATE = 0.05
+"""Of all changes reported on a host within a month, at most this share is false."""
+MONTH_NS = 30 * 86_400 * SECOND
+FEWEST_CALLS = 200
+OLD_NS = 600 * SECOND
+"""A lifetime that has not ended counts when its first calls are so old."""
+MOST = 2_000
+"""Comparisons held at most; the oldest go first."""
+
+Name = tuple[str, str]
+"""Function and module: what makes it the same in another build."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """The median of a function in one lifetime that counts from now on."""
+
+    name: Name
+    function: str
+    build: str
+    lifetime: str
+    median_ns: float
+    utc_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Compared:
+    """Where the comparison of a function between two builds stands."""
+
+    name: Name
+    function: str
+    base: str
+    new: str
+    state: Sequential
+    alarm: Alarm = field(default_factory=Alarm)
+    said: Change = Change.UNDECIDED
+    utc_ns: int = 0
+
+    @property
+    def key(self) -> str:
+        """What tells it from other comparisons."""
+        return "\0".join((*self.name, self.base, self.new))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class History:
+    """All lifetimes that count, and the comparisons between their builds."""
+
+    medians: Mapping[Name, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    """Function to build to the medians of its lifetimes, builds in the order in which they were first seen."""
+    comparisons: Mapping[str, Compared] = field(default_factory=dict)
+    month: int = 0
+    tested: frozenset[str] = frozenset()
+    """Comparisons looked at this month."""
+
+
+def with_settled(history: History, one: Settled) -> History:
+    """Return the history after one more lifetime. A build is compared with the one before, and with the first.
+
+    The second catches what creeps: many builds, each a little slower than the last.
+    """
+    month = one.utc_ns // MONTH_NS
+    if month != history.month:
+        history = replace(history, month=month, tested=frozenset())
+    builds = dict(history.medians.get(one.name, {}))
+    earlier = [build for build in builds if build != one.build]
+    is_latest = one.build not in builds or list(builds)[-1] == one.build
+    comparisons = dict(history.comparisons)
+    touched = []
+    for base in dict.fromkeys([*earlier[-1:], *earlier[:1]]) if is_latest else ():
+        fresh = Compared(name=one.name, function=one.function, base=base, new=one.build, state=begun(builds[base]))
+        before = comparisons.get(fresh.key, fresh)
+        comparisons[fresh.key] = replace(
+            before, state=with_lifetime(before.state, one.median_ns), utc_ns=one.utc_ns, function=one.function
+        )
+        touched.append(fresh.key)
+    builds[one.build] = (*builds.get(one.build, ()), one.median_ns)
+    tested = history.tested | set(touched)
+    comparisons = _judged(comparisons, touched, tested)
+    for key in list(comparisons)[: max(0, len(comparisons) - MOST)]:
+        del comparisons[key]
+    return replace(history, medians={**history.medians, one.name: builds}, comparisons=comparisons, tested=tested)
+
+
+def entries(history: History) -> list[dict[str, Any]]:
+    """Return the comparisons as JSON values: those with an alarm first, then by name."""
+    found = sorted(
+        history.comparisons.values(),
+        key=lambda each: (each.alarm.status is Status.QUIET, each.name, each.base, each.new),
+    )
+    return [_entry(each) for each in found]
+
+
+def _judged(comparisons: Mapping[str, Compared], touched: Iterable[str], tested: frozenset[str]) -> dict[str, Compared]:
+    """Say what may be said after a look, alarms at the stated rate."""
+    result = dict(comparisons)
+    alarms = {key: result[key].alarm for key in tested if key in result}
+    evidence = {key: result[key].state.log_e for key in tested if key in result}
+    found = discoveries(alarms, evidence, len(tested), FALSE_RATE)
+    for key in touched:
+        each = result[key]
+        said = verdict(each.state, LEVEL, TOLERANCE)
+        alarm = stepped(each.alarm, said, each.state.log_e, discovered=key in found, now_ns=each.utc_ns)
+        result[key] = replace(each, said=said, alarm=alarm)
+    return result
+
+
+def _entry(each: Compared) -> dict[str, Any]:
+    bounds = interval(each.state, LEVEL)
+    return {
+        "function": each.name[0],
+        "module": each.name[1],
+        "base": each.base,
+        "new": each.new,
+        "verdict": each.said.value,
+        "alarm": each.alarm.status.value,
+        "direction": each.alarm.direction.value,
+        "ratio": float(np.exp(each.state.log_ratio)),
+        "interval": list(bounds) if bounds else None,
+        "level": LEVEL,
+        "lifetimes": list(each.state.lifetimes),
+        "log_e": each.state.log_e,
+    }
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A lifetime's calls of one function, not counted yet."""
+
+    counts: Counts
+    bias: float
+    first_ns: int
+    calls: int = 0
+
+
+class ChangeWatcher:
+    """Follows the loop's steps; give ``listen`` to it. ``changes`` may be read from any thread."""
+
+    def __init__(self, tell: Callable[[Sequence[Verdict], Sequence[Mapping[str, Any]]], None]) -> None:
+        """Take what is told of new verdicts, with all comparisons as they stand."""
+        self._tell = tell
+        self._history = History()
+        self._functions: dict[str, Function] = {}
+        self._builds: dict[str, str] = {}
+        self._growing: dict[tuple[str, str], _Growing] = {}
+        self._counted: set[tuple[str, str]] = set()
+        self.changes: tuple[dict[str, Any], ...] = ()
+
+    def restore(self, contents: Contents, summaries: Sequence[LifetimeSummary]) -> None:
+        """Take up what a store remembers, lifetimes in the order of time; nothing is told of it again."""
+        self._functions |= {each.key: each for each in contents.functions}
+        self._builds |= {each.id: each.build_id for each in contents.lifetimes}
+        for each in sorted(summaries, key=lambda one: (one.end_utc_ns, one.lifetime, one.function)):
+            counts = each.counts
+            if each.kind is Kind.TIME and int(counts.sum()) >= FEWEST_CALLS:
+                median = quantile(sample_of_counts(counts, each.bias_ns), 0.5)
+                self._settle(each.function, each.lifetime, median, each.end_utc_ns)
+        self.changes = tuple(entries(self._history))
+
+    def listen(self, step: Step) -> None:
+        """Take up a step of the loop; returns at once."""
+        match step.event:
+            case Begun(started=started):
+                self._builds |= {each.id: each.build_id for each in started.lifetimes}
+            case Arrived(batch=batch):
+                self._functions |= {each.key: each for each in batch.functions}
+                self._builds |= {each.id: each.build_id for each in batch.lifetimes}
+                for seen in batch.observations:
+                    self._grow(seen)
+                if self._growing:
+                    self._settle_due(step, batch.lifetimes)
+            case Stopping():
+                self._settle_due(step, (), last=True)
+
+    def _grow(self, seen: Observation) -> None:
+        key = seen.function, seen.lifetime
+        if seen.kind is not Kind.TIME or seen.timed == 0 or key in self._counted:
+            return
+        one = self._growing.get(key)
+        if one is None:
+            one = _Growing(counts=np.zeros(BUCKETS, dtype=np.uint64), bias=0.0, first_ns=seen.start_ns)
+            self._growing[key] = one
+        one.bias = (one.bias * one.calls + seen.bias_ns * seen.timed) / (one.calls + seen.timed)
+        one.counts = one.counts + seen.counts
+        one.calls += seen.timed
+
+    def _settle_due(self, step: Step, changed: Sequence[Lifetime], *, last: bool = False) -> None:
+        ended = {each.id for each in changed if each.processes == 0}
+        now_ns, offset = step.state.now_ns, utc_offset_ns(step.state)
+        before = {each.key: each for each in self._history.comparisons.values()}
+        due = [
+            (key, one)
+            for key, one in self._growing.items()
+            if last or key[1] in ended or now_ns - one.first_ns >= OLD_NS
+        ]
+        for key, one in due:
+            del self._growing[key]
+            if one.calls >= FEWEST_CALLS:
+                self._settle(*key, quantile(sample_of_counts(one.counts, one.bias), 0.5), now_ns + offset)
+        if due:
+            self.changes = tuple(entries(self._history))
+            news = [_verdict(each) for key, each in self._history.comparisons.items()
+                    if key not in before or before[key].said is not each.said]  # fmt: skip
+            self._tell(news, self.changes)
+
+    def _settle(self, function: str, lifetime: str, median_ns: float, utc_ns: int) -> None:
+        described, build = self._functions.get(function), self._builds.get(lifetime)
+        if described is None or build is None or median_ns <= 0.0 or (function, lifetime) in self._counted:
+            return
+        self._counted.add((function, lifetime))
+        self._history = with_settled(
+            self._history,
+            Settled(
+                name=(described.name, described.module),
+                function=function,
+                build=build,
+                lifetime=lifetime,
+                median_ns=median_ns,
+                utc_ns=utc_ns,
+            ),
+        )
+
+
+def _verdict(each: Compared) -> Verdict:
+    entry = _entry(each)
+    kept = ("ratio", "interval", "level", "lifetimes", "log_e", "alarm")
+    return Verdict(
+        function=each.function,
+        subject=f"change {each.base} -> {each.new}",
+        verdict=each.said.value,
+        utc_ns=each.utc_ns,
+        evidence={name: entry[name] for name in kept},
+    )
