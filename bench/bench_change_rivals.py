@@ -28,9 +28,9 @@ def otava():
     except ImportError:
         from hunter.analysis import compute_change_points
     def found(series):
-        result = compute_change_points(np.array(series), window_len=50, max_pvalue=0.001, min_magnitude=0.0)
+        result = compute_change_points(series, window_len=50, max_pvalue=0.001, min_magnitude=0.0)
         points = result[0] if isinstance(result, tuple) else result
-        return [int(p.index) for p in points]
+        return [p.index for p in points]
     return found
 def asv():
     from asv.step_detect import detect_steps

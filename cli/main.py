@@ -31,6 +31,7 @@ COMMANDS = (
     "experiment",
     "compare",
     "check",
+    "report",
 )
 """In the order in which a new user meets them; each lives in a file of its name."""
 

@@ -83,13 +83,13 @@ def chosen_functions(sides: Sides, globs: Sequence[str]) -> list[Key]:
     known = {**sides.base, **sides.new}
     if not globs:
         return [key for key in known if key in sides.base and key in sides.new]
-    chosen = [key for key in known if any(_fits(key, glob) for glob in globs)]
+    chosen = [key for key in known if any(fits(key, glob) for glob in globs)]
     if not chosen:
         raise InputError(f"no function matches {', '.join(globs)}", remedy="without --function all are compared")
     return chosen
 
 
-def _fits(key: Key, glob: str) -> bool:
+def fits(key: Key, glob: str) -> bool:
     from specmine.daemon.names import bare_name  # noqa: PLC0415
 
     name, module = key
