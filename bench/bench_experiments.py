@@ -37,8 +37,10 @@ from specmine.experiments.tasks import Machine
 from specmine.experiments.vocabulary import MS, Load, Step, Task
 
 Result = dict[str, Any]
-PRODUCTION_S = 120.0
+PRODUCTION_S = 130.0
 """Time that the check of a production loop may take in all."""
+QUIET = 0.004
+"""Most calls of the loop that may be late with nothing beside it, before and after."""
 
 
 @dataclass(slots=True)
@@ -300,20 +302,19 @@ def production(bench: Bench, table: Table) -> None:
     until = time.monotonic() + PRODUCTION_S
     for name in (*Config().experiments.run, None):
         what = f"15 production during {name}" if name else "15 beside a loop at nice 19 in a session of its own"
-        expected = "mean <= +4 %, <= 1 % of calls over 1.5 ms" if name else "must fail: mean over +4 %"
+        expected = "mean <= +4 %, late calls: before, <= 1 % beside, after" if name else "must fail: mean over +4 %"
         told, ok = "none", None
         while ok is None and time.monotonic() < until:
-            alone = _production(cpu, units, 2.0, contextlib.nullcontext())
-            middle = np.median(alone)
-            early = float((alone > 1.5 * middle).mean())
-            if early > 0.003:
-                told = f"{100 * early:.1f} % of calls late before"
-                continue
-            meanwhile = _forced(name, bench) if name else _looping(cpu)
-            beside = _production(cpu, units, 4.0, meanwhile)
-            more, late = float(beside.mean() / alone.mean() - 1), float((beside > 1.5 * middle).mean())
-            told = f"{100 * more:+.1f} %, {100 * late:.2f} % (before {100 * early:.2f} %)"
-            ok = (more <= 0.04 and late <= 0.01) if name else more > 0.04
+            before = _production(cpu, units, 1.5, contextlib.nullcontext())
+            beside = _production(cpu, units, 4.0, _forced(name, bench) if name else _looping(cpu))
+            after = _production(cpu, units, 1.5, contextlib.nullcontext())
+            middle = float(np.median(np.concatenate([before, after])))
+            late = [float((times > 1.5 * middle).mean()) for times in (before, beside, after)]
+            mean = float(np.concatenate([before, after]).mean())
+            told = f"{100 * (beside.mean() / mean - 1):+.1f} %, " + ", ".join(f"{100 * each:.2f} %" for each in late)
+            if max(late[0], late[2]) <= QUIET:
+                more = float(beside.mean() / mean - 1)
+                ok = (more <= 0.04 and late[1] <= 0.01) if name else more > 0.04
         table.row(what, expected, told, ok)
 
 

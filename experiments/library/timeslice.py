@@ -74,6 +74,8 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
         Check(name="lost_beside_two", value=lost[1], low=2 / 3 - 0.03, high=2 / 3 + 0.03),
         Check(name="gap_beside_two_to_one", value=ratio, low=1.23 if cfs else 1.9, high=1.43 if cfs else 2.1),
         Check(name="gap_spread_seconds", value=spread(first) / 1e9, low=0, high=max(0.15 * slice_ns, 1.1 * tick) / 1e9),
+        # short visits of others are no gaps, but each lets the scheduler choose anew: turns end early
+        Check(name="preemptions_a_gap", value=_preemptions(one), low=0, high=1.6),
         Check(name="turn_to_gap", value=float(np.mean(turns)) / float(first.mean()), low=0.9, high=1.1),
     ]
     evidence = {
@@ -201,6 +203,11 @@ def _runs(runs: list[LoadRun]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return the turns between the gaps."""
     samples = [run.task("watch").samples for run in runs]
     return np.concatenate([np.zeros(0, np.int64), *(each[1:, 0] - each[:-1, 1] for each in samples)])
+
+
+def _preemptions(runs: list[LoadRun]) -> float:
+    watched = [run.task("watch") for run in runs]
+    return sum(each.involuntary for each in watched) / max(1, sum(len(each.samples) for each in watched))
 
 
 def _lost(runs: list[LoadRun]) -> float:

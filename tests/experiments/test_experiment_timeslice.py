@@ -45,6 +45,18 @@ def test_a_competitor_of_others_fails_the_checks() -> None:
     assert {"lost_beside_one", "lost_beside_two"} <= failed
 
 
+def test_short_visits_of_others_fail_a_check() -> None:
+    """Others that come often and briefly end turns early without a gap of their own: the value is not believed."""
+    context = context_for(TIMESLICE)
+    _, runs = perform(TIMESLICE, Model(), context)
+    visited = tuple(
+        replace(run, tasks=tuple(replace(task, involuntary=3 * len(task.samples)) for task in run.tasks))
+        for run in runs
+    )
+    failed = {check.name for check in TIMESLICE.derive(context, visited).checks if not check.ok}
+    assert failed == {"preemptions_a_gap"}
+
+
 def test_cfs_is_told_by_its_ratio() -> None:
     """Where all turns together take one period, two competitors make a gap of 4/3, and that is accepted."""
     finding, _ = perform(TIMESLICE, Model(slice_ns=12 * MS, cfs=True), context_for(TIMESLICE))
