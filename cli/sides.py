@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -43,7 +44,7 @@ class Sides:
             )
         else:
             chosen = [self._read(Path(name)) for name in names]
-        self.base, self.new = (_by_function(each) for each in chosen)
+        self.base, self.new = (_by_function(each) for each in _renamed(chosen[0], chosen[1]))
 
     def _read(self, path: Path) -> list[Observed]:
         found, skipped = read_lifetimes(path, **self._options)
@@ -69,6 +70,16 @@ def _meant(
         "Say which two: compare BASE NEW (two stores), compare --store FILE BASE NEW, or"
         " compare FILE --base LABEL --new LABEL."
     )
+
+
+def _renamed(base: Sequence[Observed], new: Sequence[Observed]) -> tuple[Sequence[Observed], Sequence[Observed]]:
+    """Take a program whose file has another name in each build, as ``app-1.2`` and ``app-1.3``, for one."""
+    modules = [{each.module for each in observed} for observed in (base, new)]
+    left, right = modules[0] - modules[1], modules[1] - modules[0]
+    if len(left) == len(right) == 1:
+        old, present = left.pop(), right.pop()
+        base = [replace(each, module=present) if each.module == old else each for each in base]
+    return base, new
 
 
 def _by_function(observed: Sequence[Observed]) -> dict[Key, list[Observed]]:

@@ -64,9 +64,14 @@ def order_statistic(sample: Sample, rank: ArrayLike) -> Floats:
 
 def quantile(sample: Sample, probability: float) -> float:
     """Return a quantile in ns, linear between order statistics (Hyndman and Fan's type 7, numpy's default)."""
-    place = probability * (sample.calls - 1)
-    low = int(np.floor(place))
-    first, second = order_statistic(sample, [low, min(low + 1, sample.calls - 1)])
+    calls = sample.calls
+    place = probability * (calls - 1)
+    low = int(place)
+    high = min(low + 1, calls - 1)
+    if len(sample.lower) == calls and sample.lower is sample.upper:  # single durations: nothing to look up
+        first, second = sample.lower[low], sample.lower[high]
+    else:
+        first, second = order_statistic(sample, [low, high])
     return float(first + (place - low) * (second - first))
 
 

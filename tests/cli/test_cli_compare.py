@@ -300,13 +300,15 @@ def test_half_against_half_tells_the_false_alarm_rate(table: Callable[..., Path]
     assert outcome("compare", str(few), "--base", "a", "--new", "b", "--self-test")[0] == 3
 
 
-def _store(path: Path, builds: dict[str, float], *, host: str = "boot", label: str | None = None) -> Path:
+def _store(
+    path: Path, builds: dict[str, float], *, host: str = "boot", label: str | None = None, module: str = "app"
+) -> Path:
     """Write a store in which each build has five lifetimes of one function, their windows past the warm-up."""
     rng = np.random.default_rng(len(host))
     with Store.open(path) as store, store.transaction():
         store.put_host(Host(boot_id=host, hostname=f"{host}.example", utc_offset_ns=10**18))
         for number, (build, factor) in enumerate(builds.items()):
-            function = Function(build_id=build, offset=16 + number, name="handle", module="app")
+            function = Function(build_id=build, offset=16 + number, name="handle", module=module)
             store.put_functions([function])
             for at in range(5):
                 lifetime = Lifetime(
@@ -343,6 +345,14 @@ def test_two_stores(tmp_path: Path, compared: Compared) -> None:
     second = _store(tmp_path / "b.db", {"cccc2": 0.8})
     code, document = compared(first, second)
     assert (code, document["functions"][0]["verdict"]) == (0, "better")
+
+
+def test_a_program_may_be_called_otherwise_in_the_new_build(tmp_path: Path, compared: Compared) -> None:
+    """app-1 and app-2 are one program if they are all that differs."""
+    first = _store(tmp_path / "a.db", {"aaaa1": 1.0}, module="app-1")
+    second = _store(tmp_path / "b.db", {"cccc2": 1.2}, module="app-2")
+    code, document = compared(first, second)
+    assert (code, [(each["module"], each["verdict"]) for each in document["functions"]]) == (1, [("app-2", "worse")])
 
 
 def test_a_build_that_is_not_there(tmp_path: Path, outcome: Outcome) -> None:
