@@ -241,7 +241,7 @@ static inline __attribute__((always_inline)) void count_outcome(u32 outcome)
 /* Take the path of the frames from w->ip, w->sp, w->bp outward; its id, or 0 if none could be taken. */
 static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struct thread *t, struct process *p, u32 tgid)
 {
-	u32 key = p->layout, outcome = 0, i, known = 1;
+	u32 key = p->layout, outcome = 0, i;
 	u64 tid = bpf_get_current_pid_tgid();
 	struct layout *l = layouts.lookup(&key);
 

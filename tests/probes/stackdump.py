@@ -114,6 +114,32 @@ compiler: Any = script
 """Without annotations, since it runs under Python 3.6."""
 
 
+def compiled_programs(sources: list[str], flags: list[str], interpreter: str = "/usr/bin/python3") -> Any:
+    """Compile programs as the product does, without loading them."""
+    done = subprocess.run(
+        [interpreter, "-c", _COMPILE, BPF.parent, json.dumps([sources, str(BPF / "include"), flags])],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return json.loads(done.stdout)
+
+
+def attached(program: int, fd: int, offsets: list[int], pid: int) -> int:
+    """Attach a loaded program at file offsets of an open file, in one process; return the link."""
+    path = ctypes.create_string_buffer(f"/proc/self/fd/{fd}".encode())
+    places = (ctypes.c_uint64 * len(offsets))(*offsets)
+    attr = struct.pack(
+        "<IIIIQQQQIII4x",
+        *(program, 0, _UPROBE_MULTI, 0),
+        *(ctypes.addressof(path), ctypes.addressof(places), 0, 0),
+        *(len(offsets), 0, pid),
+    )
+    return int(compiler.bpf(compiler.BPF_LINK_CREATE, attr))
+
+
 class Dumper:
     """The dumping programs, loaded beside the product's, over its maps."""
 
@@ -124,15 +150,7 @@ class Dumper:
         flags += [f"-DMAX_FRAMES={MAX_FRAMES}"]
         sources = [str(BPF / name) for name in _SOURCES if not name.endswith(".bpf.c")]
         sources.append(str(HERE / "stackdump.bpf.c"))
-        done = subprocess.run(
-            [interpreter, "-c", _COMPILE, BPF.parent, json.dumps([sources, str(BPF / "include"), flags])],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise RuntimeError(done.stderr[-2000:])
-        compiled = json.loads(done.stdout)
+        compiled = compiled_programs(sources, flags, interpreter)
         numbers = []
         for spec in compiled["maps"]:
             if spec["name"] in loaded.maps:
@@ -154,15 +172,7 @@ class Dumper:
 
     def probe(self, fd: int, offsets: list[int], pid: int) -> None:
         """Dump at file offsets of an open file, in one process: nobody else may pay."""
-        path = ctypes.create_string_buffer(f"/proc/self/fd/{fd}".encode())
-        places = (ctypes.c_uint64 * len(offsets))(*offsets)
-        attr = struct.pack(
-            "<IIIIQQQQIII4x",
-            *(self._programs["dump_entry"], 0, _UPROBE_MULTI, 0),
-            *(ctypes.addressof(path), ctypes.addressof(places), 0, 0),
-            *(len(offsets), 0, pid),
-        )
-        self._links.append(compiler.bpf(compiler.BPF_LINK_CREATE, attr))
+        self._links.append(attached(self._programs["dump_entry"], fd, offsets, pid))
 
     def sample(self, hertz: int) -> None:
         """Dump at samples of the CPU clock."""

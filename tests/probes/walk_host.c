@@ -1,0 +1,149 @@
+/* For tests: the walk of bpf/walk.h, compiled for the host, over stacks recorded from real processes.
+ *
+ * A recording on stdin: the kernel's arrays as they were, then stacks (record_stacks.py). For each stack one line: how
+ * the walk ended, and its addresses in hex. Maps are structs with a function for each method that bcc gives them.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+struct pt_regs {
+	u64 orig_ax;
+};
+
+#include "layout.h"
+#include "unwind.h"
+#include "scratch.h"
+
+struct stack {
+	u64 ip, sp, bp;
+	u32 exact, layout;
+	u64 base, length;
+};
+
+static u64 *row_array, *index_array, row_count, index_count, outcomes[WALK_OUTCOMES];
+static struct layout *layout_array;
+static u64 layout_count;
+static struct stack stack;
+static u8 memory[131072];
+static struct path told;
+
+static long bpf_probe_read_user(void *to, u64 size, const void *from)
+{
+	u64 at = (u64)from - stack.base;
+
+	if ((u64)from < stack.base || at + size > stack.length)
+		return -14;
+	memcpy(to, memory + at, size);
+	return 0;
+}
+
+static void bpf_probe_read_kernel(void *to, u64 size, const void *from)
+{
+	memcpy(to, from, size);
+}
+
+static u64 bpf_get_current_pid_tgid(void)
+{
+	return 1;
+}
+
+static u64 *find_in_rows(u32 *key)
+{
+	return *key < row_count ? &row_array[*key] : NULL;
+}
+
+static u32 *find_in_index(u32 *key)
+{
+	return *key < index_count ? (u32 *)&index_array[*key] : NULL;
+}
+
+static struct layout *find_layout(u32 *key)
+{
+	return *key < layout_count ? &layout_array[*key] : NULL;
+}
+
+static u64 *find_outcome(u32 *key)
+{
+	return *key < WALK_OUTCOMES ? &outcomes[*key] : NULL;
+}
+
+static u64 *find_seen(u64 *key)
+{
+	(void)key;
+	return NULL;
+}
+
+static int note_seen(u64 *key, u64 *value)
+{
+	(void)key, (void)value;
+	return 0;
+}
+
+static int tell_path(struct path *path, u64 size, u64 flags)
+{
+	(void)flags;
+	memcpy(&told, path, size);
+	return 0;
+}
+
+static struct { u64 *(*lookup)(u32 *); } rows = { find_in_rows };
+static struct { u32 *(*lookup)(u32 *); } page_index = { find_in_index };
+static struct { struct layout *(*lookup)(u32 *); } layouts = { find_layout };
+static struct { u64 *(*lookup)(u32 *); } walk_outcomes = { find_outcome };
+static struct { u64 *(*lookup)(u64 *); int (*update)(u64 *, u64 *); } seen_paths = { find_seen, note_seen };
+static struct { int (*ringbuf_output)(struct path *, u64, u64); } stacks = { tell_path };
+#define atomic_add(where, what) ((where) += (what))
+
+#include "walk.h"
+
+static void read_whole(void *to, u64 size)
+{
+	if (size && fread(to, size, 1, stdin) != 1)
+		exit(1);
+}
+
+static void *read_array(u64 *count, u64 size)
+{
+	void *array;
+
+	read_whole(count, 8);
+	array = malloc(*count * size + 1);
+	read_whole(array, *count * size);
+	return array;
+}
+
+int main(void)
+{
+	static struct walk walk;
+	static struct thread thread;
+
+	row_array = read_array(&row_count, 8);
+	index_array = read_array(&index_count, 8);
+	layout_array = read_array(&layout_count, sizeof(struct layout));
+	while (fread(&stack, sizeof(stack), 1, stdin) == 1) {
+		struct process process = { .layout = stack.layout };
+
+		if (stack.length > sizeof(memory))
+			return 1;
+		read_whole(memory, stack.length);
+		memset(&thread, 0, sizeof(thread));
+		walk.ip = stack.ip;
+		walk.sp = stack.sp;
+		walk.bp = stack.bp;
+		walk.exact = stack.exact;
+		walk.open = 0;
+		take_path(&walk, &thread, &process, 1);
+		printf("%u", walk.path.outcome);
+		for (int i = 0; i < walk.path.count; i++)
+			printf(" %llx", (unsigned long long)walk.path.address[i]);
+		printf("\n");
+	}
+	return 0;
+}
