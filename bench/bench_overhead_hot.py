@@ -84,9 +84,7 @@ def calling(folder: Path, flags: tuple[str, ...]) -> Iterator[tuple[int, NDArray
     counter.touch()
     last = str((os.cpu_count() or 1) - 1)
     with ExitStack() as stack:
-        process = subprocess.Popen(
-            ["taskset", "-c", last, "nice", "-n", "-20", program, counter, "590"], stdout=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(["taskset", "-c", last, program, counter, "590"], stdout=subprocess.DEVNULL)
         stack.callback(process.wait)
         stack.callback(process.kill)
         while counter.stat().st_size == 0:

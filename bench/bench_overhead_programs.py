@@ -1,7 +1,7 @@
 """What specmine costs real programs under load, with what it learns of them meanwhile; beside it its peers.
 
     .venv/bin/python bench/bench_overhead_programs.py [PROGRAM...] [--budget 0.01] [--pairs 100] [--phase 2]
-        [--keep FILE] [--peers 6] [--only-kept]
+        [--keep FILE] [--peers 6] [--only-kept] [--control]
 
 For each program: mine it as ``specmine mine`` does; after a while all probes go off and on in random order every 2 s
 (toggling.py says how), and the program's CPU seconds per unit of work with them are compared with those without.
@@ -76,6 +76,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="file of pairs to add to")
     parser.add_argument("--only-kept", action="store_true", help="measure nothing, tell what the file holds")
     parser.add_argument("--peers", type=int, default=6, help="rounds of bpftrace and funclatency; 0: leave them out")
+    parser.add_argument("--control", action="store_true", help="watch nothing: what the measuring itself makes of it")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
     unknown = set(options.programs) - set(NAMES)
@@ -113,12 +114,15 @@ def kept(line: str) -> Run:
 def mined(name: str, running: Running, options: argparse.Namespace) -> Run:
     """Mine a program with phases without probes."""
     settings = replace(settings_of(Config()), budget=options.budget, beside=0.0).for_duration(int(LEARNT_S * 1e9))
+    if options.control:
+        settings = replace(settings, watch=("no-such-function",))
     Path(DEFAULT_CACHE).mkdir(parents=True, exist_ok=True)
-    source = Toggled(BpfSource([Selection(pid=running.pid)], SourceSettings(cache=DEFAULT_CACHE)), running.pid)
+    kernel = SourceSettings(cache=DEFAULT_CACHE, watch=settings.watch, sampling=not options.control)
+    source = Toggled(BpfSource([Selection(pid=running.pid)], kernel), running.pid)
     phases = Phases(Meter(running.pid, running.work), options.phase, options.seed)
     mining = Mining(source, phases, options.pairs, WARM_S)
     state = run(source, settings, source, ProcessWorker(), listeners=[mining.see], inbox=mining.inbox)
-    return learnt(name, options.budget, state, phases)
+    return learnt(name, 0.0 if options.control else options.budget, state, phases)
 
 
 def learnt(name: str, budget: float, state: ControllerState, phases: Phases) -> Run:
