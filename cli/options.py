@@ -44,6 +44,19 @@ def ratio(value: str) -> float:
 
 
 # readable: click asks access(2), which does not know of capabilities; who opens the file finds out
+def level_of(value: str) -> float:
+    """Return a confidence level; at least 50%, below 100%."""
+    number = ratio(value)
+    if not 0.5 <= number < 1.0:
+        raise click.BadParameter(f"{value!r} is not at least 50% and below 100%")
+    return number
+
+
+def tolerance_of(value: str) -> float:
+    """Return a share that may be 0."""
+    return 0.0 if value.strip() in ("0", "0%", "0.0") else ratio(value)
+
+
 PATH = click.Path(path_type=Path, readable=False)
 
 format_option = click.option(

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import click
-import numpy as np
 
-from specmine.mining.change.sample import FEWEST_CALLS, SUMMARIES
-from specmine.mining.change.student import t_quantile
-from specmine.mining.change.verdicts import Comparison, Rule, compare
-
-from .compare import level_of, tolerance_of
-from .exits import FINE, NO_DATA, nothing
-from .lifetimes import Observed, read_lifetimes
-from .options import PATH
-from .output import OutputFile, emit, json_text
-from .reportpage import page
-
-SCHEMA = "specmine.report/1"
+from .options import PATH, level_of, tolerance_of
 
 
 @click.command("report", short_help="Changes of functions over builds and hosts.")
 @click.argument("file", type=PATH)
-@click.option("--summary", type=click.Choice(list(SUMMARIES)), default="median", show_default=True,
-              help="What stands for a lifetime.")  # fmt: skip
+@click.option(
+    "--summary",
+    type=click.Choice(["median", "mean", "trimmed", "p90", "p99"]),
+    default="median",
+    show_default=True,
+    help="What stands for a lifetime.",
+)
 @click.option("--level", type=level_of, default="0.95", show_default=True, help="Confidence of the intervals.")
 @click.option(
     "--tolerance", type=tolerance_of, default="2%", show_default=True, help="Changes within it do not matter."
@@ -54,111 +42,7 @@ def command(
     The page holds a table of changes, and per function its builds with intervals and the run-sequence plot of
     its lifetimes. Exit code 3 if there are not two builds to compare.
     """
-    from .sides import fits  # noqa: PLC0415
+    from .reporting import reported  # noqa: PLC0415  (it brings numpy)
 
-    rule = Rule(summary=summary, level=level, tolerance=tolerance)
-    observed, _ = read_lifetimes(file, skip_bad=skip_bad)
-    chosen = [each for each in observed if not globs or any(fits(each.key, glob) for glob in globs)]
-    if not chosen:
-        raise nothing(f"{file} holds no lifetime of such a function" if globs else f"{file} holds no lifetime")
-    document = document_of(chosen, rule, str(file))
-    written = json_text(document) if form == "json" else page(document, chosen, rule)
-    if output is None:
-        emit(written)
-    else:
-        with OutputFile(output) as target:
-            target.write(written)
-    return FINE if any(each["steps"] for each in document["functions"]) else NO_DATA
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """A build's summary with its interval over lifetimes, ns; no ends if nothing repeats."""
-
-    centre: float
-    low: float | None
-    high: float | None
-    lifetimes: int
-
-
-def document_of(observed: Sequence[Observed], rule: Rule, source: str) -> dict[str, Any]:
-    """Return the report's numbers: functions by calls, their builds in the order of time, steps between them."""
-    order = builds_in_order(observed)
-    groups: dict[tuple[str, str], list[Observed]] = {}
-    for each in observed:
-        groups.setdefault(each.key, []).append(each)
-    entries = [_entry(key, group, order, rule) for key, group in groups.items()]
-    entries.sort(key=lambda each: (-each["calls"], each["function"], each["module"]))
-    return {
-        "schema": SCHEMA,
-        "source": source,
-        "rule": {"summary": rule.summary, "level": rule.level, "tolerance": rule.tolerance},
-        "builds": [{"build": build, "label": label} for build, label in order.items()],
-        "hosts": sorted({each.host for each in observed if each.host}),
-        "functions": entries,
-    }
-
-
-def builds_in_order(observed: Sequence[Observed]) -> dict[str, str]:
-    """Return build to what it is called, in the order in which they were first seen."""
-    first: dict[str, int] = {}
-    for each in observed:
-        first[each.build] = min(first.get(each.build, each.start_ns), each.start_ns)
-    shown = {each.build: each.shown for each in observed}
-    return {build: shown[build] for build in sorted(first, key=first.__getitem__)}
-
-
-def interval_of(group: Sequence[Observed], rule: Rule) -> Interval | None:
-    """Return the geometric mean of lifetimes' summaries with its t interval; None without a lifetime."""
-    values = [SUMMARIES[rule.summary](each.sample) for each in group if each.sample.calls >= FEWEST_CALLS[rule.summary]]
-    logs = np.log([value for value in values if value > 0])
-    if len(logs) == 0:
-        return None
-    centre = float(logs.mean())
-    if len(logs) == 1:
-        return Interval(centre=math.exp(centre), low=None, high=None, lifetimes=1)
-    half = t_quantile(0.5 + 0.5 * rule.level, len(logs) - 1.0) * float(logs.std(ddof=1)) / math.sqrt(len(logs))
-    return Interval(
-        centre=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half), lifetimes=len(logs)
-    )
-
-
-def _entry(key: tuple[str, str], group: Sequence[Observed], order: Mapping[str, str], rule: Rule) -> dict[str, Any]:
-    by_build = {build: [each for each in group if each.build == build] for build in order}
-    present = [build for build in order if by_build[build]]
-    steps = []
-    for base, new in pairwise(present):
-        found = compare(
-            [each.as_lifetime() for each in by_build[base]], [each.as_lifetime() for each in by_build[new]], rule
-        )
-        steps.append({"base": base, "new": new, **_step(found)})
-    intervals = {build: interval_of(by_build[build], rule) for build in present}
-    return {
-        "function": key[0],
-        "module": key[1],
-        "calls": sum(each.sample.calls for each in group),
-        "builds": [
-            {
-                "build": build,
-                "label": order[build],
-                "lifetimes": each.lifetimes,
-                "seconds": each.centre * 1e-9,
-                "interval_seconds": [each.low * 1e-9, each.high * 1e-9] if each.low and each.high else None,
-            }
-            for build, each in intervals.items()
-            if each is not None
-        ],
-        "steps": steps,
-    }
-
-
-def _step(found: Comparison) -> dict[str, Any]:
-    estimate = found.estimate
-    return {
-        "verdict": found.verdict.value,
-        "ratio": float(f"{estimate.ratio:.6g}") if estimate else None,
-        "interval": [float(f"{each:.6g}") for each in (estimate.low, estimate.high)] if estimate else None,
-        "lifetimes": list(found.lifetimes),
-        "needed_lifetimes": found.needed,
-        "reason": found.reason,
-    }
+    rule = {"summary": summary, "level": level, "tolerance": tolerance}
+    return reported(file, rule, globs=globs, skip_bad=skip_bad, output=output, form=form)
