@@ -216,7 +216,7 @@ def _changes(status: Mapping[str, Any]) -> Iterator[Row]:
             yield "change_bound_ratio", (*label, bound), value
         for side, number in zip(("base", "new"), each["lifetimes"], strict=True):
             yield "change_lifetimes", (*label, side), number
-        yield "change_alarm", (*label, each["direction"]), float(each["alarm"] == "raised")
+        yield "change_alarm", (*label, each["direction"]), float(each["alarm"] == "raised" and each["cause"])
 
 
 def plain(text: str) -> str:

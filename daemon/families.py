@@ -91,7 +91,7 @@ FAMILIES = (
     _gauge("change_ratio", "New over base of the median durations of lifetimes.", *CHANGE),
     _gauge("change_bound_ratio", "Ends of the always-valid 99 % interval of that ratio.", *CHANGE, "bound"),
     _gauge("change_lifetimes", "Lifetimes of each side that were compared.", *CHANGE, "side"),
-    _gauge("change_alarm", "1 while an alarm is raised that nobody has acknowledged.", *CHANGE, "direction"),
+    _gauge("change_alarm", "1 while an alarm is raised; of callers and callees the deepest.", *CHANGE, "direction"),
     # health
     _counter("lost", "What did not fit into bounded memory in the kernel.", "what"),
     _counter("stacks", "Stacks walked, by outcome.", "outcome"),

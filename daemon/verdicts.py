@@ -6,13 +6,13 @@ looked at (``mining/change/sequential.py``). Needs numpy only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from specmine.mining.change.alarms import Alarm, Status, discoveries, stepped
+from specmine.mining.change.alarms import Alarm, Status, causes, discoveries, stepped
 from specmine.mining.change.sample import quantile, sample_of_counts
 from specmine.mining.change.sequential import Sequential, begun, interval, verdict, with_lifetime
 from specmine.mining.change.verdicts import Change
@@ -111,13 +111,27 @@ def with_settled(history: History, one: Settled) -> History:
     return replace(history, medians={**history.medians, one.name: builds}, comparisons=comparisons, tested=tested)
 
 
-def entries(history: History) -> list[dict[str, Any]]:
-    """Return the comparisons as JSON values: those with an alarm first, then by name."""
+def entries(history: History, calls: Collection[tuple[Name, Name]] = ()) -> list[dict[str, Any]]:
+    """Return the comparisons as JSON values: those with an alarm first, then by name.
+
+    Parameters
+    ----------
+    history : History
+    calls : collection of (caller, callee)
+        Call edges seen. Of functions that call each other and were raised between the same builds only the
+        deepest is a ``cause``; the others are in its ``explains``.
+    """
+    explained: dict[str, dict[str, tuple[str, ...]]] = {}
+    named = [tuple(map(_shown, edge)) for edge in calls]
+    for pair in {(each.base, each.new) for each in history.comparisons.values()}:
+        raised = [each for each in history.comparisons.values()
+                  if (each.base, each.new) == pair and each.alarm.status is Status.RAISED]  # fmt: skip
+        explained["\0".join(pair)] = causes({_shown(each.name) for each in raised}, [(a, b) for a, b in named])
     found = sorted(
         history.comparisons.values(),
         key=lambda each: (each.alarm.status is Status.QUIET, each.name, each.base, each.new),
     )
-    return [_entry(each) for each in found]
+    return [_entry(each, explained[f"{each.base}\0{each.new}"].get(_shown(each.name))) for each in found]
 
 
 def _judged(comparisons: Mapping[str, Compared], touched: Iterable[str], tested: frozenset[str]) -> dict[str, Compared]:
@@ -134,7 +148,11 @@ def _judged(comparisons: Mapping[str, Compared], touched: Iterable[str], tested:
     return result
 
 
-def _entry(each: Compared) -> dict[str, Any]:
+def _shown(name: Name) -> str:
+    return f"{name[0]} ({name[1]})"
+
+
+def _entry(each: Compared, explains: Sequence[str] | None = None) -> dict[str, Any]:
     bounds = interval(each.state, LEVEL)
     return {
         "function": each.name[0],
@@ -144,6 +162,8 @@ def _entry(each: Compared) -> dict[str, Any]:
         "verdict": each.said.value,
         "alarm": each.alarm.status.value,
         "direction": each.alarm.direction.value,
+        "cause": explains is not None,
+        "explains": list(explains or ()),
         "ratio": float(np.exp(each.state.log_ratio)),
         "interval": list(bounds) if bounds else None,
         "level": LEVEL,
@@ -227,7 +247,7 @@ class ChangeWatcher:
             if one.calls >= FEWEST_CALLS:
                 self._settle(*key, quantile(sample_of_counts(one.counts, one.bias), 0.5), now_ns + offset)
         if due:
-            self.changes = tuple(entries(self._history))
+            self.changes = tuple(entries(self._history, _calls(step)))
             news = [_verdict(each) for key, each in self._history.comparisons.items()
                     if key not in before or before[key].said is not each.said]  # fmt: skip
             self._tell(news, self.changes)
@@ -248,6 +268,17 @@ class ChangeWatcher:
                 utc_ns=utc_ns,
             ),
         )
+
+
+def _calls(step: Step) -> frozenset[tuple[Name, Name]]:
+    """Return the call edges of the paths that explain functions."""
+    return frozenset(
+        ((caller.name, caller.module), (callee.name, callee.module))
+        for each in step.state.known.values()
+        if each.result is not None
+        for path in each.result.paths
+        for caller, callee in path.path.edges()
+    )
 
 
 def _verdict(each: Compared) -> Verdict:

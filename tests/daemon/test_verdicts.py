@@ -69,6 +69,16 @@ def test_a_late_lifetime_of_an_old_build_changes_nothing() -> None:
     assert entries(later) == entries(history)
 
 
+def test_callers_come_with_the_cause() -> None:
+    """Caller and callee both raised: the callee is the alarm and explains the caller; one on its own stands alone."""
+    history = History()
+    for name in ("caller", "callee", "other"):
+        history = grown(grown(history, "old", 1.0, 20, 1, name), "new", 1.2, 10, 2, name)
+    found = {each["function"]: each for each in entries(history, {(("caller", "app"), ("callee", "app"))})}
+    assert {name: each["cause"] for name, each in found.items()} == {"callee": True, "caller": False, "other": True}
+    assert found["callee"]["explains"] == ["caller (app)"]
+
+
 class Told:
     """Remembers what a watcher tells."""
 
