@@ -14,7 +14,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGED = ("pyproject.toml", "README.md", "LICENSE", "src", "cli", "daemon", "experiments", "mining", "probes", "systemd")
+PACKAGED = (
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "src",
+    "cli",
+    "daemon",
+    "experiments",
+    "mining",
+    "probes",
+    "systemd",
+)
 
 _READ_DATA = """
 import importlib.metadata
