@@ -20,6 +20,9 @@ static inline __attribute__((always_inline)) int read_stack(struct walk *w, u64 
 	return bpf_probe_read_user(value, 8, (void *)address);
 }
 
+/* So near to the window's end the next one is copied: a read of each value beyond it costs as much as a copy. */
+#define NEAR_END 256
+
 /* Copy the stack from sp upward. Near its end less is there: the last page is found once and remembered. */
 static inline __attribute__((always_inline)) void copy_window(struct walk *w, struct thread *t)
 {
@@ -267,6 +270,8 @@ static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struc
 		w->path.address[i] = w->ip;
 		w->path.count = i + 1;
 		w->hash = mix(w->hash, w->ip);
+		if (w->sp - w->base > WINDOW - NEAR_END && w->length == WINDOW)
+			copy_window(w, t);
 		outcome = step(w, t, l);
 	}
 	if (!outcome)
