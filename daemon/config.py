@@ -161,7 +161,7 @@ class Socket:
 class HostExperiments:
     """What the daemon measures of the host itself."""
 
-    enabled: bool = True
+    enabled: bool = False
     run: tuple[str, ...] = key(
         _words,
         (
