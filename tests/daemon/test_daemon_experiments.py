@@ -72,7 +72,7 @@ class World:
         self.outcome = outcome
         self.now_ns = 0
         self.scheduler = Scheduler(
-            HostExperiments(delay_ns=60 * SECOND, **settings),
+            HostExperiments(**{"enabled": True, "delay_ns": 60 * SECOND, **settings}),
             self.path,
             host=lambda: HOST,
             report=self.reports.append,
