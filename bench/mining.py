@@ -85,7 +85,7 @@ def changes(cases: int, _: Sequence[str]) -> None:
 
 def watching(cases: int, _: Sequence[str]) -> None:
     """Print what utility makes of workloads that stay, drift, switch and alternate, beside equal shares."""
-    table("Ten functions, budget for one at a time", mining_watching.HEAD, mining_watching.table(cases))
+    table("Twenty functions, budget for one at a time", mining_watching.HEAD, mining_watching.table(cases))
 
 
 def paths(cases: int, _: Sequence[str]) -> None:

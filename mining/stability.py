@@ -117,9 +117,9 @@ def chain(
     Notes
     -----
     An observation does not fit if it has a border that matches no stable one, under the CDF of the newest
-    observations, and one of the two before or after has it too; nor if its class shares disagree with those of
-    the newer ones of the chain (``level``, in units of the dispersion between neighbouring windows). Where a stable
-    border is missing from ``missing_limit`` observations running, the chain ends before the first of them.
+    observations, and one of the two before or after has such a border too; nor if its class shares disagree with
+    those of the newer ones of the chain (``level``, in units of the dispersion between neighbouring windows). Where
+    a stable border is missing from ``missing_limit`` observations running, the chain ends before the first of them.
     """
     kept, theirs = _judged(observations, found, settings)
     newest = kept[-settings.recent :]
@@ -241,8 +241,8 @@ def _others(
 
 
 def _again(own: Sequence[float], neighbours: Sequence[Sequence[float]]) -> bool:
-    """Return whether an unknown border was met in another observation nearby too."""
-    return any(abs(value - other) < _REACH for value in own for each in neighbours for other in each)
+    """Return whether an observation and one nearby both have unknown borders, be it at different places."""
+    return bool(own) and any(neighbours)
 
 
 def _judged(

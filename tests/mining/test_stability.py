@@ -153,3 +153,15 @@ def test_a_clock_step_that_only_all_calls_together_show_ends_no_chain() -> None:
         got = chain(history, settings=S)
         stable += got.stable and not got.borders
     assert stable >= 9
+
+
+def test_observations_that_are_never_twice_alike_are_not_stable() -> None:
+    """Two classes at another place each time: borders that nothing shares end every chain."""
+    rng = np.random.default_rng(12)
+    history = []
+    for i in range(30):
+        slow = rng.random(1_000) < 0.3
+        place = np.exp(rng.uniform(0, 5))
+        history.append(observation(i, rng.lognormal(np.log(2e4), 0.2, 1_000) * np.where(slow, 8.0, 1.0) * place))
+    stable = [chain(history[: n + 1], settings=S).stable for n in range(9, 30)]
+    assert sum(stable) <= 1
