@@ -14,8 +14,8 @@ from specmine.mining.observation import Counts, bucket_edges
 ENOUGH = 20
 """Timed calls from which on a function counts as timed."""
 TOLD = 0.99
-"""Part of the timed calls that observations must hold: a count by path that is taken out of the kernel at the very
-moment when a call ends is lost."""
+"""Part of the timed calls that observations must hold: of those by path a few in a thousand are missing, presumably
+counts that are taken out of the kernel at the very moment when a call ends."""
 SHORT = 0.9
 """A duration below this part of the least possible one is not the call's: the rest is for the bias that the probes
 add and the correction for it, which are a few microseconds."""
