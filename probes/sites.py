@@ -113,6 +113,9 @@ def _site(code: _Code, start: int, number: int) -> Site:  # noqa: PLR0911 (one f
     if _never_returns(body):
         return _refused(start, "noreturn", "it never returns, so its calls have no duration")
     if _is_loop(code.branches, start, body):
+        found = _behind_stack_check(code, start, body)
+        if found is not None:
+            return found
         return _refused(start, "loop-head", "it jumps back to its first byte: a probe there counts rounds, not calls")
     first = handling(body[: entry.size], kernel_emulates_nops=code.emulates_nops)
     if first is Handling.EMULATED:
@@ -133,6 +136,46 @@ def _is_loop(branches: Branches, start: int, body: bytes) -> bool:
     if bool((inside & (branches.kind[into] != CALL)).any()):
         return True
     return any(each.target == 0 and each.mnemonic.startswith(("j", "loop")) for each in _decode(body[: _REACH + 16]))
+
+
+def _behind_stack_check(code: _Code, start: int, body: bytes) -> Site | None:
+    """Return the site of a function that begins by checking its stack: where it goes on; None if it does not so.
+
+    Go's functions compare the stack pointer with a limit; where it is reached they call for a larger stack and
+    begin anew, so only what follows the check runs once a call.
+    """
+    for each in _decode(body[:64]):
+        if each.mnemonic in ("jbe", "jb"):
+            after = each.at + each.size
+            more = each.target is not None and 0 < each.target < len(body) and _begins_anew(body, each.target)
+            if not more or _blocked(code, start, after, body):
+                return None
+            at = after + max(0, _candidate(body[after:], code.emulates_nops, first=True))
+            if _blocked(code, start, at, body):
+                at = after
+            size = next((each.size for each in _decode(body[at : at + 16])), 0)
+            how = handling(body[at : at + size], kernel_emulates_nops=code.emulates_nops)
+            grade = {Handling.EMULATED: Grade.EMULATED, Handling.STEPPED: Grade.STEPPED}.get(how)
+            why = "" if grade is Grade.EMULATED else "no-site"
+            if grade is None:
+                return None
+            return Site(function=start, offset=start + at, grade=grade, code=why, text=_TEXTS.get(why, ""))
+        moves = each.mnemonic in ("lea", "mov") and not each.operands.startswith("rsp")
+        if not moves and each.mnemonic != "cmp":
+            return None
+    return None
+
+
+def _begins_anew(body: bytes, place: int) -> bool:
+    """Tell whether the code at a place calls something and then jumps to the function's first byte."""
+    calls = False
+    for each in _decode(body[place : place + 256]):
+        if each.mnemonic == "jmp":
+            return calls and each.target is not None and each.target + place == 0
+        calls |= each.mnemonic == "call"
+        if each.mnemonic.startswith(("j", "ret", "loop")):
+            return False
+    return False
 
 
 def _misfit(code: bytes, first: Handling, entry: _Instruction) -> tuple[str, str]:

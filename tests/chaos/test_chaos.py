@@ -25,8 +25,6 @@ RUNS = int(os.environ.get("CHAOS_RUNS", "2"))
 
 KNOWN = {
     "levels": "by return sites, inner calls of a recursion are timed while the outermost one's site is not learnt",
-    "gophers": "Go functions that look whether their stack must grow begin anew after that: refused as loop-head",
-    "growing": "a Go function is counted again when it begins anew on a larger stack",
 }
 """Targets with a fault that is known and not mended yet: docs/safety.md. Mended ones must leave this list."""
 
@@ -103,7 +101,8 @@ def run_group(selected: list[Target], paths: dict[str, Path], cache: Path, resul
 
 def case(target: Target) -> object:
     """Return the target as a case; one with a known fault must fail."""
-    marks = [pytest.mark.xfail(reason=KNOWN[target.name], strict=True)] if target.name in KNOWN else []
+    # not strict: a run in which the outermost site is learnt first shows nothing
+    marks = [pytest.mark.xfail(reason=KNOWN[target.name], strict=False)] if target.name in KNOWN else []
     return pytest.param(target, id=target.name, marks=marks)
 
 
