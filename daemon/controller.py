@@ -311,7 +311,12 @@ def _act(state: ControllerState, before: Mapping[str, Knowledge]) -> tuple[Contr
         key in before and before[key].checked_ns != state.known[key].checked_ns and state.known[key].watch is not None
         for key in changed
     )
-    actions: list[Action] = []
+    # given up since the last plan: the next one would find nothing to change, and the probes would stay
+    actions: list[Action] = [
+        Unwatch(function=key)
+        for key in changed
+        if key in before and before[key].watch is not None and state.known[key].watch is None
+    ]
     state = _sample(state, actions)
     every_ns = PLAN_EVERY_NS if checked else _plan_every_ns(state)
     if moved or state.now_ns - state.planned_ns >= every_ns:

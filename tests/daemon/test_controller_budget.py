@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from simulated import MS, PRICES, SECOND, FakeClock, Planted, SimulatedSource, paper_program, unimodal
 
 from specmine.daemon.budget import Purse, filled, phase, spendable, watch_for
-from specmine.daemon.controller import ControllerState
+from specmine.daemon.controller import ControllerState, decide
+from specmine.daemon.events import Arrived
 from specmine.daemon.knowledge import State
 from specmine.daemon.loop import Step, run
 from specmine.daemon.settings import Settings
 from specmine.daemon.worker import InlineWorker
 from specmine.mining.observation import Function, Kind
-from specmine.probes.batch import Batch, Spent
+from specmine.probes.batch import Activity, Batch, Spent, Unwatch
 
 SHORT = Settings(window_ns=SECOND, limit_ns=10 * SECOND)
 FUNCTION = Function(build_id="b", offset=0, name="f", module="m")
@@ -77,6 +78,22 @@ def test_recursive_functions_stay_within_budget() -> None:
     """Inner calls trap too: a function that costs several times its price is paid back."""
     spent, allowed, _, _ = spent_and_allowed((unimodal("deep", rate=50_000.0, inner=5.0),), 30.0, SHORT)
     assert spent <= allowed
+
+
+def test_a_function_that_is_given_up_between_plans_is_unwatched() -> None:
+    """Its bucket ran empty and no plan watches it again at once: probes that are forgotten cost unseen."""
+    clock = FakeClock()
+    source = SimulatedSource((unimodal("f", rate=1_000.0),), clock)
+    state = run(source, SHORT, clock, InlineWorker(), deadline_ns=3 * SECOND)
+    key, known = next((key, each) for key, each in state.known.items() if each.watch is not None)
+    assert known.watch is not None
+    assert known.watch.on_ns == 0
+    activity = Activity(
+        function=key, kind=known.watch.kind, watched_ns=SECOND, hits=9_000, calls=4_500, cost_ns=1e6, limited=True
+    )
+    after, actions = decide(state, Arrived(batch=Batch(now_ns=state.planned_ns + 1, activity=(activity,))))
+    assert after.known[key].watch is None
+    assert Unwatch(function=key) in actions
 
 
 def test_checks_come_every_minute() -> None:
