@@ -44,6 +44,7 @@ REMEDIES: Mapping[str, str] = {
     "seccomp": "only its calls are counted; kernels from 6.6 can time it by return sites",
     "shadow-stack": "only its calls are counted; kernels from 6.6 can time it by return sites",
     "slots": "wait until others are learned",
+    "unclear-recursion": "watch its callers, or a function that it calls",
     "too-many-callers": "watch its callers, or a function that it calls",
     "undecodable": "watch a caller of it",
     "unreadable": "see that the file can be read, and is an ELF file for x86-64",

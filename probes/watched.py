@@ -23,6 +23,7 @@ class Window:
     timed: int
     inner: int
     nested_ns: int
+    unlearnt: int
     watched_ns: int
     histogram: NDArray[np.uint64]
 
@@ -50,6 +51,8 @@ class Watched:
     """Probes within its calls spoil its durations: it is timed while they are off."""
     spoilt: int = 0
     """Windows thrown away for that."""
+    unclear: int = 0
+    """Windows thrown away since calls of a recursion began where no return site was probed."""
     together: bool = False
     """They cannot be taken off fast enough: what is measured beside them is kept, with its uncertainty."""
     stepped_returns: bool = False

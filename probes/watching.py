@@ -25,6 +25,8 @@ from .watched import Watched
 from .windows import Windows
 
 ROTATE_NS = 10_000_000_000
+UNCLEAR_MOST = 20
+"""Windows thrown away for unknown callers of a recursion before it is given up."""
 RETRY_NS = 100_000_000
 COMPARE_NS = 10_000_000_000
 """How often the code that a probe goes into is compared with its file."""
@@ -276,6 +278,11 @@ class Watching:
         if not w.by_site:
             return False
         reason = self._returns.verdict(w, self._buckets.window_hits(w), self._buckets.calls(w), self._buckets.inner(w))
+        if w.unclear >= UNCLEAR_MOST:
+            text = (
+                "it calls itself, and from places whose returns cannot be probed: which call is outermost is not known"
+            )
+            reason = Reason(code="unclear-recursion", text=text)
         if reason is not None:
             self._refuse(w, Kind.TIME, reason, now_ns)
         return reason is not None

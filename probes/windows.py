@@ -71,6 +71,7 @@ class Windows:
             timed=int(c["timed"]),
             inner=int(c["inner"]),
             nested_ns=int(c["nested_ns"]),
+            unlearnt=int(c["unlearnt"]),
             watched_ns=w.watched_until(now_ns),
             histogram=self._histogram[w.slot].copy(),
         )
@@ -121,6 +122,12 @@ class Windows:
         by_path = w.watch.kind is Kind.PATH
         counts = _summed(w.paths.values()) if by_path else self._histogram[w.slot] - window.histogram
         nested_ns = (int(c["nested_ns"]) - window.nested_ns) / max(1, timed)
+        if w.by_site and int(c["inner"]) > window.inner and int(c["unlearnt"]) > window.unlearnt:
+            # calls within one whose return site is not probed were taken for outermost
+            self.perturbed += timed
+            w.unclear += 1
+            self.begin(w, now_ns)
+            return
         bias_ns = self._bias_ns(w)
         known_ns = self._prices.bias_uncertainty * bias_ns
         spoilt = is_perturbed(nested_ns, quantiles(counts, (0.5,))[0], known_ns)

@@ -23,9 +23,7 @@ pytestmark = pytest.mark.kernel
 RUNS = int(os.environ.get("CHAOS_RUNS", "2"))
 """Even ones time returns as the gate chooses, odd ones by return sites."""
 
-KNOWN = {
-    "levels": "by return sites, inner calls of a recursion are timed while the outermost one's site is not learnt",
-}
+KNOWN: dict[str, str] = {}
 """Targets with a fault that is known and not mended yet: docs/safety.md. Mended ones must leave this list."""
 
 
@@ -101,8 +99,7 @@ def run_group(selected: list[Target], paths: dict[str, Path], cache: Path, resul
 
 def case(target: Target) -> object:
     """Return the target as a case; one with a known fault must fail."""
-    # not strict: a run in which the outermost site is learnt first shows nothing
-    marks = [pytest.mark.xfail(reason=KNOWN[target.name], strict=False)] if target.name in KNOWN else []
+    marks = [pytest.mark.xfail(reason=KNOWN[target.name], strict=True)] if target.name in KNOWN else []
     return pytest.param(target, id=target.name, marks=marks)
 
 
