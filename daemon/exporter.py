@@ -172,6 +172,7 @@ def _whole(status: Mapping[str, Any]) -> Iterator[Row]:
         "bystander_hits": status["bystander_hits"],
         "probes_off": status["probes"] == "off",
         "resident_bytes": status["resident_bytes"],
+        "unwind_row_bytes": status["unwind_row_bytes"],
         "store_observations": store.get("written"),
         "store_failures": store.get("failures"),
         "store_dropped": store.get("dropped"),

@@ -77,6 +77,7 @@ FAMILIES = (
     _gauge("price_seconds", "What one hit costs the watched thread on this host.", "what"),
     _counter("bystander_hits", "Hits of processes that nobody chose."),
     _gauge("resident_bytes", "Resident memory of the daemon."),
+    _gauge("unwind_row_bytes", "Kernel memory that holds unwind rows."),
     # the host, by experiment
     _gauge("experiment_value", "What an experiment last derived of this host, in base units.", "experiment"),
     _gauge("experiment_ground_truth", "What the kernel told of the same.", "experiment"),

@@ -91,6 +91,7 @@ def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:
         "refusals": dict(sorted(refused.items())),
         "lost": dict(sorted(batch.lost.items())) if batch else {},
         "stacks": dict(sorted(batch.unwinding.items())) if batch else {},
+        "unwind_row_bytes": batch.row_bytes if batch else 0,
         "resident_bytes": around.resident_bytes,
         "store": dict(around.store),
         "metrics": around.metrics,

@@ -153,6 +153,8 @@ class Batch:
     """Running totals of what did not fit: paths, stacks, threads, events ..."""
     unwinding: Mapping[str, int] = field(default_factory=dict)
     """Running totals of stacks by outcome: complete, and each way to be incomplete."""
+    row_bytes: int = 0
+    """Kernel memory that holds unwind rows now."""
     spent: Spent = field(default_factory=Spent)
     ended: bool = False
     """No process of the chosen programs is left, and none can come."""

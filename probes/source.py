@@ -325,6 +325,7 @@ class BpfSource:
             bystander_hits=int(self._counters["strangers"].sum()),
             lost=self._lost(),
             unwinding=outcomes(self._outcomes),
+            row_bytes=self._modules.row_bytes,
             spent=Spent(
                 inside_ns=self._watching.windows.inside_ns
                 + self._following.cost_ns
@@ -409,6 +410,7 @@ class BpfSource:
             "abandoned_calls": int(self._counters["dropped"].sum()),
             "perturbed_calls": self._watching.windows.perturbed,
             "modules": self._modules.lost,
+            "modules_evicted": self._modules.evictions,
         }
 
 

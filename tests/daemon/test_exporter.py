@@ -39,7 +39,7 @@ def status(**around: Any) -> dict[str, Any]:
         started=Started(now_ns=10**9, host=host, prices=prices, lifetimes=(lifetime,)),
         now_ns=5 * 10**9,
         lifetimes={lifetime.id: lifetime},
-        batch=Batch(now_ns=5 * 10**9, lost={"paths": 4}, unwinding={"complete": 90, "limit": 10}),
+        batch=Batch(now_ns=5 * 10**9, lost={"paths": 4}, unwinding={"complete": 90, "limit": 10}, row_bytes=4096),
         bystander_hits=2,
     )
     spent = Spent(inside_ns=3e6, program_cpu_ns=4 * 10**9)
@@ -212,6 +212,7 @@ def test_the_status_is_shown() -> None:
     assert total(found, "specmine_price_seconds", what="time") == pytest.approx(1.28e-6)
     assert total(found, "specmine_lost_total", what="paths") == 4
     assert total(found, "specmine_stacks_total", outcome="limit") == 10
+    assert total(found, "specmine_unwind_row_bytes") == 4096
     assert total(found, "specmine_bystander_hits_total") == 2
     assert total(found, "specmine_processes") == 3
     assert total(found, "specmine_start_timestamp_seconds") == 1_700_000_001
