@@ -26,8 +26,12 @@ def test_finds_where_time_goes_on_the_cpu(program: Programs) -> None:
         driver.poll(lambda: {"a", "b", "c", "z"} <= {f.name for f in driver.functions.values()})
         z = driver.key("z")
         driver.poll(lambda: sum(f.inclusive_ns for f in driver.findings if f.function == z) > 5e7)
-        callers = {driver.functions[key].name for f in driver.findings if f.function == z for key, _ in f.callers}
-        assert callers == {"b", "c"}
+
+        def callers() -> set[str]:
+            return {driver.functions[key].name for f in driver.findings if f.function == z for key, _ in f.callers}
+
+        driver.poll(lambda: callers() >= {"b", "c"})  # samples are chance: the rarer caller may come late
+        assert callers() == {"b", "c"}
         walks = driver.last.unwinding
         assert walks["complete"] > 20 * (walks["no-range"] + walks["fault"] + walks["unsupported"])
 
