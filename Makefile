@@ -31,7 +31,7 @@ demo: setup ## mine a stock apache2 under load, at most 3 minutes; needs root
 	@$(BIN)/python bench/demo/run.py
 
 test: setup ## everything: checks, then all tests (those marked kernel need root)
-	@.ci/packages gcc g++ libc6-dev libdw-dev
+	@.ci/packages gcc g++ libc6-dev libdw-dev gdb golang-go libboost-context-dev strace
 	@$(MAKE) --no-print-directory check
 	$(BIN)/pytest
 

@@ -20,10 +20,9 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
 from driving import TARGETS, Driver, Spoken, built, driven, table
 
-from specmine.mining.observation import Kind, bucket_edges
+from specmine.mining.observation import Kind, quantiles
 
 WAYS = {"sessions": "", "sites": "libgcc_s.so.1"}
 PLACES = {"timed": "tight loop", "amid_work": "amid work"}
@@ -94,15 +93,12 @@ def timed(driver: Driver, target: Spoken, name: str, way: str, calls: int) -> Re
         driver.poll()
         if time.monotonic() > end:
             raise SystemExit(f"{name} was not timed; refused: {driver.refusals}")
-    edges = bucket_edges()
-    middle = float(np.interp(0.5, np.cumsum(told[0].counts) / told[0].counts.sum(), edges[1:]))
-    prices = driver.source._prices
     return Reported(
         way=way,
         place=PLACES[name],
-        median=middle,
+        median=quantiles(told[0].counts, (0.5,))[0],
         bias=told[0].bias_ns,
-        uncertainty=float(getattr(prices, "bias_uncertainty_ns", 0.0)),
+        uncertainty=told[0].uncertainty_ns,
     )
 
 

@@ -23,9 +23,6 @@ pytestmark = pytest.mark.kernel
 RUNS = int(os.environ.get("CHAOS_RUNS", "2"))
 """Even ones time returns as the gate chooses, odd ones by return sites."""
 
-KNOWN: dict[str, str] = {}
-"""Targets with a fault that is known and not mended yet: docs/safety.md. Mended ones must leave this list."""
-
 
 @dataclass(slots=True)
 class Results:
@@ -97,13 +94,7 @@ def run_group(selected: list[Target], paths: dict[str, Path], cache: Path, resul
     return run
 
 
-def case(target: Target) -> object:
-    """Return the target as a case; one with a known fault must fail."""
-    marks = [pytest.mark.xfail(reason=KNOWN[target.name], strict=True)] if target.name in KNOWN else []
-    return pytest.param(target, id=target.name, marks=marks)
-
-
-@pytest.mark.parametrize("target", list(map(case, TARGETS)))
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_target_is_unharmed(target: Target, run_group: Callable[[int], None], results: Results) -> None:
     """A hostile target ends as unwatched, its calls add up, no duration is impossible, and nothing stays attached."""
     if target.missing:

@@ -81,8 +81,8 @@ def test_a_cache_of_debuginfod_is_used(reader: Reader, tmp_path: Path) -> None:
 
 def test_folders_of_debuginfod() -> None:
     """The variable of its clients goes before the folder of the desktop's standard, and that before the home's."""
-    home = {"HOME": "/root"}
-    assert debuginfod_folders(home)[0] == Path("/root/.cache/debuginfod_client")
+    home = {"HOME": "/home/somebody"}
+    assert debuginfod_folders(home)[0] == Path("/home/somebody/.cache/debuginfod_client")
     assert debuginfod_folders(home | {"XDG_CACHE_HOME": "/c"})[0] == Path("/c/debuginfod_client")
     assert debuginfod_folders(home | {"XDG_CACHE_HOME": "/c", "DEBUGINFOD_CACHE_PATH": "/d"}) == [Path("/d")]
     assert debuginfod_folders({}) == []
