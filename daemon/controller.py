@@ -204,6 +204,7 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         known=_bounded(known),
         lifetimes={**state.lifetimes, **{each.id: each for each in batch.lifetimes}},
         batch=batch,
+        started=replace(state.started, prices=batch.prices) if state.started and batch.prices else state.started,
         bystander_hits=state.bystander_hits + batch.bystander_hits,
         faded_ns=faded_ns,
     )

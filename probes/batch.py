@@ -164,6 +164,8 @@ class Batch:
     """When something must be done at a probe: poll again by then; 0: nothing is to be done at a certain time."""
     switched_off: bool = False
     """The kill switch is on: no probe is, and none will be before it is off."""
+    prices: Prices | None = None
+    """Measured anew, valid from now on; None: as before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,8 @@ class Buckets:
     """The slots' limits, written where the programs read them."""
 
     def __init__(self, slots: NDArray[Any], counters: NDArray[Any], prices: Prices) -> None:
-        """Work on the kernel's arrays of slots and counters."""
-        self._slots, self._counters, self._prices = slots, counters, prices
+        """Work on the kernel's arrays of slots and counters; new ``prices`` hold from the next attachment."""
+        self._slots, self._counters, self.prices = slots, counters, prices
 
     def hits(self, w: Watched) -> int:
         """Return the traps taken at the function's probes so far."""
@@ -43,7 +43,7 @@ class Buckets:
         """Make the cookies of one attachment the valid ones, at the prices of its kind."""
         slot = self._slots[w.slot]
         slot["generation"] = generation
-        slot["entry_ns"], slot["return_ns"] = hit_costs_ns(w, self._prices)
+        slot["entry_ns"], slot["return_ns"] = hit_costs_ns(w, self.prices)
         self.sample(w)
 
     def sample(self, w: Watched) -> None:

@@ -13,7 +13,8 @@ import os
 import struct
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,6 +35,8 @@ from .loading import Loaded
 
 SLOT_NUMBER, OUTER_SLOT = MAX_SLOTS - 1, MAX_SLOTS - 2
 ROUNDS = 5
+KEPT_S = 6 * 3600
+"""Age at which what was measured before is measured again: clocks change, virtual machines move."""
 SAFETY = 1.25
 SAMPLE_NS = 13_000.0
 """A sample of the CPU clock in a virtual machine, where the timer interrupt is dear; less on bare metal."""
@@ -56,6 +59,15 @@ class _Probe:
     slot: int = SLOT_NUMBER
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One run of the program."""
+
+    cpu_ns: float
+    quartiles: NDArray[np.float64]
+    """Of the durations booked meanwhile, ns: a row for the empty function, one for the outer; NaN without any."""
+
+
 class _Bench:
     """The program on disk, and runs of it."""
 
@@ -68,6 +80,8 @@ class _Bench:
         self.calls, self.links = calls, links
         self.processes = HashMap(loaded.maps["processes"], "<u4", PROCESS)
         self.sites = HashMap(loaded.maps["return_sites"], RETURN_SITE, "<u8")
+        booked = map_array(loaded.maps["histogram"], loaded.entries["histogram"], "<u8").reshape(MAX_SLOTS, BUCKETS)
+        self.booked = booked
         self.layout = self._teach(loaded, len(image))
 
     def _teach(self, loaded: Loaded, size: int) -> int:
@@ -86,8 +100,9 @@ class _Bench:
         write_array(loaded.maps["layouts"], number, value)
         return number
 
-    def run(self) -> float:
-        """Run once and return its CPU time in ns."""
+    def run(self) -> Round:
+        """Run once."""
+        before = self.booked[[SLOT_NUMBER, OUTER_SLOT]]
         with subprocess.Popen([str(self.path)], stdin=subprocess.PIPE, cwd="/", env={}) as child:
             process = np.array([(0, self.layout, 1, 0)], PROCESS).tobytes()
             self.processes.put(np.uint32(child.pid).tobytes(), process)
@@ -99,10 +114,12 @@ class _Bench:
         self.processes.remove(np.uint32(child.pid).tobytes())
         if child.returncode:
             raise ProbeError(f"the calibrating program ended with {child.returncode}")
-        return (usage.ru_utime + usage.ru_stime) * 1e9
+        booked = self.booked[[SLOT_NUMBER, OUTER_SLOT]] - before
+        quartiles = [quantiles(each, (0.25, 0.5, 0.75)) if each.any() else [np.nan] * 3 for each in booked]
+        return Round((usage.ru_utime + usage.ru_stime) * 1e9, np.array(quartiles))
 
-    def rounds(self, *probes: _Probe, times: int = ROUNDS) -> list[float]:
-        """Run with these probes and return the CPU times in ns."""
+    def rounds(self, *probes: _Probe, times: int = ROUNDS) -> list[Round]:
+        """Run so often with these probes."""
         with ExitStack() as stack:
             for probe in probes:
                 stack.enter_context(self._with(probe))
@@ -155,7 +172,7 @@ def _await(links: Links, numbers: Iterable[int], what: str) -> None:
 def calibrated(
     loaded: Loaded, links: Links, slots: NDArray[np.void], counters: NDArray[np.void], cache: Path | None
 ) -> Prices:
-    """Return this host's prices, measured now or earlier in this boot.
+    """Return this host's prices, measured now or in the last hours of this boot.
 
     Raises
     ------
@@ -165,10 +182,11 @@ def calibrated(
     path = cache / f"prices-{proc.boot_id()}-{loaded.mode}.json" if cache else None
     if path is not None:
         try:
-            return Prices(**json.loads(path.read_text()))
+            if time.time() - path.stat().st_mtime < KEPT_S:
+                return Prices(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError):
             pass
-    prices = _measure(loaded, links, slots, counters)
+    prices = measured(loaded, links, slots, counters)
     if path is not None:
         temporary = path.with_suffix(f".{os.getpid()}")
         temporary.write_text(json.dumps(asdict(prices)))
@@ -176,64 +194,72 @@ def calibrated(
     return prices
 
 
-def _measure(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: NDArray[np.void]) -> Prices:
+def measured(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: NDArray[np.void]) -> Prices:
+    """Measure this host's prices; takes half a second. Raises ProbeError as ``calibrated``."""
     for slot in (SLOT_NUMBER, OUTER_SLOT):
         slots[slot] = np.zeros(1, SLOT)[0]
         slots["limit"][slot] = 1 << 62
-    own = map_array(loaded.maps["histogram"], loaded.entries["histogram"], "<u8").reshape(MAX_SLOTS, BUCKETS)
     sites = loaded.mode != "perf"
     with tempfile.TemporaryDirectory(prefix="specmine-") as folder:
         deep = _Bench(Path(folder), loaded, links, 4000, "deep_emulated")
-        bare = float(np.median(deep.rounds()))
+        bare = _cpu_ns(deep.rounds(), 0.5)
 
-        def price(probe: _Probe, bench: _Bench = deep, without: float = bare) -> float:
-            return max(50.0, (float(np.quantile(bench.rounds(probe), 0.9)) - without) / bench.calls)
+        def price(rounds: list[Round], bench: _Bench = deep, without: float = bare) -> float:
+            return max(50.0, (_cpu_ns(rounds, 0.9) - without) / bench.calls)
 
-        count = price(_Probe("emulated", Kind.COUNT))
-        time, by_kernel = _biases(own, lambda: price(_Probe("emulated", Kind.TIME)))
-        path = price(_Probe("emulated", Kind.PATH))
-        by_site, untimed = [0.0, 0.0], 0.0
-        if sites:
-            site, by_site = _biases(own, lambda: price(_Probe("emulated", Kind.TIME, "return_emulated")))
-            time = max(time, site)
+        count = price(deep.rounds(_Probe("emulated", Kind.COUNT)))
+        timed = deep.rounds(_Probe("emulated", Kind.TIME))
+        path = price(deep.rounds(_Probe("emulated", Kind.PATH)))
+        at_site = deep.rounds(_Probe("emulated", Kind.TIME, "return_emulated")) if sites else []
+        untimed = 0.0
         if loaded.mode == "session":
             slots["timed_of_4g"][SLOT_NUMBER] = 1
-            untimed = price(_Probe("emulated", Kind.TIME))
+            untimed = price(deep.rounds(_Probe("emulated", Kind.TIME)))
             slots["timed_of_4g"][SLOT_NUMBER] = 0
         slow = _Bench(Path(folder), loaded, links, 400, "deep_stepped")
-        still = float(np.median(slow.rounds()))
-        stepped = price(_Probe("stepped", Kind.COUNT), slow, still)
-        _, by_step = _biases(own, lambda: price(_Probe("stepped", Kind.TIME), slow, still))
-        inside = _nested(_Bench(Path(folder), loaded, links, 400, "wide_emulated"), own, slots, loaded.mode)
-    if not by_kernel[0] or not int(counters["timed"][SLOT_NUMBER]):
+        still = _cpu_ns(slow.rounds(), 0.5)
+        stepped = price(slow.rounds(_Probe("stepped", Kind.COUNT)), slow, still)
+        timed_slowly = slow.rounds(_Probe("stepped", Kind.TIME))
+        inside = _nested(_Bench(Path(folder), loaded, links, 400, "wide_emulated"), slots, loaded.mode)
+    bias, spread = least_bias(timed)
+    site_bias, site_spread = least_bias(at_site) if sites else (0.0, 0.0)
+    if not bias or not int(counters["timed"][SLOT_NUMBER]):
         raise ProbeError("the calibrating probes did not fire")
-    if sites and not by_site[0]:
+    if sites and not site_bias:
         raise ProbeError("the calibrating probes at a return site did not fire")
     return Prices(
         count_ns=count * SAFETY,
-        time_ns=time * SAFETY,
+        time_ns=max(price(rounds) for rounds in (timed, at_site) if rounds) * SAFETY,
         path_ns=path * SAFETY,
         stepped_ns=max(0.0, stepped - count) * SAFETY,
         sample_ns=SAMPLE_NS,
-        bias_ns=by_kernel[0],
-        site_bias_ns=by_site[0],
-        stepped_bias_ns=max(0.0, by_step[0] - by_kernel[0]),
-        bias_uncertainty=max(BIAS_ERROR, by_kernel[1] / by_kernel[0], by_site[1] / by_site[0] if sites else 0.0),
+        bias_ns=bias,
+        site_bias_ns=site_bias,
+        stepped_bias_ns=max(0.0, least_bias(timed_slowly)[0] - bias),
+        bias_uncertainty=max(BIAS_ERROR, spread / bias, site_spread / site_bias if sites else 0.0),
         stepped_mean_ns=max(0.0, stepped - count),
         untimed_ns=untimed * SAFETY,
         **inside,
     )
 
 
-def _biases(own: NDArray[np.uint64], measure: Callable[[], float]) -> tuple[float, list[float]]:
-    """Measure something; return its result, the median of the durations booked meanwhile, and half their spread."""
-    before = own[SLOT_NUMBER].copy()
-    result = measure()
-    middle = quantiles(own[SLOT_NUMBER] - before, (0.25, 0.5, 0.75))
-    return result, [middle[1], (middle[2] - middle[0]) / 2]
+def _cpu_ns(rounds: list[Round], quantile: float) -> float:
+    return float(np.quantile([each.cpu_ns for each in rounds], quantile))
 
 
-def _nested(bench: _Bench, own: NDArray[np.uint64], slots: NDArray[np.void], mode: str) -> dict[str, float]:
+def least_bias(rounds: list[Round], row: int = 0) -> tuple[float, float]:
+    """Return the median of a row's durations, and half their interquartile range, in the round where it was least.
+
+    Other work on the CPU makes a round slower, never faster. (0, 0) if no round booked a duration.
+    """
+    quartiles = np.array([each.quartiles[row] for each in rounds])
+    if np.isnan(quartiles[:, 1]).all():
+        return 0.0, 0.0
+    low, middle, high = quartiles[np.nanargmin(quartiles[:, 1])]
+    return float(middle), float(high - low) / 2
+
+
+def _nested(bench: _Bench, slots: NDArray[np.void], mode: str) -> dict[str, float]:
     """Return what probes on an empty function add to the duration of the call around it, ns a hit, by kind."""
     if mode == "perf":
         outer = _Probe("outer_emulated", Kind.TIME, slot=OUTER_SLOT)
@@ -241,9 +267,7 @@ def _nested(bench: _Bench, own: NDArray[np.uint64], slots: NDArray[np.void], mod
         outer = _Probe("outer_emulated", Kind.TIME, "outer_return_emulated", slot=OUTER_SLOT)
 
     def duration(*inner: _Probe) -> float:
-        before = own[OUTER_SLOT].copy()
-        bench.rounds(outer, *inner, times=3)
-        return quantiles(own[OUTER_SLOT] - before, (0.5,))[0]
+        return least_bias(bench.rounds(outer, *inner), row=1)[0]
 
     bare = duration()
 

@@ -14,17 +14,14 @@ from specmine.mining.observation import BUCKETS
 
 from . import processes as proc
 from .batch import Prices
-from .calibration import calibrated
 from .conditions import Condition, Conditions
 from .errors import ProbeError, SpecmineError
 from .facts import Grade
 from .gate import kernel_at_least
-from .kernel import map_array
-from .layout import COUNTERS, MAX_SLOTS, SLOT
-from .links import Links
 from .loading import Loaded, load
 from .modules import Module
 from .reader import Reader
+from .recalibration import measured_here
 from .safety import (
     REMEDIES,
     fips_mode,
@@ -120,15 +117,10 @@ def _lockdown() -> Check:
 
 def _prices(loaded: Loaded) -> Prices | ProbeError:
     """Measure what probes cost on this host; takes half a second."""
-    slots = map_array(loaded.maps["slots"], MAX_SLOTS, SLOT, writable=True)
-    counters = map_array(loaded.maps["counters"], MAX_SLOTS, COUNTERS)
-    links = Links(loaded)
     try:
-        return calibrated(loaded, links, slots, counters, None)
+        return measured_here(loaded)
     except ProbeError as error:
         return error
-    finally:
-        links.shut()
 
 
 def _price(prices: Prices | ProbeError) -> Check:

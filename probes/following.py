@@ -63,13 +63,18 @@ class Following:
     ) -> None:
         """Follow nobody."""
         self._links, self._modules, self._programs = links, modules, programs
-        self._slots, self._counters, self._prices = slots, counters, prices
-        slots["entry_ns"][SLOT_NUMBER] = round(prices.count_mean_ns + prices.stepped_mean_ns)
+        self._slots, self._counters = slots, counters
+        self.reprice(prices)
         self._places: dict[Module, tuple[int, ...] | None] = {}
         """File offsets of each module's jumps; None: asked for."""
         self._processes: dict[int, _Followed] = {}
         self._owner: dict[int, int] = {}
         self._filled_ns = self._wanted_ns = 0
+
+    def reprice(self, prices: Prices) -> None:
+        """Have the kernel take this host's new prices from the calls around a landing."""
+        self._prices = prices
+        self._slots["entry_ns"][SLOT_NUMBER] = round(prices.count_mean_ns + prices.stepped_mean_ns)
 
     @property
     def cost_ns(self) -> float:

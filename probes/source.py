@@ -57,6 +57,7 @@ from .owncost import OwnCost
 from .processes import FileId, Selection
 from .programs import Programs
 from .reader import Reader
+from .recalibration import Recalibration
 from .returns import ReturnSites
 from .watching import Watching
 from .windows import Windows
@@ -145,6 +146,9 @@ class BpfSource:
             self._wake.register(each, select.EPOLLIN)
         prices = calibrated(loaded, self._links, slots, self._counters, cache)
         self._prices = prices
+        self._recalibration = Recalibration(
+            interpreter=s.interpreter, mode=loaded.mode, cache=cache, now_ns=_monotonic_ns()
+        )
         self._naming = Naming(self._modules)
         self._hints = Hints((*s.watch, *s.ignore), self._modules, self._naming)
         self._wrapped = Wrapped(self._modules, self._naming)
@@ -219,6 +223,7 @@ class BpfSource:
         was, self._off = self._off, news.what == "off"
         self._watching.off = self._off
         if self._off:
+            self._recalibration.close()
             gone = replace(news, what="released")
             self._following.hear(gone, now_ns)
             self._watching.hear(gone, now_ns)
@@ -258,6 +263,7 @@ class BpfSource:
         """Take every probe off and end the children."""
         if self._loaded is None:
             return
+        self._recalibration.close()
         self._links.shut()
         self._wake.close()
         self._reader.close()
@@ -299,7 +305,7 @@ class BpfSource:
             self._look_ns = now_ns + LOOK_NS
             self._programs.look_around(now_ns)
             self._bystanders.look_around(now_ns, self._programs.members)
-            self._beside.look([os.getpid(), self._links.pid, *self._reader.pids()])
+            self._beside.look([os.getpid(), self._links.pid, *self._reader.pids(), *self._recalibration.pids()])
         self._place_new(now_ns)
         self._modules.collect()
         if not self._off:
@@ -309,6 +315,7 @@ class BpfSource:
         if self._naming.paths.full:
             self._seen_paths.drain()
             self._naming.paths.turn()
+        prices = None if self._off else self._recalibrated(now_ns)
         observations, activity = self._watching.poll(now_ns)
         findings = self._wrapped.with_wrappers(self._finder.poll(now_ns))
         self._naming.ask()
@@ -336,7 +343,17 @@ class BpfSource:
             ended=self._programs.ended,
             due_ns=self._watching.due_ns(),
             switched_off=self._off,
+            prices=prices,
         )
+
+    def _recalibrated(self, now_ns: int) -> Prices | None:
+        """Return new prices, if there are any, after everything goes by them."""
+        prices = self._recalibration.poll(now_ns)
+        if prices is not None:
+            self._prices = prices
+            self._watching.reprice(prices)
+            self._following.reprice(prices)
+        return prices
 
     def _hear(self, now_ns: int) -> None:
         for news in self._links.news():

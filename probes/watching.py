@@ -7,7 +7,7 @@ import random
 
 from specmine.mining.observation import Kind, Observation, Reason
 
-from .batch import Activity, Refusal, Watch
+from .batch import Activity, Prices, Refusal, Watch
 from .buckets import Buckets
 from .bystanders import Bystanders
 from .choosing import Choosing
@@ -335,6 +335,10 @@ class Watching:
                     self._again(w, now_ns)
 
     # time passes
+
+    def reprice(self, prices: Prices) -> None:
+        """Go by new prices and biases."""
+        self.windows.prices = self._buckets.prices = prices
 
     def poll(self, now_ns: int) -> tuple[tuple[Observation, ...], tuple[Activity, ...]]:
         """Switch duty cycles, refill buckets, cut windows; return what is finished."""

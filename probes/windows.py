@@ -53,7 +53,7 @@ class Windows:
         """Read from the kernel's counters; cut nothing yet."""
         self._counters = counters
         self._histogram = histogram.reshape(MAX_SLOTS, BUCKETS)
-        self._path_histogram, self._naming, self._prices = path_histogram, naming, prices
+        self._path_histogram, self._naming, self.prices = path_histogram, naming, prices
         self._isolation = isolation
         self._unnamed: list[_Unnamed] = []
         self.inside_ns = 0.0
@@ -129,7 +129,7 @@ class Windows:
             self.begin(w, now_ns)
             return
         bias_ns = self._bias_ns(w)
-        known_ns = self._prices.bias_uncertainty * bias_ns
+        known_ns = self.prices.bias_uncertainty * bias_ns
         spoilt = is_perturbed(nested_ns, quantiles(counts, (0.5,))[0], known_ns)
         if spoilt and w.spoilt < SPOILT_MOST and not w.together and self._isolation.inside(w.slot):
             self.perturbed += timed
@@ -155,8 +155,8 @@ class Windows:
 
     def _bias_ns(self, w: Watched) -> float:
         """Return what the function's own probes add to its durations."""
-        bias_ns = self._prices.site_bias_ns if w.by_site else self._prices.bias_ns
-        return bias_ns + (self._prices.stepped_bias_ns if w.stepped else 0.0)
+        bias_ns = self.prices.site_bias_ns if w.by_site else self.prices.bias_ns
+        return bias_ns + (self.prices.stepped_bias_ns if w.stepped else 0.0)
 
     def finished(self, now_ns: int) -> tuple[Observation, ...]:
         """Return the observations whose paths have names by now."""
@@ -197,7 +197,7 @@ class Windows:
         if (passed < TELL_NS and not news) or (passed == 0 and not w.limited):
             return None
         hits, calls, timed, watched_ns = (a - b for a, b in zip(now, w.told, strict=True))
-        cost = cost_ns(w, hits, timed, self._prices)
+        cost = cost_ns(w, hits, timed, self.prices)
         self.inside_ns += cost
         limited, w.told, w.limited = w.limited, now, False
         return Activity(
