@@ -17,6 +17,7 @@ from specmine.mining.change.verdicts import Change, Comparison, Rule
 from .lifetimes import Observed
 from .notation import cells, count, escaped, plural
 from .sides import Key, Sides, calls_of, samples
+from .suspected import MachineCode, sentences
 
 SCHEMA = "specmine.comparison/1"
 _HEADS = (("VERDICT", 10), ("RATIO", 7), ("INTERVAL", 16), ("LIFETIMES", 9), ("DETECTABLE", 10))
@@ -24,8 +25,12 @@ _GAP = 2
 _RANK = {Change.WORSE: 0, Change.BETTER: 1, Change.UNDECIDED: 2, Change.EQUIVALENT: 3}
 
 
-def document_of(sides: Sides, found: Mapping[Key, Comparison], rule: Rule, *, fdr: bool) -> dict[str, Any]:
-    entries = [_entry(sides, key, comparison, rule) for key, comparison in found.items()]
+def document_of(
+    sides: Sides, found: Mapping[Key, Comparison], rule: Rule, *, fdr: bool, code: MachineCode
+) -> dict[str, Any]:
+    entries = [
+        {**_entry(sides, key, comparison, rule), "machine_code": code.of(key)} for key, comparison in found.items()
+    ]
     entries.sort(key=lambda each: (-each["calls"], each["function"], each["module"]))
     skipped = sum(each.lines for each in sides.skipped)
     return {
@@ -37,6 +42,7 @@ def document_of(sides: Sides, found: Mapping[Key, Comparison], rule: Rule, *, fd
         "only_base": sorted(name for name, _ in sides.base if (name, _) not in sides.new),
         "only_new": sorted(name for name, _ in sides.new if (name, _) not in sides.base),
         "functions": entries,
+        "machine_code": code.document(),
     }
 
 
@@ -158,7 +164,10 @@ def text(document: Mapping[str, Any], columns: int) -> str:
             lines += textwrap.wrap(sentence, columns, initial_indent="    ", subsequent_indent="    ")
     verdicts = [each["verdict"] for each in entries]
     counted = [f"{verdicts.count(each.value)} {each.value}" for each in _RANK if each.value in verdicts]
-    return "\n".join([*lines, "", f"{plural(len(entries), 'function')}: {', '.join(counted)}."]) + "\n"
+    lines += ["", f"{plural(len(entries), 'function')}: {', '.join(counted)}."]
+    for sentence in sentences(document["machine_code"]):
+        lines += textwrap.wrap(sentence, columns, subsequent_indent="    ")
+    return "\n".join(lines) + "\n"
 
 
 def _facts(each: Mapping[str, Any]) -> list[str]:

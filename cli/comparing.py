@@ -16,6 +16,7 @@ from .exits import FINE, NO_DATA, VIOLATED
 from .notation import escaped
 from .output import OutputFile, emit, json_text, width
 from .sides import Key, Sides, chosen_functions, samples
+from .suspected import MachineCode
 
 SELF_TEST_SCHEMA = "specmine.selftest/1"
 SEED = 20_260
@@ -44,7 +45,7 @@ def compared(
     found = {key: compare(samples(sides.base.get(key, [])), samples(sides.new.get(key, [])), how) for key in names}
     if fdr:
         found = with_discoveries(found, how)
-    document = document_of(sides, found, how, fdr=fdr)
+    document = document_of(sides, found, how, fdr=fdr, code=MachineCode(sides, found))
     _put(json_text(document) if form == "json" else text(document, width()), output)
     return exit_code(found.values(), named=bool(globs))
 

@@ -35,6 +35,7 @@ class Sides:
         first, second = positional
         file, names = _meant(first, second, store, labels)
         self.names = names
+        self.files = (file, file) if file is not None else (Path(names[0]), Path(names[1]))
         if file is not None:
             everything = self._read(file)
             chosen = (
@@ -44,7 +45,10 @@ class Sides:
             )
         else:
             chosen = [self._read(Path(name)) for name in names]
-        self.base, self.new = (_by_function(each) for each in _renamed(chosen[0], chosen[1]))
+        self.renamed = _renamed(chosen[0], chosen[1])
+        """Module of the base to what the same program is called in the new side."""
+        base = [replace(each, module=self.renamed.get(each.module, each.module)) for each in chosen[0]]
+        self.base, self.new = _by_function(base), _by_function(chosen[1])
 
     def _read(self, path: Path) -> list[Observed]:
         found, skipped = read_lifetimes(path, **self._options)
@@ -72,14 +76,11 @@ def _meant(
     )
 
 
-def _renamed(base: Sequence[Observed], new: Sequence[Observed]) -> tuple[Sequence[Observed], Sequence[Observed]]:
+def _renamed(base: Sequence[Observed], new: Sequence[Observed]) -> dict[str, str]:
     """Take a program whose file has another name in each build, as ``app-1.2`` and ``app-1.3``, for one."""
     modules = [{each.module for each in observed} for observed in (base, new)]
     left, right = modules[0] - modules[1], modules[1] - modules[0]
-    if len(left) == len(right) == 1:
-        old, present = left.pop(), right.pop()
-        base = [replace(each, module=present) if each.module == old else each for each in base]
-    return base, new
+    return {left.pop(): right.pop()} if len(left) == len(right) == 1 else {}
 
 
 def _by_function(observed: Sequence[Observed]) -> dict[Key, list[Observed]]:

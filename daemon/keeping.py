@@ -14,6 +14,7 @@ from .events import Arrived, Begun, Restored, Stopping
 from .knowledge import Knowledge, State
 from .loop import Step
 from .resume import function_record
+from .sampling import Sampling
 from .settings import SECOND
 from .specification import specification
 from .status import utc_offset_ns
@@ -65,6 +66,7 @@ class Keeper:
             self._store.close()
             raise
         self._lifetimes = self._store.summaries(newest=_LIFETIMES)
+        self._sampling = Sampling(self._store.sampled())
         self._writer = StoreWriter(self._store, retention=retention_of(settings), utc_ns=utc_ns, report=report)
         self._builds = frozenset(each.build_id for each in self._contents.builds)
         self._offset_ns = 0
@@ -128,10 +130,13 @@ class Keeper:
                     )
                 )
                 self._writer.put_lifetimes(started.lifetimes)
+                for each in started.lifetimes:
+                    self._sampling.lives(each.id, each.build_id, each.processes)
             case Arrived(batch=batch):
                 self._writer.put_functions(batch.functions)
                 self._writer.put_lifetimes(batch.lifetimes)
                 self._writer.put_observations(batch.observations)
+                self._sampling.take(batch)
         self._put_knowledge(step.state, moved=step.published, last=isinstance(step.event, Stopping))
 
     def close(self) -> bool:
@@ -152,6 +157,7 @@ class Keeper:
         self._written |= changed
         if everything:
             self._records_ns = state.now_ns
+            self._writer.put_sampled(self._sampling.changed())
         if last or state.now_ns - self._document_ns >= DOCUMENT_EVERY_NS:
             self._document_ns = state.now_ns
             self._writer.put_document("specification", specification(state, detail=True))

@@ -123,6 +123,8 @@ class Function:
     """True if its probe site is single-stepped by the kernel (some 14 times dearer)."""
     unsampled: bool = False
     """True if a choice of its calls cannot be timed: returns are timed at their sites, or it calls itself."""
+    code: str = ""
+    """Digest of its machine code, the same when it is only linked anew; '' if not known. See mining/change/suspects."""
 
     @property
     def key(self) -> str:

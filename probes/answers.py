@@ -6,7 +6,8 @@ The child handles foreign files and may be subverted by one, so what it says is 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from numpy.typing import NDArray
 from .errors import InputError
 from .facts import BinaryFacts, FunctionFacts, FunctionKind, Grade, RowTable, Segment, Site
 
-Answer = BinaryFacts | RowTable | Sequence[FunctionFacts | None] | Sequence[Site] | InputError
+Answer = BinaryFacts | RowTable | Sequence[FunctionFacts | None] | Sequence[Site] | Sequence[str] | InputError
 _Json = Any
 
 _SEGMENT = ("offset", "address", "file_size", "memory_size", "flags")
 _FUNCTION = ("offset", "size", "name", "module", "kind", "mangled", "aliases", "parent")
 _SITE = ("function", "offset", "grade", "code", "text", "callee")
 _SITES = ("sites", "return_sites", "landings")
+_CODE = re.compile(r"(?:[0-9.]{1,20}:[0-9a-f]{16}:[el][0-9a-f]{16})?")
 
 
 def encode(op: str, value: Answer) -> bytes:
@@ -35,6 +37,8 @@ def encode(op: str, value: Answer) -> bytes:
         known = {name: getattr(value, name) for name in BinaryFacts.__slots__}
         known["segments"] = [[getattr(each, name) for name in _SEGMENT] for each in value.segments]
         return _line({"facts": known})
+    if op == "code":
+        return _line({"code": list(value)})
     names = _SITE if op in _SITES else _FUNCTION
     return _line({op: [each and [getattr(each, name) for name in names] for each in value]})
 
@@ -50,9 +54,8 @@ def decode(op: str, data: bytes) -> Answer:
             return _facts(answer["facts"])
         if op == "rows":
             return _rows(answer["rows"], rest)
-        if op in _SITES:
-            return [_site(each) for each in answer[op]]
-        return [None if each is None else _function(each) for each in answer[op]]
+        known: Callable[[_Json], Any] = _code if op == "code" else _site if op in _SITES else _function
+        return [None if each is None and known is _function else known(each) for each in answer[op]]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         return InputError(f"the reader's answer makes no sense: {type(error).__name__}: {error}")
 
@@ -136,6 +139,12 @@ def _text(value: _Json) -> str:
     if type(value) is not str or not value.isprintable():
         raise TypeError(f"{value!r:.40} is no printable text")
     return value
+
+
+def _code(value: _Json) -> str:
+    if not _CODE.fullmatch(_text(value)):
+        raise ValueError(f"{value!r:.80} is no digest of code")
+    return str(value)
 
 
 def _texts(values: _Json) -> tuple[str, ...]:

@@ -109,6 +109,8 @@ class Finding:
     """Keys of its callers with the inclusive time over each, largest first."""
     loop_bottom: bool = False
     """True if nearly all of its time is waiting directly under a thread's main loop."""
+    cpu_samples: int = 0
+    """Samples of the CPU clock with the function innermost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

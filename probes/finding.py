@@ -31,6 +31,7 @@ class _Sum:
     """What was found for one function."""
 
     samples: int = 0
+    cpu_samples: int = 0
     on_cpu: float = 0.0
     off_cpu: float = 0.0
     inclusive: float = 0.0
@@ -146,6 +147,7 @@ class Finder:
                 leaf.wait_count += count
             else:
                 leaf.on_cpu += ns
+                leaf.cpu_samples += count
         seen: set[str] = set()
         for inner, outer in zip(named, [*named[1:], ""], strict=True):
             if not inner or inner in seen:  # recursion: time counts once
@@ -193,6 +195,7 @@ def _finding(key: str, s: _Sum) -> Finding:
     return Finding(
         function=key,
         samples=s.samples,
+        cpu_samples=s.cpu_samples,
         on_cpu_ns=s.on_cpu,
         off_cpu_ns=s.off_cpu,
         inclusive_ns=s.inclusive,

@@ -106,10 +106,17 @@ class Naming:
 
     def known_as(self, function: Function, *, stepped: bool = False, unsampled: bool = False) -> Function:
         """Note what was found out about a function's probes, and tell it: its price is another."""
+        function = self.functions.get(function.key, function)
         known = replace(function, stepped=function.stepped or stepped, unsampled=function.unsampled or unsampled)
         self.functions[function.key] = known
         self.fresh.append(known)
         return known
+
+    def coded(self, key: str, code: str) -> None:
+        """Note the digest of a function's machine code, and tell it."""
+        if code:
+            self.functions[key] = replace(self.functions[key], code=code)
+            self.fresh.append(self.functions[key])
 
     def addresses(self, id: int) -> tuple[list[tuple[int, int]], int]:
         """Return the (layout, address) pairs of a path, innermost first, and how its walk ended (0: unknown)."""

@@ -104,7 +104,7 @@ class Reader:
         Parameters
         ----------
         op : str
-            facts, rows, functions_at (offsets, module), find (globs, module), wrappers (offsets, module)
+            facts, rows, functions_at, wrappers, code (offsets, module), find (globs, module)
             or sites and return_sites (offsets, kernel_emulates_nops).
         fd : int
             The file, open for reading.
@@ -150,6 +150,10 @@ class Reader:
         """Return the function that holds each file offset, None where there is none."""
         answer = self._wait("functions_at", fd, offsets=list(offsets), module=module)
         return cast("list[FunctionFacts | None]", answer)
+
+    def code(self, fd: int, offsets: Sequence[int], module: str) -> list[str]:
+        """Return the digest of the machine code of each function that begins at these file offsets."""
+        return cast("list[str]", self._wait("code", fd, offsets=list(offsets), module=module))
 
     def find(self, fd: int, globs: Sequence[str], module: str) -> list[FunctionFacts]:
         """Return the functions and ifuncs whose names match one of the globs, by file offset."""

@@ -29,6 +29,7 @@ from .errors import InputError
 from .facts import BinaryFacts
 from .image import Image, open_image
 from .landings import find_landings
+from .machinecode import code_digests
 from .sites import find_sites, return_sites
 from .stackswitch import stack_switch
 from .symbols import FunctionTable, function_table
@@ -211,6 +212,8 @@ def _answer(  # noqa: PLR0911 (one for each request)
         return binary.table(module).match(globs)
     if op == "wrappers":
         return wrappers(binary.table(module), binary.branches, offsets)
+    if op == "code":
+        return code_digests(binary.image, binary.table(module), offsets)
     if op == "landings":
         return find_landings(binary.image, binary.any_table(module))
     if op == "return_sites":

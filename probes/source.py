@@ -25,6 +25,7 @@ from .batch import Batch, Prices, Request, Sampling, Spent, Started, Unwatch, Wa
 from .buckets import Buckets
 from .bystanders import Bystanders
 from .calibration import calibrated
+from .digests import Digests
 from .errors import HostError, ProbeError
 from .finding import Finder, Wrapped
 from .following import Following
@@ -152,6 +153,7 @@ class BpfSource:
         self._naming = Naming(self._modules)
         self._hints = Hints((*s.watch, *s.ignore), self._modules, self._naming)
         self._wrapped = Wrapped(self._modules, self._naming)
+        self._digests = Digests(self._modules, self._naming)
         self._programs = Programs(self._selections, HashMap(maps["processes"], "<u4", PROCESS))
         self._bystanders = Bystanders()
         self._finder = Finder(
@@ -319,6 +321,7 @@ class BpfSource:
         observations, activity = self._watching.poll(now_ns)
         findings = self._wrapped.with_wrappers(self._finder.poll(now_ns))
         self._naming.ask()
+        self._digests.ask()
         refusals, self._watching.refusals = tuple(self._watching.refusals), []
         fresh, self._naming.fresh = tuple(self._naming.fresh), []
         return Batch(

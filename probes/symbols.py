@@ -75,6 +75,11 @@ class FunctionTable:
             return np.where(inside, found, np.where(held, outer, -1))
         return np.where(inside, found, -1)
 
+    @property
+    def has_local_names(self) -> bool:
+        """True if not only exported functions are named."""
+        return any(not each.exported for each in self._sources)
+
     def lookup(self, offsets: Sequence[int]) -> list[FunctionFacts | None]:
         """Return the function that holds each file offset, None where none does."""
         return [self.facts(number) if number >= 0 else None for number in self.containing(offsets).tolist()]

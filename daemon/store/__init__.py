@@ -5,15 +5,18 @@ from .merging import merged_store
 from .opening import StoreCorrupt, StoreError
 from .records import Build, Contents, Host, Verdict
 from .retention import Retention
+from .sampled import WHOLE, Sampled
 from .summaries import LifetimeSummary
 from .writer import StoreWriter, WriterCounts
 
 __all__ = [
+    "WHOLE",
     "Build",
     "Contents",
     "Host",
     "LifetimeSummary",
     "Retention",
+    "Sampled",
     "Store",
     "StoreCorrupt",
     "StoreError",

@@ -12,7 +12,7 @@ from specmine.daemon.lock import FileLock
 from specmine.mining.observation import Function, Observation
 from specmine.probes.batch import Lifetime
 
-from . import records, retention, summaries
+from . import records, retention, sampled, summaries
 from .opening import StoreCorrupt, move_aside, opened, opened_read_only
 from .records import Build, Contents, Host, JsonObject, Verdict
 from .schema import MIGRATIONS, VERSION
@@ -151,6 +151,10 @@ class Store:
         """Give a build a label; False if the store does not know the build."""
         return records.label(self._db, build_id, name)
 
+    def put_sampled(self, rows: Iterable[sampled.Sampled]) -> None:
+        """Replace what sampling saw of functions."""
+        sampled.put_sampled(self._db, rows)
+
     def absorb(self, other: str | Path) -> None:
         """Take up all rows of another store that are not here yet; its documents stay behind.
 
@@ -183,6 +187,11 @@ class Store:
         """Return the newest summaries of lifetimes, in the order of functions and of time."""
         with self._reading():
             return summaries.load_summaries(self._db, newest)
+
+    def sampled(self) -> tuple[sampled.Sampled, ...]:
+        """Return what sampling saw, by build and function."""
+        with self._reading():
+            return sampled.load_sampled(self._db)
 
     def document(self, name: str) -> JsonObject | None:
         """Return a document as it was last put, None if it never was."""

@@ -87,7 +87,11 @@ def put_host(db: sqlite3.Connection, host: Host) -> None:
 def put_functions(db: sqlite3.Connection, functions: Iterable[Function]) -> None:
     """Insert or replace descriptions of functions."""
     db.executemany(
-        "INSERT OR REPLACE INTO functions VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO functions VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT(key) DO UPDATE SET name = excluded.name, module = excluded.module,"
+        " aliases = excluded.aliases, mangled = excluded.mangled,"
+        " in_program = excluded.in_program, stepped = excluded.stepped,"
+        " code = iif(excluded.code = '', code, excluded.code)",  # its code is known later than its name
         (
             (
                 each.key,
@@ -99,6 +103,7 @@ def put_functions(db: sqlite3.Connection, functions: Iterable[Function]) -> None
                 each.mangled,
                 int(each.in_program),
                 int(each.stepped),
+                each.code,
             )
             for each in functions
         ),
@@ -172,7 +177,7 @@ def absorb(db: sqlite3.Connection, other: Path) -> None:
     db.execute("ATTACH ? AS other", (f"file:{quote(str(other.absolute()))}?mode=ro",))
     try:
         db.execute("BEGIN IMMEDIATE")
-        for table in ("hosts", "builds", "lifetimes", "functions", "states"):
+        for table in ("hosts", "builds", "lifetimes", "functions", "states", "summaries", "sampled"):
             db.execute(f"INSERT OR IGNORE INTO main.{table} SELECT * FROM other.{table}")
         for table, same in (
             ("observations", ("function", "kind", "end_utc_ns", "lifetime", "start_ns", "merges")),
@@ -275,6 +280,7 @@ def _function(row: sqlite3.Row) -> Function:
         mangled=row["mangled"],
         in_program=bool(row["in_program"]),
         stepped=bool(row["stepped"]),
+        code=row["code"],
     )
 
 

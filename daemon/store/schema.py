@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 2
+VERSION = 3
 APPLICATION_ID = 0x73706D6E  # "spmn", at a fixed place of the file's header
 
 _SUMMARIES = """
@@ -12,6 +12,15 @@ CREATE TABLE summaries(
     early BLOB NOT NULL, later BLOB NOT NULL, PRIMARY KEY(function, lifetime, kind)
 ) WITHOUT ROWID;
 CREATE INDEX summaries_by_age ON summaries(end_utc_ns);
+"""
+
+_CODE = """
+ALTER TABLE functions ADD COLUMN code TEXT NOT NULL DEFAULT '';
+-- where sampling saw the time of a program's build go, since it was first seen; function '': all of it
+CREATE TABLE sampled(
+    build_id TEXT NOT NULL, function TEXT NOT NULL, samples INTEGER NOT NULL, cpu_ns REAL NOT NULL,
+    wait_ns REAL NOT NULL, inclusive_ns REAL NOT NULL, callers TEXT NOT NULL, PRIMARY KEY(build_id, function)
+) WITHOUT ROWID;
 """
 
 TABLES = (
@@ -52,7 +61,8 @@ CREATE TABLE documents(
 ) WITHOUT ROWID;
 """
     + _SUMMARIES
+    + _CODE
 )
 
-MIGRATIONS: dict[int, str] = {1: _SUMMARIES}
+MIGRATIONS: dict[int, str] = {1: _SUMMARIES, 2: _CODE}
 """From a version to the next: the SQL that leads there."""

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from specmine.mining.observation import Function, Observation
 from specmine.probes.batch import Lifetime
@@ -18,6 +19,7 @@ from .database import Store
 from .opening import StoreError, damaged
 from .records import Host, JsonObject, Verdict
 from .retention import Retention
+from .sampled import Sampled
 
 _MOST_WAITING = 5000
 _RETRY_S = 10.0
@@ -36,6 +38,7 @@ class _Waiting:
     verdicts: list[Verdict] = field(default_factory=list)
     documents: dict[str, JsonObject] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
+    sampled: dict[tuple[str, str], Sampled] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Tell whether anything waits."""
@@ -51,6 +54,7 @@ class _Waiting:
         self.verdicts += later.verdicts
         self.documents |= later.documents
         self.labels |= later.labels
+        self.sampled |= later.sampled
 
     def shorten(self) -> int:
         """Drop the oldest of what there is too much of; return how many went."""
@@ -59,7 +63,8 @@ class _Waiting:
             excess = max(0, len(items) - _MOST_WAITING)
             del items[:excess]
             gone += excess
-        for table in (self.functions, self.lifetimes, self.states):
+        tables: tuple[dict[Any, Any], ...] = (self.functions, self.lifetimes, self.states, self.sampled)
+        for table in tables:
             for key in list(table)[: max(0, len(table) - _MOST_WAITING)]:
                 del table[key]
                 gone += 1
@@ -79,6 +84,7 @@ class _Waiting:
                 store.put_document(name, document, utc_ns)
             for build_id, name in self.labels.items():
                 store.label(build_id, name)
+            store.put_sampled(self.sampled.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +191,11 @@ class StoreWriter:
         """Label a build soon."""
         with self._lock:
             self._waiting.labels[build_id] = name
+
+    def put_sampled(self, rows: Iterable[Sampled]) -> None:
+        """Replace what sampling saw of functions soon."""
+        with self._lock:
+            self._waiting.sampled |= {(each.build_id, each.function): each for each in rows}
 
     def stop(self, timeout_s: float = 5.0) -> bool:
         """Write what waits, close the store; False if something could not be written."""
