@@ -9,13 +9,15 @@ from typing import Any
 
 from specmine.mining.change.blame import Blame, blame
 from specmine.mining.change.components import Leaf, components
+from specmine.mining.change.evidence import weighed
 from specmine.mining.change.impact import expected_impact
 from specmine.mining.change.plan import calls_worth_timing
 from specmine.mining.change.sample import mean, variance
 from specmine.mining.change.verdicts import Change, Comparison, Rule
 
+from .attributed import Attribution, place_of
 from .lifetimes import Observed
-from .notation import cells, count, escaped, plural
+from .notation import cells, count, escaped, listed, plural
 from .sides import Key, Sides, calls_of, samples
 from .suspected import MachineCode, sentences
 
@@ -28,8 +30,10 @@ _RANK = {Change.WORSE: 0, Change.BETTER: 1, Change.UNDECIDED: 2, Change.EQUIVALE
 def document_of(
     sides: Sides, found: Mapping[Key, Comparison], rule: Rule, *, fdr: bool, code: MachineCode
 ) -> dict[str, Any]:
+    places = Attribution(sides, found, code, rule)
     entries = [
-        {**_entry(sides, key, comparison, rule), "machine_code": code.of(key)} for key, comparison in found.items()
+        {**_entry(sides, key, comparison, rule, places), "machine_code": code.of(key)}
+        for key, comparison in found.items()
     ]
     entries.sort(key=lambda each: (-each["calls"], each["function"], each["module"]))
     skipped = sum(each.lines for each in sides.skipped)
@@ -56,12 +60,14 @@ def _side_facts(name: str, observed: Mapping[Key, Sequence[Observed]]) -> dict[s
     }
 
 
-def _entry(sides: Sides, key: Key, comparison: Comparison, rule: Rule) -> dict[str, Any]:
+def _entry(sides: Sides, key: Key, comparison: Comparison, rule: Rule, places: Attribution) -> dict[str, Any]:
     base, new = sides.base.get(key, []), sides.new.get(key, [])
     estimate = comparison.estimate
     explained = None
     if comparison.verdict in (Change.WORSE, Change.BETTER):
         explained = blame(samples(base), samples(new), rule)
+        if estimate is not None:
+            explained = weighed(explained, estimate.ratio, places.evidence(key))
     return {
         "function": key[0],
         "module": key[1],
@@ -84,6 +90,7 @@ def _entry(sides: Sides, key: Key, comparison: Comparison, rule: Rule) -> dict[s
         "warmup_calls": [sum(each.warmup for each in base), sum(each.warmup for each in new)],
         "impact": _impact(base, new),
         "change": _change(explained) if explained else None,
+        **places.fields(key),
     }
 
 
@@ -136,7 +143,8 @@ def _finite(value: float | None) -> float | None:
 def text(document: Mapping[str, Any], columns: int) -> str:
     """Return the table for people: what changed first, and below each row what it means."""
     entries = sorted(
-        document["functions"], key=lambda each: (_RANK[Change(each["verdict"])], -each["calls"], each["function"])
+        document["functions"],
+        key=lambda each: (_RANK[Change(each["verdict"])], bool(each["explained_by"]), -each["calls"], each["function"]),
     )
     base, new, rule = document["base"], document["new"], document["rule"]
     lines = textwrap.wrap(
@@ -164,6 +172,9 @@ def text(document: Mapping[str, Any], columns: int) -> str:
             lines += textwrap.wrap(sentence, columns, initial_indent="    ", subsequent_indent="    ")
     verdicts = [each["verdict"] for each in entries]
     counted = [f"{verdicts.count(each.value)} {each.value}" for each in _RANK if each.value in verdicts]
+    causes = sum(each["cause"] for each in entries)
+    if 0 < causes < verdicts.count(Change.WORSE.value):
+        counted[0] += f" ({plural(causes, 'cause')})"
     lines += ["", f"{plural(len(entries), 'function')}: {', '.join(counted)}."]
     for sentence in sentences(document["machine_code"]):
         lines += textwrap.wrap(sentence, columns, subsequent_indent="    ")
@@ -185,6 +196,13 @@ def _sentences(each: Mapping[str, Any]) -> list[str]:
     said = [f"{each['reason'][:1].upper()}{each['reason'][1:]}."] if each["verdict"] != "equivalent" else []
     if each["needed_lifetimes"] is not None:
         said.append(f"Needed: {count(each['needed_lifetimes'])} lifetimes a side.")
+    if each["explained_by"]:
+        said.append(f"Explained by {escaped(listed(each['explained_by']))}.")
+    elif each["explains"]:
+        said.append(f"Explains {escaped(listed(each['explains']))}.")
+    place = place_of(each)
+    if place:
+        said.append(escaped(place))
     if each["change"] is not None:
         kinds = ", ".join(each["change"]["kinds"]) or "no class alone"
         said.append(f"{kinds}; speaks for: {each['change']['cause']} ({each['change']['reason']}).")

@@ -21,15 +21,18 @@ def reached(path: Path, builds: Collection[str]) -> dict[Name, Reached]:
     observed = {each.function for each in summaries if each.lifetime in lifetimes}
     functions = {each.key: each for each in contents.functions}
     names = {key: (each.name, each.module) for key, each in functions.items()}
-    callers: dict[Name, set[Name]] = defaultdict(set)
+    callers: dict[Name, dict[Name, float]] = defaultdict(dict)
     for each in totals.values():
         if each.function in names:
-            callers[names[each.function]] |= {names[key] for key in each.callers if key in names}
+            over = callers[names[each.function]]
+            for key, ns in each.callers.items():
+                if key in names:
+                    over[names[key]] = over.get(names[key], 0.0) + ns
     for window in contents.observations:
         if window.lifetime in lifetimes:
             for one in window.paths:
                 for caller, callee in one.path.edges():
-                    callers[callee.name, callee.module].add((caller.name, caller.module))
+                    callers[callee.name, callee.module].setdefault((caller.name, caller.module), 0.0)
     found: dict[Name, Reached] = {}
     for key, function in sorted(functions.items()):
         own = totals.get(key)
@@ -45,7 +48,8 @@ def reached(path: Path, builds: Collection[str]) -> dict[Name, Reached]:
             offset=function.offset,
             samples=own.samples if own else 0,
             share=(own.cpu_ns if own else 0.0) / whole.cpu_ns if whole is not None and whole.cpu_ns > 0 else None,
-            callers=frozenset(callers[name] - {name}),
+            callers={each: ns for each, ns in callers[name].items() if each != name},
+            inside=(own.cpu_ns + own.wait_ns) / own.inclusive_ns if own and own.inclusive_ns > 0 else None,
         )
     return found
 

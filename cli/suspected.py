@@ -43,9 +43,9 @@ class MachineCode:
         return None if what is Code.UNKNOWN else what.value
 
     @property
-    def callers(self) -> Mapping[Name, frozenset[Name]]:
-        """Who calls whom in the new side."""
-        return {name: each.callers for name, each in self._new.items()}
+    def reached(self) -> tuple[Mapping[Name, Reached], Mapping[Name, Reached]]:
+        """What was reached on both sides."""
+        return self._base, self._new
 
     def document(self) -> dict[str, Any]:
         """Return how many functions there are of each kind, and the suspects by rank."""
@@ -61,7 +61,7 @@ def _renamed(found: Mapping[Name, Reached], modules: Mapping[str, str]) -> dict[
         return name[0], modules.get(name[1], name[1])
 
     return {
-        named(name): replace(each, name=named(name), callers=frozenset(map(named, each.callers)))
+        named(name): replace(each, name=named(name), callers={named(one): ns for one, ns in each.callers.items()})
         for name, each in found.items()
     }
 

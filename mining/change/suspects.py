@@ -47,7 +47,10 @@ class Reached:
     """Samples of the CPU clock with the function innermost, as many as that time is worth."""
     share: float | None = None
     """Of the build's CPU time, with the function innermost; None if nothing was sampled."""
-    callers: frozenset[Name] = frozenset()
+    callers: Mapping[Name, float] = field(default_factory=dict)
+    """With the time over each of them; 0 where it is only known that it calls."""
+    inside: float | None = None
+    """Share of its time in which it stood innermost; None if nothing was sampled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,13 +150,13 @@ def _grown(base: Reached | None, new: Reached) -> bool:
     return new.share - before >= max(SMALLEST_GROWTH, SURE * error)
 
 
-def _below(name: Name, callers: Mapping[Name, frozenset[Name]], wanted: set[Name]) -> tuple[Name, ...]:
+def _below(name: Name, callers: Mapping[Name, Mapping[Name, float]], wanted: set[Name]) -> tuple[Name, ...]:
     """Return the wanted functions that are reached from one by calls."""
     seen: set[Name] = set()
     level = {name}
     while level:
         seen |= level
-        level = {callee for callee, above in callers.items() if above & level} - seen
+        level = {callee for callee, above in callers.items() if not level.isdisjoint(above)} - seen
     return tuple(sorted(seen & wanted))
 
 

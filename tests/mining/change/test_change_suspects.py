@@ -11,7 +11,7 @@ def one(name: str, digest: str, *, share: float = 0.0, offset: int = 16, callers
     """Return a function of which a thousand samples are a whole."""
     return Reached(
         name=(name, "app"), digest=f"1:{digest}:l0", offset=offset, samples=1000 * share, share=share,
-        callers=frozenset((each, "app") for each in callers),
+        callers={(each, "app"): 1.0 for each in callers},
     )  # fmt: skip
 
 
