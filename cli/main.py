@@ -26,6 +26,7 @@ COMMANDS = (
     "plot",
     "export",
     "label",
+    "acknowledge",
     "off",
     "on",
     "experiment",

@@ -8,6 +8,8 @@ from typing import Any
 
 from specmine.probes.errors import InputError, NoData
 
+from .acknowledging import chosen, known_of, marked, standing
+from .clock import utc_ns
 from .controller import ControllerState
 from .killswitch import DEFAULT, switch
 from .names import matches
@@ -15,6 +17,7 @@ from .server import Peer
 from .shares import Shares
 from .specification import specification
 from .status import Surroundings, status_of
+from .verdicts import ChangeWatcher
 
 Request = Mapping[str, Any]
 
@@ -30,6 +33,8 @@ class Answers:
         shares: Shares,
         label: Callable[[str, str], None],
         builds: Callable[[], frozenset[str]],
+        changes: ChangeWatcher | None = None,
+        utc_ns: Callable[[], int] = utc_ns,
         kill_switch: Path = DEFAULT,
     ) -> None:
         """Take what the answers come from.
@@ -46,6 +51,10 @@ class Answers:
             Labels a build.
         builds : callable
             Returns the build-ids known from the store.
+        changes : ChangeWatcher, optional
+            Holds the alarms.
+        utc_ns : callable
+            The wall clock.
         kill_switch : path
             The file that keeps all probes off.
         """
@@ -54,6 +63,8 @@ class Answers:
         self._shares = shares
         self._label = label
         self._builds = builds
+        self._changes = changes
+        self._utc_ns = utc_ns
         self._kill_switch = kill_switch
         self._commands: dict[str, Callable[[Request, Peer], dict[str, Any]]] = {
             "status": lambda request, peer: status_of(self._now(), self._around()),
@@ -61,6 +72,7 @@ class Answers:
             "functions": lambda request, peer: self._specification(False),
             "show": self._show,
             "label": self._give_label,
+            "acknowledge": self._acknowledge,
             "share": self._share,
             "off": lambda request, peer: self._switch(peer, off=True),
             "on": lambda request, peer: self._switch(peer, off=False),
@@ -120,6 +132,21 @@ class Answers:
             )
         self._label(found[0], name)
         return {"build_id": found[0], "label": name}
+
+    def _acknowledge(self, request: Request, peer: Peer) -> dict[str, Any]:
+        """List the alarms that stand; with a function acknowledge those, or take that back."""
+        entries = standing(self._changes.changes) if self._changes is not None else []
+        if request.get("function") is None or self._changes is None:
+            return {"changes": [dict(each) for each in entries]}
+        _check_right(peer)
+        undo, note, build = bool(request.get("undo")), request.get("note", ""), request.get("build", "")
+        if not isinstance(note, str) or not isinstance(build, str) or len(note) > 1000:
+            raise InputError("note and build are texts of at most 1000 characters")
+        found = chosen(entries, _text(request, "function"), build, undo=undo)
+        known = None if undo else [known_of(each, self._utc_ns(), note) for each in found]
+        self._changes.acknowledge(found, known)
+        shown = known if known is not None else [None for _ in found]
+        return {"changes": [marked(each, one) for each, one in zip(found, shown, strict=True)]}
 
     def _share(self, request: Request, peer: Peer) -> dict[str, Any]:
         """Lend part of the budget to whoever asks, until the connection ends."""

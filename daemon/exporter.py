@@ -218,6 +218,7 @@ def _changes(status: Mapping[str, Any]) -> Iterator[Row]:
         for side, number in zip(("base", "new"), each["lifetimes"], strict=True):
             yield "change_lifetimes", (*label, side), number
         yield "change_alarm", (*label, each["direction"]), float(each["alarm"] == "raised" and each["cause"])
+        yield "change_acknowledged", (*label, each["direction"]), float(each["alarm"] == "acknowledged")
 
 
 def plain(text: str) -> str:

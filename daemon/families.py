@@ -93,6 +93,7 @@ FAMILIES = (
     _gauge("change_bound_ratio", "Ends of the always-valid 99 % interval of that ratio.", *CHANGE, "bound"),
     _gauge("change_lifetimes", "Lifetimes of each side that were compared.", *CHANGE, "side"),
     _gauge("change_alarm", "1 while an alarm is raised; of callers and callees the deepest.", *CHANGE, "direction"),
+    _gauge("change_acknowledged", "1 while an alarm stands that somebody acknowledged.", *CHANGE, "direction"),
     # health
     _counter("lost", "What did not fit into bounded memory in the kernel.", "what"),
     _counter("stacks", "Stacks walked, by outcome.", "outcome"),

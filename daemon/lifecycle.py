@@ -247,6 +247,7 @@ class Daemon:
             shares=self._shares,
             label=keeper.label,
             builds=lambda: keeper.builds,
+            changes=self._changes,
             kill_switch=Path(self._config.kill_switch),
         )
 

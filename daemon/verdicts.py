@@ -6,12 +6,14 @@ looked at (``mining/change/sequential.py``). Needs numpy only.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from specmine.mining.change.acknowledged import Acknowledgement, answered
 from specmine.mining.change.alarms import Alarm, Status, causes, discoveries, stepped
 from specmine.mining.change.sample import quantile, sample_of_counts
 from specmine.mining.change.sequential import Sequential, begun, interval, verdict, with_lifetime
@@ -19,6 +21,7 @@ from specmine.mining.change.verdicts import Change
 from specmine.mining.observation import BUCKETS, Counts, Function, Kind, Observation
 from specmine.probes.batch import Lifetime
 
+from .acknowledging import acknowledgement_of, key_of
 from .events import Arrived, Begun, Stopping
 from .loop import Step
 from .settings import SECOND
@@ -36,6 +39,7 @@ OLD_NS = 600 * SECOND
 MOST = 2_000
 """Comparisons held at most; the oldest go first."""
 
+_STANDING = frozenset({Status.RAISED, Status.ACKNOWLEDGED})
 Name = tuple[str, str]
 """Function and module: what makes it the same in another build."""
 
@@ -64,11 +68,13 @@ class Compared:
     alarm: Alarm = field(default_factory=Alarm)
     said: Change = Change.UNDECIDED
     utc_ns: int = 0
+    known: Acknowledgement | None = None
+    """What somebody acknowledged."""
 
     @property
     def key(self) -> str:
         """What tells it from other comparisons."""
-        return "\0".join((*self.name, self.base, self.new))
+        return key_of({"function": self.name[0], "module": self.name[1], "base": self.base, "new": self.new})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -125,7 +131,7 @@ def entries(history: History, calls: Collection[tuple[Name, Name]] = ()) -> list
     named = [tuple(map(_shown, edge)) for edge in calls]
     for pair in {(each.base, each.new) for each in history.comparisons.values()}:
         raised = [each for each in history.comparisons.values()
-                  if (each.base, each.new) == pair and each.alarm.status is Status.RAISED]  # fmt: skip
+                  if (each.base, each.new) == pair and each.alarm.status in _STANDING]  # fmt: skip
         explained["\0".join(pair)] = causes({_shown(each.name) for each in raised}, [(a, b) for a, b in named])
     found = sorted(
         history.comparisons.values(),
@@ -144,8 +150,26 @@ def _judged(comparisons: Mapping[str, Compared], touched: Iterable[str], tested:
         each = result[key]
         said = verdict(each.state, LEVEL, TOLERANCE)
         alarm = stepped(each.alarm, said, each.state.log_e, discovered=key in found, now_ns=each.utc_ns)
-        result[key] = replace(each, said=said, alarm=alarm)
+        alarm, known = answered(alarm, each.known or _known_before(each, result), interval(each.state, LEVEL))
+        result[key] = replace(each, said=said, alarm=alarm, known=known)
     return result
+
+
+def _known_before(each: Compared, comparisons: Mapping[str, Compared]) -> Acknowledgement | None:
+    """Return what was acknowledged of the function between the same base and an earlier build."""
+    found = [other.known for other in comparisons.values() if (other.name, other.base) == (each.name, each.base)]
+    return next((known for known in reversed(found) if known is not None), None)
+
+
+def with_known(history: History, keys: Collection[str], known: Acknowledgement | None) -> History:
+    """Acknowledge the alarms of some comparisons, or with None take that back."""
+    comparisons = dict(history.comparisons)
+    for key in keys:
+        each = comparisons.get(key)
+        if each is not None:
+            alarm, kept = answered(each.alarm, known, interval(each.state, LEVEL))
+            comparisons[key] = replace(each, alarm=alarm, known=kept)
+    return replace(history, comparisons=comparisons)
 
 
 def _shown(name: Name) -> str:
@@ -162,6 +186,13 @@ def _entry(each: Compared, explains: Sequence[str] | None = None) -> dict[str, A
         "verdict": each.said.value,
         "alarm": each.alarm.status.value,
         "direction": each.alarm.direction.value,
+        "acknowledged": None
+        if each.known is None
+        else {
+            "ratio": each.known.ratio,
+            "utc_ns": each.known.utc_ns,
+            "note": each.known.note,
+        },
         "cause": explains is not None,
         "explains": list(explains or ()),
         "ratio": float(np.exp(each.state.log_ratio)),
@@ -193,6 +224,7 @@ class ChangeWatcher:
         self._builds: dict[str, str] = {}
         self._growing: dict[tuple[str, str], _Growing] = {}
         self._counted: set[tuple[str, str]] = set()
+        self._answers: deque[tuple[frozenset[str], Mapping[str, Acknowledgement] | None]] = deque()
         self.changes: tuple[dict[str, Any], ...] = ()
 
     def restore(self, contents: Contents, summaries: Sequence[LifetimeSummary]) -> None:
@@ -204,10 +236,20 @@ class ChangeWatcher:
             if each.kind is Kind.TIME and int(counts.sum()) >= FEWEST_CALLS:
                 median = quantile(sample_of_counts(counts, each.bias_ns), 0.5)
                 self._settle(each.function, each.lifetime, median, each.end_utc_ns)
+        for entry in contents.documents.get("changes", {}).get("changes", ()):
+            key, known = acknowledgement_of(entry)
+            if known is not None:
+                self._history = with_known(self._history, [key], known)
         self.changes = tuple(entries(self._history))
+
+    def acknowledge(self, entries: Sequence[Mapping[str, Any]], known: Sequence[Acknowledgement] | None) -> None:
+        """Have alarms acknowledged at the next step, or with None raised again; from any thread."""
+        keys = [key_of(each) for each in entries]
+        self._answers.append((frozenset(keys), None if known is None else dict(zip(keys, known, strict=True))))
 
     def listen(self, step: Step) -> None:
         """Take up a step of the loop; returns at once."""
+        self._take_answers(step)
         match step.event:
             case Begun(started=started):
                 self._builds |= {each.id: each.build_id for each in started.lifetimes}
@@ -220,6 +262,16 @@ class ChangeWatcher:
                     self._settle_due(step, batch.lifetimes)
             case Stopping():
                 self._settle_due(step, (), last=True)
+
+    def _take_answers(self, step: Step) -> None:
+        if not self._answers:
+            return
+        while self._answers:
+            keys, known = self._answers.popleft()
+            for key in keys:
+                self._history = with_known(self._history, [key], known[key] if known is not None else None)
+        self.changes = tuple(entries(self._history, _calls(step)))
+        self._tell((), self.changes)
 
     def _grow(self, seen: Observation) -> None:
         key = seen.function, seen.lifetime

@@ -69,11 +69,6 @@ def stepped(alarm: Alarm, verdict: Change, log_e: float, *, discovered: bool, no
     return replace(alarm, status=status, direction=verdict, agreeing=agreeing, since_ns=since, log_e=log_e)
 
 
-def acknowledged(alarm: Alarm) -> Alarm:
-    """Return the alarm as one that somebody knows about; only a raised one can be."""
-    return replace(alarm, status=Status.ACKNOWLEDGED) if alarm.status is Status.RAISED else alarm
-
-
 def discoveries(alarms: Mapping[str, Alarm], log_e: Mapping[str, float], tests: int, rate: float) -> frozenset[str]:
     """Return what counts as changed so that of all that ever does a month at most ``rate`` is false.
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from specmine.mining.change.alarms import Alarm, Status, acknowledged, causes, discoveries, moved, stepped
+from specmine.mining.change.acknowledged import Acknowledgement, answered
+from specmine.mining.change.alarms import Alarm, Status, causes, discoveries, moved, stepped
 from specmine.mining.change.sequential import Sequential, begun, interval, verdict, with_lifetime
 from specmine.mining.change.verdicts import Change
 
@@ -129,7 +130,7 @@ def test_an_alarm_needs_two_looks_and_is_told_once() -> None:
     assert stepped(alarm, Change.UNDECIDED, 1.0, discovered=False, now_ns=2).status is Status.QUIET
     alarm = stepped(alarm, Change.WORSE, 9.5, discovered=True, now_ns=2)
     assert (alarm.status, alarm.direction, alarm.since_ns) == (Status.RAISED, Change.WORSE, 1)
-    alarm = acknowledged(alarm)
+    alarm, known = answered(alarm, Acknowledgement(direction=Change.WORSE, ratio=1.1, utc_ns=0), None)
     assert alarm.status is Status.ACKNOWLEDGED
     alarm = stepped(alarm, Change.EQUIVALENT, 1.0, discovered=False, now_ns=3)
     assert alarm.status is Status.ACKNOWLEDGED
@@ -137,7 +138,7 @@ def test_an_alarm_needs_two_looks_and_is_told_once() -> None:
     assert alarm.status is Status.GONE
     assert stepped(alarm, Change.WORSE, 12.0, discovered=True, now_ns=5).status is Status.GONE
     assert stepped(alarm, Change.BETTER, 12.0, discovered=True, now_ns=5).status is Status.SUSPECTED
-    assert acknowledged(Alarm()).status is Status.QUIET
+    assert answered(Alarm(), known, None) == (Alarm(), None)
 
 
 def test_what_was_raised_keeps_its_evidence() -> None:
