@@ -1,7 +1,7 @@
 """Six real programs under a load that asks as fast as it is answered, and how much work each has done.
 
-Packages: apache2-bin nginx-light (or nginx) redis-server postgresql mariadb-server mariadb-client xz-utils gcc. Every
-program runs in a private folder as Debian built it, on the last CPU; the load runs on the first.
+Packages: those of stock_programs.py, which prepares the servers, and mariadb-client xz-utils gcc. Every program
+runs in a private folder as Debian built it, on the last CPU; the load runs on the first.
 """
 
 from __future__ import annotations
@@ -9,26 +9,36 @@ from __future__ import annotations
 import mmap
 import os
 import random
-import shutil
 import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from driving import TARGETS, built
 from peers import stopped
+from stock_programs import (
+    POSTGRES,
+    QUIET,
+    Command,
+    Prepare,
+    answers,
+    apache,
+    as_postgres,
+    mariadb,
+    nginx,
+    port_of,
+    postgres,
+    redis,
+)
 
 from specmine.probes.processes import process
 
-POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 ROWS = 10_000
 VARIANTS = 500
-Command = Sequence[str | Path]
-NOTHING = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +46,7 @@ class Program:
     """How to run one program and what to ask it."""
 
     binary: str
-    command: Callable[[Path], Command]
-    """Prepares a folder; returns what to run in it."""
+    command: Prepare
     protocol: str
     requests: Callable[[random.Random], list[bytes]]
     """The first is said once; the others in turn."""
@@ -121,92 +130,9 @@ def _mariadb(chance: random.Random) -> list[bytes]:
 # how they are run
 
 
-def _page(folder: Path) -> Path:
-    pages = folder / "pages"
-    pages.mkdir()
-    words = random.Random(1).choices([f"word{n}" for n in range(500)], k=2000)
-    (pages / "index.html").write_text("<p>" + " ".join(words) + "</p>\n")
-    return pages
-
-
-def _port(folder: Path) -> int:
-    return 20_000 + os.getpid() % 10_000
-
-
-def _apache(folder: Path) -> Command:
-    modules = "/usr/lib/apache2/modules"
-    names = ("mpm_prefork", "authz_core", "filter", "deflate", "dir", "mime", "rewrite", "headers")
-    lines = [
-        f"ServerRoot {folder}",
-        "ServerName localhost",
-        f"DefaultRuntimeDir {folder}",
-        f"PidFile {folder}/pid",
-        f"ErrorLog {folder}/error.log",
-        "User www-data",
-        "Group www-data",
-        *(f"LoadModule {name}_module {modules}/mod_{name}.so" for name in names),
-        f"Listen 127.0.0.1:{_port(folder)}",
-        "TypesConfig /etc/mime.types",
-        f"DocumentRoot {_page(folder)}",
-        "SetOutputFilter DEFLATE",
-        "StartServers 4",
-        "MinSpareServers 1",
-        "MaxRequestWorkers 4",
-        "KeepAlive Off",
-        "RewriteEngine on",
-        "RewriteRule ^/other(.*)$ /index$1",
-        "Header set X-Page found",
-    ]
-    (folder / "httpd.conf").write_text("\n".join(lines) + "\n")
-    return ["/usr/sbin/apache2", "-f", folder / "httpd.conf", "-D", "FOREGROUND"]
-
-
-def _nginx(folder: Path) -> Command:
-    text = f"""
-user www-data;
-worker_processes 1;
-daemon off;
-pid {folder}/pid;
-error_log {folder}/error.log;
-events {{ worker_connections 256; }}
-http {{
-    access_log off;
-    gzip on;
-    keepalive_requests 1000000000;
-    server {{ listen 127.0.0.1:{_port(folder)}; root {_page(folder)}; }}
-}}
-"""
-    (folder / "nginx.conf").write_text(text)
-    return ["/usr/sbin/nginx", "-c", folder / "nginx.conf", "-e", folder / "error.log"]
-
-
-def _redis_server(folder: Path) -> Command:
-    return ["/usr/bin/redis-server", "--port", "0", "--unixsocket", folder / "socket", "--dir", folder, "--save", ""]
-
-
-def _as_postgres(command: Command) -> Command:
-    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", *command]
-
-
-def _postgres_server(folder: Path) -> Command:
-    shutil.chown(folder, "postgres", "postgres")
-    made: Command = [POSTGRES[-1] / "initdb", "-D", folder / "data", "-A", "trust"]
-    subprocess.run(_as_postgres(made), check=True, cwd=folder, **NOTHING)
-    own = {"listen_addresses": "", "unix_socket_directories": folder, "autovacuum": "off", "fsync": "off"}
-    options = [word for name, value in own.items() for word in ("-c", f"{name}={value}")]
-    return _as_postgres([POSTGRES[-1] / "postgres", "-D", folder / "data", *options])
-
-
 def _pgbench_tables(folder: Path) -> None:
     made: Command = [POSTGRES[-1] / "pgbench", "-h", folder, "-i", "-s", "1", "-q", "postgres"]
-    subprocess.run(_as_postgres(made), check=True, cwd=folder, **NOTHING)
-
-
-def _mariadb_server(folder: Path) -> Command:
-    made = ["mariadb-install-db", "--no-defaults", f"--datadir={folder}/data", "--user=root", "--skip-test-db"]
-    subprocess.run([*made, "--auth-root-authentication-method=normal"], check=True, cwd=folder, **NOTHING)
-    own = ["--user=root", "--skip-networking", f"--socket={folder}/socket", f"--pid-file={folder}/pid"]
-    return ["/usr/sbin/mariadbd", "--no-defaults", f"--datadir={folder}/data", *own]
+    subprocess.run(as_postgres(made), check=True, cwd=folder, **QUIET)
 
 
 def _mariadb_tables(folder: Path) -> None:
@@ -215,16 +141,18 @@ def _mariadb_tables(folder: Path) -> None:
         f"INSERT INTO rows_ SELECT seq, seq % 97, MD5(seq) FROM seq_0_to_{ROWS + 100}"
     )
     client = ["mariadb", "--no-defaults", "-u", "root", f"--socket={folder}/socket", "-e", text]
-    subprocess.run(client, check=True, **NOTHING)
+    subprocess.run(client, check=True, **QUIET)
 
 
+_FOUR = ("StartServers 4", "MinSpareServers 1", "MaxRequestWorkers 4", "KeepAlive Off")
+_FOR_EVER = ("access_log off;", "keepalive_requests 1000000000;")
 PROGRAMS = {
-    "apache2": Program(binary="apache2", command=_apache, protocol="http", requests=_http, socket=""),
-    "nginx": Program(binary="nginx", command=_nginx, protocol="http", requests=_http, socket=""),
-    "redis-server": Program(binary="redis-server", command=_redis_server, protocol="redis", requests=_redis),
+    "apache2": Program(binary="apache2", command=apache("prefork", *_FOUR), protocol="http", requests=_http, socket=""),
+    "nginx": Program(binary="nginx", command=nginx(1, *_FOR_EVER), protocol="http", requests=_http, socket=""),
+    "redis-server": Program(binary="redis-server", command=redis, protocol="redis", requests=_redis),
     "postgres": Program(
         binary="postgres",
-        command=_postgres_server,
+        command=postgres(autovacuum="off", fsync="off"),
         protocol="postgres",
         requests=_postgres,
         socket=".s.PGSQL.5432",
@@ -232,7 +160,7 @@ PROGRAMS = {
     ),
     "mariadbd": Program(
         binary="mariadbd",
-        command=_mariadb_server,
+        command=mariadb,
         protocol="mariadb",
         requests=_mariadb,
         afterwards=_mariadb_tables,
@@ -255,17 +183,17 @@ def serving(program: Program, folder: Path) -> Iterator[Running]:
     last = str((os.cpu_count() or 1) - 1)
     with ExitStack() as stack:
         command = ["taskset", "-c", last, *program.command(folder)]
-        server = subprocess.Popen(command, cwd=folder, start_new_session=True, **NOTHING)
+        server = subprocess.Popen(command, cwd=folder, start_new_session=True, **QUIET)
         stack.callback(stopped, server)
         address = folder / program.socket if program.socket else None
-        until(lambda: address.exists() if address else _listens(_port(folder)), server, f"{program.binary} starts")
+        until(lambda: address.exists() if address else answers(folder), server, f"{program.binary} starts")
         program.afterwards(folder)
         requests, counter = folder / "requests", folder / "counter"
         said = program.requests(random.Random(1))
         requests.write_bytes(b"".join(struct.pack("<I", len(each)) + each for each in said))
         counter.write_bytes(bytes(8))
         client = built(folder, TARGETS / "client.c", "-D_GNU_SOURCE")
-        where = str(address or _port(folder))
+        where = str(address or port_of(folder))
         words = [where, program.protocol, str(requests), str(counter), str(program.connections)]
         asking = subprocess.Popen(
             ["taskset", "-c", "0", client, *words], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=folder
@@ -320,8 +248,3 @@ def until(done: Callable[[], bool], server: subprocess.Popen[bytes], what: str) 
         if server.poll() is not None or found is None or time.monotonic() > end:
             raise SystemExit(f"it does not come to pass that {what}")
         time.sleep(0.05)
-
-
-def _listens(port: int) -> bool:
-    wanted = f"0100007F:{port:04X} 00000000:0000 0A"
-    return wanted in Path("/proc/net/tcp").read_text()

@@ -1,14 +1,13 @@
-"""Debian's programs as they are installed, in private folders and under load, for the benches of call paths.
+"""Debian's programs as they are installed, in private folders and under load, for the benches.
 
+How each is prepared and started is here; loads.py starts the same servers under a load that counts its work.
 Packages: apache2-bin nginx redis-server redis-tools postgresql mariadb-server poppler-utils python3.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -18,11 +17,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from peers import stopped
 
 HERE = Path(__file__).resolve().parent
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+QUIET: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 Command = Sequence[str | Path]
+Prepare = Callable[[Path], Command]
+"""Makes what a program needs in a folder; returns its command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +34,10 @@ class Stock:
     """One program: how to prepare and start it, and what to load it with."""
 
     packages: str
-    prepare: Callable[[Path], Command]
-    """Make what it needs in a folder; return its command."""
+    prepare: Prepare
     ready: Callable[[Path], bool]
     load: Callable[[Path], Command | None]
     """The command of its load, which runs beside it; None: the program is a load itself."""
-    executable: str = ""
-    """Base name of the process to watch, if it is a child of the command."""
 
 
 def free_port() -> int:
@@ -45,15 +46,17 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def _port(folder: Path) -> int:
+def port_of(folder: Path) -> int:
+    """Return the port of the server that has this folder."""
     file = folder / "port"
     if not file.exists():
         file.write_text(str(free_port()))
     return int(file.read_text())
 
 
-def _answers(folder: Path) -> bool:
-    with suppress(OSError), socket.create_connection(("127.0.0.1", _port(folder)), 1):
+def answers(folder: Path) -> bool:
+    """Return whether a server can be connected to."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port_of(folder)), 1):
         return True
     return False
 
@@ -67,10 +70,12 @@ def _page(folder: Path) -> Path:
 
 
 def _http(folder: Path) -> Command:
-    return [sys.executable, HERE / "load.py", f"127.0.0.1:{_port(folder)}", "--seconds", "600", "--rate", "400"]
+    return [sys.executable, HERE / "load.py", f"127.0.0.1:{port_of(folder)}", "--seconds", "600", "--rate", "400"]
 
 
-def _apache(model: str) -> Callable[[Path], Command]:
+def apache(model: str, *more: str) -> Prepare:
+    """Return how Apache is prepared with a model of processes and more lines of configuration."""
+
     def prepare(folder: Path) -> Command:
         modules = "/usr/lib/apache2/modules"
         names = ("authz_core", "filter", "deflate", "dir", "mime", "include", "rewrite", "headers")
@@ -84,7 +89,7 @@ def _apache(model: str) -> Callable[[Path], Command]:
             "Group www-data",
             f"LoadModule mpm_{model}_module {modules}/mod_mpm_{model}.so",
             *(f"LoadModule {name}_module {modules}/mod_{name}.so" for name in names),
-            f"Listen 127.0.0.1:{_port(folder)}",
+            f"Listen 127.0.0.1:{port_of(folder)}",
             "TypesConfig /etc/mime.types",
             f"DocumentRoot {_page(folder)}",
             "SetOutputFilter DEFLATE",
@@ -92,6 +97,7 @@ def _apache(model: str) -> Callable[[Path], Command]:
             "RewriteEngine on",
             "RewriteRule ^/other(.*)$ /index$1",
             "Header set X-Page found",
+            *more,
         ]
         (folder / "httpd.conf").write_text("\n".join(lines) + "\n")
         return ["/usr/sbin/apache2", "-f", folder / "httpd.conf", "-D", "FOREGROUND"]
@@ -99,25 +105,31 @@ def _apache(model: str) -> Callable[[Path], Command]:
     return prepare
 
 
-def _nginx(folder: Path) -> Command:
-    text = f"""
-user www-data;
-worker_processes 2;
-daemon off;
-pid {folder}/pid;
-error_log {folder}/error.log;
-events {{ worker_connections 256; }}
-http {{
-    access_log {folder}/access.log;
-    gzip on;
-    server {{ listen 127.0.0.1:{_port(folder)}; root {_page(folder)}; }}
-}}
-"""
-    (folder / "nginx.conf").write_text(text)
-    return ["/usr/sbin/nginx", "-c", folder / "nginx.conf", "-e", folder / "error.log"]
+def nginx(workers: int, *more: str) -> Prepare:
+    """Return how nginx is prepared with so many processes and more lines of configuration."""
+
+    def prepare(folder: Path) -> Command:
+        lines = [
+            "user www-data;",
+            f"worker_processes {workers};",
+            "daemon off;",
+            f"pid {folder}/pid;",
+            f"error_log {folder}/error.log;",
+            "events { worker_connections 256; }",
+            "http {",
+            "gzip on;",
+            f"server {{ listen 127.0.0.1:{port_of(folder)}; root {_page(folder)}; }}",
+            *(more or [f"access_log {folder}/access.log;"]),
+            "}",
+        ]
+        (folder / "nginx.conf").write_text("\n".join(lines) + "\n")
+        return ["/usr/sbin/nginx", "-c", folder / "nginx.conf", "-e", folder / "error.log"]
+
+    return prepare
 
 
-def _redis(folder: Path) -> Command:
+def redis(folder: Path) -> Command:
+    """Prepare Redis on a socket."""
     return ["/usr/bin/redis-server", "--port", "0", "--unixsocket", folder / "socket", "--dir", folder, "--save", ""]
 
 
@@ -126,26 +138,35 @@ def _redis_load(folder: Path) -> Command:
     return ["redis-benchmark", "-s", folder / "socket", "-l", "-q", "-c", "4", "-r", "10000", "-t", tests]
 
 
-def _as_postgres(command: Command) -> Command:
+def as_postgres(command: Command) -> Command:
+    """Return a command as it runs as the user of PostgreSQL."""
     return ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", *command]
 
 
-def _postgres(folder: Path) -> Command:
-    data = folder / "data"
-    shutil.chown(folder, "postgres", "postgres")
-    subprocess.run(_as_postgres([POSTGRES[-1] / "initdb", "-D", data, "-A", "trust"]), check=True, cwd=folder, **QUIET)
-    own = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={folder}"]
-    return _as_postgres([POSTGRES[-1] / "postgres", "-D", data, *own])
+def postgres(**settings: str) -> Prepare:
+    """Return how PostgreSQL is prepared, on a socket, with more settings."""
+
+    def prepare(folder: Path) -> Command:
+        data = folder / "data"
+        shutil.chown(folder, "postgres", "postgres")
+        made = as_postgres([POSTGRES[-1] / "initdb", "-D", data, "-A", "trust"])
+        subprocess.run(made, check=True, cwd=folder, **QUIET)
+        own = {"listen_addresses": "", "unix_socket_directories": folder, **settings}
+        options = [word for name, value in own.items() for word in ("-c", f"{name}={value}")]
+        return as_postgres([POSTGRES[-1] / "postgres", "-D", data, *options])
+
+    return prepare
 
 
 def _postgres_load(folder: Path) -> Command:
     bench = [POSTGRES[-1] / "pgbench", "-h", folder]
     made = [*bench, "-i", "-s", "2", "-q", "postgres"]
-    subprocess.run(_as_postgres(made), check=True, cwd=folder, **QUIET)
-    return _as_postgres([*bench, "-c", "2", "-T", "600", "-R", "300", "postgres"])
+    subprocess.run(as_postgres(made), check=True, cwd=folder, **QUIET)
+    return as_postgres([*bench, "-c", "2", "-T", "600", "-R", "300", "postgres"])
 
 
-def _mariadb(folder: Path) -> Command:
+def mariadb(folder: Path) -> Command:
+    """Prepare MariaDB on a socket."""
     data = folder / "data"
     install = ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--user=root", "--skip-test-db"]
     subprocess.run([*install, "--auth-root-authentication-method=normal"], check=True, cwd=folder, **QUIET)
@@ -225,24 +246,24 @@ def _always(folder: Path) -> bool:
 
 
 PROGRAMS = {
-    "apache2-prefork": Stock(packages="apache2-bin", prepare=_apache("prefork"), ready=_answers, load=_http),
-    "apache2-event": Stock(packages="apache2-bin", prepare=_apache("event"), ready=_answers, load=_http),
-    "nginx": Stock(packages="nginx", prepare=_nginx, ready=_answers, load=_http),
+    "apache2-prefork": Stock(packages="apache2-bin", prepare=apache("prefork"), ready=answers, load=_http),
+    "apache2-event": Stock(packages="apache2-bin", prepare=apache("event"), ready=answers, load=_http),
+    "nginx": Stock(packages="nginx", prepare=nginx(2), ready=answers, load=_http),
     "redis-server": Stock(
         packages="redis-server redis-tools",
-        prepare=_redis,
+        prepare=redis,
         ready=lambda folder: (folder / "socket").exists(),
         load=_redis_load,
     ),
     "postgres": Stock(
         packages="postgresql",
-        prepare=_postgres,
+        prepare=postgres(),
         ready=lambda folder: (folder / ".s.PGSQL.5432").exists(),
         load=_postgres_load,
     ),
     "mariadbd": Stock(
         packages="mariadb-server",
-        prepare=_mariadb,
+        prepare=mariadb,
         ready=lambda folder: (folder / "socket").exists(),
         load=_mariadb_load,
     ),
@@ -271,16 +292,5 @@ def running(name: str, folder: Path) -> Iterator[int]:
 
 def _started(stack: ExitStack, command: Command, folder: Path) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(list(command), cwd=folder, start_new_session=True, **QUIET)
-    stack.callback(_ended, process)
+    stack.callback(stopped, process)
     return process
-
-
-def _ended(process: subprocess.Popen[bytes]) -> None:
-    """End a process in order, then its group with force."""
-    with suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(10)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
