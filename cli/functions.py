@@ -13,7 +13,7 @@ from .matching import matching, title
 from .notation import cells, duration, escaped, plural, rate, share
 from .options import reading_options
 from .output import emit, json_text, width
-from .reading import Entry, functions_of, read_document
+from .reading import Entry, functions_of, read_document, recorded
 from .stating import STATES, condition, summary, verdict_of
 
 _FIELDS = (
@@ -67,8 +67,8 @@ def table(entries: Sequence[Entry], columns: int) -> list[str]:
         facts = [
             escaped(str(entry.get("state", "?"))),
             _or_dash(entry.get("rate_per_second"), rate),
-            _or_dash(entry.get("time_share"), share),
-            _or_dash(entry.get("utility"), "{:.2f}".format),
+            _or_dash(None if recorded(entry) else entry.get("time_share"), share),
+            _or_dash(None if recorded(entry) else entry.get("utility"), "{:.2f}".format),
         ]
         if cells(name) <= name_width:
             lines.append(_row(name, facts, name_width))

@@ -98,6 +98,11 @@ def functions_of(document: Document) -> list[Entry]:
     return [each for each in document["functions"] if isinstance(each, Mapping)]
 
 
+def recorded(entry: Entry) -> bool:
+    """Tell whether a function is known from recorded durations only: nothing was probed, no binary is known."""
+    return not entry.get("build_id")
+
+
 def without_details(document: Document) -> Document:
     """Return the specification without what only ``show`` draws."""
     return {**document, "functions": [_without_histogram(each) for each in functions_of(document)]}

@@ -17,7 +17,7 @@ from .notation import age, count, duration, escaped, plural, rate, share
 from .options import reading_options
 from .output import emit, json_text, width
 from .pathtree import deciding_edges, tree
-from .reading import Entry, functions_of, read_document
+from .reading import Entry, functions_of, read_document, recorded
 from .stating import assertion, class_names, is_asserted
 
 
@@ -99,8 +99,11 @@ def _facts(entry: Entry) -> Iterator[str]:
     if isinstance(number, int | float):
         exact = "counted" if entry.get("calls_exact") else "estimated"
         yield f"{plural(int(number), 'call')} ({exact}), {count(entry.get('timed') or 0)} timed"
+    observations = plural(entry.get("observations") or 0, "observation")
+    if recorded(entry):
+        yield f"recorded, in {observations}"
+        return
     if isinstance(entry.get("watched_seconds"), int | float):
-        observations = plural(entry.get("observations") or 0, "observation")
         yield f"watched for {age(entry['watched_seconds'])} in {observations}"
     if isinstance(entry.get("rate_per_second"), int | float):
         yield f"{rate(entry['rate_per_second'])} calls/s"

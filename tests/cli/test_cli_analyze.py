@@ -52,6 +52,16 @@ def test_a_file_gets_the_same_json(recording: Path, tmp_path: Path, outcome: Out
     assert "line 2" in err
 
 
+def test_nothing_is_said_of_probes_that_there_were_not(recording: Path, tmp_path: Path, outcome: Outcome) -> None:
+    """Of recorded durations show and functions tell neither a budget nor a site, a utility or a share of time."""
+    target = tmp_path / "calls.json"
+    outcome("analyze", recording, "--output", target)
+    told = outcome("show", "z", "--store", target)[1]
+    assert "recorded, in 10 observations" in told
+    assert not any(word in told for word in ("watched", "utility", "wall-clock", "probe", "build"))
+    assert outcome("functions", "--store", target)[1].splitlines()[1].split() == ["z", "explained", "-", "-", "-"]
+
+
 def test_standard_input_is_read(recording: Path, monkeypatch: pytest.MonkeyPatch, outcome: Outcome) -> None:
     """``-`` reads to the end of the pipe."""
 
