@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from specmine.mining.settings import MiningSettings
 from specmine.probes.errors import InputError
 
 from .exits import FINE, NO_DATA
@@ -18,6 +19,8 @@ from .output import OutputFile, check_writable, emit, json_text, specification_t
 from .reading import Document, document_in, is_store
 
 SCHEMA = "specmine.merge/1"
+_WINDOWS = 400
+"""Newest observations of each function and kind that are read."""
 ENOUGH = 0.95
 """Share of a function's calls that must be grouped alike to call its models consistent."""
 
@@ -43,13 +46,30 @@ def command(inputs: tuple[Path, ...], output: Path | None, form: str) -> int:
         check_writable(output, "the merged result")
         if output.resolve() in {each.resolve() for each in inputs}:
             raise InputError(f"{output} is one of the inputs", remedy="name another file for --output")
-    documents = [document_in(each) for each in inputs]
-    result = merged(documents)
+    result = merged(_alike(inputs))
     told = _told(inputs, result.document)
     if output is not None:
         _write(output, inputs, result.document)
     emit(json_text(told) if form == "json" else "\n".join(_lines(told, width())) + "\n")
     return FINE if told["summary"]["compared"] else NO_DATA
+
+
+def _alike(inputs: Sequence[Path]) -> Sequence[Document]:
+    """Return the specifications of all, cut into the same classes as far as they are stores."""
+    documents = [document_in(each) for each in inputs]
+    if sum(map(is_store, inputs)) < 2:
+        return documents
+    from specmine.daemon.recounting import recorded, recounted  # noqa: PLC0415
+    from specmine.daemon.store import Store  # noqa: PLC0415
+
+    recordings = []
+    for each in inputs:
+        if is_store(each):
+            with Store.open(each, read_only=True) as store:
+                recordings.append(recorded(store.load(newest=_WINDOWS).observations))
+        else:
+            recordings.append({})
+    return recounted(documents, recordings, mining=MiningSettings())
 
 
 def _write(output: Path, inputs: Sequence[Path], document: Document) -> None:
@@ -73,6 +93,7 @@ def _told(inputs: Sequence[Path], document: Document) -> dict[str, Any]:
         "summary": {
             "functions": len(functions),
             "compared": len(compared),
+            "uncompared": sum(each["models"] > 1 and not each["steps"] for each in functions),
             "consistent": len(good),
             "consistent_ratio": len(good) / len(compared) if compared else None,
         },
@@ -86,6 +107,7 @@ def _function(entry: Mapping[str, Any]) -> dict[str, Any]:
         "calls": entry["calls"],
         "state": entry.get("state"),
         "behaviours": [each.get("expression") for each in entry.get("behaviours") or []],
+        "dropped_seconds": entry.get("dropped_seconds") or [],
         **entry["merge"],
     }
 
@@ -106,12 +128,19 @@ def _lines(told: Mapping[str, Any], columns: int) -> list[str]:
             f"  {share(step['paths_ratio']):>11}  {share(step['calls_ratio']):>11}"
         )
     if not compared:
-        return [*lines[:1], "", "No two of them assert anything of one function."]
-    only = summary["functions"] - summary["compared"]
+        return [*lines[:1], "", "No two of them assert anything of one function that can be compared."]
+    only = summary["functions"] - summary["compared"] - summary["uncompared"]
+    dropped = sum(bool(each["dropped_seconds"]) for each in told["functions"])
     return [
         *lines,
         "",
         f"{summary['consistent']} of {plural(summary['compared'], 'function')}: at least {share(ENOUGH)} of the calls "
         "over call paths that are grouped alike.",
+        *([f"{plural(dropped, 'function')}: a border that too few inputs have was left out."] if dropped else []),
+        *(
+            [f"{plural(summary['uncompared'], 'function')}: not compared, only one input knows the call paths."]
+            if summary["uncompared"]
+            else []
+        ),
         *([f"{plural(only, 'function')} in one input only."] if only else []),
     ]

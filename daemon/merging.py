@@ -7,10 +7,10 @@ section 3.3): times differ between hosts and builds, groups should not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from specmine.mining.alignment import Edges, Names, aligned, edges_of
+from specmine.mining.alignment import Names, common_forms
 from specmine.mining.assertions import state_groups
 from specmine.mining.comparison import Consistency, merge
 from specmine.mining.expressions import render, to_records
@@ -34,12 +34,16 @@ class Model:
     entry: Mapping[str, Any]
     """The function as the specification with most calls of it has it."""
     groups: Grouping
-    """Group and calls of each call path; only ``*`` where all calls are one group and no path is known."""
+    """Group and calls of each call path; only ``*`` where all calls are one class and no path is known; empty where
+    there are classes and no path is known: it agrees and disagrees with nothing.
+    """
     calls: int
     sources: tuple[int, ...]
     """Which of the specifications have it."""
     steps: tuple[Consistency, ...] = ()
     """How each further model agreed with those merged before."""
+    dropped: frozenset[float] = frozenset()
+    """Borders, in seconds, that one of them had and too few others."""
     rows: Mapping[Names, tuple[float, ...]] = field(default_factory=dict)
     """Calls per class of each path, of the specifications that have as many classes as ``entry``."""
 
@@ -62,18 +66,29 @@ def merged(documents: Sequence[Document]) -> Merged:
         At least one ``specmine.specification/1``. Only functions of which something is asserted count.
     """
     models: dict[Key, Model] = {}
-    edges: Edges = frozenset()
-    builds: set[Any] = set()
-    for number, document in enumerate(documents):
-        own = _edges(document)
-        build = (document.get("program") or {}).get("build_id")
-        same_build = build is not None and builds == {build}
-        for key, model in _models(document, number).items():
-            before = models.get(key)
-            models[key] = model if before is None else _joined(before, model, edges, own, inlined=not same_build)
-        edges |= own
-        builds.add(build)
+    for own in _in_common_forms([_models(each, at) for at, each in enumerate(documents)], documents):
+        for key, model in own.items():
+            models[key] = _joined(models[key], model) if key in models else model
     return Merged(models=models, document=_document(documents, models))
+
+
+def _in_common_forms(models: Sequence[Mapping[Key, Model]], documents: Sequence[Document]) -> list[Mapping[Key, Model]]:
+    """Return models whose call paths have the same names in all builds, as far as inlining hides none."""
+    builds: dict[Any, dict[Key, set[Names]]] = {}
+    of = []
+    for number, document in enumerate(documents):
+        build = (document.get("program") or {}).get("build_id")
+        of.append(number if build is None else str(build))
+        for entry in document["functions"]:
+            paths = builds.setdefault(of[-1], {}).setdefault(_key(entry), set())
+            paths |= {_names(path["frames"]) for path in entry.get("paths") or [] if path.get("complete", True)}
+    if len(builds) < 2:
+        return list(models)
+    forms = dict(zip(builds, common_forms(list(builds.values())), strict=True))
+    return [
+        {key: _renamed(model, forms[build][key]) for key, model in own.items()}
+        for build, own in zip(of, models, strict=True)
+    ]
 
 
 def _models(document: Document, source: int) -> dict[Key, Model]:
@@ -81,7 +96,7 @@ def _models(document: Document, source: int) -> dict[Key, Model]:
     for entry in document["functions"]:
         if entry.get("state") not in _STATES:
             continue
-        key = (str(entry.get("function")), str(entry.get("module")))
+        key = _key(entry)
         if key in found:  # several builds in one specification: the one with more calls comes first
             continue
         groups: Grouping = {}
@@ -92,37 +107,47 @@ def _models(document: Document, source: int) -> dict[Key, Model]:
                 groups[names] = (int(path["behaviour"]), int(path["calls"]))
                 rows[names] = tuple(share * path["calls"] for share in path.get("shares") or [])
         calls = int(entry.get("timed") or entry.get("calls") or 0)
-        if not groups or len(entry.get("behaviours") or []) < 2:
-            groups = {path: (0, own) for path, (_, own) in groups.items()} or {_ANY: (0, max(calls, 1))}
-        found[key] = Model(entry=entry, groups=groups, calls=calls, sources=(source,), rows=rows)
+        if len(entry.get("behaviours") or []) < 2:
+            groups = {path: (0, own) for path, (_, own) in groups.items()}
+        if not groups and len(entry.get("classes") or []) < 2:
+            groups = {_ANY: (0, max(calls, 1))}
+        found[key] = Model(
+            entry=entry,
+            groups=groups,
+            calls=calls,
+            sources=(source,),
+            dropped=frozenset(entry.get("dropped_seconds") or ()),
+            rows=rows,
+        )
     return found
 
 
-def _joined(first: Model, second: Model, first_edges: Edges, second_edges: Edges, *, inlined: bool) -> Model:
+def _joined(first: Model, second: Model) -> Model:
     one, other = first.groups, second.groups
-    one_rows, other_rows = first.rows, second.rows
-    if inlined and _ANY not in one and _ANY not in other:
-        left, right = aligned(one, other, first_edges, second_edges)
-        one, other = _renamed(one, left), _renamed(other, right)
-        one_rows, other_rows = _summed(one_rows, left), _summed(other_rows, right)
-    if _ANY in one and _ANY not in other:
+    if _ANY in one and _has_paths(second):
         one = _spread(one, other)
-    if _ANY in other and _ANY not in one:
+    if _ANY in other and _has_paths(first):
         other = _spread(other, one)
     groups, step = merge(one, other)
-    first_is_larger = first.calls >= second.calls
+    # an input that knows paths tells more, however many calls the other has
+    first_is_larger = (_has_paths(first), first.calls) >= (_has_paths(second), second.calls)
     entry = first.entry if first_is_larger else second.entry
-    rows = dict(one_rows if first_is_larger else other_rows)
+    rows = dict(first.rows if first_is_larger else second.rows)
     if len(first.entry.get("classes") or []) == len(second.entry.get("classes") or []):
-        rows = _together(one_rows, other_rows)
+        rows = _together(first.rows, second.rows)
     return Model(
         entry=entry,
         groups=groups,
         calls=first.calls + second.calls,
         sources=(*first.sources, *second.sources),
-        steps=(*first.steps, step),
+        steps=(*first.steps, step) if step.shared_calls else first.steps,
+        dropped=first.dropped | second.dropped,
         rows=rows,
     )
+
+
+def _has_paths(model: Model) -> bool:
+    return bool(model.groups) and _ANY not in model.groups
 
 
 def _spread(model: Grouping, over: Grouping) -> Grouping:
@@ -131,20 +156,16 @@ def _spread(model: Grouping, over: Grouping) -> Grouping:
     return {path: (0, max(1, round(calls * number / total))) for path, (_, number) in over.items()}
 
 
-def _renamed(groups: Grouping, names: Mapping[Names, Names]) -> Grouping:
-    """Return a grouping under other names; of paths that become one the heavier says the group."""
-    found: Grouping = {}
-    for path, (group, calls) in sorted(groups.items(), key=lambda item: (-item[1][1], item[0])):
-        first, before = found.get(names[path], (group, 0))
-        found[names[path]] = (first, before + calls)
-    return found
-
-
-def _summed(rows: Mapping[Names, tuple[float, ...]], names: Mapping[Names, Names]) -> dict[Names, tuple[float, ...]]:
-    found: dict[Names, tuple[float, ...]] = {}
-    for path, row in rows.items():
-        found = _together(found, {names.get(path, path): row})
-    return found
+def _renamed(model: Model, names: Mapping[Names, Names]) -> Model:
+    """Return a model under other names; of paths that become one the heavier says the group."""
+    groups: Grouping = {}
+    rows: dict[Names, tuple[float, ...]] = {}
+    for path, (group, calls) in sorted(model.groups.items(), key=lambda item: (-item[1][1], item[0])):
+        name = names.get(path, path)
+        first, before = groups.get(name, (group, 0))
+        groups[name] = (first, before + calls)
+        rows = _together(rows, {name: model.rows[path]} if path in model.rows else {})
+    return replace(model, groups=groups, rows=rows)
 
 
 def _together(
@@ -162,9 +183,8 @@ def _names(frames: Iterable[Any]) -> Names:
     return tuple(str(frame) for frame in frames)
 
 
-def _edges(document: Document) -> Edges:
-    paths = (path.get("frames") or [] for entry in document["functions"] for path in entry.get("paths") or [])
-    return edges_of(map(_names, paths))
+def _key(entry: Mapping[str, Any]) -> Key:
+    return str(entry.get("function")), str(entry.get("module"))
 
 
 def _document(documents: Sequence[Document], models: Mapping[Key, Model]) -> dict[str, Any]:
@@ -190,22 +210,30 @@ def _entry(model: Model) -> dict[str, Any]:
     entry = dict(model.entry)
     entry["calls"] = model.calls
     entry["timed"] = model.calls
+    if "dropped_seconds" in entry:
+        entry["dropped_seconds"] = sorted(model.dropped)
     entry["merge"] = {
         "models": len(model.sources),
         "sources": list(model.sources),
         "steps": [record(step) for step in model.steps],
     }
-    if len(model.sources) < 2 or _ANY in model.groups:
+    if len(model.sources) < 2 or not _has_paths(model):
         return entry
     paths = sorted(model.groups, key=lambda path: (-model.groups[path][1], path))
     labels = _without_gaps([model.groups[path][0] for path in paths])
     made = [CallPath(tuple(Frame(name, "") for name in path)) for path in paths]
-    statement = state_groups(made, labels) if len(set(labels)) > 1 else None
-    if statement is None:
-        return entry | {"state": "unexplained" if len(entry.get("classes") or []) > 1 else "single"}
+    statement = state_groups(made, labels)
+    if statement is None:  # no call edges tell the groups apart
+        labels = [0] * len(paths)
+        statement = state_groups(made, labels)
+    formulas = statement.formulas if statement is not None else ()
     rows = [model.rows.get(path, ()) for path in paths]
+    classes = entry.get("classes") or []
+    if all(len(row) == len(classes) for row in rows):
+        shares = _shares(rows)
+        entry["classes"] = [{**each, "share": share} for each, share in zip(classes, shares, strict=True)]
     behaviours: list[dict[str, Any]] = []
-    for group, formula in enumerate(statement.formulas):
+    for group, formula in enumerate(formulas):
         members = [at for at, label in enumerate(labels) if label == group]
         behaviours.append(
             {
@@ -220,8 +248,10 @@ def _entry(model: Model) -> dict[str, Any]:
     behaviours.sort(key=lambda each: (-each["calls"], each["expression"]))
     place = {each.pop("group"): at for at, each in enumerate(behaviours)}
     entry["behaviours"] = behaviours
-    entry["state"] = "explained"
-    entry["reason"] = None
+    several = "explained" if len(behaviours) > 1 else "unexplained"
+    state = several if len(classes) > 1 else "single"
+    if state != entry.get("state"):
+        entry |= {"state": state, "reason": None}
     entry["paths"] = [
         {
             "frames": list(path),
@@ -244,6 +274,7 @@ def record(step: Consistency) -> dict[str, Any]:
         "consistent_calls": step.consistent_calls,
         "paths_ratio": step.paths,
         "calls_ratio": step.calls,
+        "pairs_ratio": step.pairs,
     }
 
 

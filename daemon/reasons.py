@@ -102,6 +102,10 @@ _UNEXPLAINED = {
         "call paths behave differently, but no set of call edges tells them apart",
         "how often or in which order edges occur may decide",
     ),
+    "unseen-paths": (
+        "its call paths were not observed: this execution alone showed no classes",
+        "mine it longer",
+    ),
     "no-complete-path": (
         "none of its call paths is complete",
         "build with frame pointers, or keep the unwind tables of its libraries",

@@ -257,7 +257,7 @@ def _statements(each: Knowledge, data: _Data | None) -> dict[str, Any]:
     behaviours: list[dict[str, Any]] = []
     paths: list[dict[str, Any]] = []
     if result is not None:
-        behaviours, paths = _behaviours(result)
+        behaviours, paths = behaviours_and_paths(result)
     if not behaviours and each.state in FINISHED:
         calls = int(data.counts.sum())
         count = len(paths) or None
@@ -301,7 +301,7 @@ def _borders(each: Knowledge, data: _Data) -> list[dict[str, Any]]:
     return stated
 
 
-def _behaviours(result: JobResult) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def behaviours_and_paths(result: JobResult) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return both lists sorted by calls, the paths' references renumbered to match."""
     order = sorted(
         range(len(result.behaviours)),

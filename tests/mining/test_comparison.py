@@ -20,6 +20,32 @@ def test_a_stray_path_counts_once() -> None:
     assert got.calls == pytest.approx(180 / 200)
 
 
+def test_pairs_of_calls_are_together_or_apart() -> None:
+    """A model that splits a group in two halves agrees about all pairs but those across the halves."""
+    first = {"a": (0, 10), "b": (0, 10), "c": (1, 20)}
+    second = {"a": (0, 10), "b": (1, 10), "c": (2, 20)}
+    got = consistency(first, second)
+    assert got.calls == pytest.approx(60 / 80)
+    assert got.pairs == pytest.approx(1 - 2 * 20 * 20 / 80**2)
+
+
+@given(models, models)
+def test_pairs_are_those_that_can_be_counted(
+    first: dict[int, tuple[int, int]], second: dict[int, tuple[int, int]]
+) -> None:
+    """The formula over the table of groups gives what counting all pairs of paths gives."""
+    both = sorted(set(first) & set(second))
+    weight = {path: first[path][1] + second[path][1] for path in both}
+    agree = sum(
+        weight[p] * weight[q]
+        for p in both
+        for q in both
+        if (first[p][0] == first[q][0]) == (second[p][0] == second[q][0])
+    )
+    total = sum(weight.values()) ** 2
+    assert consistency(first, second).pairs == pytest.approx(agree / total if total else 1.0)
+
+
 @given(models)
 def test_a_model_agrees_with_itself_under_other_numbers(model: dict[int, tuple[int, int]]) -> None:
     """Group numbers are only names."""
