@@ -238,7 +238,7 @@ class Toggled:
     def _all_off(self, now_ns: int) -> None:
         """Take all probes and samplers off; nothing comes on by itself."""
         watching, finder = self.inner._watching, self.inner._finder
-        watching.windows.drain_paths(watching.by_function.values())
+        watching.windows.drain(watching.by_function.values())
         for w in watching.by_function.values():
             if not w.links:
                 continue

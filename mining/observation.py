@@ -146,11 +146,44 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Split:
+    """What timed calls did of their time: on a CPU, runnable but waiting for one, blocked; shape (BUCKETS,) each.
+
+    Of the calls in a bucket of duration the rest of their time, neither waiting nor blocked, was on CPU.
+    """
+
+    waiting_ns: Counts
+    """Runnable without a CPU, ns, summed over the calls in each bucket of their duration."""
+    blocked_ns: Counts
+    """Waiting for anything else, ns, likewise."""
+    on_cpu: Counts
+    """The calls by their time on CPU, the probes' own cost included as in durations."""
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        for name in ("waiting_ns", "blocked_ns", "on_cpu"):
+            object.__setattr__(self, name, frozen_counts(getattr(self, name)))
+
+
+def added(splits: Sequence[Split]) -> Split | None:
+    """Add splits up; None if there is none."""
+    if not splits:
+        return None
+    return Split(
+        waiting_ns=np.sum([each.waiting_ns for each in splits], axis=0),
+        blocked_ns=np.sum([each.blocked_ns for each in splits], axis=0),
+        on_cpu=np.sum([each.on_cpu for each in splits], axis=0),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PathHistogram:
     """The durations of the calls that came over one call path."""
 
     path: CallPath
     counts: Counts
+    split: Split | None = None
+    """None: not known, or, where the observation's is, all of these calls ran without a break."""
 
     def __post_init__(self) -> None:
         """Freeze the counts."""
@@ -187,6 +220,8 @@ class Observation:
     """How well the durations are known: of the bias, and of what was taken off for probes hit within the calls."""
     paths: tuple[PathHistogram, ...] = field(default=())
     """Kind PATH only: the same durations by call path, incomplete paths included."""
+    split: Split | None = None
+    """Running, waiting and blocked; None where this is not known."""
 
     def __post_init__(self) -> None:
         """Freeze the counts and check the window."""

@@ -44,8 +44,18 @@ def bpf(command, attr):
 # ---- compiling -------------------------------------------------------------------------------------------------
 
 
-def task_offsets():
-    """Read from the kernel's BTF where task_struct keeps pid, tgid and state; {} without BTF."""
+KERNEL_STRUCTS = {
+    "task_struct": ("pid", "tgid", "__state", "state", "sched_info", "se"),
+    "sched_info": ("pcount", "run_delay"),
+    "sched_entity": ("sum_exec_runtime", "exec_start", "cfs_rq"),
+    "cfs_rq": ("rq",),
+    "rq": ("clock", "clock_task"),
+}
+"""What is read of the kernel's own structs, where its BTF says they lie."""
+
+
+def kernel_offsets():
+    """Return {"struct.member": byte offset} of what this kernel has of KERNEL_STRUCTS; {} without BTF."""
     try:
         with open("/sys/kernel/btf/vmlinux", "rb") as file:
             data = file.read()
@@ -54,30 +64,52 @@ def task_offsets():
     header = struct.unpack_from("<HBBIIIII", data)
     start, types_off, types_len, str_off = header[3], header[4], header[5], header[6]
     strings = start + str_off
-    wanted = data.index(b"\0task_struct\0", strings) + 1 - strings
+    wanted = {}
+    for name in KERNEL_STRUCTS:
+        at = data.find(b"\0" + name.encode() + b"\0", strings)
+        if at >= 0:
+            wanted[at + 1 - strings] = name
+    found = {}
     position, end = start + types_off, start + types_off + types_len
     sizes = {1: 4, 3: 12, 14: 4, 17: 4}
     unpack = struct.Struct("<III").unpack_from
-    while position < end:
+    while position < end and wanted:
         name, info, _ = unpack(data, position)
         kind, vlen = info >> 24 & 31, info & 0xFFFF
         position += 12
-        if kind == 4 and name == wanted:
-            return {
-                label: bits >> 3
-                for label, bits in (
-                    (data[strings + n : data.index(b"\0", strings + n)].decode(), off & 0xFFFFFF)
-                    for n, _, off in struct.iter_unpack("<III", data[position : position + 12 * vlen])
-                )
-                if label in ("pid", "tgid", "__state", "state")
-            }
+        if kind == 4 and vlen and name in wanted:
+            label = wanted.pop(name)
+            for n, _, off in struct.iter_unpack("<III", data[position : position + 12 * vlen]):
+                member = data[strings + n : data.index(b"\0", strings + n)].decode()
+                if member in KERNEL_STRUCTS[label]:
+                    found[label + "." + member] = (off & 0xFFFFFF) >> 3
         if kind in (4, 5, 15, 19):
             position += 12 * vlen
         elif kind in (6, 13):
             position += 8 * vlen
         else:
             position += sizes.get(kind, 0)
-    return {}
+    return found
+
+
+def waiting_flags(offsets):
+    """Return the definitions for waiting.h; none where the kernel does not account waiting by thread."""
+    if not all(s + "." + m in offsets for s, ms in KERNEL_STRUCTS.items() if s != "task_struct" for m in ms):
+        return []
+    if "task_struct.sched_info" not in offsets or "task_struct.se" not in offsets:
+        return []
+    info, entity = offsets["task_struct.sched_info"], offsets["task_struct.se"]
+    places = {
+        "TASK_ARRIVALS": info + offsets["sched_info.pcount"],
+        "TASK_RUN_DELAY": info + offsets["sched_info.run_delay"],
+        "TASK_SUM_EXEC": entity + offsets["sched_entity.sum_exec_runtime"],
+        "TASK_EXEC_START": entity + offsets["sched_entity.exec_start"],
+        "TASK_CFS_RQ": entity + offsets["sched_entity.cfs_rq"],
+        "CFS_RQ_RQ": offsets["cfs_rq.rq"],
+        "RQ_CLOCK": offsets["rq.clock"],
+        "RQ_CLOCK_TASK": offsets["rq.clock_task"],
+    }
+    return ["-DWAITING"] + ["-D%s=%d" % item for item in sorted(places.items())]
 
 
 def compile_object(sources, include, flags):
@@ -302,8 +334,8 @@ def fires(mode, programs, counters):
 
 
 def read_counters(fd, slot):
-    """Return the ten counters of a slot."""
-    key, value = ctypes.c_uint32(slot), (ctypes.c_uint64 * 10)()
+    """Return the counters of a slot."""
+    key, value = ctypes.c_uint32(slot), (ctypes.c_uint64 * 11)()
     bpf(BPF_MAP_LOOKUP_ELEM, struct.pack("<IIQQQ", fd, 0, ctypes.addressof(key), ctypes.addressof(value), 0))
     return list(value)
 
@@ -345,10 +377,11 @@ def load_calls(request, compiled, numbers, fds):
 def build(request):
     """Do the whole job; returns (answer, fds in the order of the answer's names)."""
     started = time.time()
-    offsets = task_offsets()
-    state = offsets.get("__state", offsets.get("state"))
-    flags = ["-Wno-everything"] + request["flags"]
-    flags += ["-DTASK_PID=%d" % offsets.get("pid", 0), "-DTASK_TGID=%d" % offsets.get("tgid", 0)]
+    offsets = kernel_offsets()
+    state = offsets.get("task_struct.__state", offsets.get("task_struct.state"))
+    waiting = waiting_flags(offsets) if request.get("waiting") else []
+    flags = ["-Wno-everything"] + request["flags"] + waiting
+    flags += ["-DTASK_PID=%d" % offsets.get("task_struct.pid", 0), "-DTASK_TGID=%d" % offsets.get("task_struct.tgid", 0)]
     flags += ["-DTASK_STATE=%d" % (state or 0)]
     compiled, from_cache = cached_object(request, flags)
     made = [make_map(spec, request["sizes"]) for spec in compiled["maps"]]
@@ -371,6 +404,7 @@ def build(request):
         "ok": True,
         "mode": mode,
         "notes": notes,
+        "waiting": bool(waiting),
         "cached": from_cache,
         "seconds": round(time.time() - started, 3),
         "maps": [info for _, info in made],

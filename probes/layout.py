@@ -25,7 +25,19 @@ SLOT = np.dtype(
         ("spare", "<u4"),
     ]
 )
-_COUNTED = ("hits", "calls", "timed", "inner", "lost", "dropped", "unlearnt", "strangers", "nested", "nested_ns")
+_COUNTED = (
+    "hits",
+    "calls",
+    "timed",
+    "inner",
+    "lost",
+    "dropped",
+    "unlearnt",
+    "strangers",
+    "nested",
+    "nested_ns",
+    "unsplit",
+)
 COUNTERS = np.dtype([(name, "<u8") for name in _COUNTED])
 PROCESS = np.dtype([("program", "<u4"), ("layout", "<u4"), ("followed", "<u4"), ("spare", "<u4")])
 RANGE_ROWS, RANGE_FRAMES, RANGE_JIT, RANGE_PROBE = 1, 2, 4, 8
@@ -44,6 +56,8 @@ PATH = np.dtype(
     ]
 )
 PATH_BUCKET = np.dtype([("path", "<u8"), ("cookie", "<u4"), ("bucket", "<u4")])
+ABSENCE = np.dtype([("path", "<u8"), ("cookie", "<u4"), ("bucket", "<u2"), ("running", "<u2")])
+ABSENCE_VALUE = np.dtype([("calls", "<u8"), ("waiting", "<u8"), ("blocked", "<u8")])
 SAMPLE = np.dtype([("path", "<u8"), ("program", "<u4"), ("waiting", "<u4")])
 SAMPLE_VALUE = np.dtype([("count", "<u8"), ("ns", "<u8")])
 WAIT = np.dtype([("start", "<u8"), ("path", "<u8"), ("program", "<u4"), ("weight", "<u4")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import itertools
 import json
 import os
 import socket
@@ -23,6 +24,7 @@ _SOURCES = (
     "scratch.h",
     "maps.h",
     "walk.h",
+    "waiting.h",
     "calls.bpf.c",
     "samples.bpf.c",
     "lifetimes.bpf.c",
@@ -45,6 +47,8 @@ class Loaded:
     """Number of entries of each map; of ring buffers the bytes."""
     programs: dict[str, int]
     notes: tuple[str, ...]
+    waiting: bool
+    """Calls are split into running, waiting and blocked."""
     cached: bool
     seconds: float
 
@@ -71,6 +75,7 @@ def map_sizes(memory_bytes: int, buckets: int) -> dict[str, int]:
         "layouts": 256,
         "processes": 16384,
         "path_histogram": power_of_two(65536 * scale),
+        "absences": power_of_two(16384 * scale),
         "seen_paths": 16384,
         "return_sites": 16384,
         "samples": 8192,
@@ -89,8 +94,11 @@ def load(
     modes: tuple[str, ...] = LINK_KINDS,
     cache: Path | None = None,
     sampling: bool = True,
+    waiting: bool = True,
 ) -> Loaded:
     """Compile and load everything; without ``sampling`` not what samples, which takes the verifier a second.
+
+    With ``waiting`` calls are split into running, waiting and blocked where the kernel accounts for that.
 
     Raises
     ------
@@ -107,10 +115,10 @@ def load(
         "cache": str(cache) if cache else None,
     }
     error = HostError("nothing was tried")
-    for flags in _VARIANTS:
+    for flags, split in itertools.product(_VARIANTS, sorted({waiting, False}, reverse=True)):
         try:
-            return _run(interpreter, request | {"flags": list(flags)})
-        except ProbeError as failed:  # the verifier of an older kernel may need a shorter walk
+            return _run(interpreter, request | {"flags": list(flags), "waiting": split})
+        except ProbeError as failed:  # the verifier of an older kernel may need a shorter walk, or trust no struct
             error = failed
     raise error
 
@@ -167,6 +175,7 @@ def _answered(answer: dict[str, object], fds: list[int], interpreter: str, noise
         entries={m["name"]: m["entries"] for m in maps},
         programs=dict(zip(programs, fds[len(names) :], strict=True)),
         notes=tuple(str(n) for n in answer["notes"]) if isinstance(answer["notes"], list) else (),
+        waiting=bool(answer["waiting"]),
         cached=bool(answer["cached"]),
         seconds=float(str(answer["seconds"])),
     )

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from specmine.mining.observation import BUCKETS
 
 from . import processes as proc
+from .absences import Absences
 from .batch import Batch, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
 from .buckets import Buckets
 from .bystanders import Bystanders
@@ -34,6 +35,8 @@ from .hints import Hints
 from .isolation import Isolation
 from .kernel import HashMap, RingBuffer, map_array
 from .layout import (
+    ABSENCE,
+    ABSENCE_VALUE,
     COUNTERS,
     EVENT,
     EVENT_RETURN,
@@ -90,6 +93,8 @@ class SourceSettings:
     """False: no probes go off for another function's sake; durations they spoil are kept, with their uncertainty."""
     sampling: bool = True
     """False: nothing will be sampled; what does it is not loaded, since that takes a second."""
+    waiting: bool = True
+    """False: timed calls are not split into running, waiting and blocked."""
     kill_switch: str = ""
     """While there is a file of this path no probe is on; '' for no switch."""
 
@@ -130,6 +135,7 @@ class BpfSource:
             modes=s.links,
             cache=cache,
             sampling=s.sampling,
+            waiting=s.waiting,
         )
         self._notes += loaded.notes
         maps, entries = loaded.maps, loaded.entries
@@ -188,6 +194,7 @@ class BpfSource:
         known_returns = HashMap(maps["return_sites"], RETURN_SITE, "<u8")
         returns = ReturnSites(self._links, self._modules, known_returns, emulates_nops=emulates_nops)
         buckets = Buckets(slots, self._counters, prices)
+        absences = Absences(HashMap(maps["absences"], ABSENCE, ABSENCE_VALUE)) if loaded.waiting else None
         isolation = Isolation(map_array(maps["nests"], MAX_SLOTS, NEST, writable=True))
         return Watching(
             modules=self._modules,
@@ -195,7 +202,7 @@ class BpfSource:
             programs=self._programs,
             bystanders=self._bystanders,
             gate=Gate(self._modules, self._programs, mode=loaded.mode, emulates_nops=emulates_nops),
-            windows=Windows(self._counters, histogram, path_histogram, self._naming, prices, isolation),
+            windows=Windows(self._counters, histogram, path_histogram, self._naming, prices, isolation, absences),
             returns=returns,
             isolation=isolation,
             isolate=self._settings.isolate and loaded.mode != "perf",
@@ -429,6 +436,7 @@ class BpfSource:
             "unlearnt_calls": int(self._counters["unlearnt"].sum()),
             "abandoned_calls": int(self._counters["dropped"].sum()),
             "perturbed_calls": self._watching.windows.perturbed,
+            "unsplit_calls": int(self._counters["unsplit"].sum()),
             "modules": self._modules.lost,
             "modules_evicted": self._modules.evictions,
         }

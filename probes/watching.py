@@ -115,7 +115,7 @@ class Watching:
         w = self.by_function.get(function)
         if w is None:
             return
-        self.windows.drain_paths(self.by_function.values())
+        self.windows.drain(self.by_function.values())
         self.windows.cut_rest(w, now_ns)
         self._drop(w, now_ns)
 
@@ -252,7 +252,7 @@ class Watching:
         if self._judge_returns(w, now_ns):
             return
         if not w.watch.on_ns:  # the pause that follows is no part of a window that holds enough
-            self.windows.drain_paths(self.by_function.values())
+            self.windows.drain(self.by_function.values())
             self.windows.cut_rest(w, at_ns)
         self._linking.off(w, at_ns)
         rate = w.watch.hits_per_second
@@ -345,7 +345,7 @@ class Watching:
         self._name_known(now_ns)
         self._spare(now_ns)
         self._linking.drain(now_ns)
-        self.windows.drain_paths(self.by_function.values())
+        self.windows.drain(self.by_function.values())
         activity, self._late = self._late, []
         for w in list(self.by_function.values()):
             self.windows.cut_if_due(w, now_ns)

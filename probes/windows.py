@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.mining.observation import BUCKETS, CallPath, Kind, Observation, PathHistogram, quantiles
+from specmine.mining.observation import BUCKETS, CallPath, Kind, Observation, PathHistogram, Split, added, quantiles
 
+from .absences import Absences, by_path, split_of, unbroken
 from .batch import Activity, Prices
 from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
 from .kernel import HashMap
@@ -36,6 +37,8 @@ class _Unnamed:
     since_ns: int
     observation: Observation
     paths: dict[int, NDArray[np.uint64]]
+    splits: dict[int, Split]
+    """Of the paths whose calls left their CPU."""
 
 
 class Windows:
@@ -49,12 +52,13 @@ class Windows:
         naming: Naming,
         prices: Prices,
         isolation: Isolation,
+        absences: Absences | None = None,
     ) -> None:
-        """Read from the kernel's counters; cut nothing yet."""
+        """Read from the kernel's counters; cut nothing yet. Without ``absences`` calls are not split."""
         self._counters = counters
         self._histogram = histogram.reshape(MAX_SLOTS, BUCKETS)
         self._path_histogram, self._naming, self.prices = path_histogram, naming, prices
-        self._isolation = isolation
+        self._isolation, self._absences = isolation, absences
         self._unnamed: list[_Unnamed] = []
         self.inside_ns = 0.0
         """Predicted cost of all hits so far."""
@@ -76,6 +80,8 @@ class Windows:
             histogram=self._histogram[w.slot].copy(),
         )
         w.paths, w.overflow = {}, 0
+        if self._absences is not None:
+            self._absences.take(w.slot)
 
     def timed(self, w: Watched) -> int:
         """Return the number of timed calls in the open window."""
@@ -85,8 +91,14 @@ class Windows:
             return sum(int(c.sum()) for c in w.paths.values())
         return int(self._counters[w.slot]["timed"]) - w.window.timed
 
-    def drain_paths(self, everything: Iterable[Watched]) -> None:
-        """Take the durations by path out of the kernel."""
+    def drain(self, everything: Iterable[Watched]) -> None:
+        """Take out of the kernel what it keeps in hashes: durations by path, and calls that left their CPU."""
+        every = tuple(everything)
+        self._drain_paths(every)
+        if self._absences is not None:
+            self._absences.drain({c: w.slot for w in every if w.window is not None for c in w.cookies}, _IDENTITY)
+
+    def _drain_paths(self, everything: Iterable[Watched]) -> None:
         by_identity = {c: w for w in everything if w.watch.kind is Kind.PATH for c in w.cookies}
         if not by_identity:
             return
@@ -136,6 +148,7 @@ class Windows:
             w.isolated, w.spoilt = True, w.spoilt + 1
             self.begin(w, now_ns)
             return
+        split, splits = self._split(w, counts)
         observation = Observation(
             function=w.function.key,
             lifetime=w.lifetime,
@@ -149,9 +162,18 @@ class Windows:
             censored=0 if w.on_ns or w.sampled else max(0, calls - timed),
             bias_ns=bias_ns,
             uncertainty_ns=math.hypot(known_ns, CORRECTION_ERROR * nested_ns),
+            split=split,
         )
-        self._unnamed.append(_Unnamed(w, now_ns, observation, w.paths))
+        self._unnamed.append(_Unnamed(w, now_ns, observation, w.paths, splits))
         self.begin(w, now_ns)
+
+    def _split(self, w: Watched, counts: NDArray[np.uint64]) -> tuple[Split | None, dict[int, Split]]:
+        """Return what the calls of the open window did of their time, in all and by path id."""
+        if self._absences is None:
+            return None, {}
+        rows = self._absences.take(w.slot)
+        splits = {path: split_of(w.paths[path], own) for path, own in by_path(rows).items() if path in w.paths}
+        return split_of(counts, rows), splits
 
     def _bias_ns(self, w: Watched) -> float:
         """Return what the function's own probes add to its durations."""
@@ -173,6 +195,7 @@ class Windows:
 
     def _named(self, u: _Unnamed, *, give_up: bool) -> tuple[PathHistogram, ...] | None:
         merged: dict[CallPath, NDArray[np.uint64]] = {}
+        numbers: dict[CallPath, list[int]] = {}
         for number, counts in u.paths.items():
             path = self._naming.call_path(number, u.watched.function)
             if path is None:
@@ -180,8 +203,9 @@ class Windows:
                     return None
                 path = CallPath((u.watched.function.frame,), complete=False)
             merged[path] = merged[path] + counts if path in merged else counts
+            numbers.setdefault(path, []).append(number)
         order = sorted(merged, key=lambda p: (-int(merged[p].sum()), p))
-        return tuple(PathHistogram(path=path, counts=merged[path]) for path in order)
+        return tuple(PathHistogram(path=path, counts=merged[path], split=_split_of(u, numbers[path])) for path in order)
 
     def start_telling(self, w: Watched) -> None:
         """Begin to account a function's hits now."""
@@ -209,6 +233,13 @@ class Windows:
             cost_ns=cost,
             limited=limited,
         )
+
+
+def _split_of(u: _Unnamed, numbers: list[int]) -> Split | None:
+    """Return the split of a path from those of its ids, None if none of its calls left the CPU."""
+    if not any(number in u.splits for number in numbers):
+        return None
+    return added([u.splits.get(number) or unbroken(u.paths[number]) for number in numbers])
 
 
 def _summed(counts: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:

@@ -294,6 +294,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, u64
 	o->cookie = cookie;
 	t->busy[word] |= bit;
 	t->depth = at + 1;
+	note_running(o);
 	o->start = bpf_ktime_get_ns(); /* last, so that our own work is not in the duration */
 	if (want_path)
 		t->cost += o->start - began;
@@ -323,6 +324,7 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, u6
 		atomic_add(c->nested_ns, nested);
 	}
 	key = bucket_of(duration > nested ? duration - nested : 0);
+	note_absence(o, c, duration, nested, key, by_path);
 	if (by_path) {
 		pb.path = o->path;
 		pb.cookie = o->cookie;

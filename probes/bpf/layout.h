@@ -40,6 +40,7 @@ struct counters {
 	u64 strangers; /* hits by processes that nobody chose */
 	u64 nested;    /* timed calls in which other probes were hit */
 	u64 nested_ns; /* what was taken from their durations for that */
+	u64 unsplit;   /* timed calls that left their CPU, for which there was no room to note it */
 };
 
 /* An open timed call. */
@@ -50,6 +51,9 @@ struct open_call {
 	u64 ret;       /* the return address before a return probe replaced it, 0 if not read */
 	u64 cookie;
 	u64 cost;      /* the thread's cost when it began */
+	u64 arrivals;  /* how often the thread had been given a CPU when it began, see waiting.h */
+	u64 run_delay; /* how long it had waited for one */
+	u64 run_base;  /* how long it had run, less the clock */
 };
 
 struct thread {
@@ -116,6 +120,20 @@ struct path_bucket {
 	u64 path;
 	u32 cookie;    /* low 32 bits: the slot in this use */
 	u32 bucket;
+};
+
+/* Timed calls that left their CPU meanwhile; those that are not here ran all the time. */
+struct absence {
+	u64 path;      /* 0 where durations are not counted by path */
+	u32 cookie;    /* low 32 bits */
+	u16 bucket;    /* of the duration */
+	u16 running;   /* bucket of the time on CPU */
+};
+
+struct absence_value {
+	u64 calls;
+	u64 waiting;   /* ns, runnable without a CPU, of all these calls */
+	u64 blocked;   /* ns, waiting for anything else */
 };
 
 struct sample {

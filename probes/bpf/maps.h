@@ -15,6 +15,7 @@ BPF_F_TABLE("array", u32, struct settings, settings, 1, 1024);
 
 BPF_HASH(processes, u32, struct process, 1);
 BPF_HASH(path_histogram, struct path_bucket, u64, 1);
+BPF_HASH(absences, struct absence, struct absence_value, 1);
 BPF_HASH(seen_paths, u64, u64, 1);
 BPF_HASH(return_sites, struct return_site, u64, 1);
 BPF_HASH(samples, struct sample, struct sample_value, 1);

@@ -294,7 +294,7 @@ class _Run:
     def _cut(self) -> None:
         """Have the open windows told as well."""
         watching = self.source._watching
-        watching.windows.drain_paths(watching.by_function.values())
+        watching.windows.drain(watching.by_function.values())
         for w in watching.by_function.values():
             if w.watch.kind is not Kind.COUNT and watching.windows.timed(w):
                 watching.windows.cut(w, time.monotonic_ns())

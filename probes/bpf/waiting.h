@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/* What a timed call did of its time: on a CPU, waiting for one, blocked.
+ *
+ * The scheduler accounts this for every thread anyway: how long it was runnable without a CPU (sched_info.run_delay),
+ * and how long it ran (sum_exec_runtime up to exec_start). So nothing is hooked into the switch of threads, and
+ * threads of nobody's choice pay nothing. A call during which the thread was not given a CPU anew had one all the time. */
+#ifdef WAITING
+
+static inline __attribute__((always_inline)) u64 kernel_word(void *where, u32 offset)
+{
+	return *(u64 *)(where + offset);
+}
+
+/* Time on CPU of the current thread, less the clock's reading: a difference of two of these, and of the clock's
+ * readings, is the time on CPU in between. exec_start is on the clock of threads, which stands still during
+ * interrupts and while the hypervisor has the CPU; how far that is behind on this CPU is in its run queue. */
+static inline __attribute__((always_inline)) u64 run_base(void *task)
+{
+	void *queue = *(void **)(task + TASK_CFS_RQ);
+	void *rq = *(void **)(queue + CFS_RQ_RQ);
+
+	return kernel_word(task, TASK_SUM_EXEC) - kernel_word(task, TASK_EXEC_START) +
+	       kernel_word(rq, RQ_CLOCK_TASK) - kernel_word(rq, RQ_CLOCK);
+}
+
+static inline __attribute__((always_inline)) void note_running(struct open_call *o)
+{
+	void *task = (void *)bpf_get_current_task_btf();
+
+	o->arrivals = kernel_word(task, TASK_ARRIVALS);
+	o->run_delay = kernel_word(task, TASK_RUN_DELAY);
+	o->run_base = run_base(task);
+}
+
+/* A call has ended: if it had to leave its CPU, note for how long and why. */
+static inline __attribute__((always_inline)) void note_absence(struct open_call *o, struct counters *c, u64 duration,
+							       u64 nested, u32 bucket, bool by_path)
+{
+	void *task = (void *)bpf_get_current_task_btf();
+	struct absence_value *v, fresh = {};
+	struct absence key = {};
+	u64 waiting, running, blocked;
+
+	if (kernel_word(task, TASK_ARRIVALS) == o->arrivals)
+		return;
+	waiting = kernel_word(task, TASK_RUN_DELAY) - o->run_delay;
+	running = duration + run_base(task) - o->run_base;
+	if ((s64)running < 0)
+		running = 0;
+	if (waiting > duration)
+		waiting = duration;
+	if (running > duration - waiting)
+		running = duration - waiting;
+	blocked = duration - waiting - running;
+	key.path = by_path ? o->path : 0;
+	key.cookie = o->cookie;
+	key.bucket = bucket;
+	key.running = bucket_of(running > nested ? running - nested : 0);
+	v = absences.lookup(&key);
+	if (v) {
+		atomic_add(v->calls, 1);
+		atomic_add(v->waiting, waiting);
+		atomic_add(v->blocked, blocked);
+		return;
+	}
+	fresh.calls = 1;
+	fresh.waiting = waiting;
+	fresh.blocked = blocked;
+	if (absences.update(&key, &fresh))
+		atomic_add(c->unsplit, 1);
+}
+
+#else
+#define note_running(o)
+#define note_absence(o, c, duration, nested, bucket, by_path)
+#endif
