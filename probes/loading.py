@@ -47,10 +47,10 @@ class Loaded:
     """Number of entries of each map; of ring buffers the bytes."""
     programs: dict[str, int]
     notes: tuple[str, ...]
-    waiting: bool
-    """Calls are split into running, waiting and blocked."""
     cached: bool
     seconds: float
+    waiting: bool = False
+    """Calls are split into running, waiting and blocked."""
 
     def close(self) -> None:
         """Close all fds; what holds no link is freed by the kernel."""
