@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.mining.observation import BUCKETS, CallPath, Counts, Kind, Observation, PathHistogram
+from specmine.mining.observation import BUCKETS, CallPath, Counts, Kind, Observation, PathHistogram, Split
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +38,35 @@ def sparse(counts: Counts) -> Sparse:
     return Sparse(buckets.astype(np.uint16), calls.astype(np.uint32) if small else calls)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseSplit:
+    """A split in little memory; None for zeros, and for calls that were on CPU as long as they lasted."""
+
+    waiting_ns: Sparse | None
+    blocked_ns: Sparse | None
+    on_cpu: Sparse | None
+
+    def whole(self, counts: Counts) -> Split:
+        """Return the split as it was, of calls with these durations."""
+        zeros = np.zeros(BUCKETS, dtype=np.uint64)
+        return Split(
+            waiting_ns=self.waiting_ns.counts if self.waiting_ns else zeros,
+            blocked_ns=self.blocked_ns.counts if self.blocked_ns else zeros,
+            on_cpu=self.on_cpu.counts if self.on_cpu else counts,
+        )
+
+
+def sparse_split(split: Split | None, counts: Counts) -> SparseSplit | None:
+    """Return what must be held of a split of calls with these durations."""
+    if split is None:
+        return None
+    return SparseSplit(
+        waiting_ns=sparse(split.waiting_ns) if split.waiting_ns.any() else None,
+        blocked_ns=sparse(split.blocked_ns) if split.blocked_ns.any() else None,
+        on_cpu=None if np.array_equal(split.on_cpu, counts) else sparse(split.on_cpu),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Kept:
     """An observation in little memory; the fields are those of Observation."""
@@ -55,12 +84,17 @@ class Kept:
     bias_ns: float
     uncertainty_ns: float
     histogram: Sparse
-    paths: tuple[tuple[CallPath, Sparse], ...]
+    paths: tuple[tuple[CallPath, Sparse, SparseSplit | None], ...]
+    split: SparseSplit | None = None
 
     @property
     def counts(self) -> Counts:
         """Calls per bucket of duration."""
         return self.histogram.counts
+
+    def whole_split(self) -> Split | None:
+        """Return what its calls did of their time, None if this is not known."""
+        return None if self.split is None else self.split.whole(self.counts)
 
     def whole(self) -> Observation:
         """Return the observation as it was."""
@@ -77,7 +111,11 @@ class Kept:
             censored=self.censored,
             bias_ns=self.bias_ns,
             uncertainty_ns=self.uncertainty_ns,
-            paths=tuple(PathHistogram(path=path, counts=own.counts) for path, own in self.paths),
+            paths=tuple(
+                PathHistogram(path=path, counts=own.counts, split=split.whole(own.counts) if split else None)
+                for path, own, split in self.paths
+            ),
+            split=self.whole_split(),
         )
 
 
@@ -98,5 +136,9 @@ def kept(seen: Observation, known: Mapping[CallPath, CallPath] | None = None) ->
         bias_ns=seen.bias_ns,
         uncertainty_ns=seen.uncertainty_ns,
         histogram=sparse(seen.counts),
-        paths=tuple((same.get(each.path, each.path), sparse(each.counts)) for each in seen.paths),
+        paths=tuple(
+            (same.get(each.path, each.path), sparse(each.counts), sparse_split(each.split, each.counts))
+            for each in seen.paths
+        ),
+        split=sparse_split(seen.split, seen.counts),
     )

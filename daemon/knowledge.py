@@ -17,8 +17,10 @@ from specmine.mining.observation import (
     Observation,
     PathHistogram,
     Reason,
+    added,
     bucket_edges,
     frozen_counts,
+    split_or_unbroken,
 )
 from specmine.probes.batch import Activity, Finding, Watch
 
@@ -263,7 +265,7 @@ def with_observation(known: Knowledge, seen: Observation, recent: int) -> Knowle
     others = tuple(each for each in known.found if each[0] is not seen.kind)
     timing, paths = known.timing, known.paths
     if seen.kind is Kind.PATH:
-        same = {path: path for each in paths[-2:] for path, _ in each.paths}
+        same = {path: path for each in paths[-2:] for path, _, _ in each.paths}
         paths = (*paths, kept(seen, same))
         if len(paths) > most:
             paths = (kept(merged(each.whole() for each in paths[:2]), same), *paths[2:])
@@ -285,10 +287,10 @@ def merged(observations: Iterable[Observation]) -> Observation:
     """Merge observations of one function and kind into one; its bias is the mean, weighted by calls."""
     every = tuple(observations)
     first = every[0]
-    by_path: dict[CallPath, Counts] = {}
+    by_path: dict[CallPath, list[PathHistogram]] = {}
     for each in every:
         for path in each.paths:
-            by_path[path.path] = by_path[path.path] + path.counts if path.path in by_path else path.counts
+            by_path.setdefault(path.path, []).append(path)
     timed = sum(each.timed for each in every)
     return Observation(
         function=first.function,
@@ -303,5 +305,15 @@ def merged(observations: Iterable[Observation]) -> Observation:
         censored=sum(each.censored for each in every),
         bias_ns=sum(each.bias_ns * each.timed for each in every) / timed if timed else first.bias_ns,
         uncertainty_ns=max(each.uncertainty_ns for each in every),
-        paths=tuple(PathHistogram(path=path, counts=by_path[path]) for path in sorted(by_path)),
+        paths=tuple(_merged_path(by_path[path]) for path in sorted(by_path)),
+        split=added([split_or_unbroken(each.counts, each.split) for each in every])
+        if any(each.split is not None for each in every)
+        else None,
     )
+
+
+def _merged_path(every: list[PathHistogram]) -> PathHistogram:
+    split = None
+    if any(each.split is not None for each in every):
+        split = added([split_or_unbroken(each.counts, each.split) for each in every])
+    return PathHistogram(path=every[0].path, counts=frozen_counts(sum(each.counts for each in every)), split=split)

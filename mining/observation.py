@@ -165,6 +165,14 @@ class Split:
             object.__setattr__(self, name, frozen_counts(getattr(self, name)))
 
 
+def split_or_unbroken(counts: Counts, split: Split | None) -> Split:
+    """Return a split, or that of calls which ran without a break."""
+    if split is not None:
+        return split
+    zeros = np.zeros(BUCKETS, dtype=np.uint64)
+    return Split(waiting_ns=zeros, blocked_ns=zeros, on_cpu=counts)
+
+
 def added(splits: Sequence[Split]) -> Split | None:
     """Add splits up; None if there is none."""
     if not splits:

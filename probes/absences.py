@@ -50,12 +50,6 @@ class Absences:
         return np.concatenate(found) if found else np.empty(0, _ROWS)
 
 
-def unbroken(counts: NDArray[np.uint64]) -> Split:
-    """Return the split of calls that ran without a break."""
-    zeros = np.zeros(BUCKETS, np.uint64)
-    return Split(waiting_ns=zeros, blocked_ns=zeros, on_cpu=counts)
-
-
 def split_of(counts: NDArray[np.uint64], rows: NDArray[np.void]) -> Split:
     """Return what timed calls did of their time.
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.mining.observation import BUCKETS, CallPath, Kind, Observation, PathHistogram, Split, added, quantiles
+from specmine.mining.observation import BUCKETS, CallPath, Kind, Observation, PathHistogram, Split, added, quantiles, split_or_unbroken
 
-from .absences import Absences, by_path, split_of, unbroken
+from .absences import Absences, by_path, split_of
 from .batch import Activity, Prices
 from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
 from .kernel import HashMap
@@ -239,7 +239,7 @@ def _split_of(u: _Unnamed, numbers: list[int]) -> Split | None:
     """Return the split of a path from those of its ids, None if none of its calls left the CPU."""
     if not any(number in u.splits for number in numbers):
         return None
-    return added([u.splits.get(number) or unbroken(u.paths[number]) for number in numbers])
+    return added([split_or_unbroken(u.paths[number], u.splits.get(number)) for number in numbers])
 
 
 def _summed(counts: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from source_driver import Driver, counts_of, driven, running
 
-from specmine.mining.observation import BUCKETS, Kind, Observation, added, bucket_edges
-from specmine.probes.absences import split_of, unbroken
+from specmine.mining.observation import BUCKETS, Kind, Observation, added, bucket_edges, split_or_unbroken
+from specmine.probes.absences import split_of
 from specmine.probes.layout import ABSENCE, ABSENCE_VALUE
 
 Programs = Callable[..., Path]
@@ -87,4 +87,4 @@ def test_calls_that_never_left_their_cpu_are_running() -> None:
     assert {int(b): int(split.on_cpu[b]) for b in np.flatnonzero(split.on_cpu)} == {90: 1, 100: 9, 300: 2}
     assert (int(split.waiting_ns[300]), int(split.blocked_ns[300])) == (1010, 50)
     assert int(split.waiting_ns.sum()) == 1010
-    assert np.array_equal(unbroken(counts).on_cpu, counts)
+    assert np.array_equal(split_or_unbroken(counts, None).on_cpu, counts)
