@@ -19,6 +19,7 @@ from .output import emit, json_text, width
 from .pathtree import deciding_edges, tree
 from .reading import Entry, functions_of, read_document, recorded
 from .stating import assertion, class_names, is_asserted
+from .timesplit import on_cpu, overall, times
 
 
 @click.command("show", short_help="One function: distribution, borders, call paths.")
@@ -44,6 +45,7 @@ def portrait(entry: Entry, columns: int, *, ascii_only: bool) -> list[str]:
         ("State", _state(entry, columns)),
         ("Durations", _durations(entry, columns, ascii_only)),
         ("Classes", _classes(entry)),
+        ("Time", [line for text in (*overall(entry), *on_cpu(entry)) for line in _paragraph(text, columns)]),
         ("Call paths", _paths(entry, columns)),
         ("Observed", _observed(entry, columns)),
     ):
@@ -76,6 +78,7 @@ def _classes(entry: Entry) -> list[str]:
         uncertainty = border.get("uncertainty_seconds")
         give = f"   border +/- {duration(uncertainty)}" if uncertainty else ""
         lines.append(f"  {name.ljust(12)} {share(float(each.get('share') or 0)).rjust(8)}{give}")
+        lines += [f"  {' ' * 12} {' ' * 8}   {text}" for text in times(each)]
     return lines
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from .matching import title
 from .notation import age, count, duration, escaped, listed, plural, share
 from .reading import Document, Entry, functions_of
+from .timesplit import explanation, labels
 
 ASSERTED = ("single", "explained", "unexplained")
 STATES = (
@@ -80,8 +81,11 @@ def assertion(entry: Entry, width: int, *, numbered: bool = False) -> list[str]:
     if state == "unexplained" and not behaviours:
         behaviours = [{"expression": None, "calls": calls, "shares": [each.get("share", 0.0) for each in classes]}]
     lines += _shares(classes, behaviours, width, numbered)
+    for line in labels(entry, class_names(classes)):
+        lines += _wrapped(f"  {line}", width, hang="    ")
     if state == "unexplained":
-        lines += _wrapped("  the call paths seen do not tell these classes apart", width, hang="  ")
+        why = explanation(entry) or "the call paths seen do not tell these classes apart"
+        lines += _wrapped(f"  {why}", width, hang="  ")
     return lines
 
 

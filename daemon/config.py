@@ -198,6 +198,8 @@ class Kernel:
     """Most kernel memory for all BPF maps together."""
     interpreter: str = key(path, "/usr/bin/python3")
     """The Python that can import bcc."""
+    waiting: bool = True
+    """Split timed calls into running, waiting for a CPU and blocked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from specmine.mining.observation import Kind, Observation, Reason
 from specmine.probes.batch import Refusal
 
-from . import reasons
+from . import oncpu, reasons
 from .conclusions import borders_of, check, conclude, no_finer, shifted
 from .jobs import Job, JobResult
 from .kept import Kept
@@ -65,6 +65,8 @@ def observed(known: Knowledge, seen: Observation, settings: Settings) -> Knowled
     known = with_observation(known, seen, settings.mining.recent)
     if settled:
         return known
+    held = known.paths if seen.kind is Kind.PATH else known.timing
+    known = replace(known, on_cpu=oncpu.observed(known.on_cpu, held[-settings.mining.recent :], settings.mining))
     if known.state is State.EXPLAINING and seen.kind is Kind.PATH:
         return described(known, settings)  # what they agree on is asked once they are explained
     known = _concluded(known, seen.kind, settings)

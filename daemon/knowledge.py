@@ -27,6 +27,7 @@ from specmine.probes.batch import Activity, Finding, Watch
 from .conclusions import Check, Conclusion, Found
 from .jobs import JobResult
 from .kept import Kept, kept
+from .oncpu import OnCpu
 
 
 class State(StrEnum):
@@ -146,6 +147,8 @@ class Knowledge:
     """Kind of those observations."""
     learned: Conclusion | None = None
     """What they said when the function was found stable; None before."""
+    on_cpu: OnCpu | None = None
+    """The same of its time on CPU; None while no call leaves its CPU."""
     result: JobResult | None = None
     """What call paths explain of it."""
     explained_with: int = 0

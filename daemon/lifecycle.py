@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from specmine import __version__
 from specmine.experiments.facts import read_host
+from specmine.mining.waiting import HostTimes
 from specmine.probes.batch import Batch, Source
 from specmine.probes.errors import HostError, InputError
 
@@ -26,6 +27,7 @@ from .controller import ControllerState
 from .events import Arrived, Begun, Reloaded, Stopping
 from .experiments import Scheduler
 from .exporter import MetricsServer
+from .hosttimes import host_times
 from .keeping import Keeper
 from .killswitch import switch
 from .lock import FileLock
@@ -82,6 +84,7 @@ class Daemon:
         self._off = False
         self._refused: set[tuple[str, str]] = set()
         self._experiments: Scheduler | None = None
+        self._host = HostTimes()
         self._changes: ChangeWatcher | None = None
 
     def run(self) -> ControllerState:
@@ -123,10 +126,11 @@ class Daemon:
                 publish=keeper.document,
             )
             stack.callback(self._experiments.close)
+            self._host = host_times(self._experiments.entries, read_host())
             # The loop closes the source before this stack unwinds: probes go first, then all else
             state = run(
                 source,
-                settings_of(config),
+                replace(settings_of(config), host=self._host),
                 self._seams.clock,
                 self._seams.worker(),
                 listeners=[keeper.listen, self._changes.listen, self._listen],
@@ -156,13 +160,23 @@ class Daemon:
     def _inbox(self, now_ns: int) -> Iterable[Reloaded | Stopping]:
         self._heartbeat(now_ns)
         if self._experiments is not None:
+            before = self._experiments.entries
             self._experiments.turn(now_ns, utc_ns(), off=Path(self._config.kill_switch).exists())
+            if self._experiments.entries is not before:
+                self._learn_host(self._experiments.entries)
         with self._lock:
             messages, self._messages = self._messages, []
         for message in messages:
             event = message(now_ns)
             if event is not None:
                 yield event
+
+    def _learn_host(self, entries: Mapping[str, Any]) -> None:
+        """Name classes after what an experiment has just found."""
+        now = host_times(entries, read_host())
+        if now != self._host:
+            self._host = now
+            self._messages.append(self._settings_event)
 
     def _reloaded(self, now_ns: int) -> Reloaded | None:
         notifier = self._seams.notifier
@@ -195,7 +209,8 @@ class Daemon:
         return self._settings_event(now_ns)
 
     def _settings_event(self, now_ns: int) -> Reloaded:
-        return Reloaded(now_ns=now_ns, settings=replace(settings_of(self._config), budget=self._left))
+        settings = replace(settings_of(self._config), budget=self._left, host=self._host)
+        return Reloaded(now_ns=now_ns, settings=settings)
 
     def _budget_left(self, ratio: float) -> None:
         """Follow a loan; comes from the server's thread."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from specmine.mining.observation import Reason
 
 from .settings import SECOND, Settings
@@ -117,6 +119,16 @@ def unexplained(why: str) -> Reason:
     """Classes that call paths do not tell apart."""
     text, remedy = _UNEXPLAINED[why]
     return _because(why, text, remedy)
+
+
+def by_waiting(labels: Sequence[str]) -> Reason:
+    """Classes that differ by how long calls waited for a CPU or were blocked, not by their call paths."""
+    named = f" ({'; '.join(labels)})" if labels else ""
+    return _because(
+        "waiting",
+        f"how long calls waited or were blocked tells its classes apart, better than call paths do{named}",
+        "look at the host's load, its limits, and at what the function waits for",
+    )
 
 
 def mining_failed(failure: str) -> Reason:

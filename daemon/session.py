@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from specmine import __version__
+from specmine.experiments.journal import default_path
 from specmine.probes.errors import InputError, SpecmineError
 from specmine.probes.processes import Selection, belongs, processes
 
@@ -19,6 +20,7 @@ from .clock import SystemClock
 from .config import Config
 from .configfile import load_config
 from .events import Reloaded, Stopping
+from .hosttimes import times_of_this_host
 from .keeping import Keeper
 from .killswitch import check_on
 from .launch import Command, CommandSource
@@ -86,7 +88,7 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
         wrapped = CommandSource(live, command, duration_ns) if command else None
         loan = Loan(config.socket.path, settings.budget)
         stack.callback(loan.close)
-        settings = replace(settings, budget=loan.ratio)
+        settings = replace(settings, budget=loan.ratio, host=times_of_this_host(default_path()))
         listeners: list[Listener] = []
         keeper = None
         if options.store:

@@ -52,6 +52,7 @@ def live_source(
         watch=watch,
         ignore=ignore,
         sampling=sampling,
+        waiting=config.kernel.waiting,
         kill_switch=config.kill_switch,
     )
     return BpfSource(selections, settings)

@@ -13,6 +13,7 @@ import numpy as np
 from specmine.mining.expressions import shared_names, shown, to_records
 from specmine.mining.observation import (
     BUCKETS,
+    CallPath,
     Counts,
     Reason,
     bucket_edges,
@@ -29,6 +30,8 @@ from .finding import Total, is_worth_it, share, total_of
 from .jobs import JobResult
 from .kept import Kept
 from .knowledge import FINISHED, Knowledge, State
+from .reasons import by_waiting
+from .timesplit import SplitCalls, class_facts, explained, on_cpu_facts, path_facts, split_calls, time_facts
 
 SCHEMA = "specmine.specification/1"
 LISTED_WHILE_COLD = 20
@@ -158,19 +161,25 @@ class _Data:
     edges: tuple[int, ...]
     bias_ns: float
     uncertainty_ns: float
+    held: tuple[Kept, ...]
+    split: SplitCalls | None
+    """What the same calls did of their time; None where this is not known."""
 
 
 def _data(each: Knowledge) -> _Data | None:
     """Return the histogram that the classes cut, None while nothing is stable."""
     if each.learned is None or each.state in (State.CANDIDATE, State.WAITING, State.TIMING, State.UNSTABLE):
         return None
-    explained = each.result is not None and bool(each.paths)
-    held = each.paths if explained else each.timing or each.paths
+    explained_by_paths = each.result is not None and bool(each.paths)
+    held = each.paths if explained_by_paths else each.timing or each.paths
+    bias_ns = each.result.bias_ns if each.result is not None and explained_by_paths else each.learned.bias_ns
     return _Data(
         counts=_summed(held),
-        edges=each.result.borders if each.result is not None and explained else each.learned.edges,
-        bias_ns=each.result.bias_ns if each.result is not None and explained else each.learned.bias_ns,
+        edges=each.result.borders if each.result is not None and explained_by_paths else each.learned.edges,
+        bias_ns=bias_ns,
         uncertainty_ns=max((one.uncertainty_ns for one in held), default=each.learned.uncertainty_ns),
+        held=held,
+        split=split_calls(held, bias_ns),
     )
 
 
@@ -218,10 +227,31 @@ def _function(each: Knowledge, state: ControllerState, total: Total, detail: boo
         "checked": _utc(state, each.checked_ns) if each.checks else None,
         "checks": [_check(check) for check in each.checks],
         **_statements(each, data),
+        "time": None,
+        "on_cpu": on_cpu_facts(each.on_cpu, data.split if data else split_calls(each.observations, bias)),
     }
+    if data is not None and data.split is not None:
+        entry |= _explained_by_time(entry, each, data, data.split, state)
     if detail:
         entry["histogram"] = encode(each.histogram)
     return entry
+
+
+def _explained_by_time(
+    entry: dict[str, Any], each: Knowledge, data: _Data, calls: SplitCalls, state: ControllerState
+) -> dict[str, Any]:
+    """Return what changes in an entry where it is known what calls did of their time."""
+    result, host = each.result, state.settings.host
+    found = explained(calls, data.edges, host, [one.class_calls for one in result.paths] if result else ())
+    classes = [
+        one | class_facts(part, main=place == found.main)
+        for place, (one, part) in enumerate(zip(entry["classes"], found.classes, strict=True))
+    ]
+    changed: dict[str, Any] = {"classes": classes, "time": time_facts(calls, found, host)}
+    if each.state is State.UNEXPLAINED and found.explained and (each.reason is None or each.reason.code != "violated"):
+        changed["reason"] = _reason(by_waiting([part.label for part in found.classes if part.label]))
+        changed["needed"] = changed["reason"]["remedy"] if changed["reason"] else None
+    return changed
 
 
 def _reason(reason: Reason | None) -> dict[str, str] | None:
@@ -257,7 +287,7 @@ def _statements(each: Knowledge, data: _Data | None) -> dict[str, Any]:
     behaviours: list[dict[str, Any]] = []
     paths: list[dict[str, Any]] = []
     if result is not None:
-        behaviours, paths = behaviours_and_paths(result)
+        behaviours, paths = behaviours_and_paths(result, path_facts(data.held, data.bias_ns))
     if not behaviours and each.state in FINISHED:
         calls = int(data.counts.sum())
         count = len(paths) or None
@@ -301,7 +331,9 @@ def _borders(each: Knowledge, data: _Data) -> list[dict[str, Any]]:
     return stated
 
 
-def behaviours_and_paths(result: JobResult) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def behaviours_and_paths(
+    result: JobResult, times: Mapping[CallPath, Mapping[str, float]] | None = None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return both lists sorted by calls, the paths' references renumbered to match."""
     order = sorted(
         range(len(result.behaviours)),
@@ -326,6 +358,7 @@ def behaviours_and_paths(result: JobResult) -> tuple[list[dict[str, Any]], list[
             "calls": each.calls,
             "shares": _shares(each.class_calls),
             "behaviour": place[each.behaviour] if each.behaviour is not None else None,
+            **(times or {}).get(each.path, {}),
         }
         for each in sorted(result.paths, key=lambda one: (-one.calls, one.path))
     ]

@@ -9,7 +9,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.mining.observation import BUCKETS, CallPath, Kind, Observation, PathHistogram, Split, added, quantiles, split_or_unbroken
+from specmine.mining.observation import (
+    BUCKETS,
+    CallPath,
+    Kind,
+    Observation,
+    PathHistogram,
+    Split,
+    added,
+    quantiles,
+    split_or_unbroken,
+)
 
 from .absences import Absences, by_path, split_of
 from .batch import Activity, Prices
