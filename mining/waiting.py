@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import sqrt
 
 import numpy as np
@@ -32,6 +33,7 @@ LEAST_CALLS = 5
 """Of a class with fewer calls nothing is said."""
 _MIDDLES = 0.5 * (bucket_edges()[:-1] + bucket_edges()[1:])
 _Z = 1.96
+_TICKS = "timer ticks: within the noise of this host"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,11 +129,11 @@ def parts(
     """
     borders = [0, *edges, len(counts)]
     calls = class_counts(counts, edges)
-    raw = [_sums(counts, split, low, high, bias_ns) for low, high in zip(borders[:-1], borders[1:], strict=True)]
+    raw = [_sums(counts, split, low, high, bias_ns) for low, high in pairwise(borders)]
     main = int(np.argmax(calls))
     base = raw[main] / max(1, int(calls[main]))
     found = []
-    for number, (low, high) in enumerate(zip(borders[:-1], borders[1:], strict=True)):
+    for number, (low, high) in enumerate(pairwise(borders)):
         own = slice(low, high)
         found.append(
             _part(
@@ -214,17 +216,13 @@ def _named(
     host: HostTimes,
 ) -> tuple[str, int, str]:
     """Return cause, slices and label of a class; ``excess`` is None for the main class."""
-    if excess is not None and excess.sum() > 0:
-        of = excess / excess.sum()
-        if of[1] >= MOSTLY:
-            return _waited(waited, host)
-        if of[2] >= MOSTLY:
-            return "blocked", 0, f"blocked {shares[2]:.0%}"
-        if of[0] >= MOSTLY:
-            if 0 < excess.sum() <= 2 * (1 + WITHIN) * host.tick_ns:
-                return "ticks", 0, "timer ticks: within the noise of this host"
-            return "", 0, ""
-    if shares[2] >= NOTABLE:
+    more = float(excess.sum()) if excess is not None else 0.0
+    of = excess / more if excess is not None and more > 0 else np.zeros(3)
+    if of[1] >= MOSTLY:
+        return _waited(waited, host)
+    if of[0] >= MOSTLY:
+        return ("ticks", 0, _TICKS) if more <= 2 * (1 + WITHIN) * host.tick_ns else ("", 0, "")
+    if of[2] >= MOSTLY or shares[2] >= NOTABLE:
         return "blocked", 0, f"blocked {shares[2]:.0%}"
     if shares[1] >= NOTABLE:
         return "waiting", 0, f"waiting for a CPU {shares[1]:.0%}"

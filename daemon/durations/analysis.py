@@ -167,7 +167,7 @@ def _with_histograms(entry: dict[str, Any], known: Knowledge) -> None:
         return
     totals = np.zeros((len(known.result.behaviours), BUCKETS), dtype=np.uint64)
     for one in known.paths:
-        for path, own in one.paths:
+        for path, own, _ in one.paths:
             behaviour = owner.get(path)
             if behaviour is not None:
                 totals[behaviour] += own.counts

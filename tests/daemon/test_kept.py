@@ -10,7 +10,15 @@ import pytest
 from simulated import SECOND, paper_program, path_of
 
 from specmine.daemon.kept import Kept, kept
-from specmine.mining.observation import Kind, Observation, PathHistogram, histogram_of
+from specmine.mining.observation import (
+    BUCKETS,
+    Kind,
+    Observation,
+    PathHistogram,
+    Split,
+    histogram_of,
+    split_or_unbroken,
+)
 from specmine.probes.encoding import encode
 
 
@@ -30,7 +38,7 @@ def observed(calls: int = 3000) -> Observation:
 
 def bytes_of(held: Kept) -> int:
     """Return what the arrays take."""
-    every = [held.histogram, *(own for _, own in held.paths)]
+    every = [held.histogram, *(own for _, own, _ in held.paths)]
     return sum(sys.getsizeof(each.buckets) + sys.getsizeof(each.calls) for each in every)
 
 
@@ -39,6 +47,18 @@ def test_it_comes_back_as_it_was() -> None:
     for seen in (observed(), replace(observed(), counts=histogram_of([]), paths=())):
         assert encode(kept(seen).whole()) == encode(seen)
         assert kept(seen).timed == seen.timed
+
+
+def test_what_calls_did_of_their_time_comes_back() -> None:
+    """Splits are kept whole: where some calls left their CPU, where none did, and on paths."""
+    seen = observed()
+    moved = seen.counts.copy()
+    moved[100] += moved[moved.argmax()]
+    split = Split(waiting_ns=seen.counts * np.uint64(7), blocked_ns=np.zeros(BUCKETS, np.uint64), on_cpu=moved)
+    for each in (split, split_or_unbroken(seen.counts, None)):
+        paths = tuple(replace(one, split=split_or_unbroken(one.counts, None)) for one in seen.paths[:1])
+        whole = replace(seen, split=each, paths=(*paths, *seen.paths[1:]))
+        assert encode(kept(whole).whole()) == encode(whole)
 
 
 def test_counts_beyond_32_bits_are_kept() -> None:
@@ -50,9 +70,9 @@ def test_counts_beyond_32_bits_are_kept() -> None:
 def test_it_is_small_and_shares_its_paths() -> None:
     """An observation with three paths takes a tenth of its dense form, and equal paths are one object."""
     first = kept(observed())
-    second = kept(observed(), {path: path for path, _ in first.paths})
+    second = kept(observed(), {path: path for path, _, _ in first.paths})
     assert bytes_of(first) < 4 * 9000 / 10
-    assert all(a is b for (a, _), (b, _) in zip(first.paths, second.paths, strict=True))
+    assert all(a is b for (a, _, _), (b, _, _) in zip(first.paths, second.paths, strict=True))
 
 
 @pytest.mark.parametrize("paths", [0, 3])
