@@ -66,7 +66,7 @@ def test_calls_are_split_as_the_threads_own_clock_says(program: Programs, busy: 
         assert ran / calls == pytest.approx(true_ran, rel=0.05, abs=10e-6), name
         if name == "work":
             assert blocked < 0.01 * ran, "it never sleeps"
-            assert not busy or waited > 0.5 * ran, "half of the CPU is another's"
+            assert not busy or waited > 0.2 * ran, "a busy task wants the CPU as well"
         else:
             assert 0.3e-3 < blocked / calls < 1.5e-3, name
         if kind is Kind.PATH:
