@@ -17,7 +17,7 @@ import mining_watching
 import numpy as np
 from mining_borders import OURS, Mixture
 from mining_rivals import METHODS
-from mining_shapes import FAMILIES, history, observed
+from mining_shapes import DIRT, FAMILIES, history, observed
 from sklearn.mixture import GaussianMixture
 
 from specmine.mining.borders import borders
@@ -36,11 +36,11 @@ def table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> 
         print(f"| {' | '.join(f'{c:.3g}' if isinstance(c, float) else str(c) for c in row)} |", flush=True)
 
 
-def false(cases: int, families: Sequence[str]) -> None:
+def false(cases: int, families: Sequence[str], seen: Sequence[str] = tuple(DIRT)) -> None:
     """Print the share of histories of a single class in which a stable border is found, and power at that setting."""
     sizes = [f"{size:,}" for size in mining_borders.SIZES]
     head = ["family", "as seen", *sizes, "worst, upper 99 %"]
-    table("False stable borders, %", head, mining_borders.false_rates(cases, families))
+    table("False stable borders, %", head, mining_borders.false_rates(cases, families, seen))
     table("True ones, %", ["smaller class", "sd apart", *sizes], mining_borders.true_rates(max(cases // 10, 1)))
 
 
@@ -152,9 +152,13 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("command", choices=sorted(COMMANDS))
     parser.add_argument("--cases", type=int, default=0, help="draws a cell (default: as in docs/mining.md)")
     parser.add_argument("--family", action="append", choices=sorted(FAMILIES), help="of 'false': these only")
+    parser.add_argument("--seen", action="append", choices=sorted(DIRT), help="of 'false': seen in these ways only")
     chosen = parser.parse_args(arguments)
     run, cases = COMMANDS[chosen.command]
-    run(chosen.cases or cases, chosen.family or tuple(FAMILIES))
+    if run is false:
+        false(chosen.cases or cases, chosen.family or tuple(FAMILIES), chosen.seen or tuple(DIRT))
+    else:
+        run(chosen.cases or cases, ())
 
 
 if __name__ == "__main__":

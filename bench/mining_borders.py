@@ -28,20 +28,22 @@ def upper_bound(hits: int, of: int, level: float = 0.99) -> float:
     return float(stats.beta.ppf(level, hits + 1, of - hits)) if hits < of else 1.0
 
 
-def false_rates(cases: int, families: Sequence[str] = tuple(FAMILIES)) -> Iterator[list[object]]:
+def false_rates(
+    cases: int, families: Sequence[str] = tuple(FAMILIES), seen: Sequence[str] = tuple(DIRT)
+) -> Iterator[list[object]]:
     """Yield rows: family, as seen, false stable borders by size in percent with the worst upper 99 % bound."""
     hits = total = 0
-    for family, dirt in itertools.product(families, DIRT):
+    for family, dirt in itertools.product(families, seen):
         chances = DIRT[dirt](FAMILIES[family])
         rates, worst = [], 0.0
         for number, calls in enumerate(SIZES):
             rng = np.random.default_rng([2, number])
             count = sum(_is_false(rng, chances, calls) for _ in range(cases))
-            rates.append(f"{100 * count / cases:.2f}")
+            rates.append(f"{100 * count / cases:.2f}".rstrip("0").rstrip("."))
             worst = max(worst, upper_bound(count, cases))
             hits, total = hits + count, total + cases
         yield [family, dirt, *rates, f"{100 * worst:.2f}"]
-    yield ["all", "", *[""] * len(SIZES), f"{100 * upper_bound(hits, total):.2f}"]
+    yield ["all", f"{hits} of {total:,}", *[""] * len(SIZES), f"{100 * upper_bound(hits, total):.3f}"]
 
 
 def _is_false(rng: np.random.Generator, chances: Chances, calls: int) -> bool:

@@ -45,6 +45,8 @@ class PathResult:
     calls: int
     class_calls: tuple[int, ...]
     behaviour: int | None = None
+    certainty: float = 0.0
+    """How probable its behaviour is by its own calls alone, 0 without one: low for few calls, placed by their edges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,13 @@ def run_job(job: Job) -> JobResult:
             for each in told.behaviours
         ),
         paths=tuple(
-            PathResult(path=each.path, calls=each.calls, class_calls=each.class_calls, behaviour=each.behaviour)
+            PathResult(
+                path=each.path,
+                calls=each.calls,
+                class_calls=each.class_calls,
+                behaviour=each.behaviour,
+                certainty=each.certainty,
+            )
             for each in told.paths
         ),
         why=told.reason,

@@ -358,6 +358,7 @@ def behaviours_and_paths(
             "calls": each.calls,
             "shares": _shares(each.class_calls),
             "behaviour": place[each.behaviour] if each.behaviour is not None else None,
+            "certainty": each.certainty if each.behaviour is not None else None,
             **(times or {}).get(each.path, {}),
         }
         for each in sorted(result.paths, key=lambda one: (-one.calls, one.path))

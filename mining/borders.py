@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .density import EDGES, Valley, valleys
+from .blur import blurred
+from .density import EDGES, Valley, lowest, valleys
 from .granularity import Grain, grain_of, spread
 from .heaps import without_heaps
 from .observation import BUCKETS, Counts
@@ -85,19 +86,25 @@ def borders(
         grain = grain_of(counts, above_ns=settings.resolution_ns)
         if grain != Grain():
             cdf, found = _valleys(counts, total, grain, least, settings)
+    for step in grain.perhaps_ns if grain is not None else ():
+        if not found:
+            break
+        also = _valleys(counts, total, replace(grain or Grain(), heaps_ns=step), least, settings)[1]
+        found = [valley for valley in found if any(valley.holds(other) for other in also)]
     if not found:
         return ()
     exact = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64) / total))
-    return _as_borders(_one_per_match(found, exact, settings), cdf, exact, total)
+    placed = sorted(((lowest(cdf, valley), valley) for valley in found), key=lambda each: each[0])
+    return _as_borders(_one_per_match(placed, exact, settings), cdf, exact, total)
 
 
 def _valleys(
     counts: Counts, total: int, grain: Grain, z: float, settings: MiningSettings
 ) -> tuple[NDArray[np.float64], list[Valley]]:
-    cdf = smoothed(counts, settings=settings, grain=grain)
+    cdf, unmoved = smoothed(counts, settings=settings, grain=grain)
     return cdf, valleys(
         cdf,
-        total,
+        math.floor(total * unmoved),
         shares=[share * settings.match_threshold for share in settings.window_shares],
         z=z,
         depth=settings.minimum_depth,
@@ -105,22 +112,36 @@ def _valleys(
     )
 
 
-def smoothed(counts: Counts, *, settings: MiningSettings, grain: Grain) -> NDArray[np.float64]:
-    """Return the CDF at the bucket edges without the traces of coarse clocks and rounding.
+def smoothed(counts: Counts, *, settings: MiningSettings, grain: Grain) -> tuple[NDArray[np.float64], float]:
+    """Return the CDF without the traces of coarse clocks and rounding, and the share of the calls not moved for it.
 
-    A histogram of at least one call; shape (BUCKETS + 1,).
+    Parameters
+    ----------
+    counts : ndarray of uint64, shape (BUCKETS,)
+        At least one call.
+    settings : MiningSettings
+        ``resolution_ns``.
+    grain : Grain
+
+    Returns
+    -------
+    ndarray of float64, shape (BUCKETS + 1,)
+        At the bucket edges.
+    float
+        Calls taken off heaps tell nothing of the density within a step: only this share does.
     """
     resolution = max(settings.resolution_ns, grain.clock_ns)
-    values = without_heaps(counts, grain.heaps_ns)
+    values, unmoved = counts.astype(np.float64), 1.0
     if grain.heaps_ns > 0:  # finer teeth may be finer heaps
-        values = without_heaps(values, grain.clock_ns)
+        values = without_heaps(without_heaps(counts, grain.heaps_ns), grain.clock_ns)
+        unmoved -= 0.5 * float(np.abs(values - counts).sum() / counts.sum())
     below = spread(values, grain.clock_ns)
     cdf = below / below[-1]
     if grain.heaps_ns > 0:  # where single heaps cannot be seen their ripples can be closed: they are narrow there
         beyond = _CLOSED * grain.heaps_ns < EDGES
-        cdf = np.maximum.accumulate(np.where(beyond, _blurred(cdf, grain.heaps_ns, BUCKETS), cdf))
+        cdf = np.maximum.accumulate(np.where(beyond, blurred(cdf, grain.heaps_ns, BUCKETS), cdf))
     last = min(int(np.searchsorted(EDGES, _SHARP * resolution)), BUCKETS)
-    return _blurred(cdf, resolution, last) if resolution > 0 and cdf[last] >= _TOUCHED else cdf
+    return blurred(cdf, resolution, last) if resolution > 0 and cdf[last] >= _TOUCHED else cdf, unmoved
 
 
 def share_between(cdf: NDArray[np.float64], region: tuple[float, float]) -> float:
@@ -129,61 +150,35 @@ def share_between(cdf: NDArray[np.float64], region: tuple[float, float]) -> floa
     return float(high - low)
 
 
-def _blurred(cdf: NDArray[np.float64], resolution_ns: float, last: int) -> NDArray[np.float64]:
-    """Return the CDF after adding a triangular error of +-resolution to each duration, up to the edge ``last``."""
-    return _boxed(_boxed(cdf, resolution_ns, last), resolution_ns, last)
-
-
-def _boxed(cdf: NDArray[np.float64], width_ns: float, last: int) -> NDArray[np.float64]:
-    """Return the mean of a CDF, linear between the bucket edges, over [edge - width/2, edge + width/2]."""
-    half = 0.5 * width_ns
-    known = min(int(np.searchsorted(EDGES, EDGES[last] + half)) + 1, BUCKETS)
-    edges, values = EDGES[: known + 1], cdf[: known + 1]
-    step = edges[1:] - edges[:-1]
-    integral = np.concatenate(([0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * step)))
-    slope = (values[1:] - values[:-1]) / step
-
-    def integrated(at: NDArray[np.float64]) -> NDArray[np.float64]:
-        index = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, known - 1)
-        offset = at - edges[index]
-        inside = integral[index] + offset * (values[index] + 0.5 * slope[index] * offset)
-        beyond = integral[-1] + (at - edges[-1])
-        return np.where(at <= edges[0], 0.0, np.where(at >= edges[-1], beyond, inside))
-
-    at = EDGES[: last + 1]
-    blurred = np.clip((integrated(at + half) - integrated(at - half)) / width_ns, 0.0, 1.0)
-    return np.concatenate((blurred, np.maximum(cdf[last + 1 :], blurred[-1])))
-
-
-def _one_per_match(found: Sequence[Valley], cdf: NDArray[np.float64], settings: MiningSettings) -> list[Valley]:
+def _one_per_match(
+    found: Sequence[tuple[int, Valley]], cdf: NDArray[np.float64], settings: MiningSettings
+) -> list[tuple[int, Valley]]:
     smallest = _SMALLEST * settings.match_threshold
-    kept: list[Valley] = []
-    for valley in sorted(found, key=lambda v: v.edge):
-        value = float(cdf[valley.edge])
+    kept: list[tuple[int, Valley]] = []
+    for edge, valley in found:
+        value = float(cdf[edge])
         if not smallest <= value <= 1 - smallest:
             continue
-        if kept and value - float(cdf[kept[-1].edge]) < settings.match_threshold:
+        if kept and value - float(cdf[kept[-1][0]]) < settings.match_threshold:
             continue
-        kept.append(valley)
+        kept.append((edge, valley))
     return kept
 
 
 def _as_borders(
-    kept: Sequence[Valley], smooth: NDArray[np.float64], exact: NDArray[np.float64], total: int
+    kept: Sequence[tuple[int, Valley]], smooth: NDArray[np.float64], exact: NDArray[np.float64], total: int
 ) -> tuple[Border, ...]:
-    at = [0.0, *(float(exact[v.edge]) for v in kept), 1.0]
+    at = [0.0, *(float(exact[edge]) for edge, _ in kept), 1.0]
     result = []
-    for i, valley in enumerate(kept):
-        starts = np.array([valley.left, valley.low, valley.right])
-        low, high = (
-            np.interp(smooth[0] + (smooth[-1] - smooth[0]) * u, smooth, EDGES) for u in (starts, starts + valley.share)
-        )
+    for i, (edge, valley) in enumerate(kept):
+        ends = np.array([valley.left, valley.low, valley.right])
+        regions = np.interp(smooth[0] + (smooth[-1] - smooth[0]) * ends, smooth, EDGES).tolist()
         result.append(
             Border(
-                edge=valley.edge,
-                duration_ns=float(EDGES[valley.edge]),
+                edge=edge,
+                duration_ns=float(EDGES[edge]),
                 cdf=at[i + 1],
-                regions=tuple(zip(low.tolist(), high.tolist(), strict=True)),
+                regions=tuple((low, high) for low, high in regions),
                 evidence=Evidence(
                     depth=-math.expm1(-valley.drop),
                     significance=valley.significance,

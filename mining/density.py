@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,26 +23,65 @@ LOG_EDGES = np.log(EDGES)
 EDGES.flags.writeable = LOG_EDGES.flags.writeable = False
 
 _LEAST = 10  # calls in a window: the error of fewer is no longer that of a logarithm
-_CELLS = 5  # steps by which a window moves over its own share
+_CELLS = 5  # steps by which a sparse window moves over its own share
+_DENSE = 9  # the same steps in a dense window: peaks are broader than valleys, and most of the error was theirs
+_ASIDE = (_DENSE - _CELLS) // 2  # of them on each side of a sparse window of the same centre
 _WIDEST = 0.2  # share of calls from which on the number of windows needs no allowance
+_APART = 1e3  # more than log densities differ: keeps what is accumulated over one window size out of the next
+_NOWHERE = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Valley:
-    """A dense region, a sparse one and a dense one, at one window size; positions are shares of the calls below."""
+    """A dense region, a sparse one and a dense one, at one window size."""
 
-    left: float
-    low: float
-    right: float
-    """Starts of the three windows."""
-    share: float
-    """Share of the calls in each."""
+    left: tuple[float, float]
+    low: tuple[float, float]
+    right: tuple[float, float]
+    """The three windows, from and to a share of the calls below."""
     drop: float
     """Fall of the log density from the lower peak."""
     significance: float
     """The same in standard errors, less what is allowed for the number of windows of this size."""
-    edge: int
-    """Bucket edge of least density in the lowest window."""
+
+    def holds(self, other: Valley) -> bool:
+        """Return whether another valley lies between the peaks of this one."""
+        return self.left[0] < 0.5 * sum(other.low) < self.right[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Windows:
+    """Places of the windows of several sizes, one row after the other in flat arrays."""
+
+    rows: tuple[tuple[int, int], ...]
+    """Where each size begins, and into how many cells it cuts the calls."""
+    at: NDArray[np.float64]
+    """Shares of the calls below each cell."""
+    sparse: NDArray[np.bool_]
+    dense: NDArray[np.bool_]
+    """Which cells begin a sparse window, and are the beginning of one in the middle of a dense window."""
+    offset: NDArray[np.float64]
+    mass: NDArray[np.float64]
+    """Share of the calls in a sparse window, of each size."""
+    allowance: NDArray[np.float64]
+    """Squared standard errors that are allowed for the number of windows of each size."""
+
+
+@lru_cache(maxsize=64)
+def _windows(shares: tuple[float, ...]) -> _Windows:
+    cells = [round(_CELLS / share) for share in shares]
+    begin = np.concatenate(([0], np.cumsum([n + 1 for n in cells]))).tolist()
+    place = [np.arange(n + 1) for n in cells]
+    mass = _CELLS / np.array(cells)
+    return _Windows(
+        rows=tuple(zip(begin[:-1], cells, strict=True)),
+        at=np.concatenate([np.linspace(0.0, 1.0, n + 1) for n in cells]),
+        sparse=np.concatenate([p + _CELLS <= n for p, n in zip(place, cells, strict=True)]),
+        dense=np.concatenate([(p >= _ASIDE) & (p + _CELLS + _ASIDE <= n) for p, n in zip(place, cells, strict=True)]),
+        offset=np.concatenate([np.full(len(p), i * _APART) for i, p in enumerate(place)]),
+        mass=mass,
+        allowance=2 * np.maximum(np.log(_WIDEST / mass), 0.0),
+    )
 
 
 def valleys(
@@ -56,7 +96,7 @@ def valleys(
     total : int
         Calls.
     shares : sequence of float
-        Shares of the calls in a window.
+        Shares of the calls in the window of a valley; those of its peaks hold 1.8 times as many.
     z : float
         Least significance.
     depth : float
@@ -71,36 +111,51 @@ def valleys(
     sqrt(x^2 + 2 log(M / m)) are asked of windows of share m, which gives all sizes about the same rate of false
     valleys (Duembgen and Walther, Annals of Statistics 36, 2008, section 2).
     """
+    used = tuple(share for share in sorted(shares) if total * share >= _LEAST)
+    if not used:
+        return []
+    windows = _windows(used)
+    # what a blur puts below the layout is left tail, not a peak at its first edge
+    quantile = np.interp(cdf[0] + (cdf[-1] - cdf[0]) * windows.at, cdf, LOG_EDGES)
+    sparse = np.full(len(quantile), _NOWHERE)
+    dense = np.full(len(quantile), -_NOWHERE)
+    sparse[:-_CELLS] = -np.log(np.maximum(quantile[_CELLS:] - quantile[:-_CELLS], 1e-9))
+    dense[_ASIDE : _ASIDE - _DENSE] = math.log(_DENSE / _CELLS) - np.log(
+        np.maximum(quantile[_DENSE:] - quantile[:-_DENSE], 1e-9)
+    )
+    sparse[~windows.sparse] = _NOWHERE
+    dense[~windows.dense] = -_NOWHERE
+    error = np.sqrt((1 + _CELLS / _DENSE) / np.maximum(total * windows.mass - 0.5, 0.5))
+    needed = np.maximum(np.sqrt(z * z + windows.allowance) * error, -math.log1p(-depth))
+    before = np.maximum.accumulate(dense + windows.offset) - windows.offset
+    after = np.maximum.accumulate((dense - windows.offset)[::-1])[::-1] + windows.offset
+    deepest = np.maximum.reduceat(np.minimum(before, after) - sparse, [begin for begin, _ in windows.rows])
+    strong = np.flatnonzero(deepest >= needed).tolist()
+    if not strong:
+        return []
+    at = _turns(dense, sparse)
+    starts = [*np.searchsorted(at, [begin for begin, _ in windows.rows]).tolist(), len(at)]
     groups: list[list[Valley]] = []
-    for share in sorted(shares):
-        if total * share < _LEAST:
-            continue
-        cells = round(_CELLS / share)
-        mass = _CELLS / cells
-        # what a blur puts below the layout is left tail, not a peak at its first edge
-        quantile = np.interp(np.linspace(cdf[0], cdf[-1], cells + 1), cdf, LOG_EDGES)
-        level = -np.log(np.maximum(quantile[_CELLS:] - quantile[:-_CELLS], 1e-9))
-        error = math.sqrt(2 / max(total * mass - 0.5, 0.5))
-        allowance = 2 * max(math.log(_WIDEST / mass), 0.0)
-        needed = max(math.sqrt(z * z + allowance) * error, -math.log1p(-depth))
-        below = np.minimum(np.maximum.accumulate(level), np.maximum.accumulate(level[::-1])[::-1]) - level
-        if below.max() < needed:
-            continue
-        for left, low, right in alternating(level, needed):
-            centres = np.exp(quantile[[left + _CELLS // 2, right + _CELLS // 2]])
+    for row in strong:
+        begin, cells = windows.rows[row]
+        own = slice(begin, begin + cells + 1)
+        peaks, lows, places = dense[own], sparse[own], quantile[own]
+        here = at[starts[row] : starts[row + 1]]
+        turns = (here - begin).tolist()
+        for each in alternating(dense[here].tolist(), sparse[here].tolist(), float(needed[row])):
+            left, low, right = (turns[i] for i in each)
+            centres = np.exp(places[[left + _CELLS // 2, right + _CELLS // 2]])
             if centres[1] - centres[0] <= apart_ns:
                 continue
-            drop = float(min(level[left], level[right]) - level[low])
+            drop = float(min(peaks[left], peaks[right]) - lows[low])
             valley = Valley(
-                left=left / cells,
-                low=low / cells,
-                right=right / cells,
-                share=mass,
+                left=((left - _ASIDE) / cells, (left + _CELLS + _ASIDE) / cells),
+                low=(low / cells, (low + _CELLS) / cells),
+                right=((right - _ASIDE) / cells, (right + _CELLS + _ASIDE) / cells),
                 drop=drop,
-                significance=math.sqrt(max((drop / error) ** 2 - allowance, 0.0)),
-                edge=_lowest(cdf, quantile[low], quantile[low + _CELLS]),
+                significance=math.sqrt(max((drop / float(error[row])) ** 2 - float(windows.allowance[row]), 0.0)),
             )
-            same = [group for group in groups if not _peak_between(valley, group[0], level, needed)]
+            same = [group for group in groups if not _peak_between(valley, group[0], peaks, lows, float(needed[row]))]
             if len(same) == 0:
                 groups.append([valley])
             elif len(same) == 1:  # more than one: a small class in this window, which smaller ones see
@@ -108,41 +163,53 @@ def valleys(
     return [max(group, key=lambda valley: valley.significance) for group in groups]
 
 
-def alternating(level: NDArray[np.float64], needed: float) -> list[tuple[int, int, int]]:
-    """Return (left peak, valley, right peak) for each valley at least ``needed`` below both its peaks."""
+def _turns(dense: NDArray[np.float64], sparse: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return where one has a peak or the other a valley: nothing else begins or ends a fall."""
+    up, down = dense[1:] >= dense[:-1], sparse[1:] <= sparse[:-1]
+    turns = np.ones(len(dense), dtype=bool)
+    turns[1:-1] = (up[:-1] & (dense[1:-1] >= dense[2:])) | (down[:-1] & (sparse[1:-1] <= sparse[2:]))
+    return np.flatnonzero(turns)
+
+
+def alternating(dense: Sequence[float], sparse: Sequence[float], needed: float) -> list[tuple[int, int, int]]:
+    """Return (left peak, valley, right peak) for each valley at least ``needed`` below both its peaks.
+
+    Peaks are those of the first sequence, valleys those of the second, of the same length.
+    """
     result: list[tuple[int, int, int]] = []
-    values = level.tolist()
-    peak = low = pending = 0
+    top = bottom = pending = 0
+    highest, lowest = dense[0], math.inf
     left = -1
     falling = False
-    for index, value in enumerate(values):
+    for index, (peak, low) in enumerate(zip(dense, sparse, strict=True)):
         if falling:
-            if value < values[low]:
-                low = index
-            elif value >= values[low] + needed:
-                left, pending, peak, falling = peak, low, index, False
-        elif value > values[peak]:
-            peak = index
-        elif value <= values[peak] - needed:
+            if low < lowest:
+                bottom, lowest = index, low
+            elif peak >= lowest + needed:
+                left, pending, top, highest, falling = top, bottom, index, peak, False
+        elif peak > highest:
+            top, highest = index, peak
+        elif low <= highest - needed:
             if left >= 0:
-                result.append((left, pending, peak))
-            low, falling = index, True
+                result.append((left, pending, top))
+            bottom, lowest, falling = index, low, True
     if not falling and left >= 0:
-        result.append((left, pending, peak))
+        result.append((left, pending, top))
     return result
 
 
-def _peak_between(a: Valley, b: Valley, level: NDArray[np.float64], needed: float) -> bool:
+def _peak_between(a: Valley, b: Valley, peaks: NDArray[np.float64], lows: NDArray[np.float64], needed: float) -> bool:
     """Return whether the density at the window size of ``a`` has a peak between two valleys: else they are one."""
-    cells = round(_CELLS / a.share)
-    middle = [min(max(round((v.low + 0.5 * v.share - 0.5 * a.share) * cells), 0), len(level) - 1) for v in (a, b)]
+    cells = len(lows) - 1
+    last = cells - _CELLS
+    middle = [min(max(round(0.5 * sum(v.low) * cells - 0.5 * _CELLS), 0), last) for v in (a, b)]
     low, high = min(middle), max(middle)
-    peak = float(level[low : high + 1].max())
-    return peak - max(float(level[low]), float(level[high])) >= needed
+    return float(peaks[low : high + 1].max()) - max(float(lows[low]), float(lows[high])) >= needed
 
 
-def _lowest(cdf: NDArray[np.float64], low: float, high: float) -> int:
-    """Return the bucket edge of least density in a window of log durations."""
+def lowest(cdf: NDArray[np.float64], valley: Valley) -> int:
+    """Return the bucket edge of least density in the sparse window of a valley of this distribution."""
+    low, high = np.interp(cdf[0] + (cdf[-1] - cdf[0]) * np.array(valley.low), cdf, LOG_EDGES).tolist()
     first = int(np.searchsorted(LOG_EDGES, low, side="left"))
     last = int(np.searchsorted(LOG_EDGES, high, side="right")) - 1
     if last <= first:
@@ -150,5 +217,5 @@ def _lowest(cdf: NDArray[np.float64], low: float, high: float) -> int:
     at = LOG_EDGES[first : last + 1]
     reach = 0.25 * (high - low)
     mass = np.interp(at + reach, LOG_EDGES, cdf) - np.interp(at - reach, LOG_EDGES, cdf)
-    lowest = np.flatnonzero(mass <= mass.min() + 1e-12)
-    return min(max(first + int(lowest[len(lowest) // 2]), 1), BUCKETS - 1)
+    least = np.flatnonzero(mass <= mass.min() + 1e-12)
+    return min(max(first + int(least[len(least) // 2]), 1), BUCKETS - 1)

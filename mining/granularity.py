@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .heaps import rounding_step
+from .heaps import rounding_steps
 from .observation import BUCKETS, Counts, bucket_edges
 
 _EDGES = bucket_edges()
@@ -27,7 +27,8 @@ STEPS_NS = tuple(sorted({*_DECIMAL, 4e6, *(1e9 / hertz for hertz in _CLOCKS_HZ)}
 _ERROR = 0.03  # chance that a bucket of a true comb is on the wrong side by noise
 _CLEAR = 2.0  # standard errors from which a bucket counts as full or empty
 _RIPPLE = 0.05  # least ripple of a clock that all durations keep to
-_ENOUGH = 6.0  # log likelihood ratio: 1 in 400 for a step that is not there, and only histograms with jumps are asked
+_ENOUGH = 4.5  # log likelihood ratio: 1 in 90 for a step that is not there, and only histograms with jumps are asked
+_AS_GOOD = 1.0  # of steps that explain as much the coarsest is taken
 _TEETH = 4  # plainly full buckets that a step takes: two or three may be classes
 _ASTRAY = 0.02  # share of durations that need not keep to a step
 _FINER = 4 / 3  # steps in units of ripple x bucket below which the teeth of a bucket are too many to show
@@ -41,6 +42,8 @@ class Grain:
     """Step of the clock: all durations are multiples of it; 0 if none is evident."""
     heaps_ns: float = 0.0
     """Step to whose multiples a share of the durations was rounded; 0 if none is evident."""
+    perhaps_ns: tuple[float, ...] = ()
+    """Other steps that this may have been."""
 
 
 def grain_of(counts: Counts, *, above_ns: float = 0.0) -> Grain:
@@ -49,9 +52,9 @@ def grain_of(counts: Counts, *, above_ns: float = 0.0) -> Grain:
     if clock and keeps_to(counts, clock):
         return Grain(clock_ns=clock)
     clock = clock_step(counts, above_ns=above_ns)
-    heaps = rounding_step(counts)
+    heaps, *others = rounding_steps(counts) or (0.0,)
     # heaps look like the teeth of a clock of their step or a coarser one; of finer teeth only the higher are heaps
-    return Grain(clock_ns=0.0 if 0 < heaps <= clock else clock, heaps_ns=heaps)
+    return Grain(clock_ns=0.0 if 0 < heaps <= clock else clock, heaps_ns=heaps, perhaps_ns=tuple(others))
 
 
 def keeps_to(counts: ArrayLike, step: float) -> bool:
@@ -101,8 +104,9 @@ def clock_step(counts: ArrayLike, *, above_ns: float = 0.0, ripple: float = 0.15
     finest = max(above_ns, _FINER * ripple * float(_EDGES[first + 1] - _EDGES[first]))
     asked = (finest < _STEPS) & (_EDGES[last] >= _STEPS)
     evidence = _evidence(values, below, first, last, asked, ripple)
-    best = int(np.argmax(evidence)) if evidence.size else 0
-    return float(_STEPS[asked][best]) if evidence.size and evidence[best] > _ENOUGH else 0.0
+    if not evidence.size or evidence.max() <= _ENOUGH:
+        return 0.0
+    return float(_STEPS[asked][np.flatnonzero(evidence >= evidence.max() - _AS_GOOD)[-1]])
 
 
 def _is_rough(values: NDArray[np.float64]) -> bool:

@@ -28,8 +28,12 @@ _MOST = 0.5  # a heap holds at most this share of the calls within half a step, 
 _CERTAIN = 20.0  # standard errors from which on a heap counts alike
 _ALIKE = 0.02  # of steps whose heaps differ by less, in units of their squared z,
 _CHANCE = 6.0  # ... and of this, the coarsest is taken
+_UNLIKE = 0.1  # by so much more another step may explain less, and still be the true one
+_DOUBT = 20.0
+_OTHERS = 2
 _STEEP = 12.0  # a distribution that begins or ends between two buckets is no slope
 _FAR = 4  # buckets without a multiple are looked for so far to each side
+_AS_WIDE = 33  # buckets up to this one are together as wide as the first
 _PLAIN = 2.0  # standard errors from which a bend of the density is taken off
 _CROOKED = 0.2  # ratio of densities by which they may differ for other reasons
 _TOO_MUCH = 3.0  # times what chance allows: places aside that vary so much belong to the teeth of a clock
@@ -56,6 +60,9 @@ class _Places:
         slope = np.maximum(before, after) < _STEEP * np.minimum(before, after)
         expected = width * np.where(slope, np.sqrt(before * after), np.maximum(before, after))
         denser = np.where(before > after, left, right)
+        zero = self.at == 0  # buckets beside the first are far narrower: a stretch of its own width tells more
+        beside = float(values[1:_AS_WIDE].sum()) + 0.5
+        expected, denser, slope = np.where(zero, beside, expected), np.where(zero, beside, denser), slope & ~zero
         variance = own + expected**2 * np.where(slope, 0.25 * (1 / left + 1 / right), 1 / denser) + 1.0
         filled = self.usable & (own + left + right > 1)
         return np.where(filled, own - expected, 0.0), np.sqrt(variance), expected
@@ -66,8 +73,8 @@ class _Places:
         return np.interp(self.high, _EDGES, below) - np.interp(self.low, _EDGES, below)
 
 
-def rounding_step(counts: Counts) -> float:
-    """Return the step to whose multiples a share of the durations was rounded.
+def rounding_steps(counts: Counts) -> tuple[float, ...]:
+    """Return the steps to whose multiples a share of the durations may have been rounded.
 
     Parameters
     ----------
@@ -75,8 +82,8 @@ def rounding_step(counts: Counts) -> float:
 
     Returns
     -------
-    float
-        The step in ns, 0 if none is evident.
+    tuple of float
+        Steps in ns, the most plausible first, at most ``_OTHERS`` more; none if none is evident.
 
     Notes
     -----
@@ -107,16 +114,18 @@ def rounding_step(counts: Counts) -> float:
     z = single.sum(axis=1) / np.sqrt(np.maximum(small.sum(axis=1), 1))
     plain = (single > _EACH).sum(axis=1)
     evident = np.zeros(len(STEPS_NS), dtype=bool)
-    for heaps, clear in _CLEAR:
-        evident |= (plain >= heaps) & (z >= clear)
+    for least, clear in _CLEAR:
+        evident |= (plain >= least) & (z >= clear)
     if not evident.any():
-        return 0.0
-    explained = np.where(
-        evident, (np.where(single > _EACH, np.minimum(single, _CERTAIN), 0.0) ** 2).sum(axis=1), -np.inf
-    )
+        return ()
+    heaps = np.where(single > _EACH, np.minimum(single, _CERTAIN), 0.0)[:, 1:]  # that at 0 every step has
+    explained = np.where(evident, (heaps**2).sum(axis=1), -np.inf)
     most = float(explained.max())
     # parts of the true step have its heaps and some by chance, multiples of it lack every other one
-    return STEPS_NS[int(np.flatnonzero(explained >= most * (1 - _ALIKE) - _CHANCE)[-1])]
+    best = int(np.flatnonzero(explained >= most * (1 - _ALIKE) - _CHANCE)[-1])
+    others = np.flatnonzero(explained >= most * (1 - _UNLIKE) - _DOUBT)
+    nearest = sorted((i for i in others.tolist() if i != best), key=lambda i: (-float(explained[i]), i))
+    return tuple(STEPS_NS[i] for i in (best, *nearest[:_OTHERS]))
 
 
 def without_heaps(counts: ArrayLike, step: float) -> NDArray[np.float64]:

@@ -15,11 +15,11 @@ class MiningSettings:
     """An observation of fewer timed calls is not judged."""
     resolution_ns: float = 50.0
     """Differences in duration below this are measuring noise; classes closer than this get no border."""
-    window_shares: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 20.0)
-    """Shares of calls in a density window, in units of ``match_threshold``."""
+    window_shares: tuple[float, ...] = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 20.0)
+    """Shares of calls in the window of a valley, in units of ``match_threshold``; peaks have 1.8 times as much."""
     minimum_depth: float = 0.15
     """How far, as a share of the lower peak, the density must fall between two classes."""
-    stable_z: float = 3.2
+    stable_z: float = 3.0
     """Standard errors by which a valley must stand out in the newest observations together, for a stable border."""
     firm_z: float = 4.0
     """The same in one observation, for a border of its own: if unknown twice running, it ends the chain."""

@@ -196,7 +196,7 @@ def _shared(
 def _cdf(one: Observation, grain: Grain, settings: MiningSettings) -> NDArray[np.float64]:
     """Return the CDF of an observation, freed of a coarse clock if there is one."""
     if grain != Grain():
-        return smoothed(one.counts, settings=settings, grain=grain)
+        return smoothed(one.counts, settings=settings, grain=grain)[0]
     return np.concatenate(([0.0], np.cumsum(one.counts, dtype=np.float64) / one.timed))
 
 

@@ -111,8 +111,9 @@ def test_expressions_select_their_paths(states: list[ControllerState]) -> None:
         ]
         if path["complete"]:
             assert fulfilled == [path["behaviour"]]
+            assert 0.5 < path["certainty"] <= 1
         else:
-            assert path["behaviour"] is None
+            assert path["behaviour"] is path["certainty"] is None
     assert sum(not path["complete"] for path in z["paths"]) == 1
     for each in z["behaviours"]:
         assert render(parse(each["expression"])) == each["expression"]
