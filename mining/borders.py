@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blur import blurred
-from .density import EDGES, Valley, lowest, valleys
+from .density import EDGES, Valley, has_valleys, lowest, valleys
 from .granularity import Grain, grain_of, spread
 from .heaps import without_heaps
 from .observation import BUCKETS, Counts
@@ -81,21 +81,37 @@ def borders(
     if total < settings.minimum_calls:
         return ()
     least = settings.firm_z if z is None else z
-    cdf, found = _valleys(counts, total, Grain() if grain is None else grain, least, settings)
-    if found and grain is None:  # what a coarse clock leaves may look like valleys, it hides none
-        grain = grain_of(counts, above_ns=settings.resolution_ns)
-        if grain != Grain():
-            cdf, found = _valleys(counts, total, grain, least, settings)
-    for step in grain.perhaps_ns if grain is not None else ():
+    if grain is None:
+        grain = grain_behind(counts, settings=settings, z=least)
+        if grain is None:
+            return ()
+    cdf, found = _valleys(counts, total, grain, least, settings)
+    for step in grain.perhaps_ns:
         if not found:
             break
-        also = _valleys(counts, total, replace(grain or Grain(), heaps_ns=step), least, settings)[1]
+        also = _valleys(counts, total, replace(grain, heaps_ns=step), least, settings)[1]
         found = [valley for valley in found if any(valley.holds(other) for other in also)]
     if not found:
         return ()
     exact = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64) / total))
     placed = sorted(((lowest(cdf, valley), valley) for valley in found), key=lambda each: each[0])
     return _as_borders(_one_per_match(placed, exact, settings), cdf, exact, total)
+
+
+def grain_behind(counts: Counts, *, settings: MiningSettings, z: float) -> Grain | None:
+    """Return the coarseness of durations whose density has valleys, of at least one call; None if it has none.
+
+    What a coarse clock leaves may look like valleys; it hides none.
+    """
+    cdf, _ = smoothed(counts, settings=settings, grain=Grain())
+    shares = _shares(settings)
+    if has_valleys(cdf, int(counts.sum()), shares=shares, z=z, depth=settings.minimum_depth):
+        return grain_of(counts, above_ns=settings.resolution_ns)
+    return None
+
+
+def _shares(settings: MiningSettings) -> list[float]:
+    return [share * settings.match_threshold for share in settings.window_shares]
 
 
 def _valleys(
@@ -105,7 +121,7 @@ def _valleys(
     return cdf, valleys(
         cdf,
         math.floor(total * unmoved),
-        shares=[share * settings.match_threshold for share in settings.window_shares],
+        shares=_shares(settings),
         z=z,
         depth=settings.minimum_depth,
         apart_ns=max(settings.resolution_ns, grain.clock_ns),

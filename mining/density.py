@@ -84,6 +84,58 @@ def _windows(shares: tuple[float, ...]) -> _Windows:
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Levels:
+    """The log density in all windows, and where it falls far enough."""
+
+    windows: _Windows
+    quantile: NDArray[np.float64]
+    sparse: NDArray[np.float64]
+    dense: NDArray[np.float64]
+    error: NDArray[np.float64]
+    """Of a difference of both, at each size."""
+    needed: NDArray[np.float64]
+    strong: list[int]
+    """Sizes at which there is a valley."""
+
+
+def _levels(cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z: float, depth: float) -> _Levels | None:
+    used = tuple(share for share in sorted(shares) if total * share >= _LEAST)
+    if not used:
+        return None
+    windows = _windows(used)
+    # what a blur puts below the layout is left tail, not a peak at its first edge
+    quantile = np.interp(cdf[0] + (cdf[-1] - cdf[0]) * windows.at, cdf, LOG_EDGES)
+    sparse = np.full(len(quantile), _NOWHERE)
+    dense = np.full(len(quantile), -_NOWHERE)
+    sparse[:-_CELLS] = -np.log(np.maximum(quantile[_CELLS:] - quantile[:-_CELLS], 1e-9))
+    dense[_ASIDE : _ASIDE - _DENSE] = math.log(_DENSE / _CELLS) - np.log(
+        np.maximum(quantile[_DENSE:] - quantile[:-_DENSE], 1e-9)
+    )
+    sparse[~windows.sparse] = _NOWHERE
+    dense[~windows.dense] = -_NOWHERE
+    error = np.sqrt((1 + _CELLS / _DENSE) / np.maximum(total * windows.mass - 0.5, 0.5))
+    needed = np.maximum(np.sqrt(z * z + windows.allowance) * error, -math.log1p(-depth))
+    before = np.maximum.accumulate(dense + windows.offset) - windows.offset
+    after = np.maximum.accumulate((dense - windows.offset)[::-1])[::-1] + windows.offset
+    deepest = np.maximum.reduceat(np.minimum(before, after) - sparse, [begin for begin, _ in windows.rows])
+    return _Levels(
+        windows=windows,
+        quantile=quantile,
+        sparse=sparse,
+        dense=dense,
+        error=error,
+        needed=needed,
+        strong=np.flatnonzero(deepest >= needed).tolist(),
+    )
+
+
+def has_valleys(cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z: float, depth: float) -> bool:
+    """Return whether ``valleys`` might return any, in less time."""
+    levels = _levels(cdf, total, shares=shares, z=z, depth=depth)
+    return levels is not None and bool(levels.strong)
+
+
 def valleys(
     cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z: float, depth: float, apart_ns: float
 ) -> list[Valley]:
@@ -111,51 +163,35 @@ def valleys(
     sqrt(x^2 + 2 log(M / m)) are asked of windows of share m, which gives all sizes about the same rate of false
     valleys (Duembgen and Walther, Annals of Statistics 36, 2008, section 2).
     """
-    used = tuple(share for share in sorted(shares) if total * share >= _LEAST)
-    if not used:
+    levels = _levels(cdf, total, shares=shares, z=z, depth=depth)
+    if levels is None or not levels.strong:
         return []
-    windows = _windows(used)
-    # what a blur puts below the layout is left tail, not a peak at its first edge
-    quantile = np.interp(cdf[0] + (cdf[-1] - cdf[0]) * windows.at, cdf, LOG_EDGES)
-    sparse = np.full(len(quantile), _NOWHERE)
-    dense = np.full(len(quantile), -_NOWHERE)
-    sparse[:-_CELLS] = -np.log(np.maximum(quantile[_CELLS:] - quantile[:-_CELLS], 1e-9))
-    dense[_ASIDE : _ASIDE - _DENSE] = math.log(_DENSE / _CELLS) - np.log(
-        np.maximum(quantile[_DENSE:] - quantile[:-_DENSE], 1e-9)
-    )
-    sparse[~windows.sparse] = _NOWHERE
-    dense[~windows.dense] = -_NOWHERE
-    error = np.sqrt((1 + _CELLS / _DENSE) / np.maximum(total * windows.mass - 0.5, 0.5))
-    needed = np.maximum(np.sqrt(z * z + windows.allowance) * error, -math.log1p(-depth))
-    before = np.maximum.accumulate(dense + windows.offset) - windows.offset
-    after = np.maximum.accumulate((dense - windows.offset)[::-1])[::-1] + windows.offset
-    deepest = np.maximum.reduceat(np.minimum(before, after) - sparse, [begin for begin, _ in windows.rows])
-    strong = np.flatnonzero(deepest >= needed).tolist()
-    if not strong:
-        return []
+    windows, dense, sparse = levels.windows, levels.dense, levels.sparse
     at = _turns(dense, sparse)
     starts = [*np.searchsorted(at, [begin for begin, _ in windows.rows]).tolist(), len(at)]
     groups: list[list[Valley]] = []
-    for row in strong:
+    for row in levels.strong:
         begin, cells = windows.rows[row]
         own = slice(begin, begin + cells + 1)
-        peaks, lows, places = dense[own], sparse[own], quantile[own]
+        peaks, lows, places = dense[own], sparse[own], levels.quantile[own]
+        needed = float(levels.needed[row])
         here = at[starts[row] : starts[row + 1]]
         turns = (here - begin).tolist()
-        for each in alternating(dense[here].tolist(), sparse[here].tolist(), float(needed[row])):
+        for each in alternating(dense[here].tolist(), sparse[here].tolist(), needed):
             left, low, right = (turns[i] for i in each)
             centres = np.exp(places[[left + _CELLS // 2, right + _CELLS // 2]])
             if centres[1] - centres[0] <= apart_ns:
                 continue
             drop = float(min(peaks[left], peaks[right]) - lows[low])
+            squared = (drop / float(levels.error[row])) ** 2 - float(windows.allowance[row])
             valley = Valley(
                 left=((left - _ASIDE) / cells, (left + _CELLS + _ASIDE) / cells),
                 low=(low / cells, (low + _CELLS) / cells),
                 right=((right - _ASIDE) / cells, (right + _CELLS + _ASIDE) / cells),
                 drop=drop,
-                significance=math.sqrt(max((drop / float(error[row])) ** 2 - float(windows.allowance[row]), 0.0)),
+                significance=math.sqrt(max(squared, 0.0)),
             )
-            same = [group for group in groups if not _peak_between(valley, group[0], peaks, lows, float(needed[row]))]
+            same = [group for group in groups if not _peak_between(valley, group[0], peaks, lows, needed)]
             if len(same) == 0:
                 groups.append([valley])
             elif len(same) == 1:  # more than one: a small class in this window, which smaller ones see

@@ -127,19 +127,19 @@ def _evidence(
     ripple: float,
 ) -> NDArray[np.float64]:
     """Return the log likelihood ratio of each step asked for, over buckets first to last."""
-    width = _WIDTH[first:last]
-    own = values[first:last]
-    rows: tuple[NDArray[Any], ...] = np.ix_(asked, np.arange(first, last))
-    expected = (_between(below, _RIGHT, rows) - _between(below, _LEFT, rows)) * (width / _AROUND[rows])
-    density = own / width
+    density = values[first:last] / _WIDTH[first:last]
     padded = np.concatenate((density[:1], density, density[-1:]))
     beside = 0.5 * (padded[:-2] + padded[2:])
     # slopes and edges of the distribution put whole stretches off the mean, teeth also stand out of their neighbours
-    stands_out = np.abs(density - beside) > ripple * beside
+    asked_of = np.flatnonzero(np.abs(density - beside) > ripple * beside)
+    density, beside = density[asked_of], beside[asked_of]
+    width, own = _WIDTH[first + asked_of], values[first + asked_of]
+    rows: tuple[NDArray[Any], ...] = np.ix_(asked, first + asked_of)
+    expected = (_between(below, _RIGHT, rows) - _between(below, _LEFT, rows)) * (width / _AROUND[rows])
     deviation = (own - expected) / np.sqrt(np.maximum(expected, 1.0))
     same_side = (density > beside) == (deviation > 0)
     fine = width * _FINER * ripple < _STEPS[asked][:, None]
-    telling = (np.abs(deviation) > _CLEAR) & (expected >= 4.0) & fine & stands_out & same_side
+    telling = (np.abs(deviation) > _CLEAR) & (expected >= 4.0) & fine & same_side
     agrees = (deviation > 0) == _HOLDS[rows]
     ratio = np.where(agrees, math.log(1 - _ERROR), math.log(_ERROR)) - _LIKELY[rows]
     teeth = (telling & agrees & _HOLDS[rows]).sum(axis=1)

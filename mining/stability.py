@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .borders import Border, Evidence, borders, share_between, smoothed
+from .borders import Border, Evidence, borders, grain_behind, share_between, smoothed
 from .granularity import Grain, grain_of
 from .observation import BUCKETS, Counts, Observation
 from .settings import MiningSettings
@@ -167,12 +167,9 @@ def _shared(
 ) -> tuple[tuple[StableBorder, ...], NDArray[np.float64], Grain]:
     """Return the stable borders of these observations, the CDF of all their calls, and the grain of their clock."""
     together = merged(kept)
-    grain = Grain()
-    evident = borders(together, settings=settings, z=settings.stable_z, grain=grain)
-    if evident or any(theirs):
-        grain = grain_of(together, above_ns=settings.resolution_ns)
-        if grain != Grain():
-            evident = borders(together, settings=settings, z=settings.stable_z, grain=grain)
+    behind = grain_behind(together, settings=settings, z=settings.stable_z)
+    grain = behind or (grain_of(together, above_ns=settings.resolution_ns) if any(theirs) else Grain())
+    evident = borders(together, settings=settings, z=settings.stable_z, grain=grain) if behind else ()
     below = np.concatenate(([0.0], np.cumsum(together, dtype=np.float64)))
     stable = []
     cdfs = [_cdf(one, grain, settings) for one in kept] if evident else []
