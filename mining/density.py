@@ -179,8 +179,7 @@ def valleys(
         turns = (here - begin).tolist()
         for each in alternating(dense[here].tolist(), sparse[here].tolist(), needed):
             left, low, right = (turns[i] for i in each)
-            centres = np.exp(places[[left + _CELLS // 2, right + _CELLS // 2]])
-            if centres[1] - centres[0] <= apart_ns:
+            if math.exp(places[right + _CELLS // 2]) - math.exp(places[left + _CELLS // 2]) <= apart_ns:
                 continue
             drop = float(min(peaks[left], peaks[right]) - lows[low])
             squared = (drop / float(levels.error[row])) ** 2 - float(windows.allowance[row])

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .borders import Border, Evidence, borders, grain_behind, share_between, smoothed
+from .borders import Border, Evidence, borders, grain_behind, smoothed
+from .density import EDGES
 from .granularity import Grain, grain_of
 from .observation import BUCKETS, Counts, Observation
 from .settings import MiningSettings
@@ -199,10 +200,12 @@ def _cdf(one: Observation, grain: Grain, settings: MiningSettings) -> NDArray[np
 
 def _has(cdf: NDArray[np.float64], calls: int, border: Border | StableBorder) -> bool:
     """Return whether the density of an observation falls at a border, at least half as far as that of all."""
-    left, low, right = (share_between(cdf, region) for region in border.regions)
+    ends = np.interp(np.ravel(border.regions), EDGES, cdf).tolist()
+    (a, b), (c, d), (e, f) = border.regions
+    left, low, right = ends[1] - ends[0], ends[3] - ends[2], ends[5] - ends[4]
     low += 0.5 / calls  # an empty region is sparse, not infinitely so
-    width = [math.log(high / low) for low, high in border.regions]
-    return low / width[1] < min(left / width[0], right / width[2]) * math.sqrt(max(1 - border.evidence.depth, 1e-9))
+    fall = math.sqrt(max(1 - border.evidence.depth, 1e-9))
+    return low / math.log(d / c) < min(left / math.log(b / a), right / math.log(f / e)) * fall
 
 
 def _reach(stable: Sequence[StableBorder], index: int, settings: MiningSettings) -> float:
