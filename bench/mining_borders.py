@@ -56,7 +56,7 @@ def _is_false(rng: np.random.Generator, chances: Chances, calls: int) -> bool:
 
 def true_rates(cases: int) -> Iterator[list[object]]:
     """Yield rows: weight of the smaller of two normal classes, distance, how often its border is stable, by size."""
-    for weight, apart in ((0.02, 8.0), (0.05, 5.0), (0.1, 4.0), (0.1, 4.5), (0.2, 4.0), (0.5, 3.0)):
+    for weight, apart in ((0.02, 6.0), (0.05, 5.0), (0.1, 4.0), (0.1, 4.5), (0.2, 3.5), (0.2, 4.0), (0.5, 3.0)):
         mixture = Mixture(weights=(1 - weight, weight), apart=apart)
         chances, rates = mixture.chances(), []
         for number, calls in enumerate(SIZES):

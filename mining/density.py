@@ -26,6 +26,7 @@ _LEAST = 10  # calls in a window: the error of fewer is no longer that of a loga
 _CELLS = 5  # steps by which a sparse window moves over its own share
 _DENSE = 9  # the same steps in a dense window: peaks are broader than valleys, and most of the error was theirs
 _ASIDE = (_DENSE - _CELLS) // 2  # of them on each side of a sparse window of the same centre
+_CLEAR = (_DENSE + _CELLS) // 2  # centres farther apart: no call is in both windows
 _WIDEST = 0.2  # share of calls from which on the number of windows needs no allowance
 _APART = 1e3  # more than log densities differ: keeps what is accumulated over one window size out of the next
 _NOWHERE = 1e6
@@ -116,8 +117,10 @@ def _levels(cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z:
     dense[~windows.dense] = -_NOWHERE
     error = np.sqrt((1 + _CELLS / _DENSE) / np.maximum(total * windows.mass - 0.5, 0.5))
     needed = np.maximum(np.sqrt(z * z + windows.allowance) * error, -math.log1p(-depth))
-    before = np.maximum.accumulate(dense + windows.offset) - windows.offset
-    after = np.maximum.accumulate((dense - windows.offset)[::-1])[::-1] + windows.offset
+    before = np.full(len(quantile), -_NOWHERE)
+    after = np.full(len(quantile), -_NOWHERE)
+    before[_CLEAR:] = np.maximum.accumulate(dense + windows.offset)[:-_CLEAR] - windows.offset[_CLEAR:]
+    after[:-_CLEAR] = np.maximum.accumulate((dense - windows.offset)[::-1])[::-1][_CLEAR:] + windows.offset[:-_CLEAR]
     deepest = np.maximum.reduceat(np.minimum(before, after) - sparse, [begin for begin, _ in windows.rows])
     return _Levels(
         windows=windows,
@@ -177,8 +180,7 @@ def valleys(
         needed = float(levels.needed[row])
         here = at[starts[row] : starts[row + 1]]
         turns = (here - begin).tolist()
-        for each in alternating(dense[here].tolist(), sparse[here].tolist(), needed):
-            left, low, right = (turns[i] for i in each)
+        for left, low, right in alternating(turns, dense[here].tolist(), sparse[here].tolist(), needed):
             if math.exp(places[right + _CELLS // 2]) - math.exp(places[left + _CELLS // 2]) <= apart_ns:
                 continue
             drop = float(min(peaks[left], peaks[right]) - lows[low])
@@ -190,7 +192,7 @@ def valleys(
                 drop=drop,
                 significance=math.sqrt(max(squared, 0.0)),
             )
-            same = [group for group in groups if not _peak_between(valley, group[0], peaks, lows, needed)]
+            same = [group for group in groups if not _peak_between(valley, group[0], lows, needed)]
             if len(same) == 0:
                 groups.append([valley])
             elif len(same) == 1:  # more than one: a small class in this window, which smaller ones see
@@ -206,40 +208,42 @@ def _turns(dense: NDArray[np.float64], sparse: NDArray[np.float64]) -> NDArray[n
     return np.flatnonzero(turns)
 
 
-def alternating(dense: Sequence[float], sparse: Sequence[float], needed: float) -> list[tuple[int, int, int]]:
-    """Return (left peak, valley, right peak) for each valley at least ``needed`` below both its peaks.
+def alternating(
+    places: Sequence[int], dense: Sequence[float], sparse: Sequence[float], needed: float, apart: int = _CLEAR
+) -> list[tuple[int, int, int]]:
+    """Return the places (left peak, valley, right peak) of each valley at least ``needed`` below both its peaks.
 
-    Peaks are those of the first sequence, valleys those of the second, of the same length.
+    Peaks are those of ``dense``, valleys those of ``sparse``, both at these places; a peak is at least ``apart`` from
+    its valley.
     """
     result: list[tuple[int, int, int]] = []
-    top = bottom = pending = 0
+    top = bottom = pending = places[0]
     highest, lowest = dense[0], math.inf
     left = -1
     falling = False
-    for index, (peak, low) in enumerate(zip(dense, sparse, strict=True)):
+    for place, peak, low in zip(places, dense, sparse, strict=True):
         if falling:
             if low < lowest:
-                bottom, lowest = index, low
-            elif peak >= lowest + needed:
-                left, pending, top, highest, falling = top, bottom, index, peak, False
+                bottom, lowest = place, low
+            elif peak >= lowest + needed and place - bottom >= apart:
+                left, pending, top, highest, falling = top, bottom, place, peak, False
         elif peak > highest:
-            top, highest = index, peak
-        elif low <= highest - needed:
+            top, highest = place, peak
+        elif low <= highest - needed and place - top >= apart:
             if left >= 0:
                 result.append((left, pending, top))
-            bottom, lowest, falling = index, low, True
+            bottom, lowest, falling = place, low, True
     if not falling and left >= 0:
         result.append((left, pending, top))
     return result
 
 
-def _peak_between(a: Valley, b: Valley, peaks: NDArray[np.float64], lows: NDArray[np.float64], needed: float) -> bool:
+def _peak_between(a: Valley, b: Valley, level: NDArray[np.float64], needed: float) -> bool:
     """Return whether the density at the window size of ``a`` has a peak between two valleys: else they are one."""
-    cells = len(lows) - 1
-    last = cells - _CELLS
-    middle = [min(max(round(0.5 * sum(v.low) * cells - 0.5 * _CELLS), 0), last) for v in (a, b)]
+    cells = len(level) - 1
+    middle = [min(max(round(0.5 * sum(v.low) * cells - 0.5 * _CELLS), 0), cells - _CELLS) for v in (a, b)]
     low, high = min(middle), max(middle)
-    return float(peaks[low : high + 1].max()) - max(float(lows[low]), float(lows[high])) >= needed
+    return float(level[low : high + 1].max()) - max(float(level[low]), float(level[high])) >= needed
 
 
 def lowest(cdf: NDArray[np.float64], valley: Valley) -> int:

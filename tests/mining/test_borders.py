@@ -131,7 +131,7 @@ def test_borders_of_any_durations_keep_their_promises(durations: list[int], reso
 def test_hysteresis_finds_the_valleys_of_the_definition(level: list[int], needed: int) -> None:
     """As many as the longest alternation of falls and rises has, each at the lowest place between its peaks."""
     array = np.array(level, dtype=np.float64)
-    got = alternating(level, level, needed)
+    got = alternating(range(len(level)), level, level, needed, apart=1)
     for left, low, right in got:
         assert left < low < right
         assert min(array[left], array[right]) - array[low] >= needed
