@@ -61,6 +61,8 @@ class _Windows:
     sparse: NDArray[np.bool_]
     dense: NDArray[np.bool_]
     """Which cells begin a sparse window, and are the beginning of one in the middle of a dense window."""
+    row: NDArray[np.intp]
+    """Size of each cell."""
     offset: NDArray[np.float64]
     mass: NDArray[np.float64]
     """Share of the calls in a sparse window, of each size."""
@@ -79,7 +81,8 @@ def _windows(shares: tuple[float, ...]) -> _Windows:
         at=np.concatenate([np.linspace(0.0, 1.0, n + 1) for n in cells]),
         sparse=np.concatenate([p + _CELLS <= n for p, n in zip(place, cells, strict=True)]),
         dense=np.concatenate([(p >= _ASIDE) & (p + _CELLS + _ASIDE <= n) for p, n in zip(place, cells, strict=True)]),
-        offset=np.concatenate([np.full(len(p), i * _APART) for i, p in enumerate(place)]),
+        row=np.repeat(np.arange(len(cells)), [len(p) for p in place]),
+        offset=np.repeat(np.arange(len(cells)) * _APART, [len(p) for p in place]),
         mass=mass,
         allowance=2 * np.maximum(np.log(_WIDEST / mass), 0.0),
     )
@@ -96,8 +99,8 @@ class _Levels:
     error: NDArray[np.float64]
     """Of a difference of both, at each size."""
     needed: NDArray[np.float64]
-    strong: list[int]
-    """Sizes at which there is a valley."""
+    deep: NDArray[np.bool_]
+    """Which sparse windows have denser ones by that much on both sides."""
 
 
 def _levels(cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z: float, depth: float) -> _Levels | None:
@@ -121,7 +124,6 @@ def _levels(cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z:
     after = np.full(len(quantile), -_NOWHERE)
     before[_CLEAR:] = np.maximum.accumulate(dense + windows.offset)[:-_CLEAR] - windows.offset[_CLEAR:]
     after[:-_CLEAR] = np.maximum.accumulate((dense - windows.offset)[::-1])[::-1][_CLEAR:] + windows.offset[:-_CLEAR]
-    deepest = np.maximum.reduceat(np.minimum(before, after) - sparse, [begin for begin, _ in windows.rows])
     return _Levels(
         windows=windows,
         quantile=quantile,
@@ -129,14 +131,14 @@ def _levels(cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z:
         dense=dense,
         error=error,
         needed=needed,
-        strong=np.flatnonzero(deepest >= needed).tolist(),
+        deep=np.minimum(before, after) - sparse >= needed[windows.row],
     )
 
 
 def has_valleys(cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z: float, depth: float) -> bool:
     """Return whether ``valleys`` might return any, in less time."""
     levels = _levels(cdf, total, shares=shares, z=z, depth=depth)
-    return levels is not None and bool(levels.strong)
+    return levels is not None and bool(levels.deep.any())
 
 
 def valleys(
@@ -167,23 +169,23 @@ def valleys(
     valleys (Duembgen and Walther, Annals of Statistics 36, 2008, section 2).
     """
     levels = _levels(cdf, total, shares=shares, z=z, depth=depth)
-    if levels is None or not levels.strong:
+    if levels is None or not levels.deep.any():
         return []
     windows, dense, sparse = levels.windows, levels.dense, levels.sparse
-    at = _turns(dense, sparse)
+    at = _turns(levels)
+    turns, highs, lows = at.tolist(), dense[at].tolist(), sparse[at].tolist()
     starts = [*np.searchsorted(at, [begin for begin, _ in windows.rows]).tolist(), len(at)]
     groups: list[list[Valley]] = []
-    for row in levels.strong:
+    for row in sorted(set(windows.row[levels.deep].tolist())):
         begin, cells = windows.rows[row]
-        own = slice(begin, begin + cells + 1)
-        peaks, lows, places = dense[own], sparse[own], levels.quantile[own]
+        here = slice(starts[row], starts[row + 1])
+        level, places = sparse[begin : begin + cells + 1], levels.quantile[begin : begin + cells + 1]
         needed = float(levels.needed[row])
-        here = at[starts[row] : starts[row + 1]]
-        turns = (here - begin).tolist()
-        for left, low, right in alternating(turns, dense[here].tolist(), sparse[here].tolist(), needed):
+        for ends in alternating(turns[here], highs[here], lows[here], needed):
+            left, low, right = (place - begin for place in ends)
+            drop = float(min(dense[ends[0]], dense[ends[2]]) - sparse[ends[1]])
             if math.exp(places[right + _CELLS // 2]) - math.exp(places[left + _CELLS // 2]) <= apart_ns:
                 continue
-            drop = float(min(peaks[left], peaks[right]) - lows[low])
             squared = (drop / float(levels.error[row])) ** 2 - float(windows.allowance[row])
             valley = Valley(
                 left=((left - _ASIDE) / cells, (left + _CELLS + _ASIDE) / cells),
@@ -192,7 +194,7 @@ def valleys(
                 drop=drop,
                 significance=math.sqrt(max(squared, 0.0)),
             )
-            same = [group for group in groups if not _peak_between(valley, group[0], lows, needed)]
+            same = [group for group in groups if not _peak_between(valley, group[0], level, needed)]
             if len(same) == 0:
                 groups.append([valley])
             elif len(same) == 1:  # more than one: a small class in this window, which smaller ones see
@@ -200,11 +202,12 @@ def valleys(
     return [max(group, key=lambda valley: valley.significance) for group in groups]
 
 
-def _turns(dense: NDArray[np.float64], sparse: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return where one has a peak or the other a valley: nothing else begins or ends a fall."""
-    up, down = dense[1:] >= dense[:-1], sparse[1:] <= sparse[:-1]
-    turns = np.ones(len(dense), dtype=bool)
-    turns[1:-1] = (up[:-1] & (dense[1:-1] >= dense[2:])) | (down[:-1] & (sparse[1:-1] <= sparse[2:]))
+def _turns(levels: _Levels) -> NDArray[np.intp]:
+    """Return where there is a peak, or a valley deep enough: nothing else begins or ends a fall."""
+    turns = levels.deep.copy()
+    up = levels.dense[1:] >= levels.dense[:-1]
+    turns[1:-1] |= up[:-1] & (levels.dense[1:-1] >= levels.dense[2:]) & levels.windows.dense[1:-1]
+    turns[[begin for begin, _ in levels.windows.rows]] = True
     return np.flatnonzero(turns)
 
 

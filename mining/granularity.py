@@ -200,7 +200,7 @@ def spread(counts: ArrayLike, step: float) -> NDArray[np.float64]:
     values = np.asarray(counts, dtype=np.float64)
     below = np.concatenate(([0.0], np.cumsum(values)))
     fine = _fine(step)
-    if not keeps_to(values, step):
+    if step <= 0 or not keeps_to(values, step):
         return below
     own = values[1:fine]
     number = _multiples(_EDGES[1:fine], _EDGES[2 : fine + 1], step)
