@@ -200,7 +200,7 @@ def _cdf(one: Observation, grain: Grain, settings: MiningSettings) -> NDArray[np
 
 def _has(cdf: NDArray[np.float64], calls: int, border: Border | StableBorder) -> bool:
     """Return whether the density of an observation falls at a border, at least half as far as that of all."""
-    ends = np.interp(np.ravel(border.regions), EDGES, cdf).tolist()
+    ends: list[float] = np.interp(np.ravel(border.regions), EDGES, cdf).tolist()
     (a, b), (c, d), (e, f) = border.regions
     left, low, right = ends[1] - ends[0], ends[3] - ends[2], ends[5] - ends[4]
     low += 0.5 / calls  # an empty region is sparse, not infinitely so
