@@ -19,7 +19,7 @@ class MiningSettings:
     """Shares of calls in the window of a valley, in units of ``match_threshold``; peaks have 1.8 times as much."""
     minimum_depth: float = 0.15
     """How far, as a share of the lower peak, the density must fall between two classes."""
-    stable_z: float = 3.0
+    stable_z: float = 2.8
     """Standard errors by which a valley must stand out in the newest observations together, for a stable border."""
     firm_z: float = 4.0
     """The same in one observation, for a border of its own: if unknown twice running, it ends the chain."""
