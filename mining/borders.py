@@ -160,6 +160,12 @@ def smoothed(counts: Counts, *, settings: MiningSettings, grain: Grain) -> tuple
     return blurred(cdf, resolution, last) if resolution > 0 and cdf[last] >= _TOUCHED else cdf, unmoved
 
 
+def share_between(cdf: NDArray[np.float64], region: tuple[float, float]) -> float:
+    """Return the share of the calls with durations in a region, ns."""
+    low, high = np.interp(region, EDGES, cdf)
+    return float(high - low)
+
+
 def _one_per_match(
     found: Sequence[tuple[int, Valley]], cdf: NDArray[np.float64], settings: MiningSettings
 ) -> list[tuple[int, Valley]]:
