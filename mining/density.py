@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -27,6 +27,8 @@ _CELLS = 5  # steps by which a sparse window moves over its own share
 _DENSE = 9  # the same steps in a dense window: peaks are broader than valleys, and most of the error was theirs
 _ASIDE = (_DENSE - _CELLS) // 2  # of them on each side of a sparse window of the same centre
 _CLEAR = (_DENSE + _CELLS) // 2  # centres farther apart: no call is in both windows
+_NEARLY = 0.9  # of the greatest significance
+_SURELY = 4.0  # standard errors by which a fall is surely more
 _WIDEST = 0.2  # share of calls from which on the number of windows needs no allowance
 _APART = 1e3  # more than log densities differ: keeps what is accumulated over one window size out of the next
 _NOWHERE = 1e6
@@ -42,8 +44,10 @@ class Valley:
     """The three windows, from and to a share of the calls below."""
     drop: float
     """Fall of the log density from the lower peak."""
+    error: float
+    """Its standard error."""
     significance: float
-    """The same in standard errors, less what is allowed for the number of windows of this size."""
+    """The fall in standard errors, less what is allowed for the number of windows of this size."""
 
     def holds(self, other: Valley) -> bool:
         """Return whether another valley lies between the peaks of this one."""
@@ -144,7 +148,7 @@ def has_valleys(cdf: NDArray[np.float64], total: int, *, shares: Sequence[float]
 def valleys(
     cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z: float, depth: float, apart_ns: float
 ) -> list[Valley]:
-    """Return the valleys that stand out, one for each pair of peaks, each at the window size that shows it best.
+    """Return the valleys that stand out, one for each pair of peaks, in the windows that show it well.
 
     Parameters
     ----------
@@ -192,6 +196,7 @@ def valleys(
                 low=(low / cells, (low + _CELLS) / cells),
                 right=((right - _ASIDE) / cells, (right + _CELLS + _ASIDE) / cells),
                 drop=drop,
+                error=float(levels.error[row]),
                 significance=math.sqrt(max(squared, 0.0)),
             )
             same = [group for group in groups if not _peak_between(valley, group[0], level, needed)]
@@ -199,7 +204,18 @@ def valleys(
                 groups.append([valley])
             elif len(same) == 1:  # more than one: a small class in this window, which smaller ones see
                 same[0].append(valley)
-    return [max(group, key=lambda valley: valley.significance) for group in groups]
+    return [_shown_best(group) for group in groups]
+
+
+def _shown_best(group: Sequence[Valley]) -> Valley:
+    """Return where a valley is surely deepest, of the windows in which it is nearly as significant as in any.
+
+    The most significant windows are large: they reach far into classes that are well apart, and what they show
+    depends on the classes' shares. The significance is that of the best.
+    """
+    most = max(valley.significance for valley in group)
+    nearly = [valley for valley in group if valley.significance >= _NEARLY * most]
+    return replace(max(nearly, key=lambda valley: valley.drop - _SURELY * valley.error), significance=most)
 
 
 def _turns(levels: _Levels) -> NDArray[np.intp]:
