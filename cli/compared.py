@@ -16,6 +16,7 @@ from specmine.mining.change.sample import mean, variance
 from specmine.mining.change.verdicts import Change, Comparison, Rule
 
 from .attributed import Attribution, place_of
+from .hosts import environments_document, host_change, hosts_text
 from .lifetimes import Observed
 from .notation import cells, count, escaped, listed, plural
 from .sides import Key, Sides, calls_of, samples
@@ -43,6 +44,7 @@ def document_of(
         "new": _side_facts(sides.names[1], sides.new),
         "rule": {"summary": rule.summary, "level": rule.level, "tolerance": rule.tolerance, "fdr": fdr},
         "skipped_lines": skipped,
+        "environment": environments_document(sides.base, sides.new),
         "only_base": sorted(name for name, _ in sides.base if (name, _) not in sides.new),
         "only_new": sorted(name for name, _ in sides.new if (name, _) not in sides.base),
         "functions": entries,
@@ -68,6 +70,7 @@ def _entry(sides: Sides, key: Key, comparison: Comparison, rule: Rule, places: A
         explained = blame(samples(base), samples(new), rule)
         if estimate is not None:
             explained = weighed(explained, estimate.ratio, places.evidence(key))
+    change = {**_change(explained), **host_change(explained, base, new)} if explained else None
     return {
         "function": key[0],
         "module": key[1],
@@ -89,7 +92,7 @@ def _entry(sides: Sides, key: Key, comparison: Comparison, rule: Rule, places: A
         "left_out_lifetimes": comparison.left_out,
         "warmup_calls": [sum(each.warmup for each in base), sum(each.warmup for each in new)],
         "impact": _impact(base, new),
-        "change": _change(explained) if explained else None,
+        "change": change,
         **places.fields(key),
     }
 
@@ -155,6 +158,8 @@ def text(document: Mapping[str, Any], columns: int) -> str:
     )
     if document["skipped_lines"]:
         lines.append(f"{plural(document['skipped_lines'], 'bad line')} skipped.")
+    for sentence in hosts_text(document["environment"]):
+        lines += textwrap.wrap(sentence, columns, subsequent_indent="    ")
     if not entries:
         return "\n".join([*lines, "No function was seen on both sides."]) + "\n"
     names = [escaped(title_of(each)) for each in entries]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from specmine.mining.change.sample import Floats, Sample
 from specmine.mining.change.verdicts import LifetimeSample
+from specmine.mining.environment import Environment
 from specmine.probes.errors import InputError
 
 _SQLITE = b"SQLite format 3\0"
@@ -41,6 +42,8 @@ class Observed:
     """Start of the window, if they are kept apart by window."""
     prefix: Floats | None = None
     """The first durations in their order, if the source has an order."""
+    environment: Environment | None = None
+    """What was known of the host when it ended."""
 
     @property
     def key(self) -> tuple[str, str]:

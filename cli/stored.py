@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from specmine.daemon.store import Store
+from specmine.daemon.store import Contents, LifetimeSummary, Store, vector_at
 from specmine.mining.change.sample import sample_of_counts
+from specmine.mining.environment import environment_from
 from specmine.mining.expressions import shared_names, shown
 from specmine.mining.observation import Function
 
@@ -53,6 +55,7 @@ def from_store(path: Path) -> list[Observed]:
                 sample=sample_of_counts(each.counts, each.bias_ns),
                 rate=each.calls / (each.watched_ns * 1e-9) if each.watched_ns else None,
                 warmup=each.warmup_calls,
+                environment=environment_from(vector) if (vector := _vector(contents, each)) else None,
             )
         )
     return _kept_apart(found)
@@ -95,6 +98,11 @@ def windows_of_store(path: Path) -> list[Observed]:
             if one.path.complete
         ]
     return found
+
+
+def _vector(contents: Contents, summary: LifetimeSummary) -> Mapping[str, Any] | None:
+    boot_id = summary.lifetime.split(":", maxsplit=1)[0]
+    return vector_at(contents.environments, boot_id, summary.end_utc_ns)
 
 
 def _name(key: str, functions: Mapping[str, Function]) -> str:

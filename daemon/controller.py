@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from typing import Any
 
 from specmine.mining.observation import Function, Reason
 from specmine.probes.batch import Activity, Batch, Lifetime, Sampling, Started, Unwatch, Watch
@@ -16,7 +17,7 @@ from . import beside, flow, reasons
 from .allocation import Means, Plan, plan, same_enough
 from .beside import Beside
 from .budget import Purse, filled, spendable
-from .events import Action, Arrived, Begun, Event, Mine, Mined, Publish, Reloaded, Restored, Stopping
+from .events import Action, Arrived, Begun, Event, Mark, Mine, Mined, Publish, Reloaded, Restored, Stopping, Surveyed
 from .finding import (
     FIRST_LOOK_NS,
     HALF_LIFE_NS,
@@ -81,6 +82,10 @@ class ControllerState:
     reasoned_ns: int = 0
     published_ns: int = 0
     faded_ns: int = 0
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """What is known of the host: a ``specmine.environment/1``."""
+    marks: tuple[Mark, ...] = ()
+    """When experiments ran on it, the newest."""
     stopped: str = ""
     """Why the loop ended, '' while it runs."""
 
@@ -116,8 +121,8 @@ def decide(state: ControllerState, event: Event) -> tuple[ControllerState, tuple
             return _mined(state, event)
         case Reloaded():
             return _reload(state, event)
-        case Stopping():
-            return replace(state, now_ns=event.now_ns, stopped=event.why), (Publish(why=event.why),)
+        case Surveyed() | Stopping():
+            return _told(state, event)
 
 
 def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
@@ -283,6 +288,14 @@ def _mined(state: ControllerState, event: Mined) -> tuple[ControllerState, tuple
     _climb(known, before, state, event.now_ns)
     state = replace(state, worked_ns=event.now_ns, worker_ns=state.worker_ns + event.cpu_ns)
     return _act(replace(state, now_ns=event.now_ns, known=known), before)
+
+
+def _told(state: ControllerState, event: Surveyed | Stopping) -> tuple[ControllerState, tuple[Action, ...]]:
+    """Take up what changes no decision."""
+    if isinstance(event, Stopping):
+        return replace(state, now_ns=event.now_ns, stopped=event.why), (Publish(why=event.why),)
+    surveyed = replace(state, now_ns=event.now_ns, environment=event.environment, marks=event.marks)
+    return surveyed, (Publish(why="surveyed"),)
 
 
 def _reload(state: ControllerState, event: Reloaded) -> tuple[ControllerState, tuple[Action, ...]]:

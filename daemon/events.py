@@ -64,6 +64,17 @@ class Reloaded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A window of time in which an experiment loaded CPUs of the host."""
+
+    name: str
+    start_ns: int
+    """CLOCK_MONOTONIC."""
+    end_ns: int
+    cpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stopping:
     """The loop ends after this event."""
 
@@ -72,7 +83,18 @@ class Stopping:
     """ended, deadline, signal."""
 
 
-Event = Begun | Restored | Arrived | Mined | Reloaded | Stopping
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surveyed:
+    """What is known of the host has changed, or is known for the first time."""
+
+    now_ns: int
+    environment: Mapping[str, Any]
+    """A ``specmine.environment/1``."""
+    marks: tuple[Mark, ...] = ()
+    """The newest experiments of this boot: calls meanwhile are not as usual."""
+
+
+Event = Begun | Restored | Arrived | Mined | Reloaded | Surveyed | Stopping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

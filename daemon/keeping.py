@@ -10,7 +10,7 @@ from typing import Any
 from .clock import utc_ns
 from .config import Storing
 from .controller import ControllerState
-from .events import Arrived, Begun, Restored, Stopping
+from .events import Arrived, Begun, Restored, Stopping, Surveyed
 from .knowledge import Knowledge, State
 from .loop import Step
 from .resume import function_record
@@ -18,7 +18,7 @@ from .sampling import Sampling
 from .settings import SECOND
 from .specification import specification
 from .status import utc_offset_ns
-from .store import Contents, Host, LifetimeSummary, Retention, Store, StoreCorrupt, StoreWriter, Verdict
+from .store import Contents, Host, LifetimeSummary, Marked, Retention, Store, StoreCorrupt, StoreWriter, Vector, Verdict
 
 RECORDS_EVERY_NS = 10 * SECOND
 DOCUMENT_EVERY_NS = 30 * SECOND
@@ -70,6 +70,7 @@ class Keeper:
         self._writer = StoreWriter(self._store, retention=retention_of(settings), utc_ns=utc_ns, report=report)
         self._builds = frozenset(each.build_id for each in self._contents.builds)
         self._offset_ns = 0
+        self._boot_id = ""
         self._written: dict[str, Knowledge] = {}
         self._said: dict[tuple[str, str], str] = {}
         self._records_ns = self._document_ns = 0
@@ -121,9 +122,10 @@ class Keeper:
         match step.event:
             case Begun(started=started):
                 self._offset_ns = utc_offset_ns(step.state)
+                self._boot_id = started.host.get("boot_id", "")
                 self._writer.put_host(
                     Host(
-                        boot_id=started.host.get("boot_id", ""),
+                        boot_id=self._boot_id,
                         hostname=started.host.get("hostname", ""),
                         utc_offset_ns=self._offset_ns,
                         facts=dict(started.host),
@@ -132,6 +134,13 @@ class Keeper:
                 self._writer.put_lifetimes(started.lifetimes)
                 for each in started.lifetimes:
                     self._sampling.lives(each.id, each.build_id, each.processes)
+            case Surveyed(now_ns=now_ns, environment=environment, marks=marks):
+                since = now_ns + self._offset_ns
+                self._writer.put_surveys(
+                    [Vector(boot_id=self._boot_id, since_utc_ns=since, document=environment)],
+                    [Marked(boot_id=self._boot_id, start_ns=each.start_ns, end_ns=each.end_ns, name=each.name,
+                            cpus=each.cpus) for each in marks],
+                )  # fmt: skip
             case Arrived(batch=batch):
                 self._writer.put_functions(batch.functions)
                 self._writer.put_lifetimes(batch.lifetimes)

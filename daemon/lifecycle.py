@@ -24,7 +24,7 @@ from .clock import Clock, SystemClock, utc_ns
 from .config import Config, Program, changed_keys, needs_restart
 from .configfile import ConfigError, load_config
 from .controller import ControllerState
-from .events import Arrived, Begun, Reloaded, Stopping
+from .events import Arrived, Begun, Reloaded, Stopping, Surveyed
 from .experiments import Scheduler
 from .exporter import MetricsServer
 from .hosttimes import host_times
@@ -41,6 +41,7 @@ from .settings import settings_of
 from .shares import Shares
 from .sources import live_source, selection_of
 from .status import Surroundings, status_of
+from .survey import Survey
 from .verdicts import ChangeWatcher
 from .worker import ProcessWorker, Worker
 
@@ -85,6 +86,7 @@ class Daemon:
         self._refused: set[tuple[str, str]] = set()
         self._experiments: Scheduler | None = None
         self._host = HostTimes()
+        self._survey: Survey | None = None
         self._changes: ChangeWatcher | None = None
 
     def run(self) -> ControllerState:
@@ -118,9 +120,11 @@ class Daemon:
             )
             stack.callback(server.close)
             stack.enter_context(_Signals(self))
+            journal = Path(config.store.path).parent / "experiments.json"
+            self._survey = Survey(journal, read_host)
             self._experiments = Scheduler(
                 config.experiments,
-                Path(config.store.path).parent / "experiments.json",
+                journal,
                 host=read_host,
                 report=_log.warning,
                 publish=keeper.document,
@@ -157,8 +161,10 @@ class Daemon:
         """Read the configuration again at the next turn of the loop."""
         self._messages.append(self._reloaded)
 
-    def _inbox(self, now_ns: int) -> Iterable[Reloaded | Stopping]:
+    def _inbox(self, now_ns: int) -> Iterable[Reloaded | Surveyed | Stopping]:
         self._heartbeat(now_ns)
+        if self._survey is not None and (surveyed := self._survey.turn(now_ns)) is not None:
+            yield surveyed
         if self._experiments is not None:
             before = self._experiments.entries
             self._experiments.turn(now_ns, utc_ns(), off=Path(self._config.kill_switch).exists())

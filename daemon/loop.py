@@ -12,7 +12,7 @@ from specmine.probes.batch import Sampling, Source, Unwatch, Watch
 
 from .clock import Clock
 from .controller import ControllerState, decide
-from .events import Action, Arrived, Begun, Event, Mine, Mined, Publish, Reloaded, Restored, Stopping
+from .events import Action, Arrived, Begun, Event, Mine, Mined, Publish, Reloaded, Restored, Stopping, Surveyed
 from .settings import MS, Settings
 from .worker import Worker
 
@@ -41,8 +41,8 @@ class Step:
 
 Listener = Callable[[Step], None]
 """Called after each step, in the loop's thread: recorder, store, exporter, progress. Must not block."""
-Inbox = Callable[[int], Iterable[Reloaded | Stopping]]
-"""Asked once a turn, with the time, for what the user wants: a new configuration, an end."""
+Inbox = Callable[[int], Iterable[Reloaded | Surveyed | Stopping]]
+"""Asked once a turn, with the time, for what the user wants: a new configuration, an end; and for news of the host."""
 
 
 def run(

@@ -19,7 +19,7 @@ from specmine.probes.recording import Recorder, read_recording
 
 from .configfile import load_config
 from .controller import ControllerState, decide
-from .events import Action, Arrived, Begun, Event, Mine, Mined, Publish, Reloaded, Restored, Stopping
+from .events import Action, Arrived, Begun, Event, Mine, Mined, Publish, Reloaded, Restored, Stopping, Surveyed
 from .jobs import Job, run_job
 from .loop import Listener, Step
 from .settings import Settings, settings_of
@@ -31,6 +31,7 @@ EVENTS: dict[str, type] = {
     "arrived": Arrived,
     "mined": Mined,
     "reloaded": Reloaded,
+    "surveyed": Surveyed,
     "stopping": Stopping,
 }
 _NAMES = {kind: name for name, kind in EVENTS.items()}

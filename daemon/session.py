@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from specmine import __version__
+from specmine.experiments.facts import read_host
 from specmine.experiments.journal import default_path
 from specmine.probes.errors import InputError, SpecmineError
 from specmine.probes.processes import Selection, belongs, processes
@@ -19,7 +20,7 @@ from .client import DaemonConnection, NoDaemon
 from .clock import SystemClock
 from .config import Config
 from .configfile import load_config
-from .events import Reloaded, Stopping
+from .events import Reloaded, Stopping, Surveyed
 from .hosttimes import times_of_this_host
 from .keeping import Keeper
 from .killswitch import check_on
@@ -29,6 +30,7 @@ from .replay import recorder
 from .settings import Settings, settings_of
 from .sources import live_source
 from .specification import specification
+from .survey import Survey
 from .worker import ProcessWorker
 
 KEEP_NS = 10_000_000_000
@@ -178,14 +180,18 @@ class _Watcher:
     def __init__(self, progress: Progress, command: CommandSource | None, loan: Loan) -> None:
         self._progress, self._command, self._loan = progress, command, loan
         self._step: Step | None = None
+        self._survey = Survey(default_path(), read_host)
 
     def see(self, step: Step) -> None:
         """Remember the newest step."""
         self._step = step
 
-    def inbox(self, now_ns: int) -> Iterable[Reloaded | Stopping]:
-        """Show progress; stop if the user wants it."""
+    def inbox(self, now_ns: int) -> Iterable[Reloaded | Surveyed | Stopping]:
+        """Tell of the host, show progress; stop if the user wants it."""
         self._loan.keep(now_ns)
+        surveyed = self._survey.turn(now_ns)
+        if surveyed is not None:
+            yield surveyed
         if self._step is None or self._progress(self._document):
             return
         if self._command is not None:

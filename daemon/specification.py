@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from specmine.mining.change.hosting import host_evidence
+from specmine.mining.environment import environment_from
 from specmine.mining.expressions import shared_names, shown, to_records
 from specmine.mining.observation import (
     BUCKETS,
@@ -62,6 +64,7 @@ def specification(state: ControllerState, *, detail: bool = False) -> dict[str, 
         "schema": SCHEMA,
         "program": _program(state),
         "host": dict(sorted(state.started.host.items())) if state.started else {},
+        "environment": json.loads(json.dumps(state.environment, sort_keys=True)),
         "collection": _collection(state),
         "functions": listed,
     }
@@ -139,10 +142,25 @@ def _collection(state: ControllerState) -> dict[str, Any]:
         if started
         else {},
         "notes": list(started.notes) if started else [],
+        "experiments": _experiments(state),
         "began": _utc(state, state.began_ns),
         "at": _utc(state, state.now_ns),
         "stopped": state.stopped or None,
     }
+
+
+def _experiments(state: ControllerState) -> list[dict[str, Any]]:
+    """Return what loaded CPUs of the host meanwhile, oldest first: calls on these are not as usual."""
+    return [
+        {
+            "name": each.name,
+            "cpus": list(each.cpus),
+            "start": _utc(state, each.start_ns),
+            "end": _utc(state, each.end_ns),
+        }
+        for each in sorted(state.marks, key=lambda mark: (mark.start_ns, mark.name))
+        if each.end_ns > state.began_ns and each.start_ns < state.now_ns
+    ]
 
 
 def _utc(state: ControllerState, at_ns: int | None) -> str | None:
@@ -226,6 +244,7 @@ def _function(each: Knowledge, state: ControllerState, total: Total, detail: boo
         "verdict": _verdict(each),
         "checked": _utc(state, each.checked_ns) if each.checks else None,
         "checks": [_check(check) for check in each.checks],
+        "host_causes": _host_causes(each, state),
         **_statements(each, data),
         "time": None,
         "on_cpu": on_cpu_facts(each.on_cpu, data.split if data else split_calls(each.observations, bias)),
@@ -261,6 +280,26 @@ def _reason(reason: Reason | None) -> dict[str, str] | None:
 def _verdict(each: Knowledge) -> str:
     verdicts = {check.verdict for check in each.checks}
     return "violated" if "violated" in verdicts else "holds" if "holds" in verdicts else "unknown"
+
+
+def _host_causes(each: Knowledge, state: ControllerState) -> list[dict[str, Any]]:
+    """Return what of a violation the host explains: classes that gained calls at what it adds to a call."""
+    if _verdict(each) != "violated" or not state.environment or not each.observations:
+        return []
+    newest = each.observations[-1].counts
+    before = each.histogram - np.minimum(newest, each.histogram)
+    host = environment_from(state.environment)
+    return [
+        {
+            "code": shift.cause.code,
+            "times": shift.cause.times,
+            "text": shift.cause.text,
+            "excess_seconds": shift.excess_ns * 1e-9,
+            "gained_share": shift.gain,
+        }
+        for shift in host_evidence(before, newest, (host, host)).shifts
+        if shift.cause is not None
+    ]
 
 
 def _check(check: Check) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class Running:
         Parameters
         ----------
         request : mapping
-            What ``experiments.__main__.serve`` takes.
+            What ``experiments.serving.serve`` takes.
         systemd : bool, optional
             Whether systemd starts it; by default if it runs here and this is root.
 

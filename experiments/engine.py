@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specmine.probes.errors import HostError
 
-from . import gate, results
+from . import gate, humble, results
 from .calibration import calibrate
 from .confinement import Confinement
 from .counters import busy_ratio, read_counters
@@ -74,11 +76,13 @@ def perform(experiment: Experiment, wish: Wish, bench: Bench) -> Document:
     folder = str(parameters.get("disk") or "/tmp")
     # groups may have no right to real-time policies, and a lowest weight would mean nothing to them
     ordinary = experiment.weight == "ordinary" or parameters.get("policy") in REAL_TIME
+    humble.weigh(humble.ORDINARY if ordinary else humble.LOWEST)  # tasks in no group are weighed with this session
     place = bench.place if bench.place and not ordinary else Confinement(how="none, ordinary weight")
     machine = Machine(bench.helper, place, folder=folder, alive=bench.alive)
     context = Context(host=host, cpus=cpus, parameters=parameters, earlier=_earlier(experiment, bench.journal, host))
     try:
-        finding = _found(experiment, context, machine, bench)
+        with _as_seen(host.cpus):
+            finding = _found(experiment, context, machine, bench)
     except Starved as error:
         finding = Finding(why=Why("foreign-load", f"{error}: others want the CPU", "try again when the host is quiet"))
     except HostError as error:
@@ -112,7 +116,7 @@ def best_times(journal: Journal, boot_id: str, cpu_model: str) -> dict[str, floa
 
 def _found(experiment: Experiment, context: Context, machine: Machine, bench: Bench) -> Finding:
     units, why = calibrate(experiment.demands(context), context, machine, bench.helper, bench.journal.units)
-    if why is not None:
+    if why is not None and not experiment.without:
         return Finding(why=why)
     context = replace(context, units=units)
     runs: tuple[LoadRun, ...] = ()
@@ -122,7 +126,8 @@ def _found(experiment: Experiment, context: Context, machine: Machine, bench: Be
         runs = (*runs, run)
         spent_ns += max((each.elapsed_ns for each in run.tasks), default=0)
         if spent_ns > experiment.limit * SECOND:
-            return Finding(why=Why("budget", f"it was not finished after {experiment.limit:g} s of load"))
+            slow = Why("budget", f"it was not finished after {experiment.limit:g} s of load")
+            return Finding(why=gate.contaminated(experiment, runs, context.host.cpus) or slow)
     disturbed = gate.contaminated(experiment, runs, context.host.cpus)
     finding = experiment.derive(context, runs)
     if disturbed is not None and not finding.settled:
@@ -131,6 +136,17 @@ def _found(experiment: Experiment, context: Context, machine: Machine, bench: Be
     if throttled:
         return replace(finding, why=Why("throttled", "the load's own group was limited meanwhile"))
     return finding
+
+
+@contextlib.contextmanager
+def _as_seen(cpus: tuple[int, ...]) -> Iterator[None]:
+    """Let tasks that are not pinned inherit the CPUs of the process for which the host is measured."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, set(cpus) or before)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _impossible(experiment: Experiment, parameters: Mapping[str, Any], wish: Wish, bench: Bench) -> Why | None:

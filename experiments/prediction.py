@@ -3,9 +3,9 @@
 The thesis feeds its properties into a simulation (Palladio, sections 7.1 and 7.2). For one thread beside k others
 that always want the CPU, the answer can be written down: a call of demand D that meets the end of its turn n times
 takes D + n k S, S the slice, and n is floor(D/S) or one more, more with probability D/S - floor(D/S), since a call
-begins anywhere within a turn. Not pinned, k others share c cores: then a share of the thread's own CPU time passes on
-a CPU that it has for itself. Under one queue for all (balancing ``immediate``) every task gets min(1, c/(k+1)) of a
-CPU, and with j + 1 = ceil((k+1)/c) tasks on a shared CPU, the CPU time passed there follows.
+begins anywhere within a turn. Not pinned, k + 1 tasks on c cores make queues of floor and ceil((k+1)/c): the kernel
+moves tasks between them every some ten milliseconds, so a call passes in one of them, and as all CPUs do equal work, in
+a longer one with probability (k+1)/c - floor((k+1)/c). There it waits for the others of that queue at each turn's end.
 
 Without the slice, as processor sharing, each call takes D times (k+1)/c: right in the mean, wrong everywhere else.
 """
@@ -90,29 +90,29 @@ def predicted(alone: Distribution, beside: Contention) -> Distribution:
     slowdown = tasks / beside.cores
     if beside.slice_s <= 0:
         return Distribution(seconds=alone.seconds * slowdown, shares=alone.shares)
-    waiting, hit = _queue(tasks, beside.cores)
-    wait = waiting * beside.slice_s
-    # each turn on a shared CPU ends with probability ``hit`` a slice of own CPU time
-    turns = alone.seconds * hit / beside.slice_s
-    whole = np.floor(turns)
-    part = turns - whole
-    seconds = np.concatenate([alone.seconds + whole * wait, alone.seconds + (whole + 1) * wait])
-    shares = np.concatenate([alone.shares * (1 - part), alone.shares * part])
+    whole = np.floor(alone.seconds / beside.slice_s)
+    part = alone.seconds / beside.slice_s - whole
+    parts_s, parts = [], []
+    for others, weight in _queues(tasks, beside.cores):
+        wait = others * beside.slice_s
+        parts_s += [alone.seconds + whole * wait, alone.seconds + (whole + 1) * wait]
+        parts += [weight * alone.shares * (1 - part), weight * alone.shares * part]
+    seconds, shares = np.concatenate(parts_s), np.concatenate(parts)
     order = np.argsort(seconds, kind="stable")
     kept = shares[order] > 0
     return Distribution(seconds=seconds[order][kept], shares=shares[order][kept])
 
 
-def _queue(tasks: int, cores: float) -> tuple[int, float]:
-    """Return how many slices a wait lasts, and which share of the thread's CPU time passes where it may have to wait.
+def _queues(tasks: int, cores: float) -> tuple[tuple[int, float], ...]:
+    """Return how many others there are in the shorter and the longer queues, and the share of CPU time passed there.
 
-    On c CPUs n tasks make queues of floor(n/c) and ceil(n/c). A wait is the queue's length less one; the mean over all
-    must be n/c, which gives the share.
+    On c CPUs n tasks make queues of floor(n/c) and ceil(n/c). Each CPU works all the time, so the share of CPU time in
+    longer ones is that of the CPUs that have one, n/c - floor(n/c), and the mean slowdown is n/c.
     """
     per = tasks / cores
-    longest = int(np.ceil(per - 1e-9))
-    waiting = max(1, longest - 1)
-    return waiting, (per - 1) / waiting
+    shorter = max(1, int(np.floor(per + 1e-9)))
+    longer = max(0.0, per - shorter)
+    return (shorter - 1, 1 - longer), (shorter, longer)
 
 
 def error_of(forecast: Distribution, measured: Distribution) -> dict[str, float]:

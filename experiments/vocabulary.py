@@ -272,6 +272,8 @@ class Experiment:
     derive: Derive
     demands: Demanded = _no_demands
     """Demands to calibrate before: kind and ns."""
+    without: bool = False
+    """It goes on without demands that could not be calibrated: they are a check of its value, not its base."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """What can be set, with defaults; the type of the default is the type of the value."""
     requires: tuple[str, ...] = ()

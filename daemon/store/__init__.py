@@ -7,6 +7,7 @@ from .records import Build, Contents, Host, Verdict
 from .retention import Retention
 from .sampled import WHOLE, Sampled
 from .summaries import LifetimeSummary
+from .surveys import Marked, Vector, vector_at
 from .writer import StoreWriter, WriterCounts
 
 __all__ = [
@@ -15,13 +16,16 @@ __all__ = [
     "Contents",
     "Host",
     "LifetimeSummary",
+    "Marked",
     "Retention",
     "Sampled",
     "Store",
     "StoreCorrupt",
     "StoreError",
     "StoreWriter",
+    "Vector",
     "Verdict",
     "WriterCounts",
     "merged_store",
+    "vector_at",
 ]

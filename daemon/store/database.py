@@ -12,7 +12,7 @@ from specmine.daemon.lock import FileLock
 from specmine.mining.observation import Function, Observation
 from specmine.probes.batch import Lifetime
 
-from . import records, retention, sampled, summaries
+from . import records, retention, sampled, summaries, surveys
 from .opening import StoreCorrupt, move_aside, opened, opened_read_only
 from .records import Build, Contents, Host, JsonObject, Verdict
 from .schema import MIGRATIONS, VERSION
@@ -147,6 +147,11 @@ class Store:
         """Replace a whole document by its name."""
         records.put_document(self._db, name, document, utc_ns)
 
+    def put_surveys(self, vectors: Iterable[surveys.Vector], marks: Iterable[surveys.Marked]) -> None:
+        """Append what is known of hosts, and when experiments ran on them."""
+        surveys.put_vectors(self._db, vectors)
+        surveys.put_marks(self._db, marks)
+
     def label(self, build_id: str, name: str) -> bool:
         """Give a build a label; False if the store does not know the build."""
         return records.label(self._db, build_id, name)
@@ -209,6 +214,7 @@ class Store:
             merged = retention.merge_old(self._db, limits, now_utc_ns)
             dropped = retention.drop_oldest(self._db, limits)
             summaries.drop_oldest_summaries(self._db)
+            surveys.drop_oldest_surveys(self._db)
         if merged or dropped:
             # execute() would stop after the first page
             self._db.executescript("PRAGMA incremental_vacuum")

@@ -14,6 +14,7 @@ from specmine.mining.observation import Function, Kind, Observation
 from specmine.probes.batch import Lifetime
 
 from .codec import decode_counts, decode_paths, encode_counts, encode_paths
+from .surveys import Marked, Vector, load_marks, load_vectors, marks_during, vector_at
 
 JsonObject = Mapping[str, Any]
 
@@ -61,6 +62,18 @@ class Contents:
     states: Mapping[str, JsonObject] = field(default_factory=dict)
     """Function key to what the controller knows about it."""
     documents: Mapping[str, JsonObject] = field(default_factory=dict)
+    environments: tuple[Vector, ...] = ()
+    marks: tuple[Marked, ...] = ()
+
+    def environment_of(self, observation: Observation) -> JsonObject | None:
+        """Return what was known of the host when an observation was made, a ``specmine.environment/1``."""
+        boot_id = boot_of(observation.lifetime)
+        offset = next((each.utc_offset_ns for each in self.hosts if each.boot_id == boot_id), 0)
+        return vector_at(self.environments, boot_id, observation.end_ns + offset)
+
+    def experiments_during(self, observation: Observation) -> tuple[str, ...]:
+        """Return the experiments that ran on the host in an observation's window."""
+        return marks_during(self.marks, boot_of(observation.lifetime), observation.start_ns, observation.end_ns)
 
     def observations_at(self, utc_offset_ns: int) -> tuple[Observation, ...]:
         """Return the observations, times on the monotonic clock of the boot with this offset to UTC."""
@@ -177,7 +190,9 @@ def absorb(db: sqlite3.Connection, other: Path) -> None:
     db.execute("ATTACH ? AS other", (f"file:{quote(str(other.absolute()))}?mode=ro",))
     try:
         db.execute("BEGIN IMMEDIATE")
-        for table in ("hosts", "builds", "lifetimes", "functions", "states", "summaries", "sampled"):
+        for table in (
+            "hosts", "builds", "lifetimes", "functions", "states", "summaries", "sampled", "environments", "marks",
+        ):  # fmt: skip
             db.execute(f"INSERT OR IGNORE INTO main.{table} SELECT * FROM other.{table}")
         for table, same in (
             ("observations", ("function", "kind", "end_utc_ns", "lifetime", "start_ns", "merges")),
@@ -220,6 +235,8 @@ def load(db: sqlite3.Connection, *, newest: int) -> Contents:
         ),
         states=_objects(db, "SELECT function, state FROM states ORDER BY function"),
         documents=_objects(db, "SELECT name, document FROM documents ORDER BY name"),
+        environments=load_vectors(db),
+        marks=load_marks(db),
     )
 
 

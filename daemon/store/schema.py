@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-VERSION = 3
+from . import surveys
+
+VERSION = 4
 APPLICATION_ID = 0x73706D6E  # "spmn", at a fixed place of the file's header
 
 _SUMMARIES = """
@@ -62,7 +64,8 @@ CREATE TABLE documents(
 """
     + _SUMMARIES
     + _CODE
+    + surveys.TABLES
 )
 
-MIGRATIONS: dict[int, str] = {1: _SUMMARIES, 2: _CODE}
+MIGRATIONS: dict[int, str] = {1: _SUMMARIES, 2: _CODE, 3: surveys.TABLES}
 """From a version to the next: the SQL that leads there."""

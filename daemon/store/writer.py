@@ -20,6 +20,7 @@ from .opening import StoreError, damaged
 from .records import Host, JsonObject, Verdict
 from .retention import Retention
 from .sampled import Sampled
+from .surveys import Marked, Vector
 
 _MOST_WAITING = 5000
 _RETRY_S = 10.0
@@ -39,6 +40,8 @@ class _Waiting:
     documents: dict[str, JsonObject] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     sampled: dict[tuple[str, str], Sampled] = field(default_factory=dict)
+    vectors: list[Vector] = field(default_factory=list)
+    marks: dict[tuple[str, int, str], Marked] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Tell whether anything waits."""
@@ -55,11 +58,13 @@ class _Waiting:
         self.documents |= later.documents
         self.labels |= later.labels
         self.sampled |= later.sampled
+        self.vectors += later.vectors
+        self.marks |= later.marks
 
     def shorten(self) -> int:
         """Drop the oldest of what there is too much of; return how many went."""
         gone = 0
-        for items in (self.observations, self.verdicts):
+        for items in (self.observations, self.verdicts, self.vectors):
             excess = max(0, len(items) - _MOST_WAITING)
             del items[:excess]
             gone += excess
@@ -85,6 +90,7 @@ class _Waiting:
             for build_id, name in self.labels.items():
                 store.label(build_id, name)
             store.put_sampled(self.sampled.values())
+            store.put_surveys(self.vectors, self.marks.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +202,12 @@ class StoreWriter:
         """Replace what sampling saw of functions soon."""
         with self._lock:
             self._waiting.sampled |= {(each.build_id, each.function): each for each in rows}
+
+    def put_surveys(self, vectors: Iterable[Vector], marks: Iterable[Marked]) -> None:
+        """Append what is known of hosts, and when experiments ran on them, soon."""
+        with self._lock:
+            self._waiting.vectors += vectors
+            self._waiting.marks |= {(each.boot_id, each.start_ns, each.name): each for each in marks}
 
     def stop(self, timeout_s: float = 5.0) -> bool:
         """Write what waits, close the store; False if something could not be written."""

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specmine.daemon.store import Host, Sampled, Store
+from specmine.daemon.store import Host, Sampled, Store, Vector
+from specmine.mining.environment import Environment
 from specmine.mining.observation import Function, Kind, Observation, histogram_of
 from specmine.probes.batch import Lifetime
 
@@ -432,3 +433,56 @@ def test_durations_that_moved_without_any_code_are_not_blamed_on_code(tmp_path: 
     assert found["parse"]["change"]["cause"] == "unknown"
     assert "no machine code" in found["parse"]["change"]["reason"]
     assert document["machine_code"]["suspects"] == []
+
+
+def _host_store(path: Path, host: str, slice_ms: float, waiting: float, main_ms: float = 1.0) -> Path:
+    """Write a store of five lifetimes on a host with a known slice, a share of their calls one slice longer."""
+    rng = np.random.default_rng(len(host))
+    function = Function(build_id="aaaa1", offset=16, name="handle", module="app")
+    with Store.open(path) as store, store.transaction():
+        store.put_host(Host(boot_id=host, hostname=f"{host}.example", utc_offset_ns=10**18))
+        store.put_functions([function])
+        vector = Environment(kernel="6.18", cpus=2, slice_seconds=slice_ms / 1e3).document()
+        store.put_surveys([Vector(boot_id=host, since_utc_ns=10**18, document=vector)], [])
+        for at in range(5):
+            lifetime = Lifetime(
+                id=f"{host}:{at}:{100 * at}", pid=at, executable="/bin/app", build_id="aaaa1", start_ns=at * 10**9,
+                processes=0,
+            )  # fmt: skip
+            durations = main_ms * 1e6 * np.exp(rng.normal(0, 0.002)) * rng.normal(1, 0.01, 1000)
+            durations += np.where(rng.random(1000) < waiting, slice_ms * 1e6, 0.0)
+            store.put_lifetimes([lifetime])
+            store.put_observations([
+                Observation(
+                    function=function.key, lifetime=lifetime.id, kind=Kind.TIME, start_ns=(60 + at) * 10**9,
+                    end_ns=(61 + at) * 10**9, counts=histogram_of(durations), calls=1000, watched_ns=10**9,
+                )
+            ])  # fmt: skip
+    return path
+
+
+def test_waiting_on_a_busier_host_is_the_hosts(tmp_path: Path, compared: Compared, outcome: Outcome) -> None:
+    """A quarter of the calls one slice longer: worse in the mean, and the host is named with its slice."""
+    stores = _host_store(tmp_path / "a.db", "first", 4.0, 0.0), _host_store(tmp_path / "b.db", "second", 3.0, 0.25)
+    code, document = compared(*stores, "--summary", "mean")
+    (found,) = document["functions"]
+    assert (code, found["verdict"], found["change"]["cause"]) == (1, "worse", "host")
+    (shift,) = found["change"]["host"]["shifts"]
+    assert (shift["cause"], shift["times"]) == ("slices", 1)
+    assert shift["excess_seconds"] == pytest.approx(0.003, rel=0.05)
+    assert "timeslice" in found["change"]["reason"]
+    assert document["environment"]["differences"] == [{"property": "slice_seconds", "base": 0.004, "new": 0.003}]
+    said = outcome("compare", *map(str, stores), "--summary", "mean")[1]
+    assert "The hosts differ: slice 3.00 ms, not 4.00 ms." in " ".join(said.split())
+
+
+def test_slower_calls_on_another_host_are_not_blamed_on_its_slice(tmp_path: Path, compared: Compared) -> None:
+    """All calls 30 % longer is nothing that a slice explains: the cause stays open."""
+    stores = (
+        _host_store(tmp_path / "a.db", "first", 4.0, 0.0),
+        _host_store(tmp_path / "b.db", "second", 3.0, 0.0, main_ms=1.3),
+    )
+    code, document = compared(*stores)
+    (found,) = document["functions"]
+    assert (code, found["change"]["cause"]) == (1, "unknown")
+    assert not found["change"]["host"]["explained"]

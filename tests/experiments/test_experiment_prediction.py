@@ -68,3 +68,17 @@ def test_without_the_slice_the_tail_is_wrong() -> None:
     assert max(with_slice.values()) < 0.02
     assert without["mean"] < 0.05
     assert without["p95"] > 0.5
+
+
+def test_calls_longer_than_a_slice_wait_whole_turns_or_not_at_all() -> None:
+    """Three tasks on two CPUs, moved every 60 ms: a 9 ms call has a CPU for itself, or waits at each turn's end."""
+    step, demand = 0.1e-3, 91
+    # in steps of 0.1 ms: a third of the stays alone, else every second slice of 4 ms is ours
+    place, inside = np.divmod(np.arange(600_000), 600)
+    runs = (place % 3 == 0) | (inside // 40 % 2 == 0)
+    ends = np.flatnonzero(runs)[demand - 1 :: demand]
+    played = distribution(np.diff(ends) * step)
+    beside = Contention(rivals=2, cores=2.0, slice_s=4e-3)
+    errors = error_of(predicted(distribution([demand * step]), beside), played)
+    assert errors["mean"] < 0.04
+    assert errors["p95"] < 0.02

@@ -1,0 +1,90 @@
+"""What the hosts have to do with a comparison: in what they differ, and what of a change they explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from specmine.mining.change.blame import Blame, histogram
+from specmine.mining.change.hosting import host_evidence
+from specmine.mining.environment import Environment, common, differences
+from specmine.mining.observation import BUCKETS, Counts
+
+from .lifetimes import Observed
+from .notation import duration, escaped
+
+
+def environments_document(
+    base: Mapping[Any, Sequence[Observed]], new: Mapping[Any, Sequence[Observed]]
+) -> dict[str, Any]:
+    """Return what is known of both sides' hosts, and in what they differ."""
+    sides = [_environment(each for group in side.values() for each in group) for side in (base, new)]
+    was, now = (each or Environment() for each in sides)
+    return {
+        "base": sides[0].document() if sides[0] else None,
+        "new": sides[1].document() if sides[1] else None,
+        "differences": [{"property": each.name, "base": each.base, "new": each.new} for each in differences(was, now)],
+    }
+
+
+def host_change(explained: Blame, base: Sequence[Observed], new: Sequence[Observed]) -> dict[str, Any]:
+    """Return what the hosts explain of a change; if it is all of it, the cause is the host."""
+    sides = _environment(base), _environment(new)
+    found = host_evidence(_pooled(base), _pooled(new), sides)
+    told: dict[str, Any] = {
+        "host": {
+            "explained": found.explained,
+            "shifts": [
+                {
+                    "median_seconds": each.median_ns * 1e-9,
+                    "excess_seconds": each.excess_ns * 1e-9,
+                    "gained_share": each.gain,
+                    "cause": each.cause.code if each.cause else None,
+                    "times": each.cause.times if each.cause else None,
+                    "text": each.cause.text if each.cause else None,
+                }
+                for each in found.shifts
+            ],
+        }
+    }
+    if found.explained and explained.cause != "load":
+        told |= {"cause": "host", "reason": found.reason}
+    return told
+
+
+def hosts_text(document: Mapping[str, Any]) -> list[str]:
+    """Return a sentence about hosts that differ in what both are known for, [] if they do not."""
+    known = [each for each in document["differences"] if each["base"] is not None and each["new"] is not None]
+    if not known:
+        return []
+    told = ", ".join(f"{_word(each['property'])} {_value(each, 'new')}, not {_value(each, 'base')}" for each in known)
+    return [f"The hosts differ: {told}."]
+
+
+def _environment(observed: Iterable[Observed]) -> Environment | None:
+    """Return what is known of the hosts of some lifetimes: the newest vector of each, what they have in common."""
+    newest: dict[str, Environment] = {}
+    for each in sorted(observed, key=lambda one: one.start_ns):
+        if each.environment is not None:
+            newest[each.host] = each.environment
+    return common([newest[host] for host in sorted(newest)])
+
+
+def _pooled(observed: Sequence[Observed]) -> Counts:
+    total = np.zeros(BUCKETS, dtype=np.uint64)
+    for each in observed:
+        total += histogram(each.sample)
+    return total
+
+
+def _word(name: str) -> str:
+    return name.removesuffix("_seconds").replace("_", " ")
+
+
+def _value(each: Mapping[str, Any], side: str) -> str:
+    value = each[side]
+    if isinstance(value, str):
+        return escaped(value)
+    return duration(value) if each["property"].endswith("_seconds") else f"{value:.3g}"
