@@ -16,7 +16,7 @@ from specmine.mining.change.sample import mean, variance
 from specmine.mining.change.verdicts import Change, Comparison, Rule
 
 from .attributed import Attribution, place_of
-from .hosts import environments_document, host_change, hosts_text
+from .hosts import environments_document, host_cause, host_document, host_of, hosts_text
 from .lifetimes import Observed
 from .notation import cells, count, escaped, listed, plural
 from .sides import Key, Sides, calls_of, samples
@@ -70,7 +70,8 @@ def _entry(sides: Sides, key: Key, comparison: Comparison, rule: Rule, places: A
         explained = blame(samples(base), samples(new), rule)
         if estimate is not None:
             explained = weighed(explained, estimate.ratio, places.evidence(key))
-    change = {**_change(explained), **host_change(explained, base, new)} if explained else None
+    by_host = host_of(base, new) if estimate and not estimate.low <= 1.0 <= estimate.high else None
+    change = {**_change(explained), **host_cause(explained, by_host)} if explained else None
     return {
         "function": key[0],
         "module": key[1],
@@ -93,6 +94,7 @@ def _entry(sides: Sides, key: Key, comparison: Comparison, rule: Rule, places: A
         "warmup_calls": [sum(each.warmup for each in base), sum(each.warmup for each in new)],
         "impact": _impact(base, new),
         "change": change,
+        "host": host_document(by_host) if by_host else None,
         **places.fields(key),
     }
 
@@ -211,6 +213,8 @@ def _sentences(each: Mapping[str, Any]) -> list[str]:
     if each["change"] is not None:
         kinds = ", ".join(each["change"]["kinds"]) or "no class alone"
         said.append(f"{kinds}; speaks for: {each['change']['cause']} ({each['change']['reason']}).")
+    elif each["host"] and each["host"]["explained"]:
+        said.append(f"The host explains it: {each['host']['reason']}.")
     return said
 
 

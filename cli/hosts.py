@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from specmine.mining.change.blame import Blame, histogram
-from specmine.mining.change.hosting import host_evidence
+from specmine.mining.change.hosting import HostEvidence, host_evidence
 from specmine.mining.environment import Environment, common, differences
 from specmine.mining.observation import BUCKETS, Counts
 
@@ -29,29 +29,35 @@ def environments_document(
     }
 
 
-def host_change(explained: Blame, base: Sequence[Observed], new: Sequence[Observed]) -> dict[str, Any]:
-    """Return what the hosts explain of a change; if it is all of it, the cause is the host."""
-    sides = _environment(base), _environment(new)
-    found = host_evidence(_pooled(base), _pooled(new), sides)
-    told: dict[str, Any] = {
-        "host": {
-            "explained": found.explained,
-            "shifts": [
-                {
-                    "median_seconds": each.median_ns * 1e-9,
-                    "excess_seconds": each.excess_ns * 1e-9,
-                    "gained_share": each.gain,
-                    "cause": each.cause.code if each.cause else None,
-                    "times": each.cause.times if each.cause else None,
-                    "text": each.cause.text if each.cause else None,
-                }
-                for each in found.shifts
-            ],
-        }
+def host_of(base: Sequence[Observed], new: Sequence[Observed]) -> HostEvidence:
+    """Return what the hosts explain of how durations differ."""
+    return host_evidence(_pooled(base), _pooled(new), (_environment(base), _environment(new)))
+
+
+def host_cause(explained: Blame, found: HostEvidence | None) -> dict[str, Any]:
+    """Return cause and reason of a change if the host explains all of it, {} if not."""
+    if found is None or not found.explained or explained.cause == "load":
+        return {}
+    return {"cause": "host", "reason": found.reason}
+
+
+def host_document(found: HostEvidence) -> dict[str, Any]:
+    """Return it as JSON."""
+    return {
+        "explained": found.explained,
+        "reason": found.reason,
+        "shifts": [
+            {
+                "median_seconds": each.median_ns * 1e-9,
+                "excess_seconds": each.excess_ns * 1e-9,
+                "gained_share": each.gain,
+                "cause": each.cause.code if each.cause else None,
+                "times": each.cause.times if each.cause else None,
+                "text": each.cause.text if each.cause else None,
+            }
+            for each in found.shifts
+        ],
     }
-    if found.explained and explained.cause != "load":
-        told |= {"cause": "host", "reason": found.reason}
-    return told
 
 
 def hosts_text(document: Mapping[str, Any]) -> list[str]:
