@@ -1,0 +1,238 @@
+"""Are preempted calls told as such, and does time on CPU not move with the neighbours' load?
+
+    .venv/bin/python bench/bench_waiting.py [slice] [rivals] [load] [price] [--seconds 40] [--slice-tries 8]
+
+slice: the host's timeslice is derived by `specmine experiment run timeslice`, for all that follows.
+rivals: a function that needs 1 ms of CPU is mined beside 0, 1 and 2 tasks that always want its CPU.
+load: it is mined once, while such tasks come; its assertions on durations and on time on CPU are held against that.
+price: what noting this costs a timed call, from calibrations with and without it in turn, and what it costs two
+programs that nobody chose which hand a byte to each other on one CPU.
+Needs root and two CPUs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from specmine.daemon.session import MineOptions, mine
+from specmine.probes.processes import Selection
+from specmine.probes.source import BpfSource, SourceSettings
+
+TARGETS = Path(__file__).resolve().parent / "targets"
+SPECMINE = Path(sys.executable).parent / "specmine"
+SPIN = ("sh", "-c", "while :; do :; done")
+DEMAND_S = 1e-3
+WITHIN = 0.04
+"""Of all calls, the share in the preempted class may differ by so much from demand over slice."""
+ROUNDS = 5
+
+
+def main() -> int:
+    """Measure; 0 if preempted calls are told and time on CPU holds."""
+    parser = argparse.ArgumentParser(description="Are preempted calls told as such?")
+    parser.add_argument("parts", nargs="*", default=["slice", "rivals", "load", "price"])
+    parser.add_argument("--seconds", type=float, default=40.0, help="length of each mining")
+    parser.add_argument("--slice-tries", type=int, default=8, help="how often the slice is tried on a busy host")
+    options = parser.parse_args()
+    cpus = sorted(os.sched_getaffinity(0))
+    if os.geteuid() != 0 or len(cpus) < 2:
+        print("bench_waiting: needs root and two CPUs", file=sys.stderr)
+        return 4
+    with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder:
+        os.environ.setdefault("STATE_DIRECTORY", folder)  # where experiments are noted and mining looks for them
+        program = built(Path(folder), "demand")
+        good = True
+        if "slice" in options.parts:
+            good &= derived_slice(options.slice_tries)
+        if "rivals" in options.parts:
+            good &= all([beside(program, number, cpus[-1], options.seconds) for number in (0, 1, 2)])
+        if "load" in options.parts:
+            good &= under_changing_load(program, cpus[-1], options.seconds)
+        if "price" in options.parts:
+            price_of_a_call()
+            price_of_others(built(Path(folder), "handover"), program, cpus)
+    return 0 if good else 1
+
+
+def built(folder: Path, name: str) -> Path:
+    """Compile a target."""
+    subprocess.run(["cc", "-O2", "-o", folder / name, TARGETS / f"{name}.c"], check=True)
+    return folder / name
+
+
+@contextmanager
+def pinned(cpu: int, *command: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command on one CPU, in the bench's own session: all are equals of the scheduler."""
+    child = subprocess.Popen(["taskset", "-c", str(cpu), *map(str, command)])
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
+def derived_slice(tries: int) -> bool:
+    """Derive the timeslice; False if the host was never quiet enough."""
+    for _ in range(tries):
+        done = subprocess.run(
+            [SPECMINE, "experiment", "run", "timeslice", "--format", "json"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        found = json.loads(done.stdout)
+        found = found.get("results", [found])[0]
+        if found["valid"]:
+            low, high = found["interval"]
+            print(f"timeslice {found['value'] * 1e3:.3f} ms [{low * 1e3:.3f}, {high * 1e3:.3f}]", flush=True)
+            return True
+        print(f"timeslice: {found['reason']['text']}", flush=True)
+        time.sleep(2)
+    return False
+
+
+def mined(pid: int, seconds: float, watch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
+    """Mine the one function of a process; return its entry."""
+
+    def progress(document: Callable[[], dict[str, Any]]) -> bool:
+        if watch is not None:
+            watch(document())
+        return True
+
+    options = MineOptions(pid=pid, duration_s=seconds, functions=("demand",))
+    functions = mine(options, progress).document["functions"]
+    if not functions:
+        raise SystemExit("bench_waiting: the function was not found")
+    found: dict[str, Any] = functions[0]
+    return found
+
+
+def beside(program: Path, rivals: int, cpu: int, seconds: float) -> bool:
+    """Mine beside so many rivals and print what is stated; True if it is what theory says."""
+    with ExitStack() as stack:
+        child = stack.enter_context(pinned(cpu, program, round(DEMAND_S * 1e6)))
+        for _ in range(rivals):
+            stack.enter_context(pinned(cpu, *SPIN))
+        time.sleep(0.5)
+        entry = mined(child.pid, seconds)
+    told, on_cpu = entry.get("time") or {}, entry.get("on_cpu")
+    print(f"{rivals} rivals: {entry['state']}, {entry['timed']} calls timed, of their time {shares(told)}")
+    for each in entry["classes"]:
+        excess = f"+{each['excess_seconds'] * 1e3:.2f} ms, " if each.get("excess_seconds") else ""
+        waited = each.get("waited_interval_seconds")
+        waits = f", waited {waited[0] * 1e3:.2f} to {waited[1] * 1e3:.2f} ms" if waited else ""
+        print(f"    {each['share']:.1%} {excess}{shares(each)}: {each.get('label') or '-'}{waits}")
+    print(f"    reason: {(entry['reason'] or {}).get('code')}; {explaining(told)}")
+    print(f"    time on CPU: {stated(on_cpu)}", flush=True)
+    preempted = [each for each in entry["classes"] if each.get("slices") == rivals]
+    share = (
+        sum(each["share"] for each in preempted)
+        if rivals
+        else 1.0 - max((c["share"] for c in entry["classes"]), default=0)
+    )
+    slice_s = told.get("slice_seconds")
+    expected = DEMAND_S / slice_s if rivals and slice_s else 0.0
+    print(f"    preempted {share:.1%}, expected {expected:.1%}", flush=True)
+    one = on_cpu is None or len(on_cpu["classes"]) == 1
+    return abs(share - expected) <= WITHIN and one and (not rivals or bool(preempted))
+
+
+def shares(entry: dict[str, Any]) -> str:
+    """Return running, waiting and blocked."""
+    if not isinstance(entry.get("running"), float):
+        return "not split"
+    return f"{entry['running']:.1%} running, {entry['waiting']:.1%} waiting, {entry['blocked']:.1%} blocked"
+
+
+def explaining(told: dict[str, Any]) -> str:
+    """Return what explains the classes."""
+    if not isinstance(told.get("explains"), float):
+        return "one class"
+    return f"waiting and blocking explain {told['explains']:.1%} of the classes, call paths {told['paths_explain']:.1%}"
+
+
+def stated(on_cpu: dict[str, Any] | None) -> str:
+    """Return what is asserted of time on CPU."""
+    if on_cpu is None:
+        return "is duration"
+    return (
+        f"{len(on_cpu['classes'])} class, median {on_cpu['median_seconds'] * 1e3:.3f} ms, "
+        f"p99 {on_cpu['p99_seconds'] * 1e3:.3f} ms, {on_cpu['verdict']}"
+    )
+
+
+def under_changing_load(program: Path, cpu: int, seconds: float) -> bool:
+    """Mine once, first alone, then beside one and two rivals; True if time on CPU holds throughout."""
+    began, phases = time.monotonic(), (0.0, seconds, 1.5 * seconds)
+    said: list[dict[str, set[str]]] = [{"durations": set(), "time on CPU": set()} for _ in phases]
+    running: list[int] = []
+    with ExitStack() as stack:
+        child = stack.enter_context(pinned(cpu, program, round(DEMAND_S * 1e6)))
+
+        def watch(document: dict[str, Any]) -> None:
+            passed = time.monotonic() - began
+            if passed >= phases[min(len(running) + 1, 2)] and len(running) < 2:
+                stack.enter_context(pinned(cpu, *SPIN))
+                running.append(1)
+            for entry in document["functions"]:
+                said[len(running)]["durations"].add(entry["verdict"])
+                said[len(running)]["time on CPU"].add((entry.get("on_cpu") or {}).get("verdict", "unknown"))
+
+        mined(child.pid, 2 * seconds, watch)
+    for number, each in enumerate(said):
+        for what, verdicts in each.items():
+            print(f"{number} rivals, verdicts on {what} while they were there: {', '.join(sorted(verdicts)) or 'none'}")
+    return not any("violated" in each["time on CPU"] for each in said) and "holds" in said[2]["time on CPU"]
+
+
+def price_of_a_call() -> None:
+    """Calibrate with and without noting what calls wait for, in turn."""
+    found: dict[bool, list[float]] = {True: [], False: []}
+    for number in range(ROUNDS):
+        for waiting in (True, False) if number % 2 else (False, True):
+            source = BpfSource([Selection(pid=os.getpid())], SourceSettings(waiting=waiting, sampling=False))
+            try:
+                found[waiting].append(source.start().prices.time_ns)
+            finally:
+                source.close()
+    off, on = (statistics.median(found[each]) for each in (False, True))
+    print(f"price of a timed call: {off:.0f} ns without, {on:.0f} ns with ({on / off - 1:+.1%}); {found}", flush=True)
+
+
+def price_of_others(handover: Path, program: Path, cpus: Sequence[int]) -> None:
+    """Let two programs that nobody chose switch on one CPU, while another is mined and while none is, in turn."""
+    ratios = []
+    for number in range(ROUNDS):
+        times = {}
+        for watched in (True, False) if number % 2 else (False, True):
+            with pinned(cpus[-1], program, 1000) as child, ExitStack() as stack:
+                if watched:
+                    settings = SourceSettings(watch=("demand",), sampling=False)
+                    source = BpfSource([Selection(pid=child.pid)], settings)
+                    stack.callback(source.close)
+                    source.start()
+                done = subprocess.run(
+                    ["taskset", "-c", str(cpus[0]), handover, "100000"], capture_output=True, text=True, check=True
+                )
+                times[watched] = float(done.stdout)
+        ratios.append(times[True] / times[False])
+    print(
+        f"CPU time of a switch of others, while a program is mined over while none is: {statistics.median(ratios):.3f} "
+        f"({min(ratios):.3f} to {max(ratios):.3f})",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
