@@ -135,6 +135,10 @@ def _of_function(each: Reading, label: tuple[str, str], counters: Counters) -> I
     yield "function_timed_calls", label, each.timed
     yield "watched_seconds", label, each.watched_ns / 1e9
     yield "function_inside_seconds", label, each.cost_ns / 1e9
+    for part, time_ns in each.split_ns:
+        yield "timed_call_seconds", (*label, part), time_ns / 1e9
+    for verdict in _VERDICTS if each.on_cpu else ():
+        yield "on_cpu_assertion_state", (*label, verdict), float(each.on_cpu == verdict)
     for behaviour in each.behaviours:
         yield from _of_behaviour(each, behaviour, (*label, behaviour.id))
     for name, values in (("calls", counters.calls(each.key)), ("call_seconds", counters.seconds(each.key))):

@@ -49,6 +49,8 @@ FAMILIES = (
     _counter("function_timed_calls", "Calls whose duration was measured.", *FUNCTION),
     _counter("watched_seconds", "Time for which the function's calls were counted.", *FUNCTION),
     _counter("function_inside_seconds", "Predicted CPU time that watching the function added.", *FUNCTION),
+    _counter("timed_call_seconds", "Time in timed calls: running, waiting for a CPU, blocked.", *FUNCTION, "part"),
+    _gauge("on_cpu_assertion_state", "Last verdict on what is asserted of time on CPU.", *FUNCTION, "state"),
     # per behaviour and class of a function with an assertion
     _gauge("behaviour_info", "A behaviour and its expression; always 1.", *BEHAVIOUR, "build_id", "expression"),
     _counter("calls", "Calls by behaviour and class of durations.", *CLASS),

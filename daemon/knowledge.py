@@ -111,6 +111,12 @@ class Totals:
     observations: int = 0
     gaps: bool = False
     """True once the entry probe was off between the first watch and now."""
+    running_ns: float = 0.0
+    """What timed calls did of their time, as far as it was split: on CPU, the probes' own cost excepted, ..."""
+    waiting_ns: int = 0
+    """... runnable without a CPU, ..."""
+    blocked_ns: int = 0
+    """... and waiting for anything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -262,6 +268,14 @@ def with_observation(known: Knowledge, seen: Observation, recent: int) -> Knowle
         censored=known.totals.censored + seen.censored,
         observations=known.totals.observations + 1,
     )
+    if seen.split is not None:
+        own_ns = float(seen.split.on_cpu @ _MIDDLES) - seen.bias_ns * seen.timed
+        totals = replace(
+            totals,
+            running_ns=totals.running_ns + max(0.0, own_ns),
+            waiting_ns=totals.waiting_ns + int(seen.split.waiting_ns.sum()),
+            blocked_ns=totals.blocked_ns + int(seen.split.blocked_ns.sum()),
+        )
     histogram = frozen_counts(known.histogram + seen.counts)
     most = recent * HELD[seen.kind]
     borders = (*known.borders_of(seen.kind), None)[-most:]

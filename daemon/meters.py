@@ -66,6 +66,10 @@ class Reading:
     """First bucket of each class but the lowest."""
     behaviours: tuple[Stated, ...] = ()
     checked_utc_ns: int | None = None
+    split_ns: tuple[tuple[str, float], ...] = ()
+    """Running, waiting and blocked time of the timed calls; empty where calls are not split."""
+    on_cpu: str = ""
+    """Verdict on what is asserted of its time on CPU; '' where nothing is."""
 
     @property
     def uppers(self) -> tuple[str, ...]:
@@ -112,7 +116,16 @@ def _reading(known: Knowledge, now_ns: int, utc_offset: int) -> Reading:
         borders=borders,
         behaviours=stated,
         checked_utc_ns=None if known.checked_ns is None else known.checked_ns + utc_offset,
+        split_ns=_split(known),
+        on_cpu=known.on_cpu.check.verdict if known.on_cpu is not None and known.on_cpu.check is not None else "",
     )
+
+
+def _split(known: Knowledge) -> tuple[tuple[str, float], ...]:
+    totals = known.totals
+    if not totals.running_ns:
+        return ()
+    return (("running", totals.running_ns), ("waiting", totals.waiting_ns), ("blocked", totals.blocked_ns))
 
 
 def _stated(known: Knowledge) -> tuple[tuple[int, ...], float, tuple[Stated, ...]]:
