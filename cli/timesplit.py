@@ -55,11 +55,13 @@ def on_cpu(entry: Entry) -> Iterator[str]:
     verdict = found.get("verdict")
     said = f": {verdict}" if verdict in ("holds", "violated") else ""
     borders = found.get("borders_seconds") or []
+    kept = found.get("range_seconds")
+    within = f", nearly all calls from {duration(kept[0])} to {duration(kept[1])}" if kept else ""
     if not borders:
-        yield f"assertion on time on CPU, one class{said}"
+        yield f"assertion on time on CPU, one class{within}{said}"
         return
     shares = ", ".join(share(float(each.get("share") or 0)) for each in found["classes"])
-    yield f"assertion on time on CPU, borders {', '.join(map(duration, borders))}: {shares}{said}"
+    yield f"assertion on time on CPU, borders {', '.join(map(duration, borders))}: {shares}{within}{said}"
 
 
 def explanation(entry: Entry) -> str:

@@ -9,13 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from specmine.mining.observation import Observation
-from specmine.mining.settings import MiningSettings
+import numpy as np
 
-from .conclusions import Check, Conclusion, Found, borders_of, check, conclude, no_finer
+from specmine.mining import verify
+from specmine.mining.observation import BUCKETS, Observation, bucket_edges, bucket_of, quantiles
+from specmine.mining.settings import MiningSettings
+from specmine.mining.shares import class_counts
+from specmine.mining.verify import Expected
+
+from .conclusions import Check, Conclusion, Found, borders_of, conclude, no_finer, shifted
 from .kept import Kept
 
 SUBJECT = "time on CPU"
+NEARLY_ALL = 0.99
+"""Share of the calls whose range is asserted ..."""
+ROOM = 1.5
+"""... widened by this factor at both ends: neighbours make caches colder and clocks slower, too."""
 NOTABLE = 0.005
 """Share of the calls that leave their CPU from which time on CPU is mined for itself."""
 
@@ -29,6 +38,10 @@ class OnCpu:
     chain: Conclusion | None = None
     learned: Conclusion | None = None
     """What the observations said when they were first stable."""
+    edges: tuple[int, ...] = ()
+    """Its borders, and outside of them the range that nearly all calls kept to; first buckets, ascending."""
+    class_calls: tuple[int, ...] = ()
+    """Calls learned from, cut by these."""
     check: Check | None = None
     """Of the newest observation against that."""
 
@@ -77,14 +90,38 @@ def observed(before: OnCpu | None, held: Sequence[Kept], settings: MiningSetting
         known[each.end_ns] if each.end_ns in known else borders_of(each, no_finer(settings, [each])) for each in every
     ]
     chain = conclude(every, found, before.chain, settings)
-    learned = before.learned or (chain if chain.stable else None)
-    verdict = before.check
-    if before.learned is not None and every[-1].timed >= settings.minimum_calls:
-        (one,) = check(every[-1], None, before.learned, chain.chain > 0, settings)
-        verdict = replace(one, subject=SUBJECT)
-    return OnCpu(
-        found=tuple((each.end_ns, borders) for each, borders in zip(every, found, strict=True)),
-        chain=chain,
-        learned=learned,
-        check=verdict,
+    known_now = replace(
+        before, found=tuple((each.end_ns, one) for each, one in zip(every, found, strict=True)), chain=chain
     )
+    if before.learned is not None:
+        return replace(known_now, check=_checked(before, every[-1], settings) or before.check)
+    return _learned(known_now, chain, every) if chain.stable else known_now
+
+
+def _learned(known: OnCpu, chain: Conclusion, every: Sequence[Observation]) -> OnCpu:
+    """Return it with an assertion: classes by the stable borders, and the range of nearly all calls."""
+    total = np.sum([each.counts for each in every], axis=0)
+    low, high = quantiles(total, ((1 - NEARLY_ALL) / 2, (1 + NEARLY_ALL) / 2))
+    ends = bucket_of([round(low / ROOM), round(high * ROOM)])
+    edges = tuple(sorted({*chain.edges, max(1, int(ends[0])), min(BUCKETS - 1, int(ends[1]))}))
+    calls = tuple(int(number) for number in class_counts(total, edges))
+    return replace(known, learned=chain, edges=edges, class_calls=calls)
+
+
+def range_seconds(known: OnCpu) -> tuple[float, float] | None:
+    """Return the range that nearly all calls are asserted to keep to; None before it is learned."""
+    if known.learned is None:
+        return None
+    low, high = (float(bucket_edges()[edge]) - known.learned.bias_ns for edge in (known.edges[0], known.edges[-1]))
+    return max(0.0, low) * 1e-9, max(0.0, high) * 1e-9
+
+
+def _checked(known: OnCpu, seen: Observation, settings: MiningSettings) -> Check | None:
+    """Check an observation against the assertion; None if it holds too few calls."""
+    assert known.learned is not None
+    if seen.timed < settings.minimum_calls:
+        return None
+    claim = Expected(formula=((),), class_calls=known.class_calls)
+    edges = shifted(known.edges, known.learned.bias_ns, seen.bias_ns)
+    (one,) = verify.check(seen, [claim], edges, noise=known.learned.noise, settings=settings)
+    return Check(subject=SUBJECT, verdict=one.verdict.value, calls=one.calls, p_value=one.p_value, shares=one.seen)

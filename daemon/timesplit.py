@@ -24,7 +24,7 @@ from specmine.mining.waiting import HostTimes, Part, Parts, parts
 
 from .conclusions import shifted
 from .kept import Kept
-from .oncpu import OnCpu
+from .oncpu import OnCpu, range_seconds
 
 _MIDDLES = 0.5 * (bucket_edges()[:-1] + bucket_edges()[1:])
 
@@ -124,6 +124,7 @@ def on_cpu_facts(known: OnCpu | None, calls: SplitCalls | None) -> dict[str, Any
     return {
         "stable": known.learned is not None,
         "observations": known.chain.chain,
+        "range_seconds": range_seconds(known),
         "borders_seconds": upper if said.stable else [],
         "classes": [
             {"upper_seconds": bound, "share": int(number) / max(1, int(own.sum()))}

@@ -1,0 +1,173 @@
+"""A function beside others that take its CPU: its durations change, its time on CPU does not, and it is told why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from specmine.cli.show import portrait
+from specmine.daemon import flow, oncpu
+from specmine.daemon.controller import ControllerState
+from specmine.daemon.hosttimes import host_times
+from specmine.daemon.kept import kept
+from specmine.daemon.knowledge import Knowledge, State
+from specmine.daemon.meters import readings
+from specmine.daemon.settings import SECOND, Settings
+from specmine.daemon.specification import dumps, specification
+from specmine.experiments.results import HOST_KEYS, cleaned
+from specmine.experiments.vocabulary import Host
+from specmine.mining.observation import (
+    BUCKETS,
+    Function,
+    Kind,
+    Observation,
+    Reason,
+    Split,
+    bucket_of,
+    histogram_of,
+)
+from specmine.mining.waiting import HostTimes
+
+SLICE_NS = 4_020_000.0
+HOST = HostTimes(slice_ns=SLICE_NS, slice_low_ns=4_018_000, slice_high_ns=4_024_000)
+WORK = Function(build_id="b", offset=16, name="work", module="app")
+
+
+def window(number: int, rivals: int, demand_ns: float = 1e6, calls: int = 600) -> Observation:
+    """Return a second of a function that needs 1 ms of CPU, a quarter of whose calls wait for k turns."""
+    chance = np.random.default_rng([number, rivals])
+    running = demand_ns * chance.normal(1, 0.01, calls)
+    waiting = np.where(chance.random(calls) < demand_ns / SLICE_NS, rivals * SLICE_NS, 0.0)
+    buckets, waited = bucket_of((running + waiting).round()), np.zeros(BUCKETS)
+    np.add.at(waited, buckets, waiting)
+    return Observation(
+        function=WORK.key,
+        lifetime="l",
+        kind=Kind.TIME,
+        start_ns=number * SECOND,
+        end_ns=(number + 1) * SECOND,
+        counts=np.bincount(buckets, minlength=BUCKETS).astype(np.uint64),
+        calls=calls,
+        watched_ns=SECOND,
+        split=Split(
+            waiting_ns=waited.astype(np.uint64),
+            blocked_ns=np.zeros(BUCKETS, np.uint64),
+            on_cpu=histogram_of(running.round()),
+        ),
+    )
+
+
+def learned(windows: list[Observation]) -> Knowledge:
+    """Return what is known of the function after these windows, where call paths cannot be taken."""
+    no_paths = ((Kind.PATH, Reason(code="no-paths", text="none")),)
+    known = Knowledge(function=WORK, state=State.TIMING, refused=no_paths)
+    for each in windows:
+        known = flow.observed(known, each, Settings())
+    return known
+
+
+def stated(known: Knowledge, host: HostTimes = HOST) -> dict[str, object]:
+    """Return the function's entry in the specification."""
+    state = ControllerState(settings=Settings(host=host), known={WORK.key: known}, now_ns=100 * SECOND)
+    document = specification(state, detail=True)
+    assert dumps(document)
+    entry: dict[str, object] = document["functions"][0]
+    return entry
+
+
+@pytest.mark.parametrize("rivals", [1, 2])
+def test_preempted_calls_are_told_as_timeslices(rivals: int) -> None:
+    """The class of preempted calls is named by the slice derived on the host, and is the reason given."""
+    entry = stated(learned([window(number, rivals) for number in range(12)]))
+    low, high = entry["classes"]  # type: ignore[misc]
+    assert (low["label"], high["slices"], high["cause"]) == (None, rivals, "slices")
+    assert high["label"] == f"+{rivals} timeslice{'s' * (rivals > 1)}: preempted"
+    assert high["share"] == pytest.approx(1e6 / SLICE_NS, abs=0.02)
+    assert high["running"] + high["waiting"] + high["blocked"] == pytest.approx(1)
+    assert high["excess_seconds"] == pytest.approx(rivals * SLICE_NS * 1e-9, rel=0.03)
+    assert entry["state"] == "unexplained"
+    assert entry["reason"]["code"] == "waiting"  # type: ignore[index]
+    on_cpu = entry["on_cpu"]
+    assert isinstance(on_cpu, dict)
+    assert len(on_cpu["classes"]) == 1
+    assert on_cpu["median_seconds"] == pytest.approx(1e-3, rel=0.02)
+    text = "\n".join(portrait(entry, 100, ascii_only=True))
+    assert f"+{rivals} timeslice" in text
+    assert "assertion on time on CPU, one class" in text
+
+
+def test_without_a_derived_slice_no_number_is_claimed() -> None:
+    """Preempted is said, how many slices is not."""
+    entry = stated(learned([window(number, 1) for number in range(12)]), HostTimes())
+    high = entry["classes"][1]  # type: ignore[index]
+    assert (high["label"], high["slices"]) == ("preempted", None)
+
+
+def test_time_on_cpu_holds_while_rivals_come_and_is_violated_when_the_work_grows() -> None:
+    """Its assertion outlives the neighbours' load, which the one on durations does not, and sees more work."""
+    settings, known, said = Settings().mining, None, []
+    windows = [window(number, 0 if number < 12 else 1 if number < 24 else 2) for number in range(36)]
+    for number in range(36):
+        held = [kept(each) for each in windows[max(0, number - settings.recent + 1) : number + 1]]
+        known = oncpu.observed(known, held, settings)
+        said.append(known.check.verdict if known and known.check else "")
+    assert known is not None
+    assert "violated" not in said
+    assert said[-1] == "holds"
+    assert learned(windows[:24]).learned is not None
+    more = [window(number, 2, demand_ns=2.5e6) if number > 38 else window(number, 2) for number in range(30, 42)]
+    for number in range(10, 12):
+        held = [kept(each) for each in more[max(0, number - settings.recent + 1) : number + 1]]
+        known = oncpu.observed(known, held, settings)
+    assert known is not None
+    assert known.check is not None
+    assert known.check.verdict == "violated"
+
+
+def test_where_no_call_leaves_its_cpu_time_on_cpu_is_duration() -> None:
+    """Nothing is mined twice, and the entry says so by null."""
+    known = learned([window(number, 0) for number in range(12)])
+    assert known.on_cpu is None
+    entry = stated(known)
+    assert (entry["state"], entry["on_cpu"]) == ("single", None)
+    assert entry["time"]["running"] == pytest.approx(1)  # type: ignore[index]
+
+
+def test_unsplit_observations_say_nothing() -> None:
+    """Of observations from elsewhere neither shares nor labels are made up."""
+    known = learned([replace(window(number, 1), split=None) for number in range(12)])
+    entry = stated(known)
+    assert (entry["time"], entry["on_cpu"]) == (None, None)
+    assert set(entry["classes"][0]) == {"upper_seconds", "share"}  # type: ignore[index]
+
+
+def test_time_in_calls_is_exported_by_part() -> None:
+    """Running and waiting add up to the calls' time, and the verdict on time on CPU is there."""
+    known = learned([window(number, 1) for number in range(12)])
+    (one,) = readings(ControllerState(known={WORK.key: known}, now_ns=100 * SECOND))
+    parts = dict(one.split_ns)
+    assert parts["running"] == pytest.approx(12 * 600 * 1e6, rel=0.02)
+    assert parts["waiting"] == pytest.approx(12 * 600 * 1e6, rel=0.1)
+    assert parts["blocked"] == 0
+    assert one.on_cpu in ("holds", "")
+
+
+def test_only_what_was_derived_on_this_host_is_used() -> None:
+    """Slice, limit and ticks come from valid results of this boot; others give zeros."""
+    host = Host(cpus=(0, 1), kernel="k", boot_id="boot", cpu_model="m", hertz=250)
+
+    def entry(value: float, **more: object) -> dict[str, object]:
+        told = cleaned({name: getattr(host, name) for name in HOST_KEYS})
+        return {"valid": {"value": value, "interval": None, "evidence": {}, "host": told, **more}}
+
+    entries = {
+        "timeslice": entry(4.02e-3, interval=[4.0e-3, 4.1e-3]),
+        "quota": entry(0.2, evidence={"quota_seconds": 0.02, "period_seconds": 0.1}),
+    }
+    found = host_times(entries, host)
+    assert (found.slice_ns, found.slice_low_ns, found.slice_high_ns) == pytest.approx((4.02e6, 4.0e6, 4.1e6))
+    assert found.pause_ns == pytest.approx(80e6)
+    assert host_times(entries, replace(host, boot_id="another")) == HostTimes()
+    assert host_times({}, host) == HostTimes()
