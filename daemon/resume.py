@@ -18,6 +18,7 @@ from .conclusions import Check, Conclusion
 from .jobs import JobResult
 from .kept import Kept, kept
 from .knowledge import EMPTY, FINISHED, HELD, Knowledge, State, Totals, Where, spread_of
+from .oncpu import OnCpu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,6 +37,7 @@ class Record:
     tried: int = 0
     learned: Conclusion | None = None
     result: JobResult | None = None
+    on_cpu: OnCpu | None = None
     explained_with: int = 0
     checks: tuple[Check, ...] = ()
     violations: int = 0
@@ -57,6 +59,7 @@ def function_record(known: Knowledge, now_ns: int) -> dict[str, Any]:
         tried=known.tried,
         learned=known.learned,
         result=known.result,
+        on_cpu=replace(known.on_cpu, found=()) if known.on_cpu else None,  # of observations that are not stored whole
         explained_with=known.explained_with,
         checks=known.checks,
         violations=known.violations,
@@ -141,6 +144,7 @@ def _knowledge(
         chain=record.learned,
         chain_kind=Kind.PATH if record.result is not None else Kind.TIME,
         result=record.result,
+        on_cpu=record.on_cpu,
         explained_with=record.explained_with,
         checks=record.checks,
         violations=record.violations,

@@ -14,6 +14,7 @@ from specmine.daemon.hosttimes import host_times
 from specmine.daemon.kept import kept
 from specmine.daemon.knowledge import Knowledge, State
 from specmine.daemon.meters import readings
+from specmine.daemon.resume import function_record, restored
 from specmine.daemon.settings import SECOND, Settings
 from specmine.daemon.specification import dumps, specification
 from specmine.experiments.results import HOST_KEYS, cleaned
@@ -124,6 +125,21 @@ def test_time_on_cpu_holds_while_rivals_come_and_is_violated_when_the_work_grows
     assert known is not None
     assert known.check is not None
     assert known.check.verdict == "violated"
+
+
+def test_the_assertion_on_time_on_cpu_outlives_the_daemon() -> None:
+    """What was learned is in the record, and is checked on."""
+    known = learned([window(number, 1) for number in range(12)])
+    assert known.on_cpu is not None
+    record = function_record(known, 12 * SECOND)
+    again = restored([WORK], {WORK.key: record}, [], 0, Settings().mining)[WORK.key]
+    assert again.on_cpu == replace(known.on_cpu, found=())
+    later = again
+    for number in range(12, 15):
+        later = flow.observed(later, window(number, 2), Settings())
+    assert later.on_cpu is not None
+    assert later.on_cpu.check is not None
+    assert later.on_cpu.check.verdict == "holds"
 
 
 def test_where_no_call_leaves_its_cpu_time_on_cpu_is_duration() -> None:
