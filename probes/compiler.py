@@ -92,6 +92,15 @@ def kernel_offsets():
     return found
 
 
+def scheduler_accounts():
+    """Tell whether the scheduler of this kernel counts how often a thread was given a CPU: ours was, at least once."""
+    try:
+        with open("/proc/self/schedstat") as file:
+            return int(file.read().split()[2]) > 0
+    except (OSError, ValueError, IndexError):
+        return False
+
+
 def waiting_flags(offsets):
     """Return the definitions for waiting.h; none where the kernel does not account waiting by thread."""
     if not all(s + "." + m in offsets for s, ms in KERNEL_STRUCTS.items() if s != "task_struct" for m in ms):
@@ -379,7 +388,7 @@ def build(request):
     started = time.time()
     offsets = kernel_offsets()
     state = offsets.get("task_struct.__state", offsets.get("task_struct.state"))
-    waiting = waiting_flags(offsets) if request.get("waiting") else []
+    waiting = waiting_flags(offsets) if request.get("waiting") and scheduler_accounts() else []
     flags = ["-Wno-everything"] + request["flags"] + waiting
     flags += ["-DTASK_PID=%d" % offsets.get("task_struct.pid", 0), "-DTASK_TGID=%d" % offsets.get("task_struct.tgid", 0)]
     flags += ["-DTASK_STATE=%d" % (state or 0)]
