@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,12 +70,12 @@ def learned(windows: list[Observation]) -> Knowledge:
     return known
 
 
-def stated(known: Knowledge, host: HostTimes = HOST) -> dict[str, object]:
+def stated(known: Knowledge, host: HostTimes = HOST) -> dict[str, Any]:
     """Return the function's entry in the specification."""
     state = ControllerState(settings=Settings(host=host), known={WORK.key: known}, now_ns=100 * SECOND)
     document = specification(state, detail=True)
     assert dumps(document)
-    entry: dict[str, object] = document["functions"][0]
+    entry: dict[str, Any] = document["functions"][0]
     return entry
 
 
@@ -82,14 +83,14 @@ def stated(known: Knowledge, host: HostTimes = HOST) -> dict[str, object]:
 def test_preempted_calls_are_told_as_timeslices(rivals: int) -> None:
     """The class of preempted calls is named by the slice derived on the host, and is the reason given."""
     entry = stated(learned([window(number, rivals) for number in range(12)]))
-    low, high = entry["classes"]  # type: ignore[misc]
+    low, high = entry["classes"]
     assert (low["label"], high["slices"], high["cause"]) == (None, rivals, "slices")
     assert high["label"] == f"+{rivals} timeslice{'s' * (rivals > 1)}: preempted"
     assert high["share"] == pytest.approx(1e6 / SLICE_NS, abs=0.02)
     assert high["running"] + high["waiting"] + high["blocked"] == pytest.approx(1)
     assert high["excess_seconds"] == pytest.approx(rivals * SLICE_NS * 1e-9, rel=0.03)
     assert entry["state"] == "unexplained"
-    assert entry["reason"]["code"] == "waiting"  # type: ignore[index]
+    assert entry["reason"]["code"] == "waiting"
     on_cpu = entry["on_cpu"]
     assert isinstance(on_cpu, dict)
     assert len(on_cpu["classes"]) == 1
@@ -102,7 +103,7 @@ def test_preempted_calls_are_told_as_timeslices(rivals: int) -> None:
 def test_without_a_derived_slice_no_number_is_claimed() -> None:
     """Preempted is said, how many slices is not."""
     entry = stated(learned([window(number, 1) for number in range(12)]), HostTimes())
-    high = entry["classes"][1]  # type: ignore[index]
+    high = entry["classes"][1]
     assert (high["label"], high["slices"]) == ("preempted", None)
 
 
@@ -148,7 +149,7 @@ def test_where_no_call_leaves_its_cpu_time_on_cpu_is_duration() -> None:
     assert known.on_cpu is None
     entry = stated(known)
     assert (entry["state"], entry["on_cpu"]) == ("single", None)
-    assert entry["time"]["running"] == pytest.approx(1)  # type: ignore[index]
+    assert entry["time"]["running"] == pytest.approx(1)
 
 
 def test_unsplit_observations_say_nothing() -> None:
@@ -156,7 +157,7 @@ def test_unsplit_observations_say_nothing() -> None:
     known = learned([replace(window(number, 1), split=None) for number in range(12)])
     entry = stated(known)
     assert (entry["time"], entry["on_cpu"]) == (None, None)
-    assert set(entry["classes"][0]) == {"upper_seconds", "share"}  # type: ignore[index]
+    assert set(entry["classes"][0]) == {"upper_seconds", "share"}
 
 
 def test_time_in_calls_is_exported_by_part() -> None:
