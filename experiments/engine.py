@@ -100,6 +100,9 @@ def perform(experiment: Experiment, wish: Wish, bench: Bench) -> Document:
         forced=wish.force,
         parameters=told,
     )
+    if any(parameters[name] != experiment.parameters[name] for name in experiment.forces):
+        bench.journal.mark(result)
+        return result
     return _kept(result, bench)
 
 

@@ -49,6 +49,11 @@ class Journal:
             entry["failures"] += 1
         if result["cpu_seconds"] > 0:
             entry["runs"] += 1
+        self.mark(result)
+
+    def mark(self, result: Document) -> None:
+        """Keep when load ran and where, whatever was found."""
+        if result["cpu_seconds"] > 0:
             names = ("name", "cpus", "window_ns")
             self.windows.append({name: result[name] for name in names} | {"boot_id": result["host"]["boot_id"]})
             del self.windows[:-MOST_WINDOWS]

@@ -272,6 +272,8 @@ class Experiment:
     derive: Derive
     demands: Demanded = _no_demands
     """Demands to calibrate before: kind and ns."""
+    forces: tuple[str, ...] = ()
+    """Parameters that make it measure what was asked for instead of the host: such a result is no property of it."""
     without: bool = False
     """It goes on without demands that could not be calibrated: they are a check of its value, not its base."""
     parameters: Mapping[str, Any] = field(default_factory=dict)

@@ -89,6 +89,7 @@ EXPERIMENT = Experiment(
     plan=plan,
     derive=derive,
     parameters={"quota": 0, "period": 100 * MS, "tasks": 1},
+    forces=("quota", "tasks"),
     cost=1.0,
     hours=12,
 )

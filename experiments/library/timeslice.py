@@ -245,6 +245,7 @@ EXPERIMENT = Experiment(
     parameters={"slice": 0, "demand": MS, "policy": "other", "method": "gaps", "iterations": 300},
     cost=3.0,
     hours=24,
+    forces=("slice", "policy", "method"),
     without=True,
     limit=20.0,
 )

@@ -410,3 +410,13 @@ def _living(pids: list[str]) -> list[str]:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
                 found.append(pid)
     return found
+
+
+def test_what_was_forced_is_no_property_of_the_host(tmp_path: Path) -> None:
+    """A limit asked for is found, or refused, but never taken for the host's; its window is marked all the same."""
+    state = tmp_path / "state.json"
+    forced = {"names": ["quota"], "state": str(state), "force": True, "parameters": {"quota": 20 * MS}}
+    (result,) = Running(forced).answer()
+    journal = read_journal(state)
+    assert "quota" not in journal.entries or journal.entries["quota"]["valid"] is None
+    assert [each["name"] for each in journal.windows] == (["quota"] if result["cpu_seconds"] else [])
