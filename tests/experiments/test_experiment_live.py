@@ -22,6 +22,7 @@ from specmine.experiments.cgroups import hierarchy, limit_of
 from specmine.experiments.client import Running, unit_command
 from specmine.experiments.confinement import NAME, Confinement, clean_up, confined, held_down, is_lowest
 from specmine.experiments.helper import Helper, helper
+from specmine.experiments.journal import read_journal
 from specmine.experiments.tasks import Machine
 from specmine.experiments.vocabulary import MS, Load, LoadRun, Step, Task
 from specmine.probes.errors import HostError
@@ -412,6 +413,7 @@ def _living(pids: list[str]) -> list[str]:
     return found
 
 
+@needs_groups
 def test_what_was_forced_is_no_property_of_the_host(tmp_path: Path) -> None:
     """A limit asked for is found, or refused, but never taken for the host's; its window is marked all the same."""
     state = tmp_path / "state.json"
