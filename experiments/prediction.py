@@ -1,6 +1,6 @@
 """What a function's calls will take beside others, from what they take alone and what the host does. Pure.
 
-The thesis feeds its properties into a simulation (Palladio, sections 7.1 and 7.2). For one thread beside k others
+The thesis feeds its properties into a simulation (Palladio, sections 5.7 and 5.8). For one thread beside k others
 that always want the CPU, the answer can be written down: a call of demand D that meets the end of its turn n times
 takes D + n k S, S the slice, and n is floor(D/S) or one more, more with probability D/S - floor(D/S), since a call
 begins anywhere within a turn. Not pinned, k + 1 tasks on c cores make queues of floor and ceil((k+1)/c): the kernel

@@ -42,7 +42,7 @@ def mean_interval(values: ArrayLike) -> tuple[float, tuple[float, float]]:
 def settled(values: ArrayLike, *, at_least: int, half_width: float) -> bool:
     """Tell whether the median is known: to +-``half_width`` of itself at 95 %, from ``at_least`` values.
 
-    The stop condition *InternalTimesStable* of the thesis (section 4.3.2), which gives no formula.
+    The stop condition *InternalTimesStable* of the thesis (section 4.4.3), which gives no formula.
     """
     numbers = np.asarray(values)
     if len(numbers) < at_least:

@@ -1,7 +1,7 @@
 """Regression trees over levels of load (CART, Breiman et al. 1984), small enough to be read. Pure.
 
 A node splits where the squared error falls most, until a split gains little or a leaf would be a single
-cell; a leaf says the mean of its cells. The thesis (section 6.3.3) uses R's ``rpart`` for the same.
+cell; a leaf says the mean of its cells. The thesis (section 6.4.3) uses R's ``rpart`` for the same.
 """
 
 from __future__ import annotations

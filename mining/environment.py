@@ -1,8 +1,8 @@
 """The host in one vector, as far as its properties are known, and what in it explains a longer duration. Pure.
 
 Two specifications compare only where their environments do: Hauck (*Automated Experiments for Deriving
-Performance-relevant Properties of Software Execution Environments*, 2013, section 7.1) measured 543 and 748 ms for the
-same program on the same hardware under two schedulers.
+Performance-relevant Properties of Software Execution Environments*, 2013, section 5.8.3) measured 543 and 748 ms for
+the same program on the same hardware under two schedulers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What else runs on this host: how busy its CPUs, disks and network are, as distributions over time. It only looks."""
+"""What else runs on this host: how busy its CPUs, disks and network are, as distributions over time. It only looks.
+
+The thesis sketches it as *additional load* (section 6.5.1).
+"""
 
 from __future__ import annotations
 

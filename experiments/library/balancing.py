@@ -1,16 +1,19 @@
 """When the kernel moves tasks between CPUs: at once, when the imbalance is large, or only for an idle CPU.
 
-OSSCHEDULER.03 of the thesis: three tasks a CPU, one of them ends; every other task goes on for a while after its own
-times have changed, each for another while, and then ends too. Who changes after an end tells who was moved.
+OSSCHEDULER.03 of the thesis (section 5.6.3): three tasks a CPU, one of them ends; every other task goes on for a while
+after its own times have changed, each for another while, and then ends too. Who changes after an end tells who was
+moved.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from specmine.experiments.frames import needing, repeating
 from specmine.experiments.statistics import significant
 from specmine.experiments.vocabulary import (
     MS,
@@ -19,10 +22,8 @@ from specmine.experiments.vocabulary import (
     Context,
     Experiment,
     Finding,
-    Kind,
     Load,
     LoadRun,
-    Task,
     TaskRun,
     Why,
 )
@@ -39,22 +40,12 @@ def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
     if runs or len(context.host.cpus) < 2:
         return None
     step = context.demand("integer", _DEMAND_NS)
-    number = _EACH * len(context.host.cpus)
-    first = Task(name="task0", steps=(step,), sensor="times", leads=True, seconds=_FIRST_S)
-    others = tuple(
-        Task(
-            name=f"task{each}",
-            steps=(step,),
-            sensor="times",
-            leads=True,
-            seconds=_MOST_S,
-            changed=True,
-            window=12,
-            final=round(_STEP_S * SECOND / (2 * _DEMAND_NS)) + 20 * each,
-        )
-        for each in range(1, number)
+    first, *others = repeating(step, _EACH * len(context.host.cpus), _MOST_S)
+    changing = (
+        replace(each, changed=True, window=12, final=round(_STEP_S * SECOND / (2 * _DEMAND_NS)) + 20 * at)
+        for at, each in enumerate(others, 1)
     )
-    return Load(tasks=(first, *others))
+    return Load(tasks=(replace(first, seconds=_FIRST_S), *changing))
 
 
 def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
@@ -127,18 +118,13 @@ def _spread(medians: dict[str, float]) -> float:
     return (max(values) - min(values)) / float(np.mean(values)) if values else 0.0
 
 
-def demands(context: Context) -> tuple[tuple[Kind, int], ...]:
-    """Name the demand to calibrate."""
-    return (("integer", _DEMAND_NS),) if len(context.host.cpus) > 1 else ()
-
-
 EXPERIMENT = Experiment(
     name="balancing",
     summary="when the kernel moves tasks between CPUs: immediate, active, lazy",
     unit="",
     plan=plan,
     derive=derive,
-    demands=demands,
+    demands=needing(_DEMAND_NS, cpus=2),
     cpus="all",
     weight="ordinary",
     cost=26.0,

@@ -1,7 +1,7 @@
 """How many CPUs' worth of work gets done: cores that count, limits included.
 
-The thesis (CPU.02) adds tasks until one of them slows down. Instead all tasks are measured at once: with twice as
-many as CPUs, the work they get done together over what one does alone is the number of cores, fractions too.
+The thesis (CPU.02, section 5.4) adds tasks until one of them slows down. Instead all tasks are measured at once: with
+twice as many as CPUs, the work they get done together over what one does alone is the number of cores, fractions too.
 """
 
 from __future__ import annotations

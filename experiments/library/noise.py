@@ -1,4 +1,7 @@
-"""What an idle CPU takes from a program: ticks and interrupts, below which differences are noise."""
+"""What an idle CPU takes from a program: ticks and interrupts, below which differences are noise.
+
+Not in the thesis, which assumes an idle machine (section 5.9): what remains on one is its resolution.
+"""
 
 from __future__ import annotations
 

@@ -1,20 +1,22 @@
 """Where the kernel puts a new process: round robin, beside its parent, anywhere, or by no rule at all.
 
-OSSCHEDULER.02 of the thesis: as many tasks as CPUs repeat a demand; one of them starts others beside it, one after
-the other. The task that shares its CPU with a newcomer slows down in a burst; which task's bursts follow which tells
-the rule.
+OSSCHEDULER.02 of the thesis (section 5.6.2): as many tasks as CPUs repeat a demand; one of them starts others beside
+it, one after the other. The task that shares its CPU with a newcomer slows down in a burst; which task's bursts follow
+which tells the rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from specmine.experiments.frames import needing, repeating
 from specmine.experiments.statistics import significant
-from specmine.experiments.vocabulary import MS, Check, Context, Experiment, Finding, Kind, Load, LoadRun, Task, Why
+from specmine.experiments.vocabulary import MS, Check, Context, Experiment, Finding, Load, LoadRun, Why
 
 _DEMAND_NS, _ADDED_NS, _ADDED = 10 * MS, 250 * MS, 16
 _SECONDS = 8.0
@@ -28,19 +30,8 @@ def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
     step = context.demand("integer", _DEMAND_NS)
     number = len(context.host.cpus)
     newcomer = context.units["integer", _DEMAND_NS] * (_ADDED_NS // _DEMAND_NS)
-    tasks = tuple(
-        Task(
-            name=f"task{each}",
-            steps=(step,),
-            sensor="times",
-            leads=True,
-            seconds=_SECONDS,
-            forks=_ADDED if each == number - 1 else 0,
-            fork_units=newcomer if each == number - 1 else 0,
-        )
-        for each in range(number)
-    )
-    return Load(tasks=tasks)
+    *others, parent = repeating(step, number, _SECONDS)
+    return Load(tasks=(*others, replace(parent, forks=_ADDED, fork_units=newcomer)))
 
 
 def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
@@ -94,7 +85,7 @@ def ordered_bursts(
 def transitions(sequence: Sequence[int], number: int) -> list[list[float]]:
     """Return how often a burst of task j follows one of task i, as a share of the bursts of i that are followed.
 
-    The thesis (section 5.3.2) divides by the number of bursts of j, which gives no transition matrix.
+    The thesis (section 5.6.2) divides by the number of bursts of j, which gives no transition matrix.
     """
     counts = np.zeros((number, number))
     for before, after in pairwise(sequence):
@@ -115,18 +106,13 @@ def rule_of(rows: Sequence[Sequence[float]], number: int) -> str:
     return "none"
 
 
-def demands(context: Context) -> tuple[tuple[Kind, int], ...]:
-    """Name the demand to calibrate."""
-    return (("integer", _DEMAND_NS),)
-
-
 EXPERIMENT = Experiment(
     name="placement",
     summary="where the kernel puts a new process: cyclic, same-as-parent, random, none",
     unit="",
     plan=plan,
     derive=derive,
-    demands=demands,
+    demands=needing(_DEMAND_NS),
     cpus="all",
     weight="ordinary",
     cost=16.0,

@@ -1,6 +1,7 @@
 """A limit on CPU time: how much, in which period, found from the pauses of a task that never stops by itself.
 
 It never runs inside the group of a program, whose time it would burn: a group of its own gets the same limit.
+Not in the thesis, which names limits of virtual machines as a limitation (section 6.5.2).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether two CPUs share a core: what a demand on one costs while the other is busy.
 
-Instead of adding tasks until one slows down (CPU.01 of the thesis) tasks are pinned in pairs: pair capacity is 2 over
-the slowdown, near 2 for separate cores, 1.0 to 1.6 for siblings.
+Instead of adding tasks until one slows down (CPU.01 of the thesis, section 5.3) tasks are pinned in pairs: pair
+capacity is 2 over the slowdown, near 2 for separate cores, 1.0 to 1.6 for siblings.
 """
 
 from __future__ import annotations

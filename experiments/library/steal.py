@@ -1,4 +1,7 @@
-"""What the hypervisor takes: pauses of a task alone on a CPU that nothing inside this machine explains."""
+"""What the hypervisor takes: pauses of a task alone on a CPU that nothing inside this machine explains.
+
+Not in the thesis; it names the hypervisor's scheduling as a limitation (section 6.5.2).
+"""
 
 from __future__ import annotations
 

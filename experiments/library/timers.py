@@ -1,4 +1,7 @@
-"""What a sleep and a reading of the clock cost: timer slack, overshoot, price of clock and system call."""
+"""What a sleep and a reading of the clock cost: timer slack, overshoot, price of clock and system call.
+
+Not in the thesis.
+"""
 
 from __future__ import annotations
 

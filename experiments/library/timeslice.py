@@ -1,7 +1,7 @@
 """How long a task that wants the CPU waits while another has its turn.
 
 Gap detection: a task that only reads the clock shares a CPU with k others; its pauses are k slices long. No demand
-has to be calibrated, and any slice from 0.3 ms up is seen. The thesis' method (OSSCHEDULER.01, section 5.3.1) times a
+has to be calibrated, and any slice from 0.3 ms up is seen. The thesis' method (OSSCHEDULER.01, section 5.5) times a
 demand and takes the difference between interrupted and uninterrupted runs of it; with medians instead of its means,
 and a demand well below the slice, it gives the same and is kept as a check. With the thesis' own demand of 20 ms it
 fails on schedulers whose slices are shorter: then the demand is always interrupted, and there is one cluster.
@@ -14,6 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from specmine.experiments.frames import beside
 from specmine.experiments.statistics import clusters, median_interval, quantiles, settled, significant
 from specmine.experiments.vocabulary import (
     MS,
@@ -132,9 +133,7 @@ def _watch(context: Context, rivals: int) -> Load:
     asked = context.parameters
     how = {"cpu": context.cpus[0], "policy": asked["policy"], "slice_ns": asked["slice"]}
     seconds = _ROUND_S * (4 if _long(context) else 1) * (1 + rivals) / 2
-    watch = Task(name="watch", sensor="gaps", leads=True, seconds=seconds, **how)
-    others = (Task(name=f"rival{each}", seconds=seconds + 1, **how) for each in range(rivals))
-    return Load(tasks=(watch, *others), label=f"gaps{rivals}")
+    return beside(Task(name="watch", sensor="gaps", seconds=seconds, **how), rivals, label=f"gaps{rivals}")
 
 
 def _long(context: Context) -> bool:
@@ -148,13 +147,12 @@ def _demands(context: Context, rivals: int, iterations: int) -> Load:
     demand = asked["demand"]
     seconds = 1.5 * iterations * demand * (1 + rivals) / SECOND + 0.5
     step = context.demand("integer", demand)
-    timed = Task(name="timed", steps=(step,), sensor="times", leads=True, seconds=seconds, iterations=iterations, **how)
-    others = (Task(name=f"rival{each}", seconds=seconds + 1, **how) for each in range(rivals))
-    return Load(tasks=(timed, *others), label=f"demands{rivals}")
+    timed = Task(name="timed", steps=(step,), sensor="times", seconds=seconds, iterations=iterations, **how)
+    return beside(timed, rivals, label=f"demands{rivals}")
 
 
 def _by_clusters(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
-    """Derive the slice as the thesis does, refusing what is not two clusters."""
+    """Derive the slice as the thesis does (section 5.5.3), refusing what is not two clusters."""
     demand = context.parameters["demand"]
     if not runs:
         return Finding(why=Why("uncalibratable", "the demand took a different time at each try", "try later"))

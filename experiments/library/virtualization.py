@@ -1,8 +1,9 @@
 """What virtualisation costs: the same work here and on a reference machine, and what other load makes of it.
 
-The work is fixed in units, never calibrated here: calibrating would hide the overhead. The result of
-``virtualization-constant`` on a bare machine of the same hardware is the reference for the same experiment in a virtual
-one. Without a reference there is no overhead to state; then the best times known of this host show its drift.
+VIRTUALIZATION.01 and .02 of the thesis (sections 6.3 and 6.4). The work is fixed in units, never calibrated here:
+calibrating would hide the overhead. The result of ``virtualization-constant`` on a bare machine of the same hardware
+is the reference for the same experiment in a virtual one. Without a reference there is no overhead to state; then the
+best times known of this host show its drift.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _SECONDS = 0.25
 _BLOCK = 1 << 20
 _DISK_TIMES = 60
 _TAME = {"cpu": 0.10, "memory": 0.15, "disk": 0.50}
-"""Largest spread (interquartile range over mean) that is believed; CPU and disk after the thesis, section 6.2."""
+"""Largest spread (interquartile range over mean) that is believed; CPU and disk after the thesis, section 6.3.4."""
 
 Resource = tuple[str, Step]
 

@@ -1,4 +1,7 @@
-"""What nice is worth: the share of a CPU that a task gets beside one of another nice value, and where nice ends."""
+"""What nice is worth: the share of a CPU that a task gets beside one of another nice value, and where nice ends.
+
+Not in the thesis, which gives all tasks one priority (section 5.9).
+"""
 
 from __future__ import annotations
 

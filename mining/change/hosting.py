@@ -1,7 +1,8 @@
 """Is a change the host's? New or heavier classes whose distance from the main one is what the host adds to a call.
 
-After Hauck (2013), section 7.1: an interrupted call is whole timeslices longer, a limited one its quota's pause, and
-the same work takes longer by one factor on a slower or shared CPU. Only durations and the hosts' vectors are looked at.
+After Hauck (2013, sections 5.5.2 and 6.3): an interrupted call is whole timeslices longer, a limited one its quota's
+pause, and the same work takes longer by one factor on a slower or shared CPU. Only durations and the hosts' vectors
+are looked at.
 """
 
 from __future__ import annotations
