@@ -19,7 +19,7 @@ from specmine.mining.observation import (
     histogram_of,
     split_or_unbroken,
 )
-from specmine.probes.encoding import encode
+from specmine.probes.encoding import decode, encode
 
 
 def observed(calls: int = 3000) -> Observation:
@@ -59,6 +59,7 @@ def test_what_calls_did_of_their_time_comes_back() -> None:
         paths = tuple(replace(one, split=split_or_unbroken(one.counts, None)) for one in seen.paths[:1])
         whole = replace(seen, split=each, paths=(*paths, *seen.paths[1:]))
         assert encode(kept(whole).whole()) == encode(whole)
+        assert encode(decode(Observation, encode(whole))) == encode(whole)
 
 
 def test_counts_beyond_32_bits_are_kept() -> None:
