@@ -26,7 +26,7 @@ from .junit import junit
 from .lifetimes import is_store
 from .notation import escaped, plural
 from .output import OutputFile, emit, json_text, width
-from .reading import read_document
+from .reading import document_in, read_document
 
 SCHEMA = "specmine.check/1"
 LIVE = "live"
@@ -166,6 +166,8 @@ def _specification(path: Path | None, texts: Sequence[str]) -> Specification:
 
 
 def _read(path: Path) -> Specification:
+    if str(path) != "-" and is_store(path):
+        return Specification(statements=tuple(statements_of(document_in(path)["functions"])))
     try:
         content = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

@@ -141,6 +141,11 @@ def test_stores_become_one_store(tmp_path: Path, document: dict[str, Any], outco
     assert held.documents["specification"]["collection"]["merged"] == 3
     assert sorted(each.name for each in tmp_path.iterdir() if each.name.startswith(".all")) == []
     assert outcome("assertions", "--store", target)[0] == 0
+    told = tmp_path / "all.json"
+    told.write_text(outcome("assertions", "--store", target, "--format", "json")[1])
+    checked = [outcome("check", spec, "--against", stores[0], "--format", "json") for spec in (target, told)]
+    assert checked[0] == checked[1]
+    assert json.loads(checked[0][1])["formulas"]
 
 
 def test_a_damaged_store_leaves_nothing(tmp_path: Path, document: dict[str, Any], outcome: Outcome) -> None:
