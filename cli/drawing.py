@@ -93,7 +93,7 @@ def _rows(bins: Sequence[Bin], borders: Sequence[float]) -> list[Bin]:
 
 def _border(border: float, below: float, left: int, columns: int, ascii_only: bool) -> str:
     dash = "-" if ascii_only else "─"
-    text = f"{dash * 3} border {duration(border)}, {share(below)} above "
+    text = f"{dash * 3} border {duration(border)}, {share(below)} shorter "
     return " " * (left + 1) + text + dash * max(0, columns - left - 1 - len(text))
 
 

@@ -51,7 +51,7 @@ def test_a_border_stands_between_the_bars() -> None:
     """What is faster stands above the border's line, with its share."""
     bins = histogram_bins(_written([20_000] * 7 + [100_000] * 3))
     lines = distribution(bins, [6.1e-5], 80, ascii_only=False)
-    place = next(at for at, line in enumerate(lines) if "border 61 us, 70 % above" in line)
+    place = next(at for at, line in enumerate(lines) if "border 61 us, 70 % shorter" in line)
     assert sum("█" in line for line in lines[:place]) == 1
     assert sum("█" in line for line in lines[place:]) == 1
 
