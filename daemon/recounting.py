@@ -23,11 +23,10 @@ from specmine.mining.shares import class_counts
 
 from .jobs import Job, JobResult, run_job
 from .knowledge import FINISHED
+from .models import Key, key_of
 from .reasons import unexplained
 from .specification import behaviours_and_paths
 
-Key = tuple[str, str]
-"""Name and module of a function."""
 Recording = Mapping[str, Sequence[Observation]]
 """The observations of one store by the key of their function, oldest first."""
 _STATES = frozenset(state.value for state in FINISHED)
@@ -76,7 +75,7 @@ def recounted(
         that most of these have; ``dropped_seconds`` are those of their own that do not recur.
     """
     entries = [
-        {_key(each): each for each in reversed(document["functions"]) if each.get("state") in _STATES}
+        {key_of(each): each for each in reversed(document["functions"]) if each.get("state") in _STATES}
         for document in documents
     ]
     asserted = Counter(key for own in entries for key in own)
@@ -92,13 +91,9 @@ def recounted(
             for place, each in enumerate(parts):
                 made[each.number][key] = _cut(each, place, borders, mining)
     return [
-        {**document, "functions": [own.get(_key(each), each) for each in document["functions"]]}
+        {**document, "functions": [own.get(key_of(each), each) for each in document["functions"]]}
         for document, own in zip(documents, made, strict=True)
     ]
-
-
-def _key(entry: Mapping[str, Any]) -> Key:
-    return str(entry.get("function")), str(entry.get("module"))
 
 
 def _part(

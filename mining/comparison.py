@@ -6,9 +6,14 @@ First paper (Brünink and Rosenblum 2016), sections 3.3 and 4.1.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
+
+import numpy as np
+
+from .settings import MiningSettings
+from .shares import Dispersion, agreement
 
 Path = TypeVar("Path", bound=Hashable)
 
@@ -24,6 +29,8 @@ class Consistency:
     consistent_calls: int
     pairs: float = 1.0
     """Share of all pairs of calls over shared paths that are together in both models, or apart in both."""
+    shares: float | None = None
+    """What ``shares_alike`` says of them; None where it was not asked."""
 
     @property
     def paths(self) -> float:
@@ -57,6 +64,41 @@ def consistency(first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tup
     its larger part.
     """
     return _consistency(first, second, paired(first, second))
+
+
+def shares_alike(
+    first: Mapping[Path, Sequence[float]], second: Mapping[Path, Sequence[float]], *, settings: MiningSettings
+) -> float | None:
+    """Compare the class shares of call paths, whatever groups were made of them.
+
+    Parameters
+    ----------
+    first, second : mapping from path to calls per class
+        By the same classes.
+    settings : MiningSettings
+        ``level``, ``minimum_difference``.
+
+    Returns
+    -------
+    float or None
+        Share of the calls over shared paths whose class shares all differ by less than ``minimum_difference``, or do
+        not differ at ``level`` divided by the number of paths; None if no path is shared by the same number of classes.
+
+    Notes
+    -----
+    Shares that lie close together are cut into groups by chance; here nothing is cut. Other loads have other shares
+    though their groups may be the same.
+    """
+    both = sorted(path for path in set(first) & set(second) if first[path] and len(first[path]) == len(second[path]))
+    alike = total = 0.0
+    for path in both:
+        rows = np.array([first[path], second[path]], dtype=np.float64)
+        calls = rows.sum(axis=1)
+        gap = float(np.abs(np.diff(rows / np.maximum(calls, 1)[:, None], axis=0)).max())
+        total += float(calls.sum())
+        if gap < settings.minimum_difference or agreement(*rows, Dispersion()) >= settings.level / len(both):
+            alike += float(calls.sum())
+    return alike / total if total else None
 
 
 def paired(first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tuple[int, int]]) -> dict[int, int]:

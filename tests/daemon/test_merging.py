@@ -65,3 +65,16 @@ def test_classes_have_the_shares_of_all() -> None:
     assert [each["share"] for each in entry["classes"]] == [0.8, 0.2]
     assert {each["expression"] for each in entry["behaviours"]} == {"b->z", "not b->z"}
     assert entry["merge"]["steps"][0]["shared_paths"] == 1
+
+
+def test_what_was_observed_adds_up() -> None:
+    """Histograms of one scale are one; of another build the larger stands for both."""
+    first = document("b1", {"main;a;z": (0, (1.0, 0.0))})
+    second = document("b1", {"main;a;z": (0, (1.0, 0.0)), "main;b;z": (0, (1.0, 0.0))})
+    for each, histogram in ((first, [[7, 60], [9, 40]]), (second, [[9, 200]])):
+        each["functions"][0] |= {"histogram": histogram, "watched_seconds": 4.0, "observations": 5}
+    entry = one(first, second)
+    assert entry["histogram"] == [[7, 60], [9, 240]]
+    assert (entry["watched_seconds"], entry["observations"]) == (8.0, 10)
+    second["functions"][0]["build_id"] = "other"
+    assert one(first, second)["histogram"] == [[9, 200]]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmine.mining.comparison import consistency, merge
+from specmine.mining.comparison import consistency, merge, shares_alike
+from specmine.mining.settings import MiningSettings
 
 models = st.dictionaries(st.integers(0, 8), st.tuples(st.integers(0, 3), st.integers(1, 100)))
 
@@ -87,3 +88,14 @@ def test_merging_loses_no_call(first: dict[int, tuple[int, int]], second: dict[i
 def test_merging_a_model_with_itself_changes_no_group(model: dict[int, tuple[int, int]]) -> None:
     """Only the calls double."""
     assert merge(model, model)[0] == {path: (group, 2 * calls) for path, (group, calls) in model.items()}
+
+
+def test_shares_are_compared_path_by_path() -> None:
+    """Few calls tell no difference, many a small one that nobody would act on; paths without partner do not count."""
+    settings = MiningSettings()
+    first = {"same": (500, 500), "few": (5, 0), "small": (50_000, 50_000), "other": (900, 100), "alone": (9, 9)}
+    second = {"same": (510, 490), "few": (3, 2), "small": (52_000, 48_000), "other": (100, 900), "wide": (1, 1, 1)}
+    total = 2000 + 10 + 200_000 + 2000
+    assert shares_alike(first, second, settings=settings) == pytest.approx((total - 2000) / total)
+    assert shares_alike({"a": (1, 2)}, {"a": (1, 2, 3)}, settings=settings) is None
+    assert shares_alike({"a": ()}, {"a": ()}, settings=settings) is None
