@@ -89,14 +89,14 @@ def shares_alike(
     Shares that lie close together are cut into groups by chance; here nothing is cut. Other loads have other shares
     though their groups may be the same.
     """
-    both = sorted(path for path in set(first) & set(second) if first[path] and len(first[path]) == len(second[path]))
+    both = [path for path, row in first.items() if row and len(row) == len(second.get(path, ()))]
     alike = total = 0.0
     for path in both:
         rows = np.array([first[path], second[path]], dtype=np.float64)
         calls = rows.sum(axis=1)
         gap = float(np.abs(np.diff(rows / np.maximum(calls, 1)[:, None], axis=0)).max())
         total += float(calls.sum())
-        if gap < settings.minimum_difference or agreement(*rows, Dispersion()) >= settings.level / len(both):
+        if gap < settings.minimum_difference or agreement(rows[0], rows[1], Dispersion()) >= settings.level / len(both):
             alike += float(calls.sum())
     return alike / total if total else None
 

@@ -87,7 +87,7 @@ def opened_read_only(path: Path, version: int) -> sqlite3.Connection:
         if found < version:
             raise StoreError(
                 f"the store {path} has the older schema {found}",
-                remedy="start specmined on it once to migrate it",
+                remedy="start specmined on it once, or `specmine label` a build in it, to migrate it",
             )
     except (sqlite3.Error, StoreError) as error:
         db.close()
