@@ -12,6 +12,7 @@ from typing import Any
 from specmine.mining.alignment import Names, common_forms
 from specmine.mining.assertions import state_groups
 from specmine.mining.comparison import Consistency
+from specmine.mining.environment import common, environment_from
 from specmine.mining.expressions import render, to_records
 from specmine.mining.observation import CallPath, Frame
 
@@ -69,11 +70,14 @@ def _document(documents: Sequence[Document], models: Mapping[Key, Model]) -> dic
     program = {**(first.get("program") or {}), "exit_status": None}
     if len(builds) > 1:
         program["build_id"] = None
+    hosts = [environment_from(each["environment"]) for each in documents if each.get("environment")]
+    shared = common(hosts)
     seconds = [(each.get("collection") or {}).get("seconds") or 0.0 for each in documents]
     return {
         "schema": "specmine.specification/1",
         "program": program,
         "host": first.get("host") or {},
+        "environment": shared.document() if shared else {},
         "collection": {"seconds": float(sum(seconds)), "merged": len(documents)},
         "functions": functions,
     }
