@@ -39,7 +39,7 @@ def _of_store(document: Document, store: Path) -> dict[str, Any]:
     states: dict[str, int] = {}
     for each in functions_of(document):
         states[str(each.get("state"))] = states.get(str(each.get("state")), 0) + 1
-    kept = {key: document[key] for key in ("program", "host", "collection") if key in document}
+    kept = {key: document[key] for key in ("program", "host", "environment", "collection") if key in document}
     return {
         "schema": "specmine.status/1",
         "store": str(store),
