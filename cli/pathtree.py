@@ -13,6 +13,8 @@ from .notation import cells, count, escaped, listed, shortened
 Edge = tuple[str, str]
 _PLAIN, _DECIDING = "->", "=>"
 _MODULE = re.compile(r" \([^()]+\)$")
+_CERTAIN = 0.9
+"""Below this probability by its own calls a path is where it is because of its edges, and that is said."""
 
 
 @dataclass(slots=True)
@@ -57,8 +59,9 @@ def _add(root: _Node, path: Mapping[str, Any]) -> None:
     for frame in path.get("frames") or []:
         node = node.children.setdefault(str(frame), _Node(str(frame)))
         node.calls += path.get("calls") or 0
-    behaviour = path.get("behaviour")
-    node.ends.append("no behaviour" if behaviour is None else f"behaviour {behaviour + 1}")
+    behaviour, certainty = path.get("behaviour"), path.get("certainty")
+    doubt = f" ({certainty:.0%} by its calls)" if certainty is not None and certainty < _CERTAIN else ""
+    node.ends.append("no behaviour" if behaviour is None else f"behaviour {behaviour + 1}{doubt}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,19 @@ def test_a_path_that_ends_inside_another_is_not_lost() -> None:
     ]
 
 
+def test_a_path_of_few_calls_says_so() -> None:
+    """Where its own calls hardly tell its behaviour, their say is shown."""
+    paths = [
+        {"frames": ["main", "a", "z"], "complete": True, "calls": 900, "behaviour": 0, "certainty": 1.0},
+        {"frames": ["main", "b", "z"], "complete": True, "calls": 3, "behaviour": 1, "certainty": 0.52},
+    ]
+    assert tree(paths, frozenset(), 80) == [
+        "  main   903",
+        "    -> a -> z   900  behaviour 1",
+        "    -> b -> z   3  behaviour 2 (52% by its calls)",
+    ]
+
+
 def test_deep_trees_fit() -> None:
     """Sixty levels of forks stay within the width and lose no frame."""
     paths = [
