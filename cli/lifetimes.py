@@ -41,7 +41,9 @@ class Observed:
     window: int = 0
     """Start of the window, if they are kept apart by window."""
     prefix: Floats | None = None
-    """The first durations in their order, if the source has an order."""
+    """The first durations in their order, ns, if the source has an order."""
+    kept: Floats | None = None
+    """A fair sample of the durations, ns, in any order; at most ``PREFIX``."""
     environment: Environment | None = None
     """What was known of the host when it ended."""
 

@@ -123,6 +123,9 @@ def _observed(key: _Key, durations: array[float], times: array[float] | None, wa
         order = np.argsort(np.frombuffer(times, dtype=np.float64), kind="stable")
         values, start = values[order], int(times[int(order[0])])
     cut = warmup_calls(values) if warmup else 0
+    rest = values[cut:]
+    few = len(rest) <= PREFIX
+    chance = np.random.default_rng(len(rest))
     return Observed(
         function=function or EVERYTHING,
         module="",
@@ -131,9 +134,10 @@ def _observed(key: _Key, durations: array[float], times: array[float] | None, wa
         host=host,
         lifetime=lifetime,
         start_ns=start,
-        sample=sample_of_durations(values[cut:]),
+        sample=sample_of_durations(rest),
         warmup=cut,
-        prefix=values[cut : cut + PREFIX].copy(),
+        prefix=rest[:PREFIX].copy(),
+        kept=rest.copy() if few else rest[chance.choice(len(rest), PREFIX, replace=False)],
         path=split_path(frames, function) if frames else (),
     )
 

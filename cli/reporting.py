@@ -14,6 +14,7 @@ import numpy as np
 from specmine.mining.change.sample import FEWEST_CALLS, SUMMARIES
 from specmine.mining.change.student import t_quantile
 from specmine.mining.change.verdicts import Comparison, Rule, compare
+from specmine.mining.change.within import Within, within_of
 
 from .exits import FINE, NO_DATA, nothing
 from .lifetimes import Observed, read_lifetimes
@@ -122,12 +123,33 @@ def _entry(key: tuple[str, str], group: Sequence[Observed], order: Mapping[str, 
                 "lifetimes": each.lifetimes,
                 "seconds": each.centre * 1e-9,
                 "interval_seconds": [each.low * 1e-9, each.high * 1e-9] if each.low and each.high else None,
+                "within": _within(
+                    within_of(
+                        [one.prefix for one in by_build[build] if one.prefix is not None],
+                        [one.kept for one in by_build[build] if one.kept is not None],
+                    )
+                ),
             }
             for build, each in intervals.items()
             if each is not None
         ],
         "steps": steps,
     }
+
+
+def _within(found: Within) -> dict[str, Any]:
+    return {
+        "lifetimes_in_order": found.ordered,
+        "lifetimes_dependent": found.dependent,
+        "autocorrelation": [float(f"{each:.4g}") for each in found.autocorrelation],
+        "lifetimes_sampled": found.sampled,
+        "impact_factor": _finite(found.impact),
+        "impact_factor_centred": _finite(found.centred),
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(f"{value:.4g}")
 
 
 def _step(found: Comparison) -> dict[str, Any]:

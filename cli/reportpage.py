@@ -6,12 +6,14 @@ import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from specmine.mining.change.sample import SUMMARIES
 from specmine.mining.change.verdicts import Change, Rule
+from specmine.mining.change.within import FEWEST_IN_A_ROW
 
 from .lifetimes import Observed
 from .notation import escaped
@@ -44,6 +46,8 @@ def page(document: Mapping[str, Any], observed: Sequence[Observed], rule: Rule) 
             _intervals_svg(entry),
             _sequence_svg(group, document, rule),
             _steps_table(entry, document),
+            _within_table(entry),
+            _lag_svg(group, document),
         ]
     return "\n".join(parts) + "\n"
 
@@ -91,6 +95,54 @@ def _sequence_svg(group: Sequence[Observed], document: Mapping[str, Any], rule: 
         marks.append(f"<circle cx='{scale.across(at):.1f}' cy='{y:.1f}' r='3' fill='#345'>"
                      f"<title>{_text(said)}</title></circle>")  # fmt: skip
     return _svg("lifetimes in their order", scale, marks)
+
+
+def _lag_svg(group: Sequence[Observed], document: Mapping[str, Any]) -> str:
+    """Draw each call's duration over the one before it, in the newest lifetime that has calls in a row."""
+    order = [each["build"] for each in document["builds"]]
+    ordered = [each for each in group if each.prefix is not None and len(each.prefix) >= FEWEST_IN_A_ROW]
+    if not ordered:
+        return ""
+    newest = max(ordered, key=lambda each: (order.index(each.build), each.start_ns))
+    assert newest.prefix is not None
+    values = (1e-9 * newest.prefix).tolist()
+    low, high = shortest_range(values)
+    side, room = _HEIGHT - 54, (high - low) or high or 1.0
+    scale = _Scale(low, high, 1)
+
+    def across(value: float) -> float:
+        return min(max(_MARGIN + 30 + side * (value - low) / room, _MARGIN + 26.0), _MARGIN + 34.0 + side)
+
+    marks = [
+        f"<path d='M{across(low):.1f} {scale.down(low):.1f}L{across(high):.1f} {scale.down(high):.1f}' stroke='#ccc'/>",
+        f"<text x='{across(high) + 14:.1f}' y='24'>each of {len(values)} calls in a row over the one before it,</text>",
+        f"<text x='{across(high) + 14:.1f}' y='40'>{_text(newest.shown)} {_text(newest.lifetime)}</text>",
+    ]
+    for before, after in pairwise(values):
+        y = min(max(scale.down(after), 16.0), _HEIGHT - 30.0)
+        marks.append(f"<circle cx='{across(before):.1f}' cy='{y:.1f}' r='2' fill='#345' fill-opacity='.5'/>")
+    return _svg("lag plot", scale, marks)
+
+
+def _within_table(entry: Mapping[str, Any]) -> str:
+    """Say of each build how the calls of its lifetimes hang together."""
+    rows = "".join(
+        f"<tr><td>{_text(build['label'])}</td>"
+        f"<td>{found['lifetimes_dependent']} of {found['lifetimes_in_order']}</td>"
+        f"<td>{' '.join(f'{each:.2f}' for each in found['autocorrelation'][:5]) or '-'}</td>"
+        f"<td>{_factor(found['impact_factor'])}</td><td>{_factor(found['impact_factor_centred'])}</td>"
+        f"<td>{found['lifetimes_sampled']}</td></tr>"
+        for build in entry["builds"]
+        if (found := build["within"])["lifetimes_in_order"] or found["lifetimes_sampled"]
+    )
+    head = "".join(f"<th>{each}</th>" for each in (
+        "build", "lifetimes whose calls depend on each other", "autocorrelation at 1 to 5 calls", "impact factor",
+        "centred", "lifetimes sampled"))  # fmt: skip
+    return f"<table><tr>{head}</tr>{rows}</table>" if rows else ""
+
+
+def _factor(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
 
 
 def shortest_range(values: Sequence[float], share: float = _SHOWN_SHARE) -> tuple[float, float]:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from specmine.daemon.store import Contents, LifetimeSummary, Store, vector_at
 from specmine.mining.change.sample import sample_of_counts
 from specmine.mining.environment import environment_from
@@ -24,6 +26,7 @@ def from_store(path: Path) -> list[Observed]:
     """Return all lifetimes that a store remembers."""
     with Store.open(path, read_only=True) as store:
         contents, summaries, builds = store.load(newest=0), store.summaries(), store.builds()
+        singles = {(each.function, each.lifetime): each for each in store.singles()}
     labels = {each.build_id: each.label for each in builds}
     hosts = {each.boot_id: each.hostname for each in contents.hosts}
     functions = {each.key: each for each in contents.functions}
@@ -43,6 +46,7 @@ def from_store(path: Path) -> list[Observed]:
         if function is None:
             continue
         build = lifetime.build_id if lifetime is not None else function.build_id
+        single = singles.get((each.function, each.lifetime))
         found.append(
             Observed(
                 function=function.name,
@@ -55,6 +59,8 @@ def from_store(path: Path) -> list[Observed]:
                 sample=sample_of_counts(each.counts, each.bias_ns),
                 rate=each.calls / (each.watched_ns * 1e-9) if each.watched_ns else None,
                 warmup=each.warmup_calls,
+                prefix=np.array(single.first, dtype=np.float64) if single is not None else None,
+                kept=np.array(single.kept, dtype=np.float64) if single is not None else None,
                 environment=environment_from(vector) if (vector := _vector(contents, each)) else None,
             )
         )

@@ -6,11 +6,12 @@ difference to what is on now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from specmine.mining.change.worth import utility_over_lifetimes
 from specmine.mining.observation import Kind, Reason
-from specmine.probes.batch import Prices, Watch
+from specmine.probes.batch import Lifetime, Prices, Watch
 
 from . import reasons
 from .budget import cost_rate, phase, price, watch_for, worthwhile
@@ -36,6 +37,8 @@ BEGINNING = 0.15
 """Share of the budget that must be left for another lesson to begin."""
 CHEAP = 0.02
 """A finished function that costs less than this share of the budget stays on: its counts remain exact."""
+YOUNG_NS = 300 * SECOND
+"""So long the first window of a lifetime is waited for."""
 REVISIT = 0.5
 """Utility from which a finished function is observed before its check is due."""
 
@@ -51,6 +54,7 @@ class Means:
     prices: Prices
     slow_links: bool
     now_ns: int
+    running: tuple[Lifetime, ...] = ()
     pressure: float = 0.0
     """In [0, 1]: how much of our own work must be saved; each window costs a few ms of it."""
 
@@ -81,11 +85,23 @@ def kind_for(known: Knowledge) -> Kind:
     return Kind.PATH if by_path and known.refusal(Kind.PATH) is None else Kind.TIME
 
 
-def utility(known: Knowledge, now_ns: int) -> float:
-    """Return how much is to be learned by observing the function now, in [0, 1]."""
+def utility(known: Knowledge, now_ns: int, running: Collection[Lifetime] = ()) -> float:
+    """Return how much is to be learned by observing the function now, in [0, 1].
+
+    Of a finished one: as much as the age of what is known says, but nothing of lifetimes that were observed
+    enough, and most of one that was not seen at all (``mining/change/worth.py``). Checks go on either way.
+    """
     if known.chain is None or known.violations or known.state not in FINISHED:
         return 1.0
-    return utility_of(known.chain, now_ns)
+    found = utility_of(known.chain, now_ns)
+    return utility_over_lifetimes(found, known.lifetimes, _that_may_call(known, running, now_ns)) if running else found
+
+
+def _that_may_call(known: Knowledge, running: Collection[Lifetime], now_ns: int) -> dict[str, bool]:
+    """Return the running lifetimes of the builds in which the function was seen, and whether they are young."""
+    seen = {name for name, _ in known.lifetimes.moments}
+    builds = {known.function.build_id, *(each.build_id for each in running if each.id in seen)}
+    return {each.id: now_ns - each.start_ns < YOUNG_NS for each in running if each.build_id in builds}
 
 
 def plan(known: Mapping[str, Knowledge], means: Means, settings: Settings) -> Plan:
@@ -154,11 +170,8 @@ def _lessons(known: Mapping[str, Knowledge], total: Total, so_far: Plan, means: 
     """Give the rest of the budget to what can be learned, half of what is left to each in turn."""
     states = (State.WAITING, State.TIMING, State.EXPLAINING)
     pupils = [each for each in known.values() if each.state in states]
-    pupils += [
-        each
-        for each in known.values()
-        if each.state in FINISHED and each.function.key not in so_far.watches and utility(each, means.now_ns) >= REVISIT
-    ]
+    again = [each for each in known.values() if each.state in FINISHED and each.function.key not in so_far.watches]
+    pupils += [each for each in again if utility(each, means.now_ns, means.running) >= REVISIT]
     pupils.sort(key=lambda each: _priority(each, total, means, settings))
     watches, waiting, left, cash = dict(so_far.watches), dict(so_far.waiting), so_far.left, so_far.cash
     most = min(means.places, len(watches) + means.lessons)
@@ -224,7 +237,7 @@ def _priority(each: Knowledge, total: Total, means: Means, settings: Settings) -
     return (
         not each.hinted,
         each.where.loop_bottom,
-        -round(utility(each, means.now_ns), 3),
+        -round(utility(each, means.now_ns, means.running), 3),
         each.state in FINISHED,
         -(worth * staying / cost),
         each.function.key,

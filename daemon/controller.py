@@ -90,6 +90,11 @@ class ControllerState:
     """Why the loop ended, '' while it runs."""
 
     @property
+    def running(self) -> tuple[Lifetime, ...]:
+        """Lifetimes that have not ended."""
+        return tuple(each for each in self.lifetimes.values() if each.processes)
+
+    @property
     def began_ns(self) -> int:
         """When the source started."""
         return self.started.now_ns if self.started else 0
@@ -374,6 +379,7 @@ def means_of(state: ControllerState) -> Means:
         prices=state.started.prices,
         slow_links=state.started.host.get("link") == "perf",
         pressure=state.beside.pressure,
+        running=state.running,
         now_ns=state.now_ns,
     )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
 
+from specmine.mining.change.worth import Lifetimes, with_window
 from specmine.mining.observation import (
     BUCKETS,
     CallPath,
@@ -20,6 +22,7 @@ from specmine.mining.observation import (
     added,
     bucket_edges,
     frozen_counts,
+    quantiles,
     split_or_unbroken,
 )
 from specmine.probes.batch import Activity, Finding, Watch
@@ -51,6 +54,8 @@ FINISHED = frozenset({State.SINGLE, State.EXPLAINED, State.UNEXPLAINED})
 LEARNING = frozenset({State.TIMING, State.EXPLAINING})
 HELD = {Kind.TIME: 1, Kind.PATH: 2}
 """Observations held one by one, in multiples of those that stable borders come from."""
+_JUDGED_CALLS = 200
+"""A window of fewer calls has no median to speak of."""
 RATE_MEMORY_NS, RATE_CALLS = 2_000_000_000, 100
 """Time on over which the rate of calls is taken, if it holds so many calls ..."""
 LONG_MEMORY_NS = 30_000_000_000
@@ -145,6 +150,8 @@ class Knowledge:
     """All durations ever timed."""
     spread_ns: float = 0.0
     """Their standard deviation."""
+    lifetimes: Lifetimes = field(default_factory=Lifetimes)
+    """What its windows said lifetime by lifetime: whether more calls of one are worth anything."""
     tried: int = 0
     """Observations since the function last began to be learned."""
     chain: Conclusion | None = None
@@ -288,9 +295,14 @@ def with_observation(known: Knowledge, seen: Observation, recent: int) -> Knowle
             paths = (kept(merged(each.whole() for each in paths[:2]), same), *paths[2:])
     else:
         timing = (*timing, kept(seen))[-most:]
+    median_ns = quantiles(seen.counts, (0.5,))[0] - seen.bias_ns
+    lifetimes = known.lifetimes
+    if seen.timed >= _JUDGED_CALLS and median_ns > 0:
+        lifetimes = with_window(lifetimes, seen.lifetime, math.log(median_ns))
     return replace(
         known,
         totals=totals,
+        lifetimes=lifetimes,
         histogram=histogram,
         spread_ns=spread_of(histogram),
         tried=known.tried + 1,

@@ -85,7 +85,7 @@ def readings(state: ControllerState) -> list[Reading]:
     """
     offset = utc_offset_ns(state)
     found = [
-        _reading(each, state.now_ns, offset)
+        _reading(each, state, offset)
         for each in state.known.values()
         if each.totals.observations or each.state is not State.CANDIDATE
     ]
@@ -97,7 +97,7 @@ def behaviour_id(function: str, build_id: str, expression: str) -> str:
     return hashlib.sha256("\0".join((function, build_id, expression)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def _reading(known: Knowledge, now_ns: int, utc_offset: int) -> Reading:
+def _reading(known: Knowledge, state: ControllerState, utc_offset: int) -> Reading:
     function = known.function
     borders, bias_ns, stated = _stated(known)
     return Reading(
@@ -106,7 +106,7 @@ def _reading(known: Knowledge, now_ns: int, utc_offset: int) -> Reading:
         module=function.module,
         build_id=function.build_id,
         state=known.state.value,
-        utility=utility(known, now_ns),
+        utility=utility(known, state.now_ns, state.running),
         calls=known.totals.calls,
         watched_ns=known.totals.watched_ns,
         timed=known.totals.timed,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from specmine.mining.change.worth import Lifetimes
 from specmine.mining.observation import Counts, Function, Kind, Observation, Reason
 from specmine.mining.settings import MiningSettings
 from specmine.probes.encoding import decode, encode
@@ -34,6 +35,7 @@ class Record:
     totals: Totals = field(default_factory=Totals)
     span_ns: int = 0
     histogram: Counts = field(default_factory=lambda: EMPTY)
+    lifetimes: Lifetimes = field(default_factory=Lifetimes)
     tried: int = 0
     learned: Conclusion | None = None
     result: JobResult | None = None
@@ -56,6 +58,7 @@ def function_record(known: Knowledge, now_ns: int) -> dict[str, Any]:
         totals=known.totals,
         span_ns=span,
         histogram=known.histogram,
+        lifetimes=known.lifetimes,
         tried=known.tried,
         learned=known.learned,
         result=known.result,
@@ -139,6 +142,7 @@ def _knowledge(
         ),
         histogram=record.histogram,
         spread_ns=spread_of(record.histogram),
+        lifetimes=record.lifetimes,
         tried=record.tried,
         learned=record.learned,
         chain=record.learned,

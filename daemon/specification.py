@@ -233,7 +233,7 @@ def _function(each: Knowledge, state: ControllerState, total: Total, detail: boo
         "inner": totals.inner,
         "censored": totals.censored,
         "observations": totals.observations,
-        "utility": utility(each, state.now_ns),
+        "utility": utility(each, state.now_ns, state.running),
         "time_share": share(each, total),
         "grade": "stepped" if function.stepped else "emulated",
         "price_ns": price(prices, kind_for(each), function) if prices else None,

@@ -136,6 +136,23 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Singles:
+    """Durations of single calls of a function in one lifetime, ns, the probes' own cost taken off.
+
+    One told later takes the place of one told before.
+    """
+
+    function: str
+    lifetime: str
+    calls: int
+    """Timed calls of which ``kept`` is a sample."""
+    first: tuple[int, ...] = ()
+    """Calls in a row in the order of their ends, from one window's start; empty if only some calls were timed."""
+    kept: tuple[int, ...] = ()
+    """A fair sample, in no order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """All that was learned from the kernel side since the batch before.
 
@@ -145,6 +162,7 @@ class Batch:
     now_ns: int
     observations: tuple[Observation, ...] = ()
     activity: tuple[Activity, ...] = ()
+    singles: tuple[Singles, ...] = ()
     findings: tuple[Finding, ...] = ()
     functions: tuple[Function, ...] = ()
     refusals: tuple[Refusal, ...] = ()

@@ -25,6 +25,7 @@ _SOURCES = (
     "maps.h",
     "walk.h",
     "waiting.h",
+    "singles.h",
     "calls.bpf.c",
     "samples.bpf.c",
     "lifetimes.bpf.c",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import random
 import select
 import time
 from collections.abc import Iterable
@@ -49,6 +50,7 @@ from .layout import (
     SAMPLE,
     SAMPLE_VALUE,
     SETTINGS,
+    SINGLE,
     SLOT,
     WAIT,
 )
@@ -63,6 +65,7 @@ from .programs import Programs
 from .reader import Reader
 from .recalibration import Recalibration
 from .returns import ReturnSites
+from .singles import SingleDurations
 from .watching import Watching
 from .windows import Windows
 
@@ -196,13 +199,16 @@ class BpfSource:
         buckets = Buckets(slots, self._counters, prices)
         absences = Absences(HashMap(maps["absences"], ABSENCE, ABSENCE_VALUE)) if loaded.waiting else None
         isolation = Isolation(map_array(maps["nests"], MAX_SLOTS, NEST, writable=True))
+        singles = SingleDurations(map_array(maps["singles"], MAX_SLOTS, SINGLE, writable=True), random.Random(0))
         return Watching(
             modules=self._modules,
             naming=self._naming,
             programs=self._programs,
             bystanders=self._bystanders,
             gate=Gate(self._modules, self._programs, mode=loaded.mode, emulates_nops=emulates_nops),
-            windows=Windows(self._counters, histogram, path_histogram, self._naming, prices, isolation, absences),
+            windows=Windows(
+                self._counters, histogram, path_histogram, self._naming, prices, isolation, singles, absences
+            ),
             returns=returns,
             isolation=isolation,
             isolate=self._settings.isolate and loaded.mode != "perf",
@@ -335,6 +341,7 @@ class BpfSource:
             now_ns=now_ns,
             observations=tuple(observations),
             activity=tuple(activity),
+            singles=self._watching.windows.singles.news(),
             findings=findings,
             functions=fresh,
             refusals=refusals,

@@ -27,6 +27,7 @@ from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
 from .kernel import HashMap
 from .layout import MAX_SLOTS
 from .naming import Naming
+from .singles import SingleDurations
 from .watched import Watched, Window, cost_ns
 
 NAMES_PATIENCE_NS = 5_000_000_000
@@ -62,6 +63,7 @@ class Windows:
         naming: Naming,
         prices: Prices,
         isolation: Isolation,
+        singles: SingleDurations,
         absences: Absences | None = None,
     ) -> None:
         """Read from the kernel's counters; cut nothing yet. Without ``absences`` calls are not split."""
@@ -69,6 +71,7 @@ class Windows:
         self._histogram = histogram.reshape(MAX_SLOTS, BUCKETS)
         self._path_histogram, self._naming, self.prices = path_histogram, naming, prices
         self._isolation, self._absences = isolation, absences
+        self.singles = singles
         self._unnamed: list[_Unnamed] = []
         self.inside_ns = 0.0
         """Predicted cost of all hits so far."""
@@ -90,6 +93,7 @@ class Windows:
             histogram=self._histogram[w.slot].copy(),
         )
         w.paths, w.overflow = {}, 0
+        self.singles.begin(w.slot, w.window.timed)
         if self._absences is not None:
             self._absences.take(w.slot)
 
@@ -175,6 +179,7 @@ class Windows:
             split=split,
         )
         self._unnamed.append(_Unnamed(w, now_ns, observation, w.paths, splits))
+        self.singles.take(w, timed, calls, bias_ns)
         self.begin(w, now_ns)
 
     def _split(self, w: Watched, counts: NDArray[np.uint64]) -> tuple[Split | None, dict[int, Split]]:

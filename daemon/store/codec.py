@@ -1,7 +1,8 @@
 """Histograms as bytes: only the buckets that hold something, compressed.
 
 A histogram is its number of used buckets (uint32), their indices (uint16 each) and their counts (uint64
-each), little-endian. A call path's frames are indices into a table of names that stands once at the head.
+each), little-endian. Single durations are uint64 each. A call path's frames are indices into a table of names
+that stands once at the head.
 """
 
 from __future__ import annotations
@@ -57,6 +58,16 @@ def decode_paths(blob: bytes) -> tuple[PathHistogram, ...]:
     except (struct.error, KeyError, IndexError, TypeError) as error:
         raise ValueError(f"stored call paths are damaged: {error}") from error
     return tuple(histograms)
+
+
+def encode_durations(durations: Sequence[int]) -> bytes:
+    """Return the bytes of durations in ns, in their order."""
+    return zlib.compress(np.asarray(durations, dtype="<u8").tobytes(), 6)
+
+
+def decode_durations(blob: bytes) -> tuple[int, ...]:
+    """Return the durations of ``encode_durations``; ValueError if the bytes are damaged."""
+    return tuple(np.frombuffer(_inflated(blob), dtype="<u8").tolist())
 
 
 def _sparse(counts: Counts) -> bytes:

@@ -10,9 +10,9 @@ from typing import Self
 
 from specmine.daemon.lock import FileLock
 from specmine.mining.observation import Function, Observation
-from specmine.probes.batch import Lifetime
+from specmine.probes.batch import Lifetime, Singles
 
-from . import records, retention, sampled, summaries, surveys
+from . import records, retention, sampled, singles, summaries, surveys
 from .opening import StoreCorrupt, move_aside, opened, opened_read_only
 from .records import Build, Contents, Host, JsonObject, Verdict
 from .schema import MIGRATIONS, VERSION
@@ -135,6 +135,10 @@ class Store:
         records.put_observations(self._db, seen)
         summaries.add_observations(self._db, seen)
 
+    def put_singles(self, told: Iterable[Singles], utc_ns: int) -> None:
+        """Replace what is kept of single calls of these functions and lifetimes."""
+        singles.put_singles(self._db, told, utc_ns)
+
     def put_states(self, states: Mapping[str, JsonObject], utc_ns: int) -> None:
         """Replace what the controller knows, by function key."""
         records.put_states(self._db, states, utc_ns)
@@ -198,6 +202,11 @@ class Store:
         with self._reading():
             return sampled.load_sampled(self._db)
 
+    def singles(self) -> tuple[Singles, ...]:
+        """Return the durations of single calls, in the order of functions and lifetimes."""
+        with self._reading():
+            return singles.load_singles(self._db)
+
     def document(self, name: str) -> JsonObject | None:
         """Return a document as it was last put, None if it never was."""
         with self._reading():
@@ -215,6 +224,7 @@ class Store:
             dropped = retention.drop_oldest(self._db, limits)
             summaries.drop_oldest_summaries(self._db)
             surveys.drop_oldest_surveys(self._db)
+            singles.drop_oldest_singles(self._db)
         if merged or dropped:
             # execute() would stop after the first page
             self._db.executescript("PRAGMA incremental_vacuum")

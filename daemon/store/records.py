@@ -192,6 +192,7 @@ def absorb(db: sqlite3.Connection, other: Path) -> None:
         db.execute("BEGIN IMMEDIATE")
         for table in (
             "hosts", "builds", "lifetimes", "functions", "states", "summaries", "sampled", "environments", "marks",
+            "singles",
         ):  # fmt: skip
             db.execute(f"INSERT OR IGNORE INTO main.{table} SELECT * FROM other.{table}")
         for table, same in (

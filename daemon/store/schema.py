@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import surveys
 
-VERSION = 4
+VERSION = 5
 APPLICATION_ID = 0x73706D6E  # "spmn", at a fixed place of the file's header
 
 _SUMMARIES = """
@@ -22,6 +22,13 @@ ALTER TABLE functions ADD COLUMN code TEXT NOT NULL DEFAULT '';
 CREATE TABLE sampled(
     build_id TEXT NOT NULL, function TEXT NOT NULL, samples INTEGER NOT NULL, cpu_ns REAL NOT NULL,
     wait_ns REAL NOT NULL, inclusive_ns REAL NOT NULL, callers TEXT NOT NULL, PRIMARY KEY(build_id, function)
+) WITHOUT ROWID;
+"""
+
+_SINGLES = """
+CREATE TABLE singles(
+    function TEXT NOT NULL, lifetime TEXT NOT NULL, calls INTEGER NOT NULL, updated_utc_ns INTEGER NOT NULL,
+    first BLOB NOT NULL, kept BLOB NOT NULL, PRIMARY KEY(function, lifetime)
 ) WITHOUT ROWID;
 """
 
@@ -65,7 +72,8 @@ CREATE TABLE documents(
     + _SUMMARIES
     + _CODE
     + surveys.TABLES
+    + _SINGLES
 )
 
-MIGRATIONS: dict[int, str] = {1: _SUMMARIES, 2: _CODE, 3: surveys.TABLES}
+MIGRATIONS: dict[int, str] = {1: _SUMMARIES, 2: _CODE, 3: surveys.TABLES, 4: _SINGLES}
 """From a version to the next: the SQL that leads there."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specmine.mining.observation import Function, Observation
-from specmine.probes.batch import Lifetime
+from specmine.probes.batch import Lifetime, Singles
 
 from .database import Store
 from .opening import StoreError, damaged
@@ -35,6 +35,7 @@ class _Waiting:
     functions: dict[str, Function] = field(default_factory=dict)
     lifetimes: dict[str, Lifetime] = field(default_factory=dict)
     observations: list[Observation] = field(default_factory=list)
+    singles: dict[tuple[str, str], Singles] = field(default_factory=dict)
     states: dict[str, JsonObject] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)
     documents: dict[str, JsonObject] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class _Waiting:
         self.functions |= later.functions
         self.lifetimes |= later.lifetimes
         self.observations += later.observations
+        self.singles |= later.singles
         self.states |= later.states
         self.verdicts += later.verdicts
         self.documents |= later.documents
@@ -68,7 +70,7 @@ class _Waiting:
             excess = max(0, len(items) - _MOST_WAITING)
             del items[:excess]
             gone += excess
-        tables: tuple[dict[Any, Any], ...] = (self.functions, self.lifetimes, self.states, self.sampled)
+        tables: tuple[dict[Any, Any], ...] = (self.functions, self.lifetimes, self.states, self.sampled, self.singles)
         for table in tables:
             for key in list(table)[: max(0, len(table) - _MOST_WAITING)]:
                 del table[key]
@@ -83,6 +85,7 @@ class _Waiting:
             store.put_functions(self.functions.values())
             store.put_lifetimes(self.lifetimes.values())
             store.put_observations(self.observations)
+            store.put_singles(self.singles.values(), utc_ns)
             store.put_states(self.states, utc_ns)
             store.put_verdicts(self.verdicts)
             for name, document in self.documents.items():
@@ -177,6 +180,11 @@ class StoreWriter:
         """Append observations soon."""
         with self._lock:
             self._waiting.observations += observations
+
+    def put_singles(self, singles: Iterable[Singles]) -> None:
+        """Replace durations of single calls soon."""
+        with self._lock:
+            self._waiting.singles |= {(each.function, each.lifetime): each for each in singles}
 
     def put_states(self, states: Mapping[str, JsonObject]) -> None:
         """Write what the controller knows, by function key, soon."""

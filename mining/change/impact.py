@@ -39,14 +39,18 @@ def impact_factor(runs: Sequence[ArrayLike], rng: np.random.Generator, rounds: i
     drawn = max(2, min(int(DRAWN_SHARE * len(data)), min(map(len, data)) - 1))
     if min(map(len, data)) <= drawn:
         raise ValueError(f"an impact factor needs more than {drawn} calls of each lifetime")
-    ratios = np.empty(rounds)
-    for number in range(rounds):
-        chosen = rng.choice(len(data), drawn, replace=False)
-        across = np.array([data[k][rng.integers(len(data[k]))] for k in chosen])
-        one = data[int(rng.integers(len(data)))]
-        inside = one[_distinct(rng, len(one), drawn)]
-        outer, inner = float(across.std(ddof=1)), float(inside.std(ddof=1))
-        ratios[number] = outer / inner if inner > 0 else (np.inf if outer > 0 else 1.0)
+    sizes = np.array([len(run) for run in data])
+    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    chosen = _distinct(rng, len(data), drawn, rounds)
+    picked = (rng.random(chosen.shape) * sizes[chosen]).astype(np.int64)
+    outer = np.concatenate(data)[starts[chosen] + picked].std(axis=1, ddof=1)
+    inner = np.empty(rounds)
+    one = rng.integers(len(data), size=rounds)
+    for run, values in enumerate(data):
+        rows = np.flatnonzero(one == run)
+        inner[rows] = values[_distinct(rng, len(values), drawn, len(rows))].std(axis=1, ddof=1)
+    ratios = np.where(outer > 0, np.inf, 1.0)
+    np.divide(outer, inner, out=ratios, where=inner > 0)
     return float(np.median(ratios))
 
 
@@ -95,11 +99,11 @@ def is_dependent(values: ArrayLike, lags: int = 10) -> bool:
     return bool((np.abs(found) > 4.0 / np.sqrt(np.size(np.asarray(values)))).any())
 
 
-def _distinct(rng: np.random.Generator, size: int, drawn: int) -> NDArray[np.int64]:
-    """Draw distinct indices; for long arrays drawing again is faster than a permutation."""
+def _distinct(rng: np.random.Generator, size: int, drawn: int, rows: int) -> NDArray[np.int64]:
+    """Draw rows of distinct indices below ``size``, shape (rows, drawn)."""
     if drawn * drawn > size:
-        return rng.choice(size, drawn, replace=False)
-    while True:
-        chosen = rng.integers(size, size=drawn)
-        if len(np.unique(chosen)) == drawn:
-            return chosen
+        return np.argpartition(rng.random((rows, size)), drawn - 1, axis=1)[:, :drawn]
+    found = rng.integers(size, size=(rows, drawn))  # for long runs drawing again is faster than an order of all
+    while (again := np.flatnonzero((np.diff(np.sort(found, axis=1), axis=1) == 0).any(axis=1))).size:
+        found[again] = rng.integers(size, size=(len(again), drawn))
+    return found

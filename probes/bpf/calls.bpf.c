@@ -325,6 +325,7 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, u6
 	}
 	key = bucket_of(duration > nested ? duration - nested : 0);
 	note_absence(o, c, duration, nested, key, by_path);
+	keep_single(slot, c->timed, duration > nested ? duration - nested : 0);
 	if (by_path) {
 		pb.path = o->path;
 		pb.cookie = o->cookie;

@@ -165,6 +165,15 @@ struct nest {
 	u64 inner[MAX_SLOTS / 64];
 };
 
+#define SINGLES 256      /* durations kept one by one; a power of two */
+
+/* Durations of single calls of a slot's open window, ns, corrected as in the histogram; 0: none. */
+struct singles {
+	u64 began;     /* calls timed before the window */
+	u64 first[SINGLES]; /* of its first calls, in the order of their ends */
+	u64 kept[SINGLES];  /* each of its calls is here with the same probability */
+};
+
 /* A place to which calls of one function return. */
 struct return_site {
 	u64 address;

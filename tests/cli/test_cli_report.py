@@ -57,7 +57,7 @@ def test_the_page_is_whole_and_safe(recording: Path, tmp_path: Path, outcome: Ou
     assert "<b>" not in page
     assert not re.search(r"https?://|<script|<link|<img", page)
     assert re.search(r"<td class='worse'>\+(19|20|21)\.\d\d %</td>", page)
-    assert page.count("<svg") == page.count("</svg>") == 4
+    assert page.count("<svg") == page.count("</svg>") == 6  # of each function: intervals, lifetimes, lag plot
 
     class Balance(HTMLParser):
         """Counts open elements."""

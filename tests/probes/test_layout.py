@@ -21,6 +21,7 @@ STRUCTS = {
     "counters": layout.COUNTERS,
     "process": layout.PROCESS,
     "nest": layout.NEST,
+    "singles": layout.SINGLE,
     "range": layout.RANGE,
     "layout": layout.LAYOUT,
     "path": layout.PATH,
@@ -57,7 +58,7 @@ def test_numbers_are_the_same_on_both_sides() -> None:
     """Constants that both sides name have one value."""
     text = (BPF / "layout.h").read_text()
     defined = dict(re.findall(r"#define (\w+) +\(?(\w+)", text))
-    for name in ("MAX_SLOTS", "MAX_FRAMES", "MAX_RANGES", "RANGE_ROWS", "RANGE_FRAMES", "RANGE_JIT"):
+    for name in ("MAX_SLOTS", "MAX_FRAMES", "MAX_RANGES", "SINGLES", "RANGE_ROWS", "RANGE_FRAMES", "RANGE_JIT"):
         assert int(defined[name]) == getattr(layout, name), name
     for name in ("FORK", "EXEC", "EXIT", "ALARM", "STRANGER"):
         assert int(defined[f"EVENT_{name}"]) == getattr(layout, f"EVENT_{name}")

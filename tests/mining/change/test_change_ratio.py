@@ -47,16 +47,32 @@ def test_equal_counts_are_welchs_test(seed: int) -> None:
     assert found.ratio == pytest.approx(math.exp(np.log(new).mean() - np.log(base).mean()))
 
 
-def test_unequal_counts_are_never_surer_than_either_test() -> None:
-    """Two against twenty: the wider of Welch's and the pooled interval."""
-    rng = np.random.default_rng(3)
-    base, new = np.exp(rng.normal(0, 0.1, 20)), np.exp(rng.normal(0, 0.1, 2))
-    found = ratio_estimate({"h": base}, {"h": new}, level=0.95)
-    assert found is not None
-    for equal in (True, False):
-        oracle = stats.ttest_ind(np.log(new), np.log(base), equal_var=equal)
-        assert math.log(found.high / found.low) >= float(np.diff(oracle.confidence_interval(0.95))[0]) - 1e-9
-        assert found.p_value >= oracle.pvalue - 1e-12
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
+@pytest.mark.parametrize(("few", "share"), [(2, 0.0), (3, 0.25)])
+def test_unequal_counts_lie_nearer_the_more_careful_test(level: float, few: int, share: float) -> None:
+    """Few against twenty: the wider of Welch's and the pooled interval, less a quarter of the rest from three on."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        base, new = np.exp(rng.normal(0, 0.1, 20)), np.exp(rng.normal(0, 0.1, few))
+        found = ratio_estimate({"h": base}, {"h": new}, level=level)
+        assert found is not None
+        oracles = [stats.ttest_ind(np.log(new), np.log(base), equal_var=equal) for equal in (True, False)]
+        narrow, wide = sorted(float(np.diff(each.confidence_interval(level))[0]) for each in oracles)
+        assert math.log(found.high / found.low) == pytest.approx(wide - share * (wide - narrow))
+        assert (found.p_value < 1 - level) == (not found.low <= 1 <= found.high)
+
+
+@pytest.mark.parametrize("draw", ["normal", "uniform"])
+def test_unequal_counts_keep_the_level_and_use_it(draw: str) -> None:
+    """Three against twenty at 5 %: 3 to 6 % of unchanged comparisons are called a change, whatever the distribution."""
+    rng = np.random.default_rng(8)
+    sides = [
+        rng.normal(0, 0.05, (3000, count)) if draw == "normal" else np.log(rng.uniform(0.7, 1.3, (3000, count)))
+        for count in (3, 20)
+    ]
+    found = [ratio_estimate({"": np.exp(a)}, {"": np.exp(b)}, level=0.95) for a, b in zip(*sides, strict=True)]
+    share = np.mean([each is not None and not each.low <= 1 <= each.high for each in found])
+    assert 0.024 < share < 0.064  # two standard errors of 3,000 draws beyond either
 
 
 def test_three_hosts_are_a_paired_test() -> None:
