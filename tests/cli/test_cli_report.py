@@ -45,6 +45,9 @@ def test_numbers_of_a_report(recording: Path, outcome: Outcome) -> None:
         "g": [("b", "a", "equivalent"), ("a", "c", "equivalent")],
     }
     third = document["functions"][0]["builds"][2]
+    assert (third["within"]["lifetimes_in_order"], third["within"]["lifetimes_dependent"]) == (5, 0)
+    assert 0.8 < third["within"]["impact_factor"] < 1.4
+    assert len(third["within"]["autocorrelation"]) == 10
     assert third["interval_seconds"][0] < third["seconds"] < third["interval_seconds"][1]
 
 
