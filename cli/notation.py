@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -17,6 +18,11 @@ def escaped(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(_escape(each) if unicodedata.category(each) in _HIDDEN else each for each in text)
+
+
+def in_markup(words: str) -> str:
+    """Return words as they stand in HTML or SVG, control characters escaped."""
+    return html.escape(escaped(words), quote=True)
 
 
 def shortened(name: str, width: int = 60) -> str:

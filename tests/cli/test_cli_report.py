@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from specmine.cli.reportpage import shortest_range
+from specmine.cli.reportdrawings import shortest_range
 
 Outcome = Callable[..., tuple[int, str, str]]
 
