@@ -54,7 +54,7 @@ def equal_sides() -> None:
     """A/A at 5 %: per cent of unchanged comparisons called a change."""
     print(f"{'effect':15} {'a side':>8} " + " ".join(f"{name:>8}" for name in SUMMARIES) + f" {'pooled':>8}")
     for effect in EFFECTS:
-        for first, second in ((2, 2), (3, 3), (5, 5), (10, 10), (20, 20), (2, 20), (5, 20)):
+        for first, second in ((2, 2), (3, 3), (5, 5), (10, 10), (20, 20), (2, 20), (3, 20), (5, 20)):
             rng = np.random.default_rng(1)
             alarms = dict.fromkeys((*SUMMARIES, "pooled"), 0)
             for _ in range(DRAWS // 500):  # in parts: memory
