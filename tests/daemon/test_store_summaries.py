@@ -87,8 +87,8 @@ def test_a_store_of_the_first_schema_learns_to_summarise(tmp_path: Path) -> None
         fill(store, [observation(20, 1000)])
     db = sqlite3.connect(path)
     db.executescript(
-        "DROP TABLE summaries; DROP TABLE sampled; DROP TABLE singles; ALTER TABLE functions DROP COLUMN code;"
-        "UPDATE meta SET value = '1';"
+        "DROP TABLE summaries; DROP TABLE sampled; DROP TABLE singles; DROP TABLE environments; DROP TABLE marks;"
+        "ALTER TABLE functions DROP COLUMN code; UPDATE meta SET value = '1';"
     )
     db.close()
     with Store.open(path) as store:
