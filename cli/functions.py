@@ -89,6 +89,12 @@ def why(entry: Entry) -> list[str]:
     said = _known(entry)
     reason, needed = entry.get("reason"), entry.get("needed")
     sentences = [said] if said else []
+    sentences += [
+        f"The host: {share(float(cause['gained_share']))} more calls {escaped(str(cause['text']))}"
+        f" (+{duration(float(cause['excess_seconds']))})"
+        for cause in entry.get("host_causes") or []
+        if cause["gained_share"]
+    ]
     if isinstance(reason, dict):
         sentences.append(escaped(f"{reason.get('text', '')} [{reason.get('code', '?')}]".strip()))
     next_step = needed or (reason.get("remedy") if isinstance(reason, dict) else "")

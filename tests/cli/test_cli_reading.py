@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from specmine.cli.functions import why
 from specmine.daemon.store import Build, Store
 from specmine.probes.batch import Lifetime
 
@@ -299,3 +300,17 @@ def test_label_asks_the_daemon(asked: tuple[Path, list[Mapping[str, Any]]], outc
     socket, requests = asked
     assert outcome("label", "5f1d", "v1", "--socket", socket)[1] == "Build 5f1d9c0a77e2b34c9d1e is now called v1.\n"
     assert requests == [{"command": "label", "build": "5f1d", "name": "v1"}]
+
+
+def test_a_violation_that_the_host_explains_says_so() -> None:
+    """What the host adds to calls of a violated function stands beside the verdict, without a cause nothing does."""
+    cause = {
+        "code": "slices",
+        "times": 1,
+        "text": "+1 timeslice: preempted",
+        "excess_seconds": 0.004,
+        "gained_share": 0.25,
+    }
+    entry = {"state": "single", "verdict": "violated", "host_causes": [cause]}
+    assert any("more calls +1 timeslice: preempted (+4" in " ".join(each.split()) for each in why(entry))
+    assert not any("host" in each for each in why(entry | {"host_causes": []}))
