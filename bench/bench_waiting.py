@@ -5,8 +5,8 @@
 slice: the host's timeslice is derived by `specmine experiment run timeslice`, for all that follows.
 rivals: a function that needs 1 ms of CPU is mined beside 0, 1 and 2 tasks that always want its CPU.
 load: it is mined once, while such tasks come; its assertions on durations and on time on CPU are held against that.
-price: what noting this costs a timed call, from calibrations with and without it in turn, and what it costs two
-programs that nobody chose which hand a byte to each other on one CPU.
+price: what noting this costs a timed call, by the kernel's own statistics of its programs, with and without it in
+turn; and what it costs two programs that nobody chose which hand a byte to each other on one CPU.
 Needs root and two CPUs.
 """
 
@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from driving import Driver
+
 from specmine.daemon.session import MineOptions, mine
+from specmine.mining.observation import Kind
+from specmine.probes.kernel import bpf
 from specmine.probes.processes import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 
@@ -36,6 +41,8 @@ DEMAND_S = 1e-3
 WITHIN = 0.04
 """Of all calls, the share in the preempted class may differ by so much from demand over slice."""
 ROUNDS = 5
+ENABLE_STATS = 32
+"""Command of bpf(): run times of programs are counted while its descriptor is open."""
 
 
 def main() -> int:
@@ -60,7 +67,7 @@ def main() -> int:
         if "load" in options.parts:
             good &= under_changing_load(program, cpus[-1], options.seconds)
         if "price" in options.parts:
-            price_of_a_call()
+            price_of_a_call(program, cpus[-1])
             price_of_others(built(Path(folder), "handover"), program, cpus)
     return 0 if good else 1
 
@@ -196,18 +203,50 @@ def under_changing_load(program: Path, cpu: int, seconds: float) -> bool:
     return not any("violated" in each["time on CPU"] for each in said) and "holds" in said[2]["time on CPU"]
 
 
-def price_of_a_call() -> None:
-    """Calibrate with and without noting what calls wait for, in turn."""
+def price_of_a_call(program: Path, cpu: int) -> None:
+    """Time the kernel's programs at the calls of a function, with and without noting what calls wait for, in turn."""
     found: dict[bool, list[float]] = {True: [], False: []}
-    for number in range(ROUNDS):
-        for waiting in (True, False) if number % 2 else (False, True):
-            source = BpfSource([Selection(pid=os.getpid())], SourceSettings(waiting=waiting, sampling=False))
-            try:
-                found[waiting].append(source.start().prices.time_ns)
-            finally:
-                source.close()
-    off, on = (statistics.median(found[each]) for each in (False, True))
-    print(f"price of a timed call: {off:.0f} ns without, {on:.0f} ns with ({on / off - 1:+.1%}); {found}", flush=True)
+    statistics_on = bpf(ENABLE_STATS, struct.pack("<I", 0))
+    try:
+        for number in range(ROUNDS):
+            for waiting in (True, False) if number % 2 else (False, True):
+                found[waiting].append(kernel_time_ns(program, cpu, waiting))
+    finally:
+        os.close(statistics_on)
+    for name, of in (("least", min), ("median", statistics.median)):
+        off, on = of(found[False]), of(found[True])
+        print(f"kernel time of a timed call, {name} of {ROUNDS}: {off:.0f} ns without, {on:.0f} ns with", flush=True)
+
+
+def kernel_time_ns(program: Path, cpu: int, waiting: bool) -> float:
+    """Return what the programs at entry and return take together, ns a call."""
+    cache = os.environ["STATE_DIRECTORY"]
+    settings = SourceSettings(waiting=waiting, sampling=False, watch=("demand",), links=("session",), cache=cache)
+    with pinned(cpu, program, 20) as child, opened(BpfSource([Selection(pid=child.pid)], settings)) as driver:
+        driver.watch("demand", Kind.TIME, window_calls=10_000)
+        loaded = driver.source._loaded
+        assert loaded is not None
+        before = run_times(loaded.programs["call_time_session"])
+        driver.poll(lambda: len(driver.observations) >= 3)
+        after = run_times(loaded.programs["call_time_session"])
+    return 2 * (after[0] - before[0]) / (after[1] - before[1])
+
+
+@contextmanager
+def opened(source: BpfSource) -> Iterator[Driver]:
+    """Start a source, and take all off at the end."""
+    try:
+        source.start()
+        yield Driver(source)
+    finally:
+        source.close()
+
+
+def run_times(program: int) -> tuple[int, int]:
+    """Return how long a loaded program ran in all, ns, and how often."""
+    words = Path(f"/proc/self/fdinfo/{program}").read_text().split()
+    told = dict(zip(words[::2], words[1::2], strict=False))
+    return int(told["run_time_ns:"]), int(told["run_cnt:"])
 
 
 def price_of_others(handover: Path, program: Path, cpus: Sequence[int]) -> None:
@@ -218,10 +257,9 @@ def price_of_others(handover: Path, program: Path, cpus: Sequence[int]) -> None:
         for watched in (True, False) if number % 2 else (False, True):
             with pinned(cpus[-1], program, 1000) as child, ExitStack() as stack:
                 if watched:
-                    settings = SourceSettings(watch=("demand",), sampling=False)
-                    source = BpfSource([Selection(pid=child.pid)], settings)
-                    stack.callback(source.close)
-                    source.start()
+                    settings = SourceSettings(watch=("demand",), sampling=False, cache=os.environ["STATE_DIRECTORY"])
+                    driver = stack.enter_context(opened(BpfSource([Selection(pid=child.pid)], settings)))
+                    driver.watch("demand", Kind.TIME)
                 done = subprocess.run(
                     ["taskset", "-c", str(cpus[0]), handover, "100000"], capture_output=True, text=True, check=True
                 )
