@@ -123,7 +123,7 @@ def unexplained(why: str) -> Reason:
 
 def by_waiting(labels: Sequence[str]) -> Reason:
     """Classes that differ by how long calls waited for a CPU or were blocked, not by their call paths."""
-    named = f" ({'; '.join(labels)})" if labels else ""
+    named = f" ({'; '.join(dict.fromkeys(labels))})" if labels else ""
     return _because(
         "waiting",
         f"how long calls waited or were blocked tells its classes apart, better than call paths do{named}",

@@ -29,6 +29,8 @@ MOSTLY = 0.8
 """An excess is of one kind if so much of it is."""
 NOTABLE = 0.5
 """Share of a class' time from which it is called blocked or waiting although it is the main class."""
+WOKEN = 0.02
+"""Share of a class' time from which blocking is no exception in it."""
 LEAST_CALLS = 5
 """Of a class with fewer calls nothing is said."""
 _MIDDLES = 0.5 * (bucket_edges()[:-1] + bucket_edges()[1:])
@@ -219,7 +221,7 @@ def _named(
     more = float(excess.sum()) if excess is not None else 0.0
     of = excess / more if excess is not None and more > 0 else np.zeros(3)
     if of[1] >= MOSTLY:
-        return _waited(waited, host)
+        return _waited(waited, host, blocked=float(shares[2]))
     if of[0] >= MOSTLY:
         return ("ticks", 0, _TICKS) if more <= 2 * (1 + WITHIN) * host.tick_ns else ("", 0, "")
     if of[2] >= MOSTLY or shares[2] >= NOTABLE:
@@ -229,8 +231,8 @@ def _named(
     return "", 0, ""
 
 
-def _waited(waited: tuple[float, float, float], host: HostTimes) -> tuple[str, int, str]:
-    """Name a wait for the CPU: whole slices, the pause of a limit, or neither."""
+def _waited(waited: tuple[float, float, float], host: HostTimes, *, blocked: float) -> tuple[str, int, str]:
+    """Name a wait for the CPU: whole slices, the pause of a limit, or neither; woken calls wait, too."""
     middle, low, high = waited
     found: list[tuple[float, str, int, str]] = []
     if host.slice_ns:
@@ -243,6 +245,8 @@ def _waited(waited: tuple[float, float, float], host: HostTimes) -> tuple[str, i
     if found:
         _, cause, times, text = min(found)
         return cause, times, text
+    if blocked >= WOKEN:
+        return "waiting", 0, "waited for a CPU, preempted or after a wake-up"
     return "preempted", 0, "preempted" if not host.slice_ns else "preempted, by no whole number of timeslices"
 
 

@@ -177,7 +177,8 @@ def test_only_what_was_derived_on_this_host_is_used() -> None:
 
     def entry(value: float, **more: object) -> dict[str, object]:
         told = cleaned({name: getattr(host, name) for name in HOST_KEYS})
-        return {"valid": {"value": value, "interval": None, "evidence": {}, "host": told, **more}}
+        result = {"value": value, "interval": None, "evidence": {}, "host": told, "time": "then", "reason": None}
+        return {"valid": result | more, "last": result | more}
 
     entries = {
         "timeslice": entry(4.02e-3, interval=[4.0e-3, 4.1e-3]),

@@ -73,6 +73,15 @@ def test_other_causes_are_not_called_slices(extra: str, size: float, host: HostT
     assert (found.cause, found.label, found.slices) == (cause, label, 0)
 
 
+def test_calls_that_block_are_not_called_preempted() -> None:
+    """A call that was woken waits for a CPU without having been preempted."""
+    chance = np.random.default_rng(11)
+    waiting = np.where(np.arange(2000) % 4 == 0, 1.7 * MS * chance.normal(1, 0.01, 2000), 0.0)
+    counts, split = split_of(np.full(2000, 20_000.0), waiting, MS * chance.normal(1, 0.02, 2000))
+    found = upper(parts(counts, split, [int(bucket_of(1.8 * MS))], HOST))
+    assert (found.cause, found.label) == ("waiting", "waited for a CPU, preempted or after a wake-up")
+
+
 def test_shares_of_time_add_up() -> None:
     """Running, waiting and blocked are the whole time of each class."""
     for each in told("blocked", 24 * MS, 3 * MS).classes:
