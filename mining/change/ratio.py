@@ -17,7 +17,7 @@ from .student import t_quantile, two_sided_p
 
 Floats = NDArray[np.float64]
 
-_TOWARDS_NARROWER = 0.25
+_TOWARDS_NARROWER = 0.3
 """Between the wider and the narrower interval of sides of unequal size; chosen by simulation (docs/change.md)."""
 _FREEDOM_TO_TRUST = 2
 FEWEST_HOSTS = 3
@@ -70,7 +70,7 @@ def ratio_estimate(
     - one host: Welch's t on log summaries with Satterthwaite's degrees of freedom. With unequal numbers of
       lifetimes Welch's test rejects too often if one side has very few (2 against 20: 12 % at a nominal 5 %,
       17 % if they are uniform), so there the wider of Welch's interval and that of equal variances is taken; with
-      three and more, where it would reject too seldom, less a quarter of its distance to the narrower.
+      three and more, where it would reject too seldom, less three tenths of its distance to the narrower.
     - two hosts: the mean of both differences, errors from lifetimes inside hosts.
     - three and more: the differences of hosts are draws, t with hosts - 1 degrees of freedom.
 

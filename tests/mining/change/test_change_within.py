@@ -20,12 +20,26 @@ def test_independent_calls_of_equal_lifetimes() -> None:
 
 
 def test_turns_are_dependence() -> None:
-    """Every third call is slow: -0.5, -0.5, 1 and so on, in each lifetime."""
+    """Every third call is slow: the third is like it, those between are not, in each lifetime."""
     rng = np.random.default_rng(2)
     runs = [np.tile([1.0, 1.0, 3.0], 80) * rng.lognormal(0, 0.05, 240) for _ in range(4)]
     found = within_of(runs, runs)
     assert found.dependent == 4
-    assert found.autocorrelation[:3] == pytest.approx((-0.5, -0.5, 1.0), abs=0.06)
+    assert found.autocorrelation[2] > 0.6
+    assert max(found.autocorrelation[:2]) < 0
+
+
+def test_preempted_calls_hide_nothing() -> None:
+    """One call in fifty takes a hundred times as long, by chance: turns are still seen, and no shift is invented."""
+    rng = np.random.default_rng(5)
+    runs = [
+        np.tile([20.0, 20.0, 60.0], 80) * rng.lognormal(0, 0.05, 240) * np.where(rng.random(240) < 0.02, 100, 1)
+        for _ in range(5)
+    ]
+    found = within_of(runs, runs)
+    assert found.dependent == 5
+    assert found.autocorrelation[2] > 0.5
+    assert found.centred == pytest.approx(1.0, abs=0.25)
 
 
 @pytest.mark.parametrize("spread", [False, True])
@@ -43,9 +57,9 @@ def test_lifetimes_that_shift_and_lifetimes_that_spread(spread: bool) -> None:
 
 
 def test_too_little_is_said_so_and_the_same_data_say_the_same() -> None:
-    """Two lifetimes have no impact factor; the same samples give the same number."""
+    """Four lifetimes have no impact factor; the same samples give the same number."""
     rng = np.random.default_rng(4)
     runs = [rng.lognormal(10, 0.3, 256) for _ in range(5)]
-    assert within_of([], runs[:2]).impact is None
+    assert within_of([], runs[:4]).impact is None
     assert within_of([], [*runs[:4], runs[4][:10]]).sampled == 4
     assert within_of([], runs) == within_of([], runs)
