@@ -67,12 +67,12 @@ def test_unequal_counts_keep_the_level_and_use_it(draw: str) -> None:
     """Three against twenty at 5 %: 3 to 6 % of unchanged comparisons are called a change, whatever the distribution."""
     rng = np.random.default_rng(8)
     sides = [
-        rng.normal(0, 0.05, (3000, count)) if draw == "normal" else np.log(rng.uniform(0.7, 1.3, (3000, count)))
+        rng.normal(0, 0.05, (1500, count)) if draw == "normal" else np.log(rng.uniform(0.7, 1.3, (1500, count)))
         for count in (3, 20)
     ]
     found = [ratio_estimate({"": np.exp(a)}, {"": np.exp(b)}, level=0.95) for a, b in zip(*sides, strict=True)]
     share = np.mean([each is not None and not each.low <= 1 <= each.high for each in found])
-    assert 0.024 < share < 0.064  # two standard errors of 3,000 draws beyond either
+    assert 0.021 < share < 0.072  # two standard errors of 1,500 draws beyond either
 
 
 def test_three_hosts_are_a_paired_test() -> None:
