@@ -28,8 +28,8 @@ from . import processes as proc
 from .batch import Prices
 from .calibration_program import BASE, BEHIND_CALL, INNER, assembled
 from .errors import ProbeError
-from .kernel import HashMap, map_array, write_array
-from .layout import LAYOUT, MAX_SLOTS, PROCESS, RANGE_ROWS, RETURN_PROBED, RETURN_REFUSED, RETURN_SITE, SLOT
+from .kernel import RememberedMap, map_array, write_array
+from .layout import CHANGES, LAYOUT, MAX_SLOTS, PROCESS, RANGE_ROWS, RETURN_PROBED, RETURN_REFUSED, RETURN_SITE, SLOT
 from .links import Links
 from .loading import Loaded
 
@@ -78,8 +78,9 @@ class _Bench:
         self.path.write_bytes(image[:24] + entry + image[32:])
         self.path.chmod(0o700)
         self.calls, self.links = calls, links
-        self.processes = HashMap(loaded.maps["processes"], "<u4", PROCESS)
-        self.sites = HashMap(loaded.maps["return_sites"], RETURN_SITE, "<u8")
+        changes = map_array(loaded.maps["changes"], 1, CHANGES, writable=True)
+        self.processes = RememberedMap(loaded.maps["processes"], "<u4", PROCESS, changes)
+        self.sites = RememberedMap(loaded.maps["return_sites"], RETURN_SITE, "<u8", changes)
         booked = map_array(loaded.maps["histogram"], loaded.entries["histogram"], "<u8").reshape(MAX_SLOTS, BUCKETS)
         self.booked = booked
         self.layout = self._teach(loaded, len(image))

@@ -44,18 +44,24 @@ def bpf(command, attr):
 # ---- compiling -------------------------------------------------------------------------------------------------
 
 
-KERNEL_STRUCTS = {
-    "task_struct": ("pid", "tgid", "__state", "state", "sched_info", "se"),
+KERNEL_STRUCTS = {  # what is read of the kernel's own structs, where its BTF says they lie
+    "task_struct": ("pid", "tgid", "__state", "state", "sched_info", "se", "bpf_ctx", "utask"),
     "sched_info": ("pcount", "run_delay"),
     "sched_entity": ("sum_exec_runtime", "exec_start", "cfs_rq"),
     "cfs_rq": ("rq",),
     "rq": ("clock", "clock_task"),
+    "bpf_uprobe_multi_run_ctx": ("session_ctx", "uprobe"),
+    "bpf_session_run_ctx": ("is_return",),
+    "bpf_uprobe": ("cookie",),
+    "uprobe_task": ("return_instances",),
+    "return_instance": ("stack", "orig_ret_vaddr", "next"),
+    "bpf_rdonly_cast": (),
 }
-"""What is read of the kernel's own structs, where its BTF says they lie."""
+KFUNC = 0x70000000  # added to the number of a function of the kernel, which bcc takes for a helper's
 
 
-def kernel_offsets():
-    """Return {"struct.member": byte offset} of what this kernel has of KERNEL_STRUCTS; {} without BTF."""
+def kernel_types():
+    """Return {name: (number of the type, {member: byte offset})} of what this kernel has of these; {} without BTF."""
     try:
         with open("/sys/kernel/btf/vmlinux", "rb") as file:
             data = file.read()
@@ -64,25 +70,24 @@ def kernel_offsets():
     header = struct.unpack_from("<HBBIIIII", data)
     start, types_off, types_len, str_off = header[3], header[4], header[5], header[6]
     strings = start + str_off
-    wanted = {}
-    for name in KERNEL_STRUCTS:
-        at = data.find(b"\0" + name.encode() + b"\0", strings)
-        if at >= 0:
-            wanted[at + 1 - strings] = name
-    found = {}
-    position, end = start + types_off, start + types_off + types_len
+    names = {data.find(b"\0" + name.encode() + b"\0", strings) + 1 - strings: name for name in KERNEL_STRUCTS}
+    position, end, number = start + types_off, start + types_off + types_len, 0
     sizes = {1: 4, 3: 12, 14: 4, 17: 4}
     unpack = struct.Struct("<III").unpack_from
-    while position < end and wanted:
+    found = {}  # type: dict[str, tuple[int, dict[str, int]]]
+    while position < end and len(found) < len(KERNEL_STRUCTS):
+        number += 1
         name, info, _ = unpack(data, position)
         kind, vlen = info >> 24 & 31, info & 0xFFFF
         position += 12
-        if kind == 4 and vlen and name in wanted:
-            label = wanted.pop(name)
-            for n, _, off in struct.iter_unpack("<III", data[position : position + 12 * vlen]):
-                member = data[strings + n : data.index(b"\0", strings + n)].decode()
-                if member in KERNEL_STRUCTS[label]:
-                    found[label + "." + member] = (off & 0xFFFFFF) >> 3
+        if name in names and (kind == 4 and vlen or kind == 12):
+            fields = {}
+            members = data[position : position + 12 * vlen] if kind == 4 else b""
+            for at, _, bits in struct.iter_unpack("<III", members):
+                field = data[strings + at : data.index(b"\0", strings + at)].decode()
+                if field in KERNEL_STRUCTS[names[name]]:
+                    fields[field] = (bits & 0xFFFFFF) >> 3
+            found.setdefault(names[name], (number, fields))
         if kind in (4, 5, 15, 19):
             position += 12 * vlen
         elif kind in (6, 13):
@@ -101,24 +106,50 @@ def scheduler_accounts():
         return False
 
 
-def waiting_flags(offsets):
+def waiting_flags(types):
     """Return the definitions for waiting.h; none where the kernel does not account waiting by thread."""
-    if not all(s + "." + m in offsets for s, ms in KERNEL_STRUCTS.items() if s != "task_struct" for m in ms):
+    try:
+        task, info, entity, clocks = (types[name][1] for name in ("task_struct", "sched_info", "sched_entity", "rq"))
+        places = {
+            "TASK_ARRIVALS": task["sched_info"] + info["pcount"],
+            "TASK_RUN_DELAY": task["sched_info"] + info["run_delay"],
+            "TASK_SUM_EXEC": task["se"] + entity["sum_exec_runtime"],
+            "TASK_EXEC_START": task["se"] + entity["exec_start"],
+            "TASK_CFS_RQ": task["se"] + entity["cfs_rq"],
+            "CFS_RQ_RQ": types["cfs_rq"][1]["rq"],
+            "RQ_CLOCK": clocks["clock"],
+            "RQ_CLOCK_TASK": clocks["clock_task"],
+        }
+    except KeyError:
         return []
-    if "task_struct.sched_info" not in offsets or "task_struct.se" not in offsets:
-        return []
-    info, entity = offsets["task_struct.sched_info"], offsets["task_struct.se"]
-    places = {
-        "TASK_ARRIVALS": info + offsets["sched_info.pcount"],
-        "TASK_RUN_DELAY": info + offsets["sched_info.run_delay"],
-        "TASK_SUM_EXEC": entity + offsets["sched_entity.sum_exec_runtime"],
-        "TASK_EXEC_START": entity + offsets["sched_entity.exec_start"],
-        "TASK_CFS_RQ": entity + offsets["sched_entity.cfs_rq"],
-        "CFS_RQ_RQ": offsets["cfs_rq.rq"],
-        "RQ_CLOCK": offsets["rq.clock"],
-        "RQ_CLOCK_TASK": offsets["rq.clock_task"],
-    }
     return ["-DWAITING"] + ["-D%s=%d" % item for item in sorted(places.items())]
+
+
+def field_flags(types):
+    """Return the definitions for hit.h; none where this kernel's types are not known."""
+    try:
+        number = {name: types[name][0] for name in KERNEL_STRUCTS}
+        task, context, session = (
+            types[name][1] for name in ("task_struct", "bpf_uprobe_multi_run_ctx", "bpf_session_run_ctx")
+        )
+        back = types["return_instance"][1]
+        values = {
+            "TASK_BPF_CTX": task["bpf_ctx"],
+            "TASK_UTASK": task["utask"],
+            "TYPE_RUN_CTX": number["bpf_uprobe_multi_run_ctx"],
+            "RUN_CTX_UPROBE": context["uprobe"],
+            "RUN_CTX_IS_RETURN": context["session_ctx"] + session["is_return"],
+            "UPROBE_COOKIE": types["bpf_uprobe"][1]["cookie"],
+            "UTASK_RETURNS": types["uprobe_task"][1]["return_instances"],
+            "TYPE_RETURN": number["return_instance"],
+            "RETURN_STACK": back["stack"],
+            "RETURN_ADDRESS": back["orig_ret_vaddr"],
+            "RETURN_NEXT": back["next"],
+            "KFUNC_RDONLY_CAST": KFUNC + number["bpf_rdonly_cast"],
+        }
+    except KeyError:
+        return []
+    return ["-DKERNEL_FIELDS"] + ["-D%s=%d" % each for each in sorted(values.items())]
 
 
 def compile_object(sources, include, flags):
@@ -152,9 +183,12 @@ def compile_object(sources, include, flags):
         start, size = lib.bpf_function_start(module, name), lib.bpf_function_size(module, name)
         code = bytearray(ctypes.string_at(start, size))
         for at in range(0, len(code), 8):
+            value = struct.unpack_from("<i", code, at + 4)[0]
             if code[at] == 0x18 and code[at + 1] >> 4 == 1:  # a map's fd
-                fd = struct.unpack_from("<i", code, at + 4)[0]
-                struct.pack_into("<i", code, at + 4, number_of[fd])
+                struct.pack_into("<i", code, at + 4, number_of[value])
+            elif code[at] == 0x85 and value > KFUNC:
+                code[at + 1] |= 2 << 4
+                struct.pack_into("<i", code, at + 4, value - KFUNC)
         programs[name.decode()] = base64.b64encode(bytes(code)).decode()
     return {"maps": maps, "programs": programs}
 
@@ -370,8 +404,9 @@ def load_calls(request, compiled, numbers, fds):
                 for name in SITE_PROGRAMS:
                     programs[name] = load_program(name, compiled["programs"][name], numbers, KPROBE, UPROBE_MULTI)
             # counting has no return: over sessions it is a plain multi link
+            count = "call_count" if attach else "call_count_perf"
             programs["call_count"] = load_program(
-                "call_count", compiled["programs"]["call_count"], numbers, KPROBE, UPROBE_MULTI if attach else 0
+                count, compiled["programs"][count], numbers, KPROBE, UPROBE_MULTI if attach else 0
             )
             if not request["selftest"] or fires(mode, programs, fds["counters"]):
                 return mode, programs, notes
@@ -383,18 +418,32 @@ def load_calls(request, compiled, numbers, fds):
     raise RuntimeError("no kind of uprobe link works: " + "; ".join(notes))
 
 
+def may_read_fields(types, compiled, numbers):
+    """Tell whether the verifier takes programs that read the kernel's fields, if these do."""
+    if not field_flags(types):
+        return True
+    try:
+        os.close(load_program("call_count", compiled["programs"]["call_count"], numbers, KPROBE, UPROBE_MULTI))
+    except RuntimeError:
+        return False
+    return True
+
+
 def build(request):
     """Do the whole job; returns (answer, fds in the order of the answer's names)."""
     started = time.time()
-    offsets = kernel_offsets()
-    state = offsets.get("task_struct.__state", offsets.get("task_struct.state"))
-    waiting = waiting_flags(offsets) if request.get("waiting") and scheduler_accounts() else []
+    types = kernel_types()
+    offsets = types["task_struct"][1] if "task_struct" in types else {}
+    state = offsets.get("__state", offsets.get("state"))
+    waiting = waiting_flags(types) if request.get("waiting") and scheduler_accounts() else []
     flags = ["-Wno-everything"] + request["flags"] + waiting
-    flags += ["-DTASK_PID=%d" % offsets.get("task_struct.pid", 0), "-DTASK_TGID=%d" % offsets.get("task_struct.tgid", 0)]
+    flags += ["-DTASK_PID=%d" % offsets.get("pid", 0), "-DTASK_TGID=%d" % offsets.get("tgid", 0)]
     flags += ["-DTASK_STATE=%d" % (state or 0)]
-    compiled, from_cache = cached_object(request, flags)
+    compiled, from_cache = cached_object(request, flags + field_flags(types))
     made = [make_map(spec, request["sizes"]) for spec in compiled["maps"]]
     numbers = [fd for fd, _ in made]
+    if not may_read_fields(types, compiled, numbers):
+        compiled, from_cache = cached_object(request, flags)
     fds = {info["name"]: fd for fd, info in made}
     mode, programs, notes = load_calls(request, compiled, numbers, fds)
     kinds = {"on_cpu": PERF_EVENT} if request["sampling"] else {}

@@ -161,6 +161,26 @@ class HashMap:
             first = False
 
 
+class RememberedMap(HashMap):
+    """A hash map of which the watched threads keep parts in mind: after each write they look again."""
+
+    def __init__(self, fd: int, key: DTypeLike, value: DTypeLike, changes: NDArray[Any]) -> None:
+        """Keep the fd; ``changes`` is the mapped count of writes, one entry of layout.CHANGES."""
+        super().__init__(fd, key, value)
+        self._changes = changes
+
+    def put(self, key: bytes, value: bytes) -> bool:
+        """Insert or replace one entry; False if the map is full."""
+        done = super().put(key, value)
+        self._changes["by_user"][0] += 1
+        return done
+
+    def remove(self, key: bytes) -> None:
+        """Delete one entry if it is there."""
+        super().remove(key)
+        self._changes["by_user"][0] += 1
+
+
 class RingBuffer:
     """A ring buffer that one reader empties by polling."""
 

@@ -62,6 +62,7 @@ SAMPLE = np.dtype([("path", "<u8"), ("program", "<u4"), ("waiting", "<u4")])
 SAMPLE_VALUE = np.dtype([("count", "<u8"), ("ns", "<u8")])
 WAIT = np.dtype([("start", "<u8"), ("path", "<u8"), ("program", "<u4"), ("weight", "<u4")])
 SETTINGS = np.dtype([("wait_every", "<u4"), ("period_ns", "<u4")])
+CHANGES = np.dtype([("by_user", "<u8"), ("by_kernel", "<u8")])
 NEST = np.dtype([("inner", "<u8", MAX_SLOTS // 64)])
 SINGLES = 256
 SINGLE = np.dtype([("began", "<u8"), ("first", "<u8", SINGLES), ("kept", "<u8", SINGLES)])

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import processes as proc
 from .batch import Lifetime
-from .kernel import HashMap
+from .kernel import RememberedMap
 from .layout import EVENT_EXEC, EVENT_EXIT, EVENT_FORK, PROCESS
 from .processes import FileId, Process, Selection
 
@@ -52,7 +52,7 @@ class _Life:
 class Programs:
     """The watched processes, here and in the kernel's map of them."""
 
-    def __init__(self, selections: Iterable[Selection], kernel: HashMap) -> None:
+    def __init__(self, selections: Iterable[Selection], kernel: RememberedMap) -> None:
         """Watch nothing yet; ``begin`` looks for the first time."""
         self.selections = tuple(selections)
         self.members: dict[int, Member] = {}

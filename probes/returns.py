@@ -14,7 +14,7 @@ import numpy as np
 from specmine.mining.observation import Reason
 
 from .facts import Grade, Site
-from .kernel import HashMap
+from .kernel import RememberedMap
 from .layout import RETURN_PROBED, RETURN_REFUSED, RETURN_SHARED, RETURN_SITE
 from .links import Links
 from .modules import Module, Modules
@@ -56,7 +56,7 @@ class Returns:
 class ReturnSites:
     """The return sites of all functions whose returns are timed without touching the stack."""
 
-    def __init__(self, links: Links, modules: Modules, kernel: HashMap, *, emulates_nops: bool) -> None:
+    def __init__(self, links: Links, modules: Modules, kernel: RememberedMap, *, emulates_nops: bool) -> None:
         """Know none."""
         self._links, self._modules, self._kernel = links, modules, kernel
         self._emulates_nops = emulates_nops

@@ -34,10 +34,11 @@ from .following import Following
 from .gate import Gate
 from .hints import Hints
 from .isolation import Isolation
-from .kernel import HashMap, RingBuffer, map_array
+from .kernel import HashMap, RememberedMap, RingBuffer, map_array
 from .layout import (
     ABSENCE,
     ABSENCE_VALUE,
+    CHANGES,
     COUNTERS,
     EVENT,
     EVENT_RETURN,
@@ -163,7 +164,8 @@ class BpfSource:
         self._hints = Hints((*s.watch, *s.ignore), self._modules, self._naming)
         self._wrapped = Wrapped(self._modules, self._naming)
         self._digests = Digests(self._modules, self._naming)
-        self._programs = Programs(self._selections, HashMap(maps["processes"], "<u4", PROCESS))
+        changes = map_array(maps["changes"], 1, CHANGES, writable=True)
+        self._programs = Programs(self._selections, RememberedMap(maps["processes"], "<u4", PROCESS, changes))
         self._bystanders = Bystanders()
         self._finder = Finder(
             self._links,
@@ -194,7 +196,8 @@ class BpfSource:
         maps, emulates_nops = loaded.maps, _kernel_at_least(6, 16)
         histogram = map_array(maps["histogram"], loaded.entries["histogram"], "<u8")
         path_histogram = HashMap(maps["path_histogram"], PATH_BUCKET, "<u8")
-        known_returns = HashMap(maps["return_sites"], RETURN_SITE, "<u8")
+        changes = map_array(maps["changes"], 1, CHANGES, writable=True)
+        known_returns = RememberedMap(maps["return_sites"], RETURN_SITE, "<u8", changes)
         returns = ReturnSites(self._links, self._modules, known_returns, emulates_nops=emulates_nops)
         buckets = Buckets(slots, self._counters, prices)
         absences = Absences(HashMap(maps["absences"], ABSENCE, ABSENCE_VALUE)) if loaded.waiting else None

@@ -9,6 +9,7 @@
 #define MAX_FRAMES 64    /* frames walked for one path; a probed caller's path continues it */
 #endif
 #define MAX_TAIL_CALLS 4 /* functions that end at one return */
+#define KNOWN_RETURNS 8  /* return sites that a thread knows by heart */
 #define MAX_RANGES 128   /* executable mappings of one process */
 #define WINDOW 4096      /* bytes of stack copied at once */
 
@@ -56,12 +57,22 @@ struct open_call {
 	u64 run_base;  /* how long it had run, less the clock */
 };
 
+/* A place to which this thread's calls return and where a probe stands. */
+struct known_return {
+	u64 address;
+	u64 cookie;
+	u64 known;     /* in which state of ``changes`` */
+};
+
 struct thread {
 	u32 depth;
-	u32 spare;
+	u32 layout, followed;      /* its process's, as they were in the state ``known`` of ``changes`` */
+	u32 random;                /* which calls are timed; 0: not drawn yet */
+	u64 known;                 /* 0: the process was not watched */
 	u64 cost;                  /* what probes have cost this thread so far, ns */
 	u64 stack_end;             /* first address above the stack known not to be readable, 0: none found */
 	u64 busy[MAX_SLOTS / 64];  /* slots with an open call: recursion */
+	struct known_return returns[KNOWN_RETURNS];
 	struct open_call open[MAX_OPEN];
 };
 
@@ -158,6 +169,12 @@ struct wait {
 struct settings {
 	u32 wait_every;    /* one wait in so many is followed */
 	u32 period_ns;     /* of the CPU clock */
+};
+
+/* How often what threads keep in mind of other maps was changed, by whom. */
+struct changes {
+	u64 by_user;
+	u64 by_kernel;
 };
 
 /* Which slots' probes were hit inside timed calls of a slot; directly, not through a third one. */

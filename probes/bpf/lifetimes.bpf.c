@@ -26,14 +26,33 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* The thread lives on in another image: what was open in the old one will never return, and nothing that it knows
+ * of its process holds. */
+static inline __attribute__((always_inline)) void begin_anew(void)
+{
+	struct thread *t = thread_met(this_task());
+	struct changes *c;
+	u32 zero = 0;
+
+	if (t) {
+		drop_abandoned(t, ~0ULL);
+		t->stack_end = 0;
+	}
+	c = changes.lookup(&zero);
+	if (c)
+		atomic_add(c->by_kernel, 1);
+}
+
 /* Every exec is told: a program chosen by its executable may start, a bystander may map a probed file. */
 int on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
 	u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	bool watched = processes.lookup(&tgid) != 0;
 
-	if (watched)
+	if (watched) {
 		processes.delete(&tgid);
+		begin_anew();
+	}
 	announce(EVENT_EXEC, tgid, watched);
 	return 0;
 }

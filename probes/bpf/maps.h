@@ -13,6 +13,8 @@ BPF_F_TABLE("array", u32, u32, page_index, 1, 1024);
 BPF_F_TABLE("array", u32, struct layout, layouts, 1, 1024);
 BPF_F_TABLE("array", u32, struct settings, settings, 1, 1024);
 
+BPF_F_TABLE("array", u32, struct changes, changes, 1, 1024); /* written on both sides, a word each */
+
 BPF_HASH(processes, u32, struct process, 1);
 BPF_HASH(path_histogram, struct path_bucket, u64, 1);
 BPF_HASH(absences, struct absence, struct absence_value, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /* Where wall-clock time goes: samples of the CPU clock, and waits seen by the scheduler's switch tracepoint. */
 
-static inline __attribute__((always_inline)) u64 user_path(struct walk *w, struct process *p, u32 tgid, bool in_kernel)
+static inline __attribute__((always_inline)) u64 user_path(struct walk *w, u32 layout, bool in_kernel)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
 	struct thread *t = threads.task_storage_get((void *)bpf_get_current_task_btf(), 0, 0);
@@ -18,8 +18,9 @@ static inline __attribute__((always_inline)) u64 user_path(struct walk *w, struc
 	w->sp = sp;
 	w->bp = bp;
 	w->exact = 1;
+	w->entry = 0;
 	w->open = t ? t->depth : 0;
-	return take_path(w, t, p, tgid);
+	return take_path(w, t, layout);
 }
 
 static inline __attribute__((always_inline)) void add_sample(u64 path, u32 program, u32 waiting, u64 count, u64 ns)
@@ -46,7 +47,7 @@ int on_cpu(struct bpf_perf_event_data *ctx)
 		return 0;
 	w = walks.lookup(&key);
 	if (w)
-		add_sample(user_path(w, p, tgid, !(ctx->regs.cs & 3)), p->program, 0, 1, s->period_ns);
+		add_sample(user_path(w, p->layout, !(ctx->regs.cs & 3)), p->program, 0, 1, s->period_ns);
 	return 0;
 }
 
@@ -81,7 +82,7 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	fresh.start = now;
 	fresh.program = p->program;
 	fresh.weight = s->wait_every;
-	fresh.path = user_path(w, p, tgid, false); /* a probe does not wait */
+	fresh.path = user_path(w, p->layout, false); /* a probe does not wait */
 	waits.update(&tid, &fresh);
 	return 0;
 }

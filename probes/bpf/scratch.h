@@ -11,8 +11,10 @@ struct walk {
 	u64 hash;
 	u64 base;       /* address of window[0] */
 	u64 length;     /* readable bytes of the window */
+	u64 returns;    /* the kernel's record of the next return address that it replaced */
 	u32 open;       /* open timed calls not yet met, counted from the outermost */
 	u32 exact;      /* ip is not a return address: look it up as it is */
+	u32 entry;      /* sp is that of a function's first instruction, ip its return address or 0: read it */
 	u32 bp_known;
 	u32 range;      /* where the last address was found */
 	u32 low, high;

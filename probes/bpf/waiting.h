@@ -23,20 +23,17 @@ static inline __attribute__((always_inline)) u64 run_base(void *task)
 	       kernel_word(rq, RQ_CLOCK_TASK) - kernel_word(rq, RQ_CLOCK);
 }
 
-static inline __attribute__((always_inline)) void note_running(struct open_call *o)
+static inline __attribute__((always_inline)) void note_running(struct open_call *o, void *task)
 {
-	void *task = (void *)bpf_get_current_task_btf();
-
 	o->arrivals = kernel_word(task, TASK_ARRIVALS);
 	o->run_delay = kernel_word(task, TASK_RUN_DELAY);
 	o->run_base = run_base(task);
 }
 
 /* A call has ended: if it had to leave its CPU, note for how long and why. */
-static inline __attribute__((always_inline)) void note_absence(struct open_call *o, struct counters *c, u64 duration,
-							       u64 nested, u32 bucket, bool by_path)
+static inline __attribute__((always_inline)) void note_absence(struct open_call *o, struct counters *c, void *task,
+							       u64 duration, u64 nested, u32 bucket, bool by_path)
 {
-	void *task = (void *)bpf_get_current_task_btf();
 	struct absence_value *v, fresh = {};
 	struct absence key = {};
 	u64 waiting, running, blocked;
@@ -71,6 +68,6 @@ static inline __attribute__((always_inline)) void note_absence(struct open_call 
 }
 
 #else
-#define note_running(o)
-#define note_absence(o, c, duration, nested, bucket, by_path)
+#define note_running(o, task)
+#define note_absence(o, c, task, duration, nested, bucket, by_path)
 #endif

@@ -209,7 +209,7 @@ static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thr
 				w->path.parent = o->path;
 				return WALK_JOINED;
 			}
-			ret = o->ret;
+			ret = o->ret ? o->ret : replaced_return(&w->returns, o->sp);
 			if (!ret)
 				return WALK_HIDDEN;
 		}
@@ -242,9 +242,9 @@ static inline __attribute__((always_inline)) void count_outcome(u32 outcome)
 }
 
 /* Take the path of the frames from w->ip, w->sp, w->bp outward; its id, or 0 if none could be taken. */
-static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struct thread *t, struct process *p, u32 tgid)
+static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struct thread *t, u32 layout)
 {
-	u32 key = p->layout, outcome = 0, i;
+	u32 key = layout, outcome = 0, i;
 	u64 tid = bpf_get_current_pid_tgid();
 	struct layout *l = layouts.lookup(&key);
 
@@ -257,14 +257,20 @@ static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struc
 	w->owner = tid;
 	w->hash = mix(key, 0);
 	w->bp_known = 1;
+	w->returns = newest_return();
 	w->path.parent = 0;
-	w->path.tgid = tgid;
+	w->path.tgid = tid >> 32;
 	w->path.layout = key;
 	w->path.count = 0;
 	if (!key)
 		outcome = WALK_NO_LAYOUT;
 	else
 		copy_window(w, t);
+	if (w->entry) {
+		if (!w->ip && read_stack(w, w->sp, &w->ip))
+			outcome = WALK_FAULT;
+		w->sp += 8;
+	}
 #pragma clang loop unroll(disable)
 	for (i = 0; i < MAX_FRAMES && !outcome; i++) {
 		w->path.address[i] = w->ip;

@@ -62,11 +62,12 @@ static inline __attribute__((always_inline)) int dump(struct pt_regs *regs, u32 
 	w->bp = regs->bp;
 	w->exact = sampled;
 	w->open = 0;
+	w->entry = 0;
 	if (!sampled) {
 		bpf_probe_read_user(&w->ip, 8, (void *)regs->sp);
 		w->sp = regs->sp + 8;
 	}
-	take_path(w, t, p, tgid);
+	take_path(w, t, p->layout);
 	d->tgid = tgid;
 	d->tid = id;
 	d->sampled = sampled;

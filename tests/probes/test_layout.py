@@ -22,6 +22,7 @@ STRUCTS = {
     "process": layout.PROCESS,
     "nest": layout.NEST,
     "singles": layout.SINGLE,
+    "changes": layout.CHANGES,
     "range": layout.RANGE,
     "layout": layout.LAYOUT,
     "path": layout.PATH,

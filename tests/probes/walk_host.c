@@ -101,6 +101,18 @@ static struct { u64 *(*lookup)(u64 *); int (*update)(u64 *, u64 *); } seen_paths
 static struct { int (*ringbuf_output)(struct path *, u64, u64); } stacks = { tell_path };
 #define atomic_add(where, what) ((where) += (what))
 
+/* No return address was replaced on the recorded stacks. */
+static u64 newest_return(void)
+{
+	return 0;
+}
+
+static u64 replaced_return(u64 *at, u64 sp)
+{
+	(void)at, (void)sp;
+	return 0;
+}
+
 #include "walk.h"
 
 static void read_whole(void *to, u64 size)
@@ -128,8 +140,6 @@ int main(void)
 	index_array = read_array(&index_count, 8);
 	layout_array = read_array(&layout_count, sizeof(struct layout));
 	while (fread(&stack, sizeof(stack), 1, stdin) == 1) {
-		struct process process = { .layout = stack.layout };
-
 		if (stack.length > sizeof(memory))
 			return 1;
 		read_whole(memory, stack.length);
@@ -139,7 +149,8 @@ int main(void)
 		walk.bp = stack.bp;
 		walk.exact = stack.exact;
 		walk.open = 0;
-		take_path(&walk, &thread, &process, 1);
+		walk.entry = 0;
+		take_path(&walk, &thread, stack.layout);
 		printf("%u", walk.path.outcome);
 		for (int i = 0; i < walk.path.count; i++)
 			printf(" %llx", (unsigned long long)walk.path.address[i]);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/* What becomes of a call that has ended. */
+
+/* Take the duration of a call that has ended, less what other probes cost meanwhile; ``cost`` is the thread's. */
+static inline __attribute__((always_inline)) void finish(struct open_call *o, void *task, u64 now, u64 cost, bool by_path)
+{
+	u64 duration = now - o->start, nested = cost - o->cost;
+	u32 slot = COOKIE_SLOT(o->cookie), key;
+	struct counters *c = counters.lookup(&slot);
+	struct slot *s = slots.lookup(&slot);
+	struct path_bucket pb = {};
+	u64 *cell, one = 1;
+
+	if (o->cookie == STRUCK_OUT || !c)
+		return;
+	if (!s || s->generation != COOKIE_GENERATION(o->cookie)) {
+		atomic_add(c->dropped, 1);
+		return;
+	}
+	atomic_add(c->timed, 1);
+	if (nested) {
+		atomic_add(c->nested, 1);
+		atomic_add(c->nested_ns, nested);
+	}
+	key = bucket_of(duration > nested ? duration - nested : 0);
+	note_absence(o, c, task, duration, nested, key, by_path);
+	keep_single(slot, c->timed, duration > nested ? duration - nested : 0);
+	if (by_path) {
+		pb.path = o->path;
+		pb.cookie = o->cookie;
+		pb.bucket = key;
+		cell = path_histogram.lookup(&pb);
+		if (cell)
+			atomic_add(*cell, 1);
+		else if (path_histogram.update(&pb, &one))
+			atomic_add(c->lost, 1);
+		return;
+	}
+	key += slot * BUCKETS;
+	cell = histogram.lookup(&key);
+	if (cell)
+		atomic_add(*cell, 1);
+}

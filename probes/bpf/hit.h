@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/* Which probe was hit, at which end of the call, by whom.
+ *
+ * Each call of a helper costs 10 to 20 ns. Where the kernel's type information is there (KERNEL_FIELDS; the numbers are
+ * set by probes/compiler.py) what the helpers would return is read from where they read it: checked by the verifier,
+ * by type, and a load that faults gives 0. Programs over perf events run in another context and call the helper. */
+
+#define RETURNS_PASSED 8 /* replaced return addresses passed by at once: tail calls, other tools' */
+
+static inline __attribute__((always_inline)) void *this_task(void)
+{
+	return (void *)bpf_get_current_task_btf();
+}
+
+#ifdef KERNEL_FIELDS
+/* bcc would make calls of what looks like a pointer into the kernel */
+#define FIELD(into, width, from, offset) asm volatile("%0 = *(" #width " *)(%1 + %2)" : "=r"(into) : "r"(from), "i"(offset))
+
+static u64 (*typed)(u64 address, u32 type) = (void *)KFUNC_RDONLY_CAST; /* no call in the end: the verifier drops it */
+
+static inline __attribute__((always_inline)) u64 run_context(void *task)
+{
+	u64 context;
+
+	FIELD(context, u64, task, TASK_BPF_CTX);
+	return typed(context, TYPE_RUN_CTX);
+}
+
+static inline __attribute__((always_inline)) u64 cookie_of(void *ctx, void *task)
+{
+	u64 uprobe, cookie;
+
+	FIELD(uprobe, u64, run_context(task), RUN_CTX_UPROBE);
+	FIELD(cookie, u64, uprobe, UPROBE_COOKIE);
+	return cookie;
+}
+
+static inline __attribute__((always_inline)) bool is_return(struct pt_regs *ctx, void *task)
+{
+	u64 returned;
+
+	FIELD(returned, u8, run_context(task), RUN_CTX_IS_RETURN);
+	return returned;
+}
+
+/* Begin to look through the return addresses that the kernel has replaced on the current thread's stack. */
+static inline __attribute__((always_inline)) u64 newest_return(void)
+{
+	u64 at;
+
+	FIELD(at, u64, this_task(), TASK_UTASK);
+	FIELD(at, u64, at, UTASK_RETURNS);
+	return at;
+}
+
+/* Go on outward to the one that stood at this place of the stack; 0: none of the next few did. */
+static inline __attribute__((always_inline)) u64 replaced_return(u64 *at, u64 sp)
+{
+	u64 stack, ret;
+	u32 i;
+
+#pragma clang loop unroll(disable)
+	for (i = 0; i < RETURNS_PASSED; i++) {
+		u64 one = typed(*at, TYPE_RETURN);
+
+		FIELD(stack, u64, one, RETURN_STACK);
+		FIELD(ret, u64, one, RETURN_ADDRESS);
+		if (stack == sp)
+			return ret;
+		FIELD(one, u64, one, RETURN_NEXT);
+		*at = one;
+	}
+	return 0;
+}
+#else
+static inline __attribute__((always_inline)) u64 cookie_of(void *ctx, void *task)
+{
+	return bpf_get_attach_cookie(ctx);
+}
+
+/* At the entry the instruction pointer is the probe's own address. */
+static inline __attribute__((always_inline)) bool is_return(struct pt_regs *ctx, void *task)
+{
+	return ctx->ip != bpf_get_func_ip(ctx);
+}
+
+static inline __attribute__((always_inline)) u64 newest_return(void)
+{
+	return 0;
+}
+
+static inline __attribute__((always_inline)) u64 replaced_return(u64 *at, u64 sp)
+{
+	return 0;
+}
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/* The timed calls that are open on a thread, innermost last; each is known by where its return address stands. */
+
+static inline __attribute__((always_inline)) void forget(struct thread *t, struct open_call *o)
+{
+	u64 word = COOKIE_SLOT(o->cookie) >> 6;
+
+	barrier_var(word);
+	word &= MAX_SLOTS / 64 - 1;
+	t->busy[word] &= ~(1ULL << (COOKIE_SLOT(o->cookie) & 63));
+}
+
+/* An open call that will never return to us, already counted as dropped. */
+#define STRUCK_OUT 0xffffffffULL /* a generation that never is */
+
+static inline __attribute__((always_inline)) void count_dropped(u64 cookie)
+{
+	u32 slot = COOKIE_SLOT(cookie);
+	struct counters *c = counters.lookup(&slot);
+
+	if (c)
+		atomic_add(c->dropped, 1);
+}
+
+/* Drop open calls that lie below the stack pointer: left by longjmp, by an exception, by a lost return. */
+static inline __attribute__((always_inline)) void drop_abandoned(struct thread *t, u64 sp)
+{
+	u64 at;
+	u32 i;
+
+#pragma clang loop unroll(disable)
+	for (i = 0; i < MAX_OPEN; i++) {
+		at = t->depth;
+		if (!at)
+			break;
+		at--;
+		barrier_var(at);
+		at &= MAX_OPEN - 1;
+		if (t->open[at].sp >= sp)
+			break;
+		t->depth = at;
+		if (t->open[at].cookie == STRUCK_OUT)
+			continue;
+		forget(t, &t->open[at]);
+		count_dropped(t->open[at].cookie);
+	}
+}
+
+/* A call of this slot is open on this thread: true if it is one of this very attachment, a recursion.
+ * An older one was open when its link was taken off; it will never return to us and is struck out. So is one whose
+ * place on the stack is taken: a return that went unseen, unless it is a tail call to itself (same return address). */
+static inline __attribute__((always_inline)) bool is_recursion(struct thread *t, u64 cookie, u64 sp, u64 tail_ret,
+						       bool by_site)
+{
+	struct open_call *o;
+	u64 at;
+	u32 i;
+
+#pragma clang loop unroll(disable)
+	for (i = 0; i < MAX_OPEN; i++) {
+		at = i;
+		if (at >= t->depth)
+			break;
+		o = &t->open[at];
+		if (o->cookie == cookie && !(by_site && o->sp == sp && o->ret != tail_ret))
+			return true;
+		if (COOKIE_SLOT(o->cookie) == COOKIE_SLOT(cookie)) {
+			o->cookie = STRUCK_OUT;
+			count_dropped(cookie);
+		}
+	}
+	return false;
+}
+
+/* Note that a probe of this slot was hit inside an open call of another. */
+static inline __attribute__((always_inline)) void note_nesting(struct thread *t, u64 sp, u32 slot)
+{
+	u64 at = t->depth, word = slot >> 6, bit = 1ULL << (slot & 63);
+	struct nest *n;
+	u32 outer;
+
+	if (!at)
+		return;
+	at--;
+	barrier_var(at);
+	at &= MAX_OPEN - 1;
+	if (t->open[at].sp == sp) /* a tail call, not a nested one */
+		return;
+	outer = COOKIE_SLOT(t->open[at].cookie);
+	n = nests.lookup(&outer);
+	if (!n)
+		return;
+	barrier_var(word);
+	word &= MAX_SLOTS / 64 - 1;
+	if (!(n->inner[word] & bit))
+		n->inner[word] |= bit; /* a bit lost to another CPU is noted at the next hit */
+}
