@@ -31,7 +31,7 @@ from .errors import ProbeError
 from .kernel import RememberedMap, map_array, write_array
 from .layout import CHANGES, LAYOUT, MAX_SLOTS, PROCESS, RANGE_ROWS, RETURN_PROBED, RETURN_REFUSED, RETURN_SITE, SLOT
 from .links import Links
-from .loading import Loaded
+from .loading import Loaded, sources_digest
 
 SLOT_NUMBER, OUTER_SLOT = MAX_SLOTS - 1, MAX_SLOTS - 2
 ROUNDS = 5
@@ -180,7 +180,7 @@ def calibrated(
     ProbeError
         The calibrating program does not run or its probes do not fire.
     """
-    path = cache / f"prices-{proc.boot_id()}-{loaded.mode}.json" if cache else None
+    path = cache / f"prices-{proc.boot_id()}-{loaded.mode}-{sources_digest()}.json" if cache else None
     if path is not None:
         try:
             if time.time() - path.stat().st_mtime < KEPT_S:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import hashlib
 import itertools
 import json
 import os
@@ -30,6 +31,7 @@ _SOURCES = (
     "alarms.h",
     "known.h",
     "shadow_stack.h",
+    "tail_calls.h",
     "return_sites.h",
     "durations.h",
     "calls.bpf.c",
@@ -63,6 +65,11 @@ class Loaded:
         """Close all fds; what holds no link is freed by the kernel."""
         for fd in (*self.maps.values(), *self.programs.values()):
             os.close(fd)
+
+
+def sources_digest() -> str:
+    """Return a short name of what the programs are made of: other programs have other prices."""
+    return hashlib.sha256(b"".join((_HERE / "bpf" / name).read_bytes() for name in _SOURCES)).hexdigest()[:12]
 
 
 def map_sizes(memory_bytes: int, buckets: int) -> dict[str, int]:

@@ -40,8 +40,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 	struct open_call *o, *top;
 	struct thread *t = thread_met(task);
 	struct walk *w = 0;
-	u64 now = present(), at, word, bit = 1ULL << (slot & 63), sp = ctx->sp, path = 0, ret = 0, was, began = 0;
-	bool unsure;
+	u64 now = present(), at, word, bit = 1ULL << (slot & 63), sp = ctx->sp, path = 0, ret = 0, began = 0;
 
 	if (!c || !s || !admitted(c, s, t, cookie))
 		return false;
@@ -87,41 +86,12 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 		barrier_var(at);
 		at &= MAX_OPEN - 1;
 		top = &t->open[at];
-		if (top->sp == sp && by_site) {
-			/* a tail call returns to where its caller would have; else that call was abandoned */
-			unsure = ret == top->ret && !t->followed;
-			if (top->cookie == STRUCK_OUT) {
-				t->depth = at;
-			} else if (ret == top->ret && COOKIE_SLOT(top->cookie) != slot) {
-				path = top->path;
-				unsure = false;
-			} else {
-				forget(t, top);
-				t->depth = at;
-				count_dropped(top->cookie);
-			}
-			/* a tail call to itself, or a new call after an exception: its length cannot be known */
-			if (unsure) {
-				atomic_add(c->unlearnt, 1);
-				return false;
-			}
-		} else if (top->sp == sp) {
-			/* A tail call leaves its caller's replaced return address here; else that call was abandoned. */
-			was = newest_return();
-			was = top->ret ? top->ret : replaced_return(&was, sp);
-			if (!ret && bpf_probe_read_user(&ret, 8, (void *)sp))
-				ret = 0;
-			if (ret != was && w && l && is_replaced(w, l, ret)) {
-				ret = was;
-				path = top->path;
-			} else if (ret != was && !want_path) {
-				ret = 0; /* cannot tell: a walk from below says so */
-			} else {
-				forget(t, top);
-				t->depth = at;
-				count_dropped(top->cookie);
-			}
+		if (top->sp == sp && by_site && !settle_by_site(t, top, at, slot, ret, &path)) {
+			atomic_add(c->unlearnt, 1); /* its length cannot be known */
+			return false;
 		}
+		if (top->sp == sp && !by_site)
+			settle_by_session(t, top, at, w, l, sp, &ret, &path);
 	}
 	at = t->depth;
 	if (at >= MAX_OPEN) {
