@@ -72,9 +72,9 @@ class Driver:
 
 
 @contextmanager
-def driven(pid: int, *names: str, links: tuple[str, ...] = LINK_KINDS) -> Iterator[Driver]:
+def driven(pid: int, *names: str, links: tuple[str, ...] = LINK_KINDS, isolate: bool = True) -> Iterator[Driver]:
     """Start a source on a pid with hints."""
-    source = BpfSource([Selection(pid=pid)], SourceSettings(watch=names, links=links))
+    source = BpfSource([Selection(pid=pid)], SourceSettings(watch=names, links=links, isolate=isolate))
     try:
         source.start()
         yield Driver(source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -141,6 +142,23 @@ def test_a_site_known_in_one_use_of_a_slot_is_not_known_in_the_next(bare: Bare, 
     bare.unsay(a, first)
     bare.unsay(a, second)
     bare.unwatch(target.pid)
+
+
+@pytest.mark.parametrize("program", ["call_time_session", "call_path_session"])
+def test_which_calls_are_timed_is_left_to_chance(bare: Bare, target: Target, program: str) -> None:
+    """A quarter of the calls, and of those that follow a timed one another quarter, within five standard deviations."""
+    if program not in bare.loaded.programs:
+        pytest.skip("no sessions on this kernel")
+    cookie = SLOT | (COOKIE_PATH if "path" in program else 0)
+    bare.watch(target.pid)
+    bare.slots["timed_of_4g"][SLOT] = 1 << 30
+    with bare.linked(target.path, {target.offsets["z"]: program}, cookie, target.pid):
+        drawn = [grown(bare, target, cookie, "a").get("timed", 0) for _ in range(2000)]
+    bare.slots["timed_of_4g"][SLOT] = 0
+    bare.unwatch(target.pid)
+    after = [second for first, second in itertools.pairwise(drawn) if first]
+    assert abs(sum(drawn) - 500) < 5 * (2000 * 0.25 * 0.75) ** 0.5
+    assert abs(sum(after) - len(after) / 4) < 5 * (len(after) * 0.25 * 0.75) ** 0.5
 
 
 def test_a_call_that_an_exec_cuts_off_is_dropped(bare: Bare, target: Target) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,6 +52,28 @@ def test_probes_within_a_call_do_not_lengthen_it(program: Programs, links: tuple
             return nearly and abs(empty) < 1100  # a single-stepped entry is known to 12 % of 9 us
 
         driver.poll(unchanged, 60)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("links", [LINK_KINDS, ("multi",)])
+def test_a_path_goes_through_a_call_whose_return_address_was_replaced(
+    program: Programs, links: tuple[str, ...]
+) -> None:
+    """A caller that is timed without its path is one frame of the path like any other."""
+    names = ("light", "inner")
+    with running(program("nests"), 90) as child, driven(child.pid, *names, links=links, isolate=False) as driver:
+        light, inner = driver.watch("light", Kind.TIME, window_calls=100), driver.watch("inner", Kind.PATH)
+        driver.poll(lambda: any(o.function == light for o in driver.observations))
+        driver.observations.clear()
+        driver.poll(lambda: sum(o.function == light for o in driver.observations) >= 2, 40)
+    found: Counter[bool] = Counter()
+    for each in (p for o in driver.observations if o.function == inner for p in o.paths or ()):
+        frames = [frame.name for frame in each.path.frames]
+        if frames[-2:] == ["light", "inner"]:
+            found[each.path.complete and "main" in frames] += int(each.counts.sum())
+    # links that come one after the other leave some calls whose entry was not seen
+    assert found[True] >= 100
+    assert found[False] <= (0 if links == LINK_KINDS else found[True] // 10)
 
 
 def test_nesting_is_followed_through_several_levels() -> None:
