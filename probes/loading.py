@@ -26,6 +26,7 @@ _SOURCES = (
     "maps.h",
     "hit.h",
     "walk.h",
+    "chance.h",
     "waiting.h",
     "singles.h",
     "alarms.h",

@@ -16,20 +16,6 @@ static inline __attribute__((always_inline)) bool admitted(struct counters *c, s
 	return true;
 }
 
-/* Draw whether a call is timed: by chance, never every nth, which a program's rhythm could meet. */
-static inline __attribute__((always_inline)) bool is_drawn(struct thread *t, u32 of_4g)
-{
-	u32 x = t->random;
-
-	if (!x)
-		x = bpf_get_prandom_u32() | 1;
-	x ^= x << 13; /* xorshift, Marsaglia 2003: a call of the kernel's generator costs ten times as much */
-	x ^= x >> 17;
-	x ^= x << 5;
-	t->random = x;
-	return x < of_4g;
-}
-
 /* Entry: true if the return is wanted. */
 static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, void *task, u64 cookie, bool want_path, bool by_site)
 {
@@ -62,7 +48,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 		return false;
 	}
 	atomic_add(c->calls, 1);
-	if (!by_site && s->timed_of_4g && !is_drawn(t, s->timed_of_4g))
+	if (!by_site && s->timed_of_4g && draw(t) >= s->timed_of_4g) /* by chance: a rhythm could meet every nth */
 		return false;
 	if (by_site && (!ret || !returns_to_probe(t, cookie, ret, now))) {
 		atomic_add(c->unlearnt, 1);
@@ -158,7 +144,7 @@ static inline __attribute__((always_inline)) void leave(struct pt_regs *ctx, voi
 		return;
 	t->depth = at;
 	forget(t, o);
-	finish(o, task, now, cost, want_path);
+	finish(o, t, task, now, cost, want_path);
 }
 
 /* A return site was passed: what was called from here has ended, with all that it tail-called. */
@@ -198,7 +184,7 @@ static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx
 			break;
 		t->depth = at;
 		forget(t, o);
-		finish(o, task, now, cost, o->cookie & COOKIE_PATH);
+		finish(o, t, task, now, cost, o->cookie & COOKIE_PATH);
 	}
 }
 

@@ -2,7 +2,8 @@
 /* What becomes of a call that has ended. */
 
 /* Take the duration of a call that has ended, less what other probes cost meanwhile; ``cost`` is the thread's. */
-static inline __attribute__((always_inline)) void finish(struct open_call *o, void *task, u64 now, u64 cost, bool by_path)
+static inline __attribute__((always_inline)) void finish(struct open_call *o, struct thread *t, void *task, u64 now,
+							  u64 cost, bool by_path)
 {
 	u64 duration = now - o->start, nested = cost - o->cost;
 	u32 slot = COOKIE_SLOT(o->cookie), key;
@@ -24,7 +25,7 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, vo
 	}
 	key = bucket_of(duration > nested ? duration - nested : 0);
 	note_absence(o, c, task, duration, nested, key, by_path);
-	keep_single(slot, c->timed, duration > nested ? duration - nested : 0);
+	keep_single(t, slot, c->timed, duration > nested ? duration - nested : 0);
 	if (by_path) {
 		pb.path = o->path;
 		pb.cookie = o->cookie;

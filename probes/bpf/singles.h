@@ -6,7 +6,7 @@ BPF_F_TABLE("array", u32, struct singles, singles, MAX_SLOTS, 1024);
 
 /* Keep the duration of a timed call, if it is among the first or chance wants it; ``timed`` counts it already. Two CPUs
  * may read one number: then one place holds 0, and is left out. */
-static inline __attribute__((always_inline)) void keep_single(u32 slot, u64 timed, u64 duration)
+static inline __attribute__((always_inline)) void keep_single(struct thread *t, u32 slot, u64 timed, u64 duration)
 {
 	struct singles *s = singles.lookup(&slot);
 	u64 nth;
@@ -21,7 +21,7 @@ static inline __attribute__((always_inline)) void keep_single(u32 slot, u64 time
 	} else {
 		if (nth >> 32) /* begun anew this moment */
 			return;
-		nth = (u64)bpf_get_prandom_u32() * (nth + 1) >> 32;
+		nth = (u64)draw(t) * (nth + 1) >> 32;
 		if (nth >= SINGLES)
 			return;
 		barrier_var(nth);
