@@ -142,6 +142,16 @@ def violated(subjects: int) -> Reason:
     return _because("violated", f"{what} no longer holds; it is being learned again", "compare the load or the build")
 
 
+def violated_off_cpu(reason: Reason, waiting: float, blocked: float) -> Reason:
+    """What was asserted of durations is no longer true, but what was asserted of time on CPU is."""
+    return _because(
+        reason.code,
+        f"{reason.text}; its time on CPU is as asserted, of their time calls wait {waiting:.0%} for a CPU"
+        f" and are blocked {blocked:.0%}",
+        "look at the host's load and at what it waits for before the code",
+    )
+
+
 def excluded() -> Reason:
     """The user does not want it."""
     return _because("excluded", "a hint excludes it", "remove the hint that names it")

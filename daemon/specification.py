@@ -32,7 +32,7 @@ from .finding import Total, is_worth_it, share, total_of
 from .jobs import JobResult
 from .kept import Kept
 from .knowledge import FINISHED, Knowledge, State
-from .reasons import by_waiting
+from .reasons import by_waiting, violated_off_cpu
 from .timesplit import SplitCalls, class_facts, explained, on_cpu_facts, path_facts, split_calls, time_facts
 
 SCHEMA = "specmine.specification/1"
@@ -266,11 +266,18 @@ def _explained_by_time(
         one | class_facts(part, main=place == found.main)
         for place, (one, part) in enumerate(zip(entry["classes"], found.classes, strict=True))
     ]
-    changed: dict[str, Any] = {"classes": classes, "time": time_facts(calls, found, host)}
+    facts = time_facts(calls, found, host)
+    changed: dict[str, Any] = {"classes": classes, "time": facts}
+    if each.reason is not None and each.reason.code == "violated" and _holds_on_cpu(each):
+        changed["reason"] = _reason(violated_off_cpu(each.reason, facts["waiting"], facts["blocked"]))
     if each.state is State.UNEXPLAINED and found.explained and (each.reason is None or each.reason.code != "violated"):
         changed["reason"] = _reason(by_waiting([part.label for part in found.classes if part.label]))
         changed["needed"] = changed["reason"]["remedy"] if changed["reason"] else None
     return changed
+
+
+def _holds_on_cpu(each: Knowledge) -> bool:
+    return each.on_cpu is not None and each.on_cpu.check is not None and each.on_cpu.check.verdict == "holds"
 
 
 def _reason(reason: Reason | None) -> dict[str, str] | None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from specmine.cli.show import portrait
-from specmine.daemon import flow, oncpu
+from specmine.daemon import flow, oncpu, reasons
 from specmine.daemon.controller import ControllerState
 from specmine.daemon.hosttimes import host_times
 from specmine.daemon.kept import kept
@@ -126,6 +126,19 @@ def test_time_on_cpu_holds_while_rivals_come_and_is_violated_when_the_work_grows
     assert known is not None
     assert known.check is not None
     assert known.check.verdict == "violated"
+
+
+def test_a_violation_by_waiting_is_told_as_such() -> None:
+    """Where durations are no longer as asserted but time on CPU is, the reason sends the user to the host."""
+    known = learned([window(number, 1) for number in range(16)])
+    assert known.on_cpu is not None
+    assert known.on_cpu.check is not None
+    violated = reasons.violated(1)
+    entry = stated(replace(known, reason=violated))
+    assert entry["reason"]["code"] == "violated"
+    assert "its time on CPU is as asserted" in entry["reason"]["text"]
+    grown = replace(known.on_cpu, check=replace(known.on_cpu.check, verdict="violated"))
+    assert stated(replace(known, reason=violated, on_cpu=grown))["reason"]["text"] == violated.text
 
 
 def test_the_assertion_on_time_on_cpu_outlives_the_daemon() -> None:
