@@ -96,8 +96,9 @@ def path_facts(held: Sequence[Kept], bias_ns: float) -> dict[CallPath, dict[str,
     """Return running, waiting and blocked of the calls over each path."""
     by_path: dict[CallPath, list[tuple[Counts, Split]]] = {}
     for each in held:
-        if each.split is None:
-            continue
+        left = each.split is not None and (each.split.waiting_ns or each.split.blocked_ns)
+        if each.split is None or (left and not any(split for _, _, split in each.paths)):
+            continue  # not known, or not of each path: it comes from a store
         for path, own, split in each.paths:
             counts = own.counts
             by_path.setdefault(path, []).append(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from specmine.mining.observation import BUCKETS, CallPath, Counts, Frame, PathHistogram
+from specmine.mining.observation import BUCKETS, CallPath, Counts, Frame, PathHistogram, Split
 
 _LENGTH = struct.Struct("<I")
 _LARGEST = 64 << 20
@@ -28,6 +28,20 @@ def encode_counts(counts: Counts) -> bytes:
 def decode_counts(blob: bytes) -> Counts:
     """Return the histogram of ``encode_counts``; ValueError if the bytes are damaged."""
     return _dense(_inflated(blob), 0)[0]
+
+
+def encode_split(split: Split) -> bytes:
+    """Return the bytes of what calls did of their time: its three histograms, one after the other."""
+    return zlib.compress(b"".join(_sparse(each) for each in (split.waiting_ns, split.blocked_ns, split.on_cpu)), 6)
+
+
+def decode_split(blob: bytes) -> Split:
+    """Return the split of ``encode_split``; ValueError if the bytes are damaged."""
+    data = _inflated(blob)
+    waiting, at = _dense(data, 0)
+    blocked, at = _dense(data, at)
+    on_cpu, _ = _dense(data, at)
+    return Split(waiting_ns=waiting, blocked_ns=blocked, on_cpu=on_cpu)
 
 
 def encode_paths(paths: Sequence[PathHistogram]) -> bytes:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from specmine.mining.observation import Function, Kind, Observation
 from specmine.probes.batch import Lifetime
 
-from .codec import decode_counts, decode_paths, encode_counts, encode_paths
+from .codec import decode_counts, decode_paths, decode_split, encode_counts, encode_paths, encode_split
 from .surveys import Marked, Vector, load_marks, load_vectors, marks_during, vector_at
 
 JsonObject = Mapping[str, Any]
@@ -153,6 +153,7 @@ def put_observations(db: sqlite3.Connection, observations: Iterable[Observation]
             merges,
             encode_counts(each.counts),
             encode_paths(each.paths) if each.paths else None,
+            encode_split(each.split) if each.split is not None else None,
         )
         db.execute(f"INSERT INTO observations VALUES(NULL{', ?' * len(row)})", row)
 
@@ -279,6 +280,7 @@ def observation_of(row: sqlite3.Row) -> Observation:
         censored=row["censored"],
         bias_ns=row["bias_ns"],
         paths=decode_paths(row["paths"]) if row["paths"] is not None else (),
+        split=decode_split(row["split"]) if row["split"] is not None else None,
     )
 
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from specmine.mining.observation import CallPath, Counts, Observation, PathHistogram
+from specmine.mining.observation import CallPath, Counts, Observation, PathHistogram, added
 
 from .records import observation_of, put_observations
 
@@ -56,6 +56,10 @@ def merged(observations: Sequence[Observation]) -> Observation:
         bias_ns=sum(each.bias_ns * each.timed for each in observations) / timed if timed else first.bias_ns,
         uncertainty_ns=max(each.uncertainty_ns for each in observations),
         paths=tuple(PathHistogram(path=path, counts=counts) for path, counts in sorted(paths.items())),
+        # of part of the calls nothing could be said that holds for all
+        split=added([each.split for each in observations if each.split is not None])
+        if all(each.split is not None for each in observations)
+        else None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import surveys
 
-VERSION = 5
+VERSION = 6
 APPLICATION_ID = 0x73706D6E  # "spmn", at a fixed place of the file's header
 
 _SUMMARIES = """
@@ -31,6 +31,9 @@ CREATE TABLE singles(
     first BLOB NOT NULL, kept BLOB NOT NULL, PRIMARY KEY(function, lifetime)
 ) WITHOUT ROWID;
 """
+
+# what calls did of their time; null where that is not known
+_SPLITS = "ALTER TABLE observations ADD COLUMN split BLOB;\n"
 
 TABLES = (
     """
@@ -73,7 +76,8 @@ CREATE TABLE documents(
     + _CODE
     + surveys.TABLES
     + _SINGLES
+    + _SPLITS
 )
 
-MIGRATIONS: dict[int, str] = {1: _SUMMARIES, 2: _CODE, 3: surveys.TABLES, 4: _SINGLES}
+MIGRATIONS: dict[int, str] = {1: _SUMMARIES, 2: _CODE, 3: surveys.TABLES, 4: _SINGLES, 5: _SPLITS}
 """From a version to the next: the SQL that leads there."""

@@ -88,7 +88,8 @@ def test_a_store_of_the_first_schema_learns_to_summarise(tmp_path: Path) -> None
     db = sqlite3.connect(path)
     db.executescript(
         "DROP TABLE summaries; DROP TABLE sampled; DROP TABLE singles; DROP TABLE environments; DROP TABLE marks;"
-        "ALTER TABLE functions DROP COLUMN code; UPDATE meta SET value = '1';"
+        "ALTER TABLE functions DROP COLUMN code; ALTER TABLE observations DROP COLUMN split;"
+        "UPDATE meta SET value = '1';"
     )
     db.close()
     with Store.open(path) as store:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from specmine.daemon.meters import readings
 from specmine.daemon.resume import function_record, restored
 from specmine.daemon.settings import SECOND, Settings
 from specmine.daemon.specification import dumps, specification
+from specmine.daemon.store import Store
+from specmine.daemon.store.codec import decode_split, encode_split
+from specmine.daemon.store.retention import merged
 from specmine.experiments.results import HOST_KEYS, cleaned
 from specmine.experiments.vocabulary import Host
 from specmine.mining.observation import (
@@ -31,6 +35,7 @@ from specmine.mining.observation import (
     histogram_of,
 )
 from specmine.mining.waiting import HostTimes
+from specmine.probes.encoding import encode
 
 SLICE_NS = 4_020_000.0
 HOST = HostTimes(slice_ns=SLICE_NS, slice_low_ns=4_018_000, slice_high_ns=4_024_000)
@@ -154,6 +159,22 @@ def test_the_assertion_on_time_on_cpu_outlives_the_daemon() -> None:
     assert later.on_cpu is not None
     assert later.on_cpu.check is not None
     assert later.on_cpu.check.verdict == "holds"
+
+
+def test_splits_go_through_the_store(tmp_path: Path) -> None:
+    """What calls did of their time is there again, and adds up where observations are merged."""
+    windows = [window(number, 1) for number in range(3)]
+    with Store.open(tmp_path / "s.db") as store:
+        with store.transaction():
+            store.put_observations([*windows, replace(windows[0], split=None, start_ns=9 * SECOND, end_ns=10 * SECOND)])
+        found = store.load().observations
+    assert [encode(each.split) for each in found] == [*(encode(each.split) for each in windows), None]
+    whole = merged(windows)
+    assert whole.split is not None
+    assert int(whole.split.waiting_ns.sum()) == sum(int(w.split.waiting_ns.sum()) for w in windows if w.split)
+    assert merged([windows[0], replace(windows[1], split=None)]).split is None
+    with pytest.raises(ValueError, match="cut short"):
+        decode_split(encode_split(whole.split)[:-3])
 
 
 def test_where_no_call_leaves_its_cpu_time_on_cpu_is_duration() -> None:
