@@ -68,6 +68,18 @@ def equal_sides() -> None:
             print(f"{effect:15} {f'{first}, {second}':>8} {shares}", flush=True)
 
 
+def unequal_spread() -> None:
+    """A/A at 5 % where one side, the first, spreads twice as much: per cent called a change, normal effects."""
+    print(f"{'sides':>8} {'ours':>8} {'Welch':>8} {'pooled':>8}")
+    for first, second in ((5, 5), (2, 20), (3, 20), (5, 20), (20, 3)):
+        rng = np.random.default_rng(6)
+        base, new = rng.normal(0, 0.1, (DRAWS, first)), rng.normal(0, 0.05, (DRAWS, second))
+        ours = sum(rejects(a, b, 0.95) for a, b in zip(np.exp(base), np.exp(new), strict=True))
+        others = [stats.ttest_ind(base, new, axis=1, equal_var=equal).pvalue < 0.05 for equal in (False, True)]
+        shares = " ".join(f"{100 * each.mean():8.2f}" for each in others)
+        print(f"{f'{first}, {second}':>8} {100 * ours / DRAWS:8.2f} {shares}", flush=True)
+
+
 def power() -> None:
     """Power of five lifetimes a side beside the noncentral t, and the predicted smallest detectable change."""
     print(f"{'shift':>6} {'deviation':>16} {'power':>7} {'noncentral t':>13} {'Welch df':>9}")
@@ -168,7 +180,7 @@ def speed() -> None:
     print(f"one more lifetime of each, and all verdicts: {time.process_time() - began:.1f} s ({len(raised)} alarms)")
 
 
-TABLES = {"aa": equal_sides, "power": power, "looks": looks, "month": month, "speed": speed}
+TABLES = {"aa": equal_sides, "spread": unequal_spread, "power": power, "looks": looks, "month": month, "speed": speed}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or TABLES:

@@ -12,11 +12,12 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 SPECMINE = str(Path(sys.executable).parent / "specmine")
-LIFETIMES, SECONDS, TRIES = 5, 5, 5
+LIFETIMES, SECONDS, TRIES = 5, 5, 20
 SOURCE = r"""
 #include <stdint.h>
 #include <stdio.h>
@@ -71,6 +72,7 @@ def lived(program: Path, store: Path) -> None:
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         if known(store) > before:
             return
+        time.sleep(3.0)  # another one may be mining here: there is one at a time
 
 
 def known(store: Path) -> int:

@@ -7,6 +7,7 @@ they spread. Both are bounded, and told only as they grow.
 from __future__ import annotations
 
 import random
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +20,8 @@ from .watched import Watched
 
 TOLD_AGAIN = 1.25
 """Told again once so many times the calls were seen: a sample of 4/5 of them says as much."""
-MOST = 512
-"""Functions and lifetimes held at once, 8 kB each; the one that grew longest ago goes first."""
+MOST = 256
+"""Functions and lifetimes held at once, 4 kB each; the one that grew longest ago goes first."""
 WHOLE = 0.99
 """Share of the calls that must be timed for the first durations to be called those of calls in a row."""
 
@@ -30,28 +31,28 @@ class _Growing:
     """What one function's calls in one lifetime gave so far."""
 
     calls: int
-    first: tuple[int, ...]
-    kept: tuple[int, ...]
+    first: array[int]
+    kept: array[int]
     told: int = 0
 
 
 class SingleDurations:
     """The programs' array of single durations, and what was taken from it."""
 
-    def __init__(self, array: NDArray[Any], chance: random.Random) -> None:
+    def __init__(self, slots: NDArray[Any], chance: random.Random) -> None:
         """Read from and write to the array of all slots."""
-        self._array, self._random = array, chance
+        self._slots, self._random = slots, chance
         self._growing: dict[tuple[str, str], _Growing] = {}
 
     def begin(self, slot: int, timed: int) -> None:
         """Begin a window of a slot that has timed so many calls before."""
-        row = self._array[slot]
+        row = self._slots[slot]
         row["first"], row["kept"] = 0, 0
         row["began"] = timed  # last: what the programs write before it lies where the window's own will be, or behind
 
     def take(self, w: Watched, timed: int, calls: int, bias_ns: float) -> None:
         """Take up what a finished window of ``timed`` out of ``calls`` calls holds."""
-        row = self._array[w.slot]
+        row = self._slots[w.slot]
         most = min(timed, SINGLES)
         first, kept = (
             [max(1, round(each - bias_ns)) for each in row[name][:most].tolist() if each] for name in ("first", "kept")
@@ -62,14 +63,14 @@ class SingleDurations:
         key = w.function.key, w.lifetime
         before = self._growing.pop(key, None)
         if before is None:
-            now = _Growing(calls=timed, first=tuple(first) if in_a_row else (), kept=tuple(kept))
+            now = _Growing(calls=timed, first=array("Q", first if in_a_row else ()), kept=array("Q", kept))
         else:
             # calls in a row are those of one window: another one's follow after a gap
             longer = in_a_row and len(first) > len(before.first)
             now = _Growing(
                 calls=before.calls + timed,
-                first=tuple(first) if longer else before.first,
-                kept=sampled_together(before.kept, before.calls, kept, timed, self._random),
+                first=array("Q", first) if longer else before.first,
+                kept=array("Q", sampled_together(before.kept.tolist(), before.calls, kept, timed, self._random)),
                 told=before.told,
             )
         self._growing[key] = now
@@ -78,14 +79,12 @@ class SingleDurations:
 
     def news(self) -> tuple[Singles, ...]:
         """Return those that have grown enough since they were last told."""
-        due = [(key, each) for key, each in self._growing.items() if each.calls >= TOLD_AGAIN * each.told]
         found = []
-        for (function, lifetime), each in due:
-            if each.calls > each.told:
+        for (function, lifetime), each in self._growing.items():
+            if each.calls > each.told and each.calls >= TOLD_AGAIN * each.told:
                 each.told = each.calls
-                found.append(
-                    Singles(function=function, lifetime=lifetime, calls=each.calls, first=each.first, kept=each.kept)
-                )
+                first, kept = tuple(each.first), tuple(each.kept)
+                found.append(Singles(function=function, lifetime=lifetime, calls=each.calls, first=first, kept=kept))
         return tuple(found)
 
 
