@@ -27,7 +27,9 @@ STEPS_NS = tuple(sorted({*_DECIMAL, 4e6, *(1e9 / hertz for hertz in _CLOCKS_HZ)}
 _ERROR = 0.03  # chance that a bucket of a true comb is on the wrong side by noise
 _CLEAR = 2.0  # standard errors from which a bucket counts as full or empty
 _RIPPLE = 0.05  # least ripple of a clock that all durations keep to
-_ENOUGH = 4.5  # log likelihood ratio: 1 in 90 for a step that is not there, and only histograms with jumps are asked
+_ENOUGH = 6.0  # log likelihood ratio: 1 in 400 for a step that is not there, and only histograms with jumps are asked;
+_PLAINLY = 4.5  # ... 1 in 90 for a step wider than buckets, whose teeth cannot be heaps that are met by chance
+_MANY = 10.0  # steps of a clock from which on heaps are something else
 _AS_GOOD = 1.0  # of steps that explain as much the coarsest is taken
 _TEETH = 4  # plainly full buckets that a step takes: two or three may be classes
 _ASTRAY = 0.02  # share of durations that need not keep to a step
@@ -49,12 +51,19 @@ class Grain:
 def grain_of(counts: Counts, *, above_ns: float = 0.0) -> Grain:
     """Return the steps that are evident in a histogram of at least one call; those up to ``above_ns`` do not matter."""
     clock = clock_step(counts, ripple=_RIPPLE)
-    if clock and keeps_to(counts, clock):
+    heaps, *others = rounding_steps(counts) or (0.0,)
+    # each bucket wider than a step keeps to it, and a few heaps among such buckets may look like its teeth
+    if clock and keeps_to(counts, clock) and (clock > _middle_width(counts) or heaps <= _MANY * clock):
         return Grain(clock_ns=clock)
     clock = clock_step(counts, above_ns=above_ns)
-    heaps, *others = rounding_steps(counts) or (0.0,)
     # heaps look like the teeth of a clock of their step or a coarser one; of finer teeth only the higher are heaps
     return Grain(clock_ns=0.0 if 0 < heaps <= clock else clock, heaps_ns=heaps, perhaps_ns=tuple(others))
+
+
+def _middle_width(counts: ArrayLike) -> float:
+    """Return the width of the bucket of the median, ns."""
+    below = np.cumsum(np.asarray(counts, dtype=np.float64))
+    return float(_WIDTH[int(np.searchsorted(below, 0.5 * below[-1]))])
 
 
 def keeps_to(counts: ArrayLike, step: float) -> bool:
@@ -104,9 +113,10 @@ def clock_step(counts: ArrayLike, *, above_ns: float = 0.0, ripple: float = 0.15
     finest = max(above_ns, _FINER * ripple * float(_EDGES[first + 1] - _EDGES[first]))
     asked = (finest < _STEPS) & (_EDGES[last] >= _STEPS)
     evidence = _evidence(values, below, first, last, asked, ripple)
-    if not evidence.size or evidence.max() <= _ENOUGH:
+    evident = evidence > np.where(_STEPS[asked] > _middle_width(values), _PLAINLY, _ENOUGH)
+    if not evident.any():
         return 0.0
-    return float(_STEPS[asked][np.flatnonzero(evidence >= evidence.max() - _AS_GOOD)[-1]])
+    return float(_STEPS[asked][np.flatnonzero(evident & (evidence >= evidence[evident].max() - _AS_GOOD))[-1]])
 
 
 def _is_rough(values: NDArray[np.float64]) -> bool:
