@@ -95,12 +95,24 @@ def why(entry: Entry) -> list[str]:
         for cause in entry.get("host_causes") or []
         if cause["gained_share"]
     ]
+    before = entry.get("provisional")
+    if isinstance(before, dict):
+        sentences.append(_provisional(before))
     if isinstance(reason, dict):
         sentences.append(escaped(f"{reason.get('text', '')} [{reason.get('code', '?')}]".strip()))
     next_step = needed or (reason.get("remedy") if isinstance(reason, dict) else "")
     if next_step:
         sentences.append(f"Next: {escaped(str(next_step))}")
     return sentences
+
+
+def _provisional(before: Entry) -> str:
+    """Return how the statement of a build before fares with this one."""
+    build = escaped(str(before.get("build_id"))[:12])
+    if not before.get("observations"):
+        return f"Provisionally as in build {build}; not checked yet"
+    verdict = escaped(str(before.get("verdict")))
+    return f"As in build {build}: {verdict} after {plural(int(before['observations']), 'observation')}"
 
 
 def _probe(entry: Entry) -> str:

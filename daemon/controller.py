@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import PurePath
 from typing import Any
 
@@ -29,7 +30,8 @@ from .finding import (
     share,
     total_of,
 )
-from .knowledge import FINISHED, Knowledge, State, with_activity, with_watch
+from .inheriting import Estate
+from .knowledge import FINISHED, Knowledge, State, estate_of, with_activity, with_watch
 from .names import matches
 from .resume import restored
 from .settings import MS, SECOND, Settings
@@ -152,9 +154,11 @@ def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
 def _restore(state: ControllerState, event: Restored) -> tuple[ControllerState, tuple[Action, ...]]:
     settings = state.settings
     known = restored(event.functions, event.records, event.observations, event.now_ns, settings.mining)
+    estate = estate_of(known)
     for key, each in known.items():
         hinted = bool(settings.watch) and matches(each.function, settings.watch)
-        known[key] = replace(each, hinted=hinted)
+        left = estate.of(each.function) if each.state not in FINISHED else None
+        known[key] = replace(each, hinted=hinted, inherited=left)
         if matches(each.function, settings.ignore):
             known[key] = known[key].moved(State.EXCLUDED, reasons.excluded(), event.now_ns)
     functions = {each.key: each for each in event.functions}
@@ -191,15 +195,16 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
     if batch.functions:
         functions = {**functions, **{each.key: each for each in batch.functions}}
     known = dict(state.known)
+    estate = cache(lambda: estate_of(state.known))
     for function in batch.functions:
         if function.key in known:
             known[function.key] = replace(known[function.key], function=function)
         elif state.settings.watch and matches(function, state.settings.watch):
-            known[function.key] = _fresh(function, state.settings, batch.now_ns)
+            known[function.key] = _fresh(function, state.settings, batch.now_ns, estate)
     for finding in batch.findings:
         found = functions.get(finding.function)
         if found is not None and not state.settings.watch:
-            each = known.get(found.key) or _fresh(found, state.settings, batch.now_ns)
+            each = known.get(found.key) or _fresh(found, state.settings, batch.now_ns, estate)
             known[found.key] = replace(each, where=each.where.seen(finding))
     faded_ns = state.faded_ns
     if batch.now_ns - faded_ns >= HALF_LIFE_NS:
@@ -220,9 +225,9 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
     )
 
 
-def _fresh(function: Function, settings: Settings, now_ns: int) -> Knowledge:
+def _fresh(function: Function, settings: Settings, now_ns: int, estate: Callable[[], Estate]) -> Knowledge:
     hinted = bool(settings.watch) and matches(function, settings.watch)
-    fresh = Knowledge(function=function, since_ns=now_ns, hinted=hinted)
+    fresh = Knowledge(function=function, since_ns=now_ns, hinted=hinted, inherited=estate().of(function))
     if matches(function, settings.ignore):
         return fresh.moved(State.EXCLUDED, reasons.excluded(), now_ns)
     return fresh
@@ -261,6 +266,7 @@ def _climb(known: dict[str, Knowledge], before: Mapping[str, Knowledge], state: 
     """Make the callers of functions that have just been finished candidates."""
     if state.settings.watch:
         return
+    estate = cache(lambda: estate_of(known))
     for key in _changed(known, before):
         each = known[key]
         if each.state not in FINISHED:
@@ -272,7 +278,7 @@ def _climb(known: dict[str, Knowledge], before: Mapping[str, Knowledge], state: 
                 if not known[caller].climbed:
                     known[caller] = replace(known[caller], climbed=each.function.name)
             elif caller in state.functions:
-                fresh = _fresh(state.functions[caller], state.settings, now_ns)
+                fresh = _fresh(state.functions[caller], state.settings, now_ns, estate)
                 known[caller] = replace(fresh, climbed=each.function.name)
 
 

@@ -42,8 +42,8 @@ def share(known: Knowledge, total: Total) -> float:
 
 
 def is_worth_it(known: Knowledge, total: Total) -> bool:
-    """Tell whether a function is hot, waits much, was named by the user, or calls a finished one."""
-    if known.hinted or known.climbed:
+    """Tell whether a function is hot, waits much, was named by the user, calls a finished one, or has inherited."""
+    if known.hinted or known.climbed or known.inherited is not None:
         return True
     cpu = known.where.cpu_ns / total.cpu_ns if total.cpu_ns > 0 else 0.0
     return known.where.samples >= 2 and max(share(known, total), cpu) >= WORTH_SHARE

@@ -13,6 +13,7 @@ from specmine.probes.batch import Refusal
 
 from . import oncpu, reasons
 from .conclusions import borders_of, check, conclude, no_finer, shifted
+from .inheriting import checked
 from .jobs import Job, JobResult
 from .kept import Kept
 from .knowledge import FINISHED, Knowledge, State, with_observation
@@ -62,6 +63,8 @@ def counted(known: Knowledge, now_ns: int) -> Knowledge:
 def observed(known: Knowledge, seen: Observation, settings: Settings) -> Knowledge:
     """Take an observation in and move the function on as far as it carries."""
     settled = _is_settled(known, seen, settings)
+    if known.inherited is not None and known.state not in FINISHED:
+        known = replace(known, inherited=checked(known.inherited, seen, settings))
     known = with_observation(known, seen, settings.mining.recent)
     if settled:
         return known

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from .clock import utc_ns
+from .conclusions import Check
 from .config import Storing
 from .controller import ControllerState
 from .events import Arrived, Begun, Restored, Stopping, Surveyed
-from .knowledge import Knowledge, State
+from .knowledge import FINISHED, Knowledge, State
 from .loop import Step
 from .resume import function_record
 from .sampling import Sampling
@@ -183,13 +184,13 @@ class Keeper:
         offset = utc_offset_ns(state)
         news = []
         for key, each in state.known.items():
-            for check in each.checks:
-                if self._said.get((key, check.subject)) != check.verdict:
-                    self._said[key, check.subject] = check.verdict
+            for subject, check in _checks(each):
+                if self._said.get((key, subject)) != check.verdict:
+                    self._said[key, subject] = check.verdict
                     news.append(
                         Verdict(
                             function=key,
-                            subject=check.subject,
+                            subject=subject,
                             verdict=check.verdict,
                             utc_ns=(each.checked_ns or state.now_ns) + offset,
                             evidence={
@@ -209,6 +210,15 @@ class Keeper:
                 raise
             report(self._store.begin_anew(error.message))
             return self._store.load()
+
+
+def _checks(each: Knowledge) -> Iterator[tuple[str, Check]]:
+    """Yield what was checked: the function's own statements, before there are any those of a build before."""
+    for check in each.checks:
+        yield check.subject, check
+    if each.inherited is not None and each.state not in FINISHED:
+        for check in each.inherited.checks:
+            yield f"{check.subject}, as in build {each.inherited.build_id}", check
 
 
 def retention_of(settings: Storing) -> Retention:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -28,6 +28,7 @@ from specmine.mining.observation import (
 from specmine.probes.batch import Activity, Finding, Watch
 
 from .conclusions import Check, Conclusion, Found
+from .inheriting import HELD_BEFORE, Estate, Inherited
 from .jobs import JobResult
 from .kept import Kept, kept
 from .oncpu import OnCpu
@@ -172,6 +173,8 @@ class Knowledge:
     """The last check of each thing asserted."""
     checked_ns: int | None = None
     violations: int = 0
+    inherited: Inherited | None = None
+    """What another build stated, until there is a statement of its own."""
     watch: Watch | None = None
     """What the source was last asked for."""
     watched_since_ns: int = 0
@@ -216,6 +219,27 @@ class Knowledge:
             return self
         since = self.since_ns if state is self.state else now_ns
         return replace(self, state=state, reason=reason, since_ns=since)
+
+
+def estate_of(known: Mapping[str, Knowledge]) -> Estate:
+    """Return what finished functions leave to those of the same name in other builds."""
+    finished = sorted(
+        (each for each in known.values() if each.state in FINISHED and each.learned is not None),
+        key=lambda each: (each.since_ns, each.function.key),
+    )
+    return Estate(
+        (
+            each.function,
+            Inherited(
+                build_id=each.function.build_id,
+                learned=each.learned,
+                result=each.result if each.state is not State.SINGLE else None,
+                before=each.timing[-HELD_BEFORE:] or each.paths[-HELD_BEFORE:],
+            ),
+        )
+        for each in finished
+        if each.learned is not None
+    )
 
 
 def with_activity(known: Knowledge, activity: Activity) -> Knowledge:

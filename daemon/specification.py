@@ -29,6 +29,7 @@ from .budget import price
 from .conclusions import Check
 from .controller import ControllerState
 from .finding import Total, is_worth_it, share, total_of
+from .inheriting import document_of
 from .jobs import JobResult
 from .kept import Kept
 from .knowledge import FINISHED, Knowledge, State
@@ -245,6 +246,7 @@ def _function(each: Knowledge, state: ControllerState, total: Total, detail: boo
         "checked": _utc(state, each.checked_ns) if each.checks else None,
         "checks": [_check(check) for check in each.checks],
         "host_causes": _host_causes(each, state),
+        "provisional": document_of(each.inherited) if each.state not in FINISHED else None,
         **_statements(each, data),
         "time": None,
         "on_cpu": on_cpu_facts(each.on_cpu, data.split if data else split_calls(each.observations, bias)),

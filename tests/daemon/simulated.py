@@ -159,7 +159,7 @@ class SimulatedSource:
             self.hertz = request.hertz
         elif isinstance(request, Unwatch):
             self.windows.pop(request.function, None)
-        else:
+        elif request.function in self.planted:  # what is not mapped is waited for
             refused = self.planted[request.function].refused
             if refused is not None and list(Kind).index(refused[0]) <= list(Kind).index(request.kind):
                 self.refusals.append(Refusal(function=request.function, kind=refused[0], reason=refused[1]))
