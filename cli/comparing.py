@@ -45,7 +45,7 @@ def compared(
     found = {key: compare(samples(sides.base.get(key, [])), samples(sides.new.get(key, [])), how) for key in names}
     if fdr:
         found = with_discoveries(found, how)
-    document = document_of(sides, found, how, fdr=fdr, code=MachineCode(sides, found))
+    document = document_of(sides, found, how, fdr=fdr, code=MachineCode.of_sides(sides, found))
     _put(json_text(document) if form == "json" else text(document, width()), output)
     return exit_code(found.values(), named=bool(globs))
 

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from specmine.daemon.store import WHOLE, Sampled, Store
+from specmine.daemon.store import WHOLE, Contents, LifetimeSummary, Sampled, Store
 from specmine.mining.change.suspects import Name, Reached
 
 
-def reached(path: Path, builds: Collection[str]) -> dict[Name, Reached]:
-    """Return the functions reached in some builds of the program; of several of one name that with most time."""
-    with Store.open(path, read_only=True) as store:
-        contents, summaries, rows = store.load(newest=2), store.summaries(), store.sampled()
+class Sightings:
+    """What a store saw, read once for any number of builds."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the store."""
+        with Store.open(path, read_only=True) as store:
+            self._contents, self._summaries, self._rows = store.load(newest=2), store.summaries(), store.sampled()
+
+    def reached(self, builds: Collection[str]) -> dict[Name, Reached]:
+        """Return the functions reached in some builds of the program; of several of one name that with most time."""
+        return _reached(self._contents, self._summaries, self._rows, builds)
+
+
+def _reached(
+    contents: Contents, summaries: Sequence[LifetimeSummary], rows: Sequence[Sampled], builds: Collection[str]
+) -> dict[Name, Reached]:
     lifetimes = {each.id for each in contents.lifetimes if each.build_id in builds}
     sampled = [each for each in rows if each.build_id in builds]
     totals = _by_function(sampled)

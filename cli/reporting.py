@@ -11,16 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from specmine.mining.change.blame import blame
 from specmine.mining.change.sample import FEWEST_CALLS, SUMMARIES
 from specmine.mining.change.student import t_quantile
-from specmine.mining.change.verdicts import Comparison, Rule, compare
+from specmine.mining.change.verdicts import Change, Rule, compare
 from specmine.mining.change.within import Within, within_of
 
 from .exits import FINE, NO_DATA, nothing
-from .lifetimes import Observed, read_lifetimes
+from .lifetimes import Observed, is_store, read_lifetimes
 from .output import OutputFile, emit, json_text
+from .reached import Sightings
 from .reportpage import page
 from .sides import fits
+from .suspected import MachineCode
 
 SCHEMA = "specmine.report/1"
 
@@ -41,6 +44,8 @@ def reported(
     if not chosen:
         raise nothing(f"{file} holds no lifetime of such a function" if globs else f"{file} holds no lifetime")
     document = document_of(chosen, how, str(file))
+    order = builds_in_order(chosen)
+    document["machine_code"] = code_steps(file, order, document["functions"])
     written = json_text(document) if form == "json" else page(document, chosen, how)
     if output is None:
         emit(written)
@@ -107,10 +112,8 @@ def _entry(key: tuple[str, str], group: Sequence[Observed], order: Mapping[str, 
     present = [build for build in order if by_build[build]]
     steps = []
     for base, new in pairwise(present):
-        found = compare(
-            [each.as_lifetime() for each in by_build[base]], [each.as_lifetime() for each in by_build[new]], rule
-        )
-        steps.append({"base": base, "new": new, **_step(found)})
+        steps.append(_step(by_build, base, new, rule))
+    drift = _step(by_build, present[0], present[-1], rule) if len(present) > 2 else None
     intervals = {build: interval_of(by_build[build], rule) for build in present}
     return {
         "function": key[0],
@@ -134,6 +137,7 @@ def _entry(key: tuple[str, str], group: Sequence[Observed], order: Mapping[str, 
             if each is not None
         ],
         "steps": steps,
+        "drift": drift,
     }
 
 
@@ -152,13 +156,40 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(f"{value:.4g}")
 
 
-def _step(found: Comparison) -> dict[str, Any]:
+def _step(by_build: Mapping[str, Sequence[Observed]], base: str, new: str, rule: Rule) -> dict[str, Any]:
+    """Compare two builds, and say whose fault a change is."""
+    sides = [[each.as_lifetime() for each in by_build[build]] for build in (base, new)]
+    found = compare(sides[0], sides[1], rule)
     estimate = found.estimate
+    explained = blame(sides[0], sides[1], rule) if found.verdict in (Change.WORSE, Change.BETTER) else None
     return {
+        "base": base,
+        "new": new,
         "verdict": found.verdict.value,
         "ratio": float(f"{estimate.ratio:.6g}") if estimate else None,
         "interval": [float(f"{each:.6g}") for each in (estimate.low, estimate.high)] if estimate else None,
         "lifetimes": list(found.lifetimes),
         "needed_lifetimes": found.needed,
         "reason": found.reason,
+        "change": {"kinds": list(explained.kinds), "cause": explained.cause, "reason": explained.reason}
+        if explained
+        else None,
     }
+
+
+def code_steps(file: Path, order: Mapping[str, str], functions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return for each build of a store and the one before which machine code differs, with the suspects by rank."""
+    if str(file) == "-" or not is_store(file):
+        return []
+    sightings = Sightings(file)
+    told = []
+    for base, new in pairwise(order):
+        worse = {
+            (each["function"], each["module"]): float(step["ratio"])
+            for each in functions
+            for step in each["steps"]
+            if (step["base"], step["new"], step["verdict"]) == (base, new, Change.WORSE.value)
+        }
+        code = MachineCode.of_builds(sightings, {base}, {new}, worse)
+        told.append({"base": base, "new": new, **code.document()})
+    return told

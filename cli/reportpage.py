@@ -11,6 +11,8 @@ from .lifetimes import Observed
 from .notation import in_markup
 from .reportdrawings import COLOURS, intervals_svg, lag_svg, sequence_svg
 
+_MOST_SUSPECTS = 10
+
 
 def page(document: Mapping[str, Any], observed: Sequence[Observed], rule: Rule) -> str:
     """Return the report as HTML with its drawings inside."""
@@ -20,14 +22,20 @@ def page(document: Mapping[str, Any], observed: Sequence[Observed], rule: Rule) 
         f"<style>{_STYLE}</style>",
         "<h1>Changes over builds</h1>",
         f"<p>{in_markup(rule.summary)} of lifetimes, {100 * rule.level:g} % intervals, tolerance"
-        f" {100 * rule.tolerance:g} %. Each build beside the one before; = is equivalent, ? undecided.</p>",
-        "<table><tr><th>function</th>" + "".join(f"<th>{in_markup(label)}</th>" for label in labels) + "</tr>",
+        f" {100 * rule.tolerance:g} %. Each build beside the one before, at last the whole way;"
+        " = is equivalent, ? undecided.</p>",
+        "<table><tr><th>function</th>"
+        + "".join(f"<th>{in_markup(label)}</th>" for label in labels)
+        + "<th>all</th></tr>",
     ]
     for entry in document["functions"]:
         steps = {step["new"]: step for step in entry["steps"]}
         cells = "".join(_cell(steps.get(each["build"])) for each in document["builds"])
-        parts.append(f"<tr><th><a href='#{_anchor(entry)}'>{in_markup(_name(entry))}</a></th>{cells}</tr>")
+        parts.append(
+            f"<tr><th><a href='#{_anchor(entry)}'>{in_markup(_name(entry))}</a></th>{cells}{_cell(entry['drift'])}</tr>"
+        )
     parts.append("</table>")
+    parts.append(_code_table(document))
     for entry in document["functions"]:
         group = [each for each in observed if each.key == (entry["function"], entry["module"])]
         parts += [
@@ -78,13 +86,42 @@ def _steps_table(entry: Mapping[str, Any], document: Mapping[str, Any]) -> str:
         f"<td class='{step['verdict']}'>{step['verdict']}</td>"
         f"<td>{_number(step['ratio'])}</td>"
         f"<td>{' .. '.join(map(_number, step['interval'] or ())) or '-'}</td>"
-        f"<td>{step['lifetimes'][0]}, {step['lifetimes'][1]}</td><td>{in_markup(step['reason'])}</td></tr>"
-        for step in entry["steps"]
+        f"<td>{step['lifetimes'][0]}, {step['lifetimes'][1]}</td><td>{in_markup(_why(step))}</td></tr>"
+        for step in [*entry["steps"], *([entry["drift"]] if entry["drift"] else [])]
     )
     head = "".join(
         f"<th>{each}</th>" for each in ("newer", "older", "verdict", "ratio", "interval", "lifetimes", "why")
     )
     return f"<table><tr>{head}</tr>{rows}</table>" if rows else "<p>Only one build was seen.</p>"
+
+
+def _why(step: Mapping[str, Any]) -> str:
+    change = step["change"]
+    return f"{step['reason']}; speaks for: {change['cause']} ({change['reason']})" if change else str(step["reason"])
+
+
+def _code_table(document: Mapping[str, Any]) -> str:
+    """Return the functions whose machine code differs from build to build, by rank."""
+    labels = {each["build"]: each["label"] for each in document["builds"]}
+    rows = "".join(
+        f"<tr><td>{in_markup(labels[step['new']])}</td><td>{in_markup(labels[step['base']])}</td>"
+        f"<td>{in_markup(_name(one))}</td><td>{in_markup(_code(one))}</td></tr>"
+        for step in document["machine_code"]
+        for one in step["suspects"][:_MOST_SUSPECTS]
+    )
+    head = "".join(f"<th>{each}</th>" for each in ("newer", "older", "suspect", "why"))
+    return f"<h2>Machine code</h2><table><tr>{head}</tr>{rows}</table>" if rows else ""
+
+
+def _code(one: Mapping[str, Any]) -> str:
+    said = {"changed": "its code changed", "new": "reached in the newer build only"}.get(one["code"], "")
+    parts = [said or f"calls {', '.join(one['through'][:3])}"]
+    if None not in one["self_share"]:
+        before, after = (100 * each for each in one["self_share"])
+        parts.append(f"{before:.3g} % of the CPU time inside it became {after:.3g} %")
+    if one["ratio"] is not None:
+        parts.append(f"{one['ratio']:.4g} times as long a call")
+    return "; ".join(parts)
 
 
 def _number(value: float | None) -> str:

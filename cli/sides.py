@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -45,7 +45,7 @@ class Sides:
             )
         else:
             chosen = [self._read(Path(name)) for name in names]
-        self.renamed = _renamed(chosen[0], chosen[1])
+        self.renamed = other_name(*({each.module for each in side} for side in chosen))
         """Module of the base to what the same program is called in the new side."""
         base = [replace(each, module=self.renamed.get(each.module, each.module)) for each in chosen[0]]
         self.base, self.new = _by_function(base), _by_function(chosen[1])
@@ -76,11 +76,10 @@ def _meant(
     )
 
 
-def _renamed(base: Sequence[Observed], new: Sequence[Observed]) -> dict[str, str]:
+def other_name(base: Set[str], new: Set[str]) -> dict[str, str]:
     """Take a program whose file has another name in each build, as ``app-1.2`` and ``app-1.3``, for one."""
-    modules = [{each.module for each in observed} for observed in (base, new)]
-    left, right = modules[0] - modules[1], modules[1] - modules[0]
-    return {left.pop(): right.pop()} if len(left) == len(right) == 1 else {}
+    left, right = base - new, new - base
+    return {next(iter(left)): next(iter(right))} if len(left) == len(right) == 1 else {}
 
 
 def _by_function(observed: Sequence[Observed]) -> dict[Key, list[Observed]]:

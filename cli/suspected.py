@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,8 @@ from specmine.mining.change.verdicts import Change, Comparison
 
 from .lifetimes import is_store
 from .notation import escaped, listed, plural
-from .reached import reached
-from .sides import Key, Sides
+from .reached import Sightings
+from .sides import Key, Sides, other_name
 
 MOST_TOLD = 10
 
@@ -20,20 +20,34 @@ MOST_TOLD = 10
 class MachineCode:
     """What is known of the code of the functions that both sides reached."""
 
-    def __init__(self, sides: Sides, found: Mapping[Key, Comparison]) -> None:
+    def __init__(self, base: Mapping[Name, Reached], new: Mapping[Name, Reached], worse: Mapping[Name, float]) -> None:
+        """Take what was reached on both sides, and by what factor functions are worse for sure."""
+        self._base, self._new = base, new
+        self.suspects = suspects(self._base, self._new, worse)
+
+    @classmethod
+    def of_sides(cls, sides: Sides, found: Mapping[Key, Comparison]) -> MachineCode:
         """Read it from the stores; recorded durations have none."""
-        self._base: Mapping[Name, Reached] = {}
-        self._new: Mapping[Name, Reached] = {}
-        if all(str(each) != "-" and is_store(each) for each in sides.files):
-            builds = [{each.build for group in side.values() for each in group} for side in (sides.base, sides.new)]
-            self._base = _renamed(reached(sides.files[0], builds[0]), sides.renamed)
-            self._new = reached(sides.files[1], builds[1])
         worse = {
             key: each.estimate.ratio
             for key, each in found.items()
             if each.verdict is Change.WORSE and each.estimate is not None
         }
-        self.suspects = suspects(self._base, self._new, worse)
+        if not all(str(each) != "-" and is_store(each) for each in sides.files):
+            return cls({}, {}, worse)
+        builds = [{each.build for group in side.values() for each in group} for side in (sides.base, sides.new)]
+        seen = [Sightings(each) for each in dict.fromkeys(sides.files)]
+        base = _renamed(seen[0].reached(builds[0]), sides.renamed)
+        return cls(base, seen[-1].reached(builds[1]), worse)
+
+    @classmethod
+    def of_builds(
+        cls, sightings: Sightings, base: Collection[str], new: Collection[str], worse: Mapping[Name, float]
+    ) -> MachineCode:
+        """Compare builds that one store saw; a program whose file has another name in each is one."""
+        sides = [sightings.reached(each) for each in (base, new)]
+        modules = other_name(*({module for _, module in side} for side in sides))
+        return cls(_renamed(sides[0], modules), sides[1], worse)
 
     def of(self, key: Key) -> str | None:
         """Return what became of a function's code, None if that is not known."""

@@ -501,3 +501,14 @@ def test_slower_calls_on_another_host_are_not_blamed_on_its_slice(tmp_path: Path
     (found,) = compared(*stores)[1]["functions"]
     assert (found["host"]["explained"], found["host"]["reason"]) == (False, "")
     assert [each["cause"] for each in found["host"]["shifts"]] == [None]
+
+
+def test_a_report_names_the_suspects_of_each_step(tmp_path: Path, outcome: Outcome) -> None:
+    """The report of the same store has the same suspects, as numbers and on the page."""
+    path = _nested(tmp_path / "s.db", 1.2)
+    document = json.loads(outcome("report", str(path), "--format", "json")[1])
+    (step,) = document["machine_code"]
+    assert (step["base"], step["new"], step["counts"]["changed"]) == ("aaaa", "bbbb", 1)
+    assert [each["function"] for each in step["suspects"]] == ["parse", "handle"]
+    page = outcome("report", str(path))[1]
+    assert "parse (app)</td><td>its code changed; 50 % of the CPU time inside it became 50 %; 1.2" in page

@@ -44,6 +44,10 @@ def test_numbers_of_a_report(recording: Path, outcome: Outcome) -> None:
         "f<b>": [("b", "a", "equivalent"), ("a", "c", "worse")],
         "g": [("b", "a", "equivalent"), ("a", "c", "equivalent")],
     }
+    drifts = [(each["drift"]["base"], each["drift"]["new"], each["drift"]["verdict"]) for each in document["functions"]]
+    assert drifts == [("b", "c", "worse"), ("b", "c", "equivalent")]
+    assert document["functions"][0]["steps"][1]["change"]["kinds"] == ["class-moved"]
+    assert document["machine_code"] == [], "recorded durations have no code"
     third = document["functions"][0]["builds"][2]
     assert (third["within"]["lifetimes_in_order"], third["within"]["lifetimes_dependent"]) == (5, 0)
     assert 0.8 < third["within"]["impact_factor"] < 1.4
