@@ -133,6 +133,7 @@ def on_cpu_facts(known: OnCpu | None, calls: SplitCalls | None) -> dict[str, Any
         ]
         if said.stable
         else [],
+        "mean_seconds": max(0.0, float(counts @ _MIDDLES) / max(1, int(counts.sum())) - calls.bias_ns) * 1e-9,
         "median_seconds": max(0.0, middle - calls.bias_ns) * 1e-9,
         "p99_seconds": max(0.0, high - calls.bias_ns) * 1e-9,
         "verdict": known.check.verdict if known.check else "unknown",

@@ -100,6 +100,7 @@ def test_preempted_calls_are_told_as_timeslices(rivals: int) -> None:
     assert isinstance(on_cpu, dict)
     assert len(on_cpu["classes"]) == 1
     assert on_cpu["median_seconds"] == pytest.approx(1e-3, rel=0.02)
+    assert on_cpu["mean_seconds"] == pytest.approx(1e-3, rel=0.02)
     text = "\n".join(portrait(entry, 100, ascii_only=True))
     assert f"+{rivals} timeslice" in text
     assert "assertion on time on CPU, one class" in text
