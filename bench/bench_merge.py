@@ -179,10 +179,8 @@ def merged(inputs: Sequence[Path]) -> Functions:
 def heading(text: str) -> None:
     """Begin a table."""
     print(f"\n{text}\n")
-    print(
-        "| merged | functions | several behaviours | calls alike, median | least | >= 95 % alike | of several | pairs |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    print("| merged | functions | several behaviours | alike, median | least | >= 95 % | of several | pairs | others |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
 
 
 def row(name: str, functions: Functions, chosen: Callable[[list[dict[str, Any]]], dict[str, Any] | None]) -> float:
@@ -194,9 +192,10 @@ def row(name: str, functions: Functions, chosen: Callable[[list[dict[str, Any]]]
     several = [step["calls_ratio"] for each, step in found if len(each["behaviours"]) > 1]
     enough = [sum(ratio >= ENOUGH for ratio in ratios) for ratios in (calls, several)]
     pairs = sum(step["pairs_ratio"] >= ENOUGH for _, step in found)
+    others = [each["function"] for each, step in found if step["calls_ratio"] < ENOUGH]
     print(
         f"| {name} | {len(calls)} | {len(several)} | {statistics.median(calls):.3f} | {min(calls):.3f} "
-        f"| {enough[0]} ({enough[0] / len(calls):.0%}) | {enough[1]} | {pairs} |",
+        f"| {enough[0]} ({enough[0] / len(calls):.0%}) | {enough[1]} | {pairs} | {', '.join(others)} |",
         flush=True,
     )
     return enough[0] / len(calls)
