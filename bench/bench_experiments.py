@@ -13,13 +13,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import pickle
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,24 +25,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from production import NICE_ALONE, production_beside
 
 from specmine.daemon.config import Config
 from specmine.experiments import lock
-from specmine.experiments.cgroups import hierarchy
 from specmine.experiments.client import Running
-from specmine.experiments.confinement import NAME, Confinement, confined
+from specmine.experiments.confinement import Confinement, confined
 from specmine.experiments.helper import helper
 from specmine.experiments.schedule import PASSING
 from specmine.experiments.tasks import Machine
 from specmine.experiments.vocabulary import MS, Load, Step, Task
 
 Result = dict[str, Any]
-PRODUCTION_S = 150.0
-"""Time that the check of a production loop may take in all."""
-NICE_ALONE = "a loop at nice 19 in a session of its own"
-QUIET = 0.015
-"""Most calls of the loop that may be late with nothing beside it, before and after."""
-BESIDE_S = 4.0
 
 
 @dataclass(slots=True)
@@ -301,69 +293,23 @@ def disturbed(bench: Bench, table: Table) -> None:
 
 
 def production(bench: Bench, table: Table) -> None:
-    """A loop of 1 ms calls on the measured CPU keeps its speed during every default experiment (check 15)."""
+    """A loop of 1 ms calls on the measured CPU keeps its speed during every default experiment (check 15).
+
+    Who had the CPU meanwhile is recorded (perf, every switch), so neighbours count for nothing: only the time that the
+    experiment's own tasks and controller had within a call is held against it.
+    """
+    if shutil.which("perf") is None:
+        table.row("15 production", "mean <= +4 %, at most 1 % late", "perf is not installed", None)
+        return
     cpu = max(os.sched_getaffinity(0))
     units = round(_units(Machine(helper(), Confinement()), cpu, ()))
-    until = time.monotonic() + PRODUCTION_S
-    told = dict.fromkeys((*Config().experiments.run, NICE_ALONE), "none")
-    # in turns: what is not known yet is tried again when the others have had their quiet second, or not
-    while told and time.monotonic() < until:
-        for name in [*told]:
-            found = _beside(cpu, units, name, bench)
-            told[name] = found.told
-            if found.quiet:
-                table.row(*_production_row(name), found.told, found.ok(hurts=name == NICE_ALONE))
-                del told[name]
-            if time.monotonic() > until:
-                break
-    for name, last in told.items():
-        table.row(*_production_row(name), last, None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """What a loop of calls noticed of something that went on meanwhile."""
-
-    more: float
-    """Its mean over the mean before and after, less one."""
-    late: tuple[float, float, float]
-    """Share of calls over 1.5 times the median before, beside and after."""
-    load_s: float
-    """CPU seconds that the load got meanwhile."""
-
-    @property
-    def quiet(self) -> bool:
-        """True if nobody else disturbed the loop before and after."""
-        return max(self.late[0], self.late[2]) <= QUIET
-
-    @property
-    def told(self) -> str:
-        """In words."""
-        late = ", ".join(f"{100 * each:.2f} %" for each in self.late)
-        return f"{100 * self.more:+.1f} %; {late}; load got {100 * self.load_s / BESIDE_S:.2f} % of a CPU"
-
-    def ok(self, *, hurts: bool) -> bool:
-        """Tell whether it is as it should be."""
-        usual = (self.late[0] + self.late[2]) / 2
-        return self.more > 0.04 if hurts else self.more <= 0.04 and self.late[1] - usual <= 0.01
-
-
-def _production_row(name: str) -> tuple[str, str]:
-    if name == NICE_ALONE:
-        return f"15 beside {name}", "must fail: mean over +4 %"
-    return f"15 production during {name}", "mean <= +4 %; late calls before, beside (at most 1 % more), after"
-
-
-def _beside(cpu: int, units: int, name: str, bench: Bench) -> Beside:
-    before = _production(cpu, units, 1.2, contextlib.nullcontext())
-    used = [0.0]
-    rival = _looping(cpu) if name == NICE_ALONE else _forced(name, bench, used)
-    beside = _production(cpu, units, BESIDE_S, rival)
-    after = _production(cpu, units, 1.2, contextlib.nullcontext())
-    around = np.concatenate([before, after])
-    middle = float(np.median(around))
-    late = tuple(float((times > 1.5 * middle).mean()) for times in (before, beside, after))
-    return Beside(more=float(beside.mean() / around.mean() - 1), late=(late[0], late[1], late[2]), load_s=used[0])
+    for name in (*Config().experiments.run, NICE_ALONE):
+        found = production_beside(cpu, units, name, str(bench.state))
+        if name == NICE_ALONE:
+            table.row(f"15 beside {name}", "must fail: mean over +4 %", found.told, found.more > 0.04)
+        else:
+            expected = "mean <= +4 %, at most 1 % late by it"
+            table.row(f"15 production during {name}", expected, found.told, found.more <= 0.04 and found.late <= 0.01)
 
 
 def loop(bench: Bench, table: Table) -> None:
@@ -464,80 +410,6 @@ def _units(machine: Machine, cpu: int, rivals: tuple[Task, ...]) -> float:
     task = Task(name="calibrate", steps=(step,), sensor="calibrate", leads=True, cpu=cpu, seconds=3.0)
     units, taken = machine.run(Load(tasks=(task, *rivals))).tasks[0].samples[-1, :2].tolist()
     return float(units * MS / taken)
-
-
-_LOOP = """
-import pickle, sys
-from specmine.experiments.confinement import Confinement
-from specmine.experiments.tasks import Machine
-helper, load = pickle.load(sys.stdin.buffer)
-sys.stdout.buffer.write(Machine(helper, Confinement()).run(load).tasks[0].durations.tobytes())
-"""
-
-
-def _production(
-    cpu: int, units: int, seconds: float, meanwhile: contextlib.AbstractContextManager[None]
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the times, ms, of a loop of calls on a CPU, in a session of its own, while something goes on."""
-    step = Step(kind="integer", amount=units)
-    task = Task(name="production", steps=(step,), sensor="times", leads=True, cpu=cpu, seconds=seconds)
-    process = subprocess.Popen(
-        [sys.executable, "-c", _LOOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-    )
-    assert process.stdin is not None and process.stdout is not None
-    process.stdin.write(pickle.dumps((helper(), Load(tasks=(task,)))))
-    process.stdin.close()
-    with meanwhile:
-        data = process.stdout.read()
-    process.wait()
-    return np.frombuffer(data, np.int64)[300:] / 1e6  # not while it starts
-
-
-@contextlib.contextmanager
-def _forced(name: str, bench: Bench, used: list[float]) -> Iterator[None]:
-    """Run an experiment over and over, past the load gate; add the CPU time of its load to ``used``."""
-    done = threading.Event()
-
-    def again() -> None:
-        while not done.is_set():
-            running_now = Running({"names": [name], "state": str(bench.state), "force": True})
-            while not running_now.ended() and not done.is_set():
-                time.sleep(0.1)
-                seen.update(_group_ns())
-            running_now.close()
-
-    seen: dict[str, int] = {}
-    thread = threading.Thread(target=again)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-        used[0] = sum(seen.values()) / 1e9
-
-
-def _group_ns() -> dict[str, int]:
-    """Return the CPU time of each task in the control group of the load, as far as they can be seen now."""
-    tree = hierarchy()
-    found = {}
-    for procs in (tree.root / NAME).glob("*/cgroup.procs") if tree else ():
-        with contextlib.suppress(OSError):
-            for pid in procs.read_text(encoding="ascii").split():
-                with contextlib.suppress(OSError):
-                    found[pid] = int(Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[0])
-    return found
-
-
-@contextlib.contextmanager
-def _looping(cpu: int) -> Iterator[None]:
-    """Run what nice 19 alone would make of an experiment."""
-    script = "import os\nos.nice(19)\nwhile 1: pass"
-    rival = subprocess.Popen(["taskset", "-c", str(cpu), sys.executable, "-c", script], start_new_session=True)
-    try:
-        yield
-    finally:
-        end([rival])
 
 
 if __name__ == "__main__":
