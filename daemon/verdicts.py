@@ -17,6 +17,7 @@ from specmine.mining.change.acknowledged import Acknowledgement, answered
 from specmine.mining.change.alarms import Alarm, Status, causes, discoveries, stepped
 from specmine.mining.change.sample import quantile, sample_of_counts
 from specmine.mining.change.sequential import Sequential, begun, interval, verdict, with_lifetime
+from specmine.mining.change.suspects import same_code
 from specmine.mining.change.verdicts import Change
 from specmine.mining.observation import BUCKETS, Counts, Function, Kind, Observation
 from specmine.probes.batch import Lifetime
@@ -240,7 +241,7 @@ class ChangeWatcher:
             key, known = acknowledgement_of(entry)
             if known is not None:
                 self._history = with_known(self._history, [key], known)
-        self.changes = tuple(entries(self._history))
+        self.changes = self._entries()
 
     def acknowledge(self, entries: Sequence[Mapping[str, Any]], known: Sequence[Acknowledgement] | None) -> None:
         """Have alarms acknowledged at the next step, or with None raised again; from any thread."""
@@ -263,6 +264,17 @@ class ChangeWatcher:
             case Stopping():
                 self._settle_due(step, (), last=True)
 
+    def _entries(self, calls: Collection[tuple[Name, Name]] = ()) -> tuple[dict[str, Any], ...]:
+        """Return the comparisons, with what became of each function's own machine code: changed, same or None."""
+        code = {(each.name, each.module, each.build_id): each.code for each in self._functions.values()}
+        said = {None: None, True: "same", False: "changed"}
+        return tuple(
+            {**each, "machine_code": said[same_code(*(
+                code.get((each["function"], each["module"], each[side]), "") for side in ("base", "new")
+            ))]}
+            for each in entries(self._history, calls)
+        )  # fmt: skip
+
     def _take_answers(self, step: Step) -> None:
         if not self._answers:
             return
@@ -270,7 +282,7 @@ class ChangeWatcher:
             keys, known = self._answers.popleft()
             for key in keys:
                 self._history = with_known(self._history, [key], known[key] if known is not None else None)
-        self.changes = tuple(entries(self._history, _calls(step)))
+        self.changes = self._entries(_calls(step))
         self._tell((), self.changes)
 
     def _grow(self, seen: Observation) -> None:
@@ -299,7 +311,7 @@ class ChangeWatcher:
             if one.calls >= FEWEST_CALLS:
                 self._settle(*key, quantile(sample_of_counts(one.counts, one.bias), 0.5), now_ns + offset)
         if due:
-            self.changes = tuple(entries(self._history, _calls(step)))
+            self.changes = self._entries(_calls(step))
             news = [_verdict(each) for key, each in self._history.comparisons.items()
                     if key not in before or before[key].said is not each.said]  # fmt: skip
             self._tell(news, self.changes)

@@ -161,3 +161,22 @@ def test_a_restart_forgets_nothing() -> None:
     watcher = ChangeWatcher(Told())
     watcher.restore(Contents(), ())
     assert watcher.changes == ()
+
+
+def test_a_change_tells_whether_the_machine_code_differs() -> None:
+    """The digests of both builds are compared; without them nothing is said."""
+    said = []
+    for codes in (("1:a:l0", "1:b:l0"), ("1:a:l0", "1:a:l0"), ("", "1:a:l0")):
+        watcher = ChangeWatcher(Told())
+        run_lifetimes(watcher, "old", 1.0, 3)
+        functions = tuple(
+            Function(build_id=build, offset=16, name="f", module="app", code=code)
+            for build, code in zip(("old", "slow"), codes, strict=True)
+        )
+        batch = Batch(now_ns=SECOND, functions=functions)
+        run_lifetimes(watcher, "slow", 1.2, 2)
+        watcher.listen(Step(number=0, event=Arrived(batch=batch), state=ControllerState(), actions=()))
+        watcher.acknowledge([], None)
+        watcher.listen(Step(number=0, event=Arrived(batch=Batch(now_ns=1)), state=ControllerState(), actions=()))
+        said.append(watcher.changes[0]["machine_code"])
+    assert said == ["changed", "same", None]
