@@ -107,3 +107,12 @@ def test_rounding_of_broad_distributions_makes_no_borders(share: float, step: fl
         values = partly_rounded(rng, rng.gamma(0.7, 2e4, calls), share, step)
         false += len(borders(histogram_of(values), settings=S, z=S.stable_z)) > 0
     assert false <= 3
+
+
+@pytest.mark.parametrize(("share", "step", "calls"), [(0.1, 5_000.0, 2_000), (0.2, 10_000.0, 10_000)])
+def test_heaps_are_not_taken_for_the_teeth_of_a_fine_clock(share: float, step: float, calls: int) -> None:
+    """Buckets wider than a clock's step all keep to it, and three heaps may lie at its full ones."""
+    rng = np.random.default_rng(9)
+    drawn = [partly_rounded(rng, rng.uniform(1e4, 3e4, calls), share, step) for _ in range(300)]
+    grains = [grain_of(histogram_of(values), above_ns=50) for values in drawn]
+    assert sum(step in (grain.heaps_ns, *grain.perhaps_ns) for grain in grains) >= 298
