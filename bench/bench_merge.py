@@ -67,10 +67,14 @@ def main() -> int:
         folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
         good = True
-        if options.only != "builds":
-            good &= executions(folder, options)
-        if options.only != "stock":
-            good &= builds(folder, options)
+        try:
+            if options.only != "builds":
+                good &= executions(folder, options)
+            if options.only != "stock":
+                good &= builds(folder, options)
+        except SetupError as error:
+            print(f"bench_merge: {error}", file=sys.stderr)
+            return 4
     return 0 if good else 1
 
 
@@ -137,7 +141,7 @@ def mined(folder: Path, server: Httpd, number: int, options: argparse.Namespace)
             done = subprocess.run(command, check=False, capture_output=True, text=True)
             load.terminate()
     if done.returncode not in (0, 3):
-        raise SetupError(f"specmine mine: {done.stderr}")
+        raise SetupError(f"specmine mine: {done.stderr.strip()}")
     document = json.loads(done.stdout)
     states = Counter(each["state"] for each in document["functions"])
     spent = document["collection"]["spent_ratio"]
@@ -169,8 +173,8 @@ def in_json(store: Path) -> Path:
 def merged(inputs: Sequence[Path]) -> Functions:
     """Return what merging says of the functions that could be compared."""
     out = subprocess.run([SPECMINE, "merge", *inputs, "--format", "json"], check=False, capture_output=True, text=True)
-    if out.returncode:
-        raise SetupError(f"specmine merge: {out.stderr}")
+    if out.returncode not in (0, 3):  # 3: nothing that could be compared
+        raise SetupError(f"specmine merge: {out.stderr.strip()}")
     document = json.loads(out.stdout)
     said(", ".join(f"{name} {value}" for name, value in document["summary"].items()))
     return [each for each in document["functions"] if each["steps"]]
