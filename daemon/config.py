@@ -161,7 +161,7 @@ class Socket:
 class HostExperiments:
     """What the daemon measures of the host itself."""
 
-    enabled: bool = False
+    enabled: bool = True
     run: tuple[str, ...] = key(
         _words,
         (
