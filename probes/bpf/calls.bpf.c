@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 	struct open_call *o, *top;
 	struct thread *t = thread_met(task);
 	struct walk *w = 0;
-	u64 now = present(), at, word, bit = 1ULL << (slot & 63), sp = ctx->sp, path = 0, ret = 0, began = 0;
+	u64 now = present(), at, word, bit = 1ULL << (slot & 63), sp = ctx->sp, path = 0, ret = 0, began = 0, tid;
 
 	if (!c || !s || !admitted(c, s, t, cookie))
 		return false;
@@ -84,14 +84,14 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 		atomic_add(c->lost, 1);
 		return false;
 	}
-	if (t->known == now && w && !path) {
+	if (t->known == now && w && !path && (tid = claim(w))) {
 		w->ip = ret;
 		w->sp = sp;
 		w->bp = ctx->bp;
 		w->exact = 0;
 		w->entry = 1;
 		w->open = at;
-		path = take_path(w, t, t->layout);
+		path = take_path(w, t, t->layout, tid);
 	}
 	at = t->depth;
 	barrier_var(at);

@@ -241,20 +241,29 @@ static inline __attribute__((always_inline)) void count_outcome(u32 outcome)
 		atomic_add(*count, 1);
 }
 
-/* Take the path of the frames from w->ip, w->sp, w->bp outward; its id, or 0 if none could be taken. */
-static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struct thread *t, u32 layout)
+/* Take the scratch memory for this thread before anything is written to it; the thread's number, or 0 if another
+ * thread was preempted in its walk on this CPU. */
+static inline __attribute__((always_inline)) u64 claim(struct walk *w)
+{
+	if (w->owner) {
+		count_outcome(WALK_BUSY);
+		return 0;
+	}
+	w->owner = bpf_get_current_pid_tgid();
+	return w->owner;
+}
+
+/* Take the path of the frames from w->ip, w->sp, w->bp outward, in scratch memory that was claimed by ``tid`` and is
+ * given back; its id, or 0 if none could be taken. */
+static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struct thread *t, u32 layout, u64 tid)
 {
 	u32 key = layout, outcome = 0, i;
-	u64 tid = bpf_get_current_pid_tgid();
 	struct layout *l = layouts.lookup(&key);
 
-	if (!l)
+	if (!l) {
+		w->owner = 0;
 		return 0;
-	if (w->owner) { /* another thread was preempted in its walk on this CPU */
-		outcome = WALK_BUSY;
-		goto counted;
 	}
-	w->owner = tid;
 	w->hash = mix(key, 0);
 	w->bp_known = 1;
 	w->returns = newest_return();

@@ -34,11 +34,13 @@ static inline __attribute__((always_inline)) int dump(struct pt_regs *regs, u32 
 	key = sampled ? SCRATCH_SAMPLE : SCRATCH_PROBE;
 	w = walks.lookup(&key);
 	t = threads.task_storage_get((void *)bpf_get_current_task_btf(), 0, 1);
-	if (!w || !t)
+	if (!w || !t || !claim(w))
 		return 0;
 	d = dumps.ringbuf_reserve(sizeof(*d));
-	if (!d)
+	if (!d) {
+		w->owner = 0;
 		return 0;
+	}
 	*last = now;
 	d->regs[0] = regs->ax;
 	d->regs[1] = regs->dx;
@@ -67,7 +69,7 @@ static inline __attribute__((always_inline)) int dump(struct pt_regs *regs, u32 
 		bpf_probe_read_user(&w->ip, 8, (void *)regs->sp);
 		w->sp = regs->sp + 8;
 	}
-	take_path(w, t, p->layout);
+	take_path(w, t, p->layout, w->owner);
 	d->tgid = tgid;
 	d->tid = id;
 	d->sampled = sampled;

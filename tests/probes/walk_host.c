@@ -150,7 +150,7 @@ int main(void)
 		walk.exact = stack.exact;
 		walk.open = 0;
 		walk.entry = 0;
-		take_path(&walk, &thread, stack.layout);
+		take_path(&walk, &thread, stack.layout, claim(&walk));
 		printf("%u", walk.path.outcome);
 		for (int i = 0; i < walk.path.count; i++)
 			printf(" %llx", (unsigned long long)walk.path.address[i]);
