@@ -98,8 +98,8 @@ def measure(folder: Path, stack: ExitStack, rounds: int, calls: int) -> int:
             least[name] = min(took, least.get(name, took))
         for driver in drivers.values():
             driver.poll()
-    for driver in drivers.values():
-        check_yield(driver, calls)
+    for way, driver in drivers.items():
+        check_yield(driver, [name for _, of, name in loops if of == way and name in OURS], rounds * calls)
     price = {name: took - least[f"alone, {way}"] for name, way, _ in loops for took in (least[name],)}
     return told(price, rounds)
 
@@ -145,14 +145,16 @@ def run(target: Spoken, loop: str, calls: int) -> float:
     return int(target.hear()) / calls
 
 
-def check_yield(driver: Driver, calls: int) -> None:
-    """End the bench if the calls were not counted, or the paths not whole and as deep as said."""
+def check_yield(driver: Driver, names: list[str], calls: int) -> None:
+    """End the bench if calls of the rounds were not counted or not timed, or paths not whole and as deep as said."""
     driver.poll(lambda: any(o.kind is Kind.PATH and o.paths for o in driver.observations))
     paths = [p for o in driver.observations if o.kind is Kind.PATH for p in o.paths]
     if any(not p.path.complete or len(p.path.frames) != FRAMES for p in paths):
         raise SystemExit(f"a path is not whole: {[(len(p.path.frames), p.path.complete) for p in paths]}")
-    if driver.counted("timed", "timed") < calls:
-        raise SystemExit("calls were not timed")
+    for name in names:
+        timed = 0 if OURS[name] is Kind.COUNT else calls * SAMPLED / 2 if name == "sampled" else calls
+        if driver.counted(name, "calls") < calls or driver.counted(name, "timed") < timed:
+            raise SystemExit(f"not all calls of {name} were taken: its probes were off for a while")
 
 
 def told(price: dict[str, float], rounds: int) -> int:
