@@ -144,7 +144,7 @@ def looks() -> None:
 def month() -> None:
     """1,000 unchanged functions, 20 base and 30 new lifetimes, looked at after each: months with a false alarm."""
     rng = np.random.default_rng(4)
-    months, false = 100, 0
+    months, false = 20, 0
     for _ in range(months):
         states = {str(k): begun(EFFECTS["normal 5 %"](rng, (20,)).tolist()) for k in range(1000)}
         raised = False
