@@ -43,6 +43,12 @@ class Prices:
     """The same where returns are timed at return sites."""
     site_return_mean_ns: float = 0.0
     stepped_mean_ns: float = 0.0
+    handler_ns: float = 0.0
+    """What the return's handler itself takes in calibration's loop; longer ones tell of cold caches."""
+    path_handler_ns: float = 0.0
+    """The same with the call path."""
+    site_handler_ns: float = 0.0
+    """The same at a return site."""
     untimed_ns: float = 0.0
     """Price of a call that is counted but not chosen for timing; 0: there is no choosing."""
 

@@ -43,8 +43,13 @@ class Buckets:
         """Make the cookies of one attachment the valid ones, at the prices of its kind."""
         slot = self._slots[w.slot]
         slot["generation"] = generation
-        slot["entry_ns"], slot["return_ns"] = hit_costs_ns(w, self.prices)
+        self.cost(w)
         self.sample(w)
+
+    def cost(self, w: Watched) -> None:
+        """Say what a hit adds to the calls around it."""
+        slot = self._slots[w.slot]
+        slot["entry_ns"], slot["return_ns"] = hit_costs_ns(w, self.prices)
 
     def sample(self, w: Watched) -> None:
         """Say which share of the calls is timed."""

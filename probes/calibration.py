@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +27,21 @@ from specmine.mining.observation import BUCKETS, Kind, quantiles
 from . import processes as proc
 from .batch import Prices
 from .calibration_program import BASE, BEHIND_CALL, INNER, assembled
+from .coldness import geometric_mean
 from .errors import ProbeError
 from .kernel import RememberedMap, map_array, write_array
-from .layout import CHANGES, LAYOUT, MAX_SLOTS, PROCESS, RANGE_ROWS, RETURN_PROBED, RETURN_REFUSED, RETURN_SITE, SLOT
+from .layout import (
+    CHANGES,
+    COUNTERS,
+    LAYOUT,
+    MAX_SLOTS,
+    PROCESS,
+    RANGE_ROWS,
+    RETURN_PROBED,
+    RETURN_REFUSED,
+    RETURN_SITE,
+    SLOT,
+)
 from .links import Links
 from .loading import Loaded, sources_digest
 
@@ -66,6 +78,8 @@ class Round:
     cpu_ns: float
     quartiles: NDArray[np.float64]
     """Of the durations booked meanwhile, ns: a row for the empty function, one for the outer; NaN without any."""
+    handler_ns: float = 0.0
+    """What the returns' handlers took, the geometric mean; 0 if there was none."""
 
 
 class _Bench:
@@ -82,7 +96,7 @@ class _Bench:
         self.processes = RememberedMap(loaded.maps["processes"], "<u4", PROCESS, changes)
         self.sites = RememberedMap(loaded.maps["return_sites"], RETURN_SITE, "<u8", changes)
         booked = map_array(loaded.maps["histogram"], loaded.entries["histogram"], "<u8").reshape(MAX_SLOTS, BUCKETS)
-        self.booked = booked
+        self.booked, self.counters = booked, map_array(loaded.maps["counters"], MAX_SLOTS, COUNTERS)
         self.layout = self._teach(loaded, len(image))
 
     def _teach(self, loaded: Loaded, size: int) -> int:
@@ -104,6 +118,7 @@ class _Bench:
     def run(self) -> Round:
         """Run once."""
         before = self.booked[[SLOT_NUMBER, OUTER_SLOT]]
+        handlers = self._handlers()
         with subprocess.Popen([str(self.path)], stdin=subprocess.PIPE, cwd="/", env={}) as child:
             process = np.array([(0, self.layout, 1, 0)], PROCESS).tobytes()
             self.processes.put(np.uint32(child.pid).tobytes(), process)
@@ -117,7 +132,14 @@ class _Bench:
             raise ProbeError(f"the calibrating program ended with {child.returncode}")
         booked = self.booked[[SLOT_NUMBER, OUTER_SLOT]] - before
         quartiles = [quantiles(each, (0.25, 0.5, 0.75)) if each.any() else [np.nan] * 3 for each in booked]
-        return Round((usage.ru_utime + usage.ru_stime) * 1e9, np.array(quartiles))
+        now = self._handlers()
+        handlers = now[0] - handlers[0], now[1] - handlers[1]
+        handler_ns = geometric_mean(*handlers) if handlers[0] else 0.0
+        return Round((usage.ru_utime + usage.ru_stime) * 1e9, np.array(quartiles), handler_ns)
+
+    def _handlers(self) -> tuple[int, int]:
+        counted = self.counters[SLOT_NUMBER]
+        return int(counted["paced"]), int(counted["pace_log"])
 
     def rounds(self, *probes: _Probe, times: int = ROUNDS) -> list[Round]:
         """Run so often with these probes."""
@@ -183,8 +205,9 @@ def calibrated(
     path = cache / f"prices-{proc.boot_id()}-{loaded.mode}-{sources_digest()}.json" if cache else None
     if path is not None:
         try:
-            if time.time() - path.stat().st_mtime < KEPT_S:
-                return Prices(**json.loads(path.read_text()))
+            kept = json.loads(path.read_text())
+            if time.time() - path.stat().st_mtime < KEPT_S and set(kept) == {each.name for each in fields(Prices)}:
+                return Prices(**kept)
         except (OSError, ValueError, TypeError):
             pass
     prices = measured(loaded, links, slots, counters)
@@ -210,7 +233,7 @@ def measured(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: ND
 
         count = price(deep.rounds(_Probe("emulated", Kind.COUNT)))
         timed = deep.rounds(_Probe("emulated", Kind.TIME))
-        path = price(deep.rounds(_Probe("emulated", Kind.PATH)))
+        walked = deep.rounds(_Probe("emulated", Kind.PATH))
         at_site = deep.rounds(_Probe("emulated", Kind.TIME, "return_emulated")) if sites else []
         untimed = 0.0
         if loaded.mode == "session":
@@ -231,7 +254,7 @@ def measured(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: ND
     return Prices(
         count_ns=count * SAFETY,
         time_ns=max(price(rounds) for rounds in (timed, at_site) if rounds) * SAFETY,
-        path_ns=path * SAFETY,
+        path_ns=price(walked) * SAFETY,
         stepped_ns=max(0.0, stepped - count) * SAFETY,
         sample_ns=SAMPLE_NS,
         bias_ns=bias,
@@ -239,6 +262,9 @@ def measured(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: ND
         stepped_bias_ns=max(0.0, least_bias(timed_slowly)[0] - bias),
         bias_uncertainty=max(BIAS_ERROR, spread / bias, site_spread / site_bias if sites else 0.0),
         stepped_mean_ns=max(0.0, stepped - count),
+        handler_ns=_least_handler(timed),
+        path_handler_ns=_least_handler(walked),
+        site_handler_ns=_least_handler(at_site),
         untimed_ns=untimed * SAFETY,
         **inside,
     )
@@ -258,6 +284,10 @@ def least_bias(rounds: list[Round], row: int = 0) -> tuple[float, float]:
         return 0.0, 0.0
     low, middle, high = quartiles[np.nanargmin(quartiles[:, 1])]
     return float(middle), float(high - low) / 2
+
+
+def _least_handler(rounds: list[Round]) -> float:
+    return min((each.handler_ns for each in rounds if each.handler_ns), default=0.0)
 
 
 def _nested(bench: _Bench, slots: NDArray[np.void], mode: str) -> dict[str, float]:

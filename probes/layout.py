@@ -37,6 +37,9 @@ _COUNTED = (
     "nested",
     "nested_ns",
     "unsplit",
+    "pace_ns",
+    "paced",
+    "pace_log",
 )
 COUNTERS = np.dtype([(name, "<u8") for name in _COUNTED])
 PROCESS = np.dtype([("program", "<u4"), ("layout", "<u4"), ("followed", "<u4"), ("spare", "<u4")])

@@ -35,6 +35,7 @@ _SOURCES = (
     "tail_calls.h",
     "return_sites.h",
     "durations.h",
+    "pace.h",
     "calls.bpf.c",
     "samples.bpf.c",
     "lifetimes.bpf.c",

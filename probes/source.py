@@ -27,6 +27,7 @@ from .batch import Batch, Prices, Request, Sampling, Spent, Started, Unwatch, Wa
 from .buckets import Buckets
 from .bystanders import Bystanders
 from .calibration import calibrated
+from .coldness import scaled
 from .digests import Digests
 from .errors import HostError, ProbeError
 from .finding import Finder, Wrapped
@@ -75,6 +76,8 @@ REMAP_NS = 2_000_000_000
 """How often one process's mappings are read again: libraries come and go."""
 _PROCESSES_PER_LOOK = 8
 _TRIES = 20
+_NOTABLE = 0.1
+"""A change of what hits cost in the programs that plans must know of."""
 MAX_PERF = 6
 """Functions watched at once over perf events, which come off slowly."""
 
@@ -156,7 +159,7 @@ class BpfSource:
         for each in (self._links.fileno(), self._reader.fileno(), self._events.fd):
             self._wake.register(each, select.EPOLLIN)
         prices = calibrated(loaded, self._links, slots, self._counters, cache)
-        self._prices = prices
+        self._prices, self._factor = prices, 1.0
         self._recalibration = Recalibration(
             interpreter=s.interpreter, mode=loaded.mode, cache=cache, now_ns=_monotonic_ns()
         )
@@ -367,13 +370,17 @@ class BpfSource:
         )
 
     def _recalibrated(self, now_ns: int) -> Prices | None:
-        """Return new prices, if there are any, after everything goes by them."""
+        """Return what to plan with if that has changed, after everything goes by it."""
         prices = self._recalibration.poll(now_ns)
         if prices is not None:
             self._prices = prices
             self._watching.reprice(prices)
             self._following.reprice(prices)
-        return prices
+        factor = self._watching.windows.factor
+        if prices is None and abs(factor / self._factor - 1) < _NOTABLE:
+            return None
+        self._factor = factor
+        return scaled(self._prices, factor)
 
     def _hear(self, now_ns: int) -> None:
         for news in self._links.news():

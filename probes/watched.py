@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from specmine.mining.observation import Function, Kind
 
 from .batch import Prices, Watch
+from .coldness import price_factor
 from .modules import Module
 
 
@@ -53,6 +54,10 @@ class Watched:
     """Windows thrown away for that."""
     unclear: int = 0
     """Windows thrown away since calls of a recursion began where no return site was probed."""
+    coldness: float = 1.0
+    """What its handlers take here on average over what they take in a loop (see coldness.py): tells their price."""
+    typical: float = 1.0
+    """The same by the geometric mean: tells what they leave in most durations."""
     together: bool = False
     """They cannot be taken off fast enough: what is measured beside them is kept, with its uncertainty."""
     stepped_returns: bool = False
@@ -76,6 +81,8 @@ class Watched:
     """Kind PATH: durations of the open window by path id."""
     told: tuple[int, int, int, int] = (0, 0, 0, 0)
     """hits, calls, timed, watched_ns at the last activity."""
+    felt: tuple[int, int, int] = (0, 0, 0)
+    """Handlers measured, the ns that they took, and the buckets of those, at the last look at them."""
     compared_ns: int = 0
     """When its code is to be compared with the file again."""
     filled_ns: int = 0
@@ -108,8 +115,8 @@ def hit_costs_ns(w: Watched, prices: Prices) -> tuple[int, int]:
     }[w.watch.kind]
     if w.by_site and w.watch.kind is not Kind.COUNT:
         entry, back = prices.site_entry_mean_ns, prices.site_return_mean_ns
-    stepped = prices.stepped_mean_ns
-    return round(entry + stepped * w.stepped), round(back + stepped * w.stepped_returns)
+    stepped, factor = prices.stepped_mean_ns, price_factor(w.coldness, w.watch.kind)
+    return round(entry * factor + stepped * w.stepped), round(back * factor + stepped * w.stepped_returns)
 
 
 def cost_ns(w: Watched, hits: int, timed: int, prices: Prices) -> float:
@@ -117,5 +124,6 @@ def cost_ns(w: Watched, hits: int, timed: int, prices: Prices) -> float:
     entries = max(timed, hits - timed)
     price = {Kind.COUNT: prices.count_ns, Kind.TIME: prices.time_ns, Kind.PATH: prices.path_ns}[w.watch.kind]
     cost = timed * price + max(0, entries - timed) * max(prices.count_ns, prices.untimed_ns * w.sampled)
+    cost *= price_factor(w.coldness, w.watch.kind)
     cost += entries * prices.stepped_ns if w.stepped else 0.0
     return cost + (timed * prices.stepped_ns if w.stepped_returns else 0.0)

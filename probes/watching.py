@@ -356,6 +356,7 @@ class Watching:
             one = self.windows.activity(w, now_ns)
             if one is not None:
                 activity.append(one)
+                self._buckets.cost(w)
         return self.windows.finished(now_ns), tuple(activity)
 
     def due_ns(self) -> int:

@@ -23,6 +23,7 @@ from specmine.mining.observation import (
 
 from .absences import Absences, by_path, split_of
 from .batch import Activity, Prices
+from .coldness import bias_factor, coldness, coldness_for, geometric_mean, price_factor
 from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
 from .kernel import HashMap
 from .layout import MAX_SLOTS
@@ -36,6 +37,8 @@ TELL_NS = 1_000_000_000
 """What goes on without a change is told so often."""
 SPOILT_MOST = 5
 """Windows thrown away before what cannot be had better is kept, with its uncertainty: a recursion spoils itself."""
+_KEPT = 0.99
+"""What one report of activity leaves of the weight of those before."""
 _IDENTITY = 0xFFFF_00FF
 """Slot and generation of a cookie, without the flags of the link."""
 
@@ -75,8 +78,14 @@ class Windows:
         self._unnamed: list[_Unnamed] = []
         self.inside_ns = 0.0
         """Predicted cost of all hits so far."""
+        self._charged_ns = self._in_loop_ns = 0.0
         self.perturbed = 0
         """Timed calls thrown away since probes within them spoiled their durations."""
+
+    @property
+    def factor(self) -> float:
+        """What hits have cost lately, relative to calibration's loop."""
+        return self._charged_ns / self._in_loop_ns if self._in_loop_ns else 1.0
 
     def begin(self, w: Watched, now_ns: int) -> None:
         """Open a window now."""
@@ -154,8 +163,8 @@ class Windows:
             w.unclear += 1
             self.begin(w, now_ns)
             return
-        bias_ns = self._bias_ns(w)
-        known_ns = self.prices.bias_uncertainty * bias_ns
+        self._feel(w)
+        bias_ns, known_ns = self._bias_ns(w)
         spoilt = is_perturbed(nested_ns, quantiles(counts, (0.5,))[0], known_ns)
         if spoilt and w.spoilt < SPOILT_MOST and not w.together and self._isolation.inside(w.slot):
             self.perturbed += timed
@@ -190,10 +199,25 @@ class Windows:
         splits = {path: split_of(w.paths[path], own) for path, own in by_path(rows).items() if path in w.paths}
         return split_of(counts, rows), splits
 
-    def _bias_ns(self, w: Watched) -> float:
-        """Return what the function's own probes add to its durations."""
-        bias_ns = self.prices.site_bias_ns if w.by_site else self.prices.bias_ns
-        return bias_ns + (self.prices.stepped_bias_ns if w.stepped else 0.0)
+    def _bias_ns(self, w: Watched) -> tuple[float, float]:
+        """Return what the function's own probes add to its durations, and how well that is known."""
+        loop_ns = self.prices.site_bias_ns if w.by_site else self.prices.bias_ns
+        factor, unsure = bias_factor(w.typical, by_site=w.by_site)
+        bias_ns = loop_ns * factor + (self.prices.stepped_bias_ns if w.stepped else 0.0)
+        return bias_ns, self.prices.bias_uncertainty * bias_ns + unsure * loop_ns
+
+    def _feel(self, w: Watched) -> None:
+        """Take in how long the function's handlers took since the last time."""
+        c = self._counters[w.slot]
+        felt = int(c["paced"]), int(c["pace_ns"]), int(c["pace_log"])
+        handlers, took_ns, buckets = (now - before for now, before in zip(felt, w.felt, strict=True))
+        w.felt = felt
+        loop_ns = self.prices.site_handler_ns if w.by_site else self.prices.handler_ns
+        if w.watch.kind is Kind.PATH:
+            loop_ns += self.prices.path_handler_ns - self.prices.handler_ns
+        if handlers > 0:
+            w.coldness = coldness(w.coldness, took_ns, handlers, loop_ns)
+            w.typical = coldness(w.typical, handlers * geometric_mean(handlers, buckets), handlers, loop_ns)
 
     def finished(self, now_ns: int) -> tuple[Observation, ...]:
         """Return the observations whose paths have names by now."""
@@ -226,6 +250,9 @@ class Windows:
         """Begin to account a function's hits now."""
         c = self._counters[w.slot]
         w.told = (int(c["hits"]), int(c["calls"]), int(c["timed"]), 0)
+        w.felt = int(c["paced"]), int(c["pace_ns"]), int(c["pace_log"])
+        w.coldness = coldness_for(self.factor)
+        w.typical = (1 + w.coldness) / 2
 
     def activity(self, w: Watched, now_ns: int) -> Activity | None:
         """Return what the function's probes did since the last call, None if they were off."""
@@ -236,8 +263,11 @@ class Windows:
         if (passed < TELL_NS and not news) or (passed == 0 and not w.limited):
             return None
         hits, calls, timed, watched_ns = (a - b for a, b in zip(now, w.told, strict=True))
+        self._feel(w)
         cost = cost_ns(w, hits, timed, self.prices)
         self.inside_ns += cost
+        self._charged_ns = _KEPT * self._charged_ns + cost
+        self._in_loop_ns = _KEPT * self._in_loop_ns + cost / price_factor(w.coldness, w.watch.kind)
         limited, w.told, w.limited = w.limited, now, False
         return Activity(
             function=w.function.key,

@@ -145,6 +145,7 @@ static inline __attribute__((always_inline)) void leave(struct pt_regs *ctx, voi
 	t->depth = at;
 	forget(t, o);
 	finish(o, t, task, now, cost, want_path);
+	note_pace(c, now);
 }
 
 /* A return site was passed: what was called from here has ended, with all that it tail-called. */
@@ -186,6 +187,8 @@ static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx
 		forget(t, o);
 		finish(o, t, task, now, cost, o->cookie & COOKIE_PATH);
 	}
+	if (i)
+		note_pace(c, now);
 }
 
 /* An exception has found its handler, or longjmp its target: this is the jump there, the stack pointer is set.

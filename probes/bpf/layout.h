@@ -42,6 +42,9 @@ struct counters {
 	u64 nested;    /* timed calls in which other probes were hit */
 	u64 nested_ns; /* what was taken from their durations for that */
 	u64 unsplit;   /* timed calls that left their CPU, for which there was no room to note it */
+	u64 pace_ns;   /* what the handlers took whose time was taken */
+	u64 paced;     /* their number */
+	u64 pace_log;  /* sum of the buckets of their times: a geometric mean */
 };
 
 /* An open timed call. */
