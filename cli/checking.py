@@ -23,10 +23,9 @@ from specmine.probes.errors import InputError
 from .evidence import DocumentData, LifetimeData
 from .exits import FINE, NO_DATA, VIOLATED
 from .junit import junit
-from .lifetimes import is_store
 from .notation import escaped, plural
 from .output import OutputFile, emit, json_text, width
-from .reading import document_in, read_document
+from .reading import document_in, is_store, read_document
 
 SCHEMA = "specmine.check/1"
 LIVE = "live"

@@ -11,7 +11,8 @@ from specmine.mining.change.verdicts import LifetimeSample
 from specmine.mining.environment import Environment
 from specmine.probes.errors import InputError
 
-_SQLITE = b"SQLite format 3\0"
+from .reading import is_store
+
 EVERYTHING = "all"
 """Name of the function where a file names none."""
 PREFIX = 256
@@ -68,15 +69,6 @@ class Skipped:
 
     lines: int = 0
     first: str = ""
-
-
-def is_store(path: Path) -> bool:
-    """Tell whether a file is a database."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
 
 
 def read_lifetimes(path: Path, *, skip_bad: bool = False, warmup: bool = True) -> tuple[list[Observed], Skipped]:

@@ -18,9 +18,10 @@ from specmine.mining.change.verdicts import Change, Rule, compare
 from specmine.mining.change.within import Within, within_of
 
 from .exits import FINE, NO_DATA, nothing
-from .lifetimes import Observed, is_store, read_lifetimes
+from .lifetimes import Observed, read_lifetimes
 from .output import OutputFile, emit, json_text
 from .reached import Sightings
+from .reading import is_store
 from .reportpage import page
 from .sides import fits
 from .suspected import MachineCode

@@ -12,7 +12,8 @@ import click
 from specmine.mining.change.verdicts import LifetimeSample
 from specmine.probes.errors import InputError
 
-from .lifetimes import Observed, Skipped, is_store, read_lifetimes, side
+from .lifetimes import Observed, Skipped, read_lifetimes, side
+from .reading import is_store
 
 Key = tuple[str, str]
 """Function and module: what makes it the same in another build."""

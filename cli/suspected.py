@@ -9,9 +9,9 @@ from typing import Any
 from specmine.mining.change.suspects import Code, Name, Reached, Suspect, compared_code, counted, suspects
 from specmine.mining.change.verdicts import Change, Comparison
 
-from .lifetimes import is_store
 from .notation import escaped, listed, plural
 from .reached import Sightings
+from .reading import is_store
 from .sides import Key, Sides, other_name
 
 MOST_TOLD = 10

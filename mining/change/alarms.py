@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -107,29 +107,6 @@ def causes(raised: Collection[str], calls: Collection[tuple[str, str]]) -> dict[
             above = sorted(other for other in below if other != name and name in reached[other])
             found[name] = tuple(above)
     return found
-
-
-def moved(changes: Mapping[str, float], parents: Mapping[str, Sequence[str]], share: float = 0.8) -> frozenset[str]:
-    """Return functions whose cost only moved to or from a sibling below the same caller.
-
-    Parameters
-    ----------
-    changes : mapping from function to float
-        Change of its time per call of the parent, s; positive: more.
-    parents : mapping from function to sequence of str
-        Its callers.
-    share : float
-        A change that siblings undo to at least this share has moved.
-    """
-    found = set()
-    for name, change in changes.items():
-        for parent in parents.get(name, ()):
-            siblings = sum(
-                each for other, each in changes.items() if other != name and parent in parents.get(other, ())
-            )
-            if change * siblings < 0.0 and abs(siblings) >= share * abs(change):
-                found.add(name)
-    return frozenset(found)
 
 
 def _reached(name: str, below: Mapping[str, set[str]]) -> frozenset[str]:

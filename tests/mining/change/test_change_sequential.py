@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from specmine.mining.change.acknowledged import Acknowledgement, answered
-from specmine.mining.change.alarms import Alarm, Status, causes, discoveries, moved, stepped
+from specmine.mining.change.alarms import Alarm, Status, causes, discoveries, stepped
 from specmine.mining.change.sequential import Sequential, begun, interval, verdict, with_lifetime
 from specmine.mining.change.verdicts import Change
 
@@ -152,10 +152,3 @@ def test_one_alarm_per_cause() -> None:
     assert causes({"a", "b", "c", "x"}, {("a", "b"), ("b", "c"), ("x", "quiet")}) == {"c": ("a", "b"), "x": ()}
     assert causes({"p", "q", "top"}, {("p", "q"), ("q", "p"), ("top", "p")}) == {"p": ("q", "top")}
     assert causes(set(), {("a", "b")}) == {}
-
-
-def test_cost_that_moved_to_a_sibling_is_no_change() -> None:
-    """Ten more here, nine less there, below the same caller."""
-    parents = {"f": ["top"], "g": ["top"], "h": ["top"], "k": ["other"]}
-    assert moved({"f": 10.0, "g": -9.0, "h": 0.0, "k": -9.0}, parents) == {"f", "g"}
-    assert moved({"f": 10.0, "k": -9.0}, parents) == frozenset()
