@@ -377,8 +377,9 @@ def fires(mode, programs, counters):
 
 
 def read_counters(fd, slot):
-    """Return the counters of a slot."""
-    key, value = ctypes.c_uint32(slot), (ctypes.c_uint64 * 11)()
+    """Return the counters of a slot, and zeros behind them."""
+    key, value = ctypes.c_uint32(slot), (ctypes.c_uint64 * 512)()  # more than layout.h will ever hold: the kernel
+    # writes the whole of a map's value, and what does not fit goes over something else
     bpf(BPF_MAP_LOOKUP_ELEM, struct.pack("<IIQQQ", fd, 0, ctypes.addressof(key), ctypes.addressof(value), 0))
     return list(value)
 

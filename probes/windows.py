@@ -89,8 +89,12 @@ class Windows:
 
     def begin(self, w: Watched, now_ns: int) -> None:
         """Open a window now."""
+        self._begin(w, self._now(w, now_ns))
+
+    def _now(self, w: Watched, now_ns: int) -> Window:
+        """Return the counters as they are, at which one window ends and the next begins: no call falls between."""
         c = self._counters[w.slot]
-        w.window = Window(
+        return Window(
             start_ns=now_ns,
             hits=int(c["hits"]),
             calls=int(c["calls"]),
@@ -101,6 +105,9 @@ class Windows:
             watched_ns=w.watched_until(now_ns),
             histogram=self._histogram[w.slot].copy(),
         )
+
+    def _begin(self, w: Watched, window: Window) -> None:
+        w.window = window
         w.paths, w.overflow = {}, 0
         self.singles.begin(w.slot, w.window.timed)
         if self._absences is not None:
@@ -152,16 +159,16 @@ class Windows:
         window = w.window
         if window is None or now_ns <= window.start_ns:
             return
-        c = self._counters[w.slot]
-        calls, timed = int(c["calls"]) - window.calls, int(c["timed"]) - window.timed
+        following = self._now(w, now_ns)
+        calls, timed = following.calls - window.calls, following.timed - window.timed
         by_path = w.watch.kind is Kind.PATH
-        counts = _summed(w.paths.values()) if by_path else self._histogram[w.slot] - window.histogram
-        nested_ns = (int(c["nested_ns"]) - window.nested_ns) / max(1, timed)
-        if w.by_site and int(c["inner"]) > window.inner and int(c["unlearnt"]) > window.unlearnt:
+        counts = _summed(w.paths.values()) if by_path else following.histogram - window.histogram
+        nested_ns = (following.nested_ns - window.nested_ns) / max(1, timed)
+        if w.by_site and following.inner > window.inner and following.unlearnt > window.unlearnt:
             # calls within one whose return site is not probed were taken for outermost
             self.perturbed += timed
             w.unclear += 1
-            self.begin(w, now_ns)
+            self._begin(w, following)
             return
         self._feel(w)
         bias_ns, known_ns = self._bias_ns(w)
@@ -169,7 +176,7 @@ class Windows:
         if spoilt and w.spoilt < SPOILT_MOST and not w.together and self._isolation.inside(w.slot):
             self.perturbed += timed
             w.isolated, w.spoilt = True, w.spoilt + 1
-            self.begin(w, now_ns)
+            self._begin(w, following)
             return
         split, splits = self._split(w, counts)
         observation = Observation(
@@ -180,8 +187,8 @@ class Windows:
             end_ns=now_ns,
             counts=counts,
             calls=max(calls, int(counts.sum())),  # a call may have begun in the window before
-            watched_ns=w.watched_until(now_ns) - window.watched_ns,
-            inner=int(c["inner"]) - window.inner,
+            watched_ns=following.watched_ns - window.watched_ns,
+            inner=following.inner - window.inner,
             censored=0 if w.on_ns or w.sampled else max(0, calls - timed),
             bias_ns=bias_ns,
             uncertainty_ns=math.hypot(known_ns, CORRECTION_ERROR * nested_ns),
@@ -189,7 +196,7 @@ class Windows:
         )
         self._unnamed.append(_Unnamed(w, now_ns, observation, w.paths, splits))
         self.singles.take(w, timed, calls, bias_ns)
-        self.begin(w, now_ns)
+        self._begin(w, following)
 
     def _split(self, w: Watched, counts: NDArray[np.uint64]) -> tuple[Split | None, dict[int, Split]]:
         """Return what the calls of the open window did of their time, in all and by path id."""

@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,8 +18,8 @@ RUNNABLE = sorted(
 )
 
 
-def _counts(output: str) -> dict[str, float]:
-    last: dict[str, float] = json.loads(output.splitlines()[-1])
+def _counts(output: str) -> dict[str, Any]:
+    last: dict[str, Any] = json.loads(output.splitlines()[-1])
     return last
 
 
@@ -28,7 +29,7 @@ def test_each_ends_by_itself_with_its_counts(program: Callable[..., Path]) -> No
     for name, process in started.items():
         output, _ = process.communicate(timeout=10)
         assert process.returncode == 0, name
-        assert max(_counts(output).values()) > 0, name
+        assert any(_counts(output).values()), name
 
 
 @pytest.mark.parametrize("name", ["paths", "waits", "forks", "threads"])
