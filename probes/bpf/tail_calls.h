@@ -36,7 +36,9 @@ static inline __attribute__((always_inline)) void settle_by_session(struct threa
 
 	if (!*ret && bpf_probe_read_user(ret, 8, (void *)sp))
 		*ret = 0;
-	if (*ret != was && w && l && is_replaced(w, l, *ret)) {
+	if (!was) { /* a tail call's is still replaced: the kernel has given this one up, and so must we */
+		drop_top(t, top, at);
+	} else if (*ret != was && w && l && is_replaced(w, l, *ret)) {
 		*ret = was;
 		*path = top->path;
 	} else if (*ret != was && !w) {
