@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .watched import Watched
 
 CORRECTION_ERROR = 0.5
-"""Relative uncertainty of what is taken off for one hit: with cold caches it costs half as much again as in a loop."""
+"""Relative uncertainty of what is taken off for one hit, since caches are not always as cold as on average."""
 TOLERABLE = 0.05
 """Uncertainty of that correction, as a share of the median duration, up to which a window is kept."""
 TURN_NS = 300_000_000
