@@ -61,6 +61,12 @@ def price_factor(coldness: float, kind: Kind) -> float:
     return 1.0 + _PRICE_SLOPES[kind] * (coldness - 1.0)
 
 
+def nested_factor(coldness: float, kind: Kind) -> float:
+    """Return what a hit adds to the calls around it, relative to calibration's loop: half of what it costs more, since
+    the program fetches much of what was pushed out after they have ended, and too short is as wrong as too long."""
+    return (1.0 + price_factor(coldness, kind)) / 2
+
+
 def coldness_for(factor: float) -> float:
     """Return the coldness at which a timed call costs so much more than in the loop."""
     return 1.0 + (factor - 1.0) / _PRICE_SLOPES[Kind.TIME]

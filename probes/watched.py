@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from specmine.mining.observation import Function, Kind
 
 from .batch import Prices, Watch
-from .coldness import price_factor
+from .coldness import nested_factor, price_factor
 from .modules import Module
 
 
@@ -115,7 +115,7 @@ def hit_costs_ns(w: Watched, prices: Prices) -> tuple[int, int]:
     }[w.watch.kind]
     if w.by_site and w.watch.kind is not Kind.COUNT:
         entry, back = prices.site_entry_mean_ns, prices.site_return_mean_ns
-    stepped, factor = prices.stepped_mean_ns, price_factor(w.coldness, w.watch.kind)
+    stepped, factor = prices.stepped_mean_ns, nested_factor(w.typical, w.watch.kind)
     return round(entry * factor + stepped * w.stepped), round(back * factor + stepped * w.stepped_returns)
 
 
