@@ -484,8 +484,7 @@ def main():
         kind = "permission" if error.errno in (errno.EPERM, errno.EACCES) else "kernel"
         answer, fds = {"ok": False, "kind": kind, "error": str(error)}, []
     except Exception as error:  # bcc raises bare Exception for a failed compilation
-        kind = "permission" if os.strerror(errno.EPERM) in str(error) else "kernel"  # of a map that bcc makes
-        answer, fds = {"ok": False, "kind": kind, "error": str(error)}, []
+        answer, fds = {"ok": False, "kind": "kernel", "error": str(error)}, []
     packed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
     channel.sendmsg([json.dumps(answer).encode()], packed)
 

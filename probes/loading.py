@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import errno
 import hashlib
 import itertools
 import json
@@ -177,7 +178,8 @@ def _answered(answer: dict[str, object], fds: list[int], interpreter: str, noise
         kind, text = answer["kind"], str(answer["error"])
         if kind == "bcc":
             raise HostError(f"{interpreter} has no bcc ({text})", remedy="install python3-bpfcc")
-        if kind == "permission":
+        refused = os.strerror(errno.EPERM)
+        if kind == "permission" or any(refused in line for line in noise):  # bcc only prints why it made no map
             raise HostError(
                 f"the kernel does not permit BPF ({text})", remedy="run as root or with CAP_BPF and CAP_PERFMON"
             )
