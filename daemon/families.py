@@ -76,7 +76,9 @@ FAMILIES = (
     _gauge("beside_promised_ratio", "Most CPU time of specmine's own processes, as a share of one CPU."),
     _counter("beside_seconds", "CPU time of specmine's own processes."),
     _gauge("beside_pressure_ratio", "How much specmine holds itself back to keep that promise, from 0 to 1."),
-    _gauge("price_seconds", "What one hit costs the watched thread on this host.", "what"),
+    _gauge(
+        "price_seconds", "What one hit costs the watched thread on this host, with caches as cold as lately.", "what"
+    ),
     _counter("bystander_hits", "Hits of processes that nobody chose."),
     _gauge("resident_bytes", "Resident memory of the daemon."),
     _gauge("unwind_row_bytes", "Kernel memory that holds unwind rows."),

@@ -2,8 +2,9 @@
 
 A tiny program of our own calls an empty function under a known stack, without probes and with each kind of them.
 Its CPU time tells the price of a hit, the recorded durations of the empty function the bias; those of a function that
-calls the empty one tell what probed calls add to the calls around them. Prices are the 90th percentile of the rounds
-times 1.25: a budget must rather be kept than used up. What durations are corrected by are medians.
+calls the empty one tell what probed calls add to the calls around them. Prices are the rounds' medians times 1.25: a
+budget must rather be kept than used up; what cold caches add is measured at the probes (coldness.py). What durations
+are corrected by is the least of the rounds' medians: beside other work rounds are slower, never faster.
 """
 
 from __future__ import annotations
@@ -141,12 +142,12 @@ class _Bench:
         counted = self.counters[SLOT_NUMBER]
         return int(counted["paced"]), int(counted["pace_log"])
 
-    def rounds(self, *probes: _Probe, times: int = ROUNDS) -> list[Round]:
-        """Run so often with these probes."""
+    def rounds(self, *probes: _Probe) -> list[Round]:
+        """Run ROUNDS times with these probes."""
         with ExitStack() as stack:
             for probe in probes:
                 stack.enter_context(self._with(probe))
-            return [self.run() for _ in range(times)]
+            return [self.run() for _ in range(ROUNDS)]
 
     @contextmanager
     def _with(self, probe: _Probe) -> Iterator[None]:
@@ -226,10 +227,10 @@ def measured(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: ND
     sites = loaded.mode != "perf"
     with tempfile.TemporaryDirectory(prefix="specmine-") as folder:
         deep = _Bench(Path(folder), loaded, links, 4000, "deep_emulated")
-        bare = _cpu_ns(deep.rounds(), 0.5)
+        bare = _cpu_ns(deep.rounds())
 
         def price(rounds: list[Round], bench: _Bench = deep, without: float = bare) -> float:
-            return max(50.0, (_cpu_ns(rounds, 0.9) - without) / bench.calls)
+            return max(50.0, (_cpu_ns(rounds) - without) / bench.calls)
 
         count = price(deep.rounds(_Probe("emulated", Kind.COUNT)))
         timed = deep.rounds(_Probe("emulated", Kind.TIME))
@@ -241,7 +242,7 @@ def measured(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: ND
             untimed = price(deep.rounds(_Probe("emulated", Kind.TIME)))
             slots["timed_of_4g"][SLOT_NUMBER] = 0
         slow = _Bench(Path(folder), loaded, links, 400, "deep_stepped")
-        still = _cpu_ns(slow.rounds(), 0.5)
+        still = _cpu_ns(slow.rounds())
         stepped = price(slow.rounds(_Probe("stepped", Kind.COUNT)), slow, still)
         timed_slowly = slow.rounds(_Probe("stepped", Kind.TIME))
         inside = _nested(_Bench(Path(folder), loaded, links, 400, "wide_emulated"), slots, loaded.mode)
@@ -270,8 +271,8 @@ def measured(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: ND
     )
 
 
-def _cpu_ns(rounds: list[Round], quantile: float) -> float:
-    return float(np.quantile([each.cpu_ns for each in rounds], quantile))
+def _cpu_ns(rounds: list[Round]) -> float:
+    return float(np.median([each.cpu_ns for each in rounds]))
 
 
 def least_bias(rounds: list[Round], row: int = 0) -> tuple[float, float]:

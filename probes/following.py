@@ -63,7 +63,9 @@ class Following:
     ) -> None:
         """Follow nobody."""
         self._links, self._modules, self._programs = links, modules, programs
-        self._slots, self._counters = slots, counters
+        self._slots, self._counters, self._prices = slots, counters, prices
+        self._charged_ns, self._charged_hits = 0.0, 0
+        """What was charged at earlier prices, and for how many hits."""
         self.reprice(prices)
         self._places: dict[Module, tuple[int, ...] | None] = {}
         """File offsets of each module's jumps; None: asked for."""
@@ -73,13 +75,15 @@ class Following:
 
     def reprice(self, prices: Prices) -> None:
         """Have the kernel take this host's new prices from the calls around a landing."""
+        self._charged_ns, self._charged_hits = self.cost_ns, self._hits
         self._prices = prices
         self._slots["entry_ns"][SLOT_NUMBER] = round(prices.count_mean_ns + prices.stepped_mean_ns)
 
     @property
     def cost_ns(self) -> float:
         """What these probes cost the programs so far, as predicted."""
-        return self._hits * (self._prices.count_ns + self._prices.stepped_ns)
+        hits = self._hits - self._charged_hits
+        return self._charged_ns + hits * (self._prices.count_ns + self._prices.stepped_ns)
 
     @property
     def _hits(self) -> int:

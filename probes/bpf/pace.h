@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /* How long handlers take here: longer in cold caches, and so does all else about a probe (see coldness.py). */
 
-#define PACE_LIMIT_NS 4096 /* an interrupt came */
+#define PACE_LIMIT_NS 1024 /* twice the most that cold caches made of one: an interrupt came */
 
 /* At one return in eight, take the time since its beginning; the clock's low bits are as good as chance. */
 static inline __attribute__((always_inline)) void note_pace(struct counters *c, u64 began)

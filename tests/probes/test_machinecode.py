@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -34,7 +33,6 @@ int main(int argc, char **argv) { printf("%s %d %d\n", name, work(argc), other(a
     "other": "int step(int); extern int seen; int other(int n) { return step(n) + seen; }",
 }
 NAMES = ("work", "local", "step", "other", "main")
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
 
 
 def built(folder: Path, order: list[str], *flags: str, **changed: str) -> Path:

@@ -89,7 +89,7 @@ def test_paths_are_complete_and_durations_true(program: Programs, variant: str) 
             assert tails <= {("b", "c", "z"), ("a", "b", "z"), ("a", "c", "z")}
             fast = next(p for p in whole if [f.name for f in p.path.frames[-3:]] == ["b", "c", "z"])
             middle = bucket_edges()[int(fast.counts.argmax())] - observation.bias_ns
-            assert 19_300 - observation.uncertainty_ns < middle < 23_000
+            assert 19_000 < middle < 23_000
 
 
 def test_counts_what_the_program_counts(program: Programs) -> None:
@@ -125,7 +125,7 @@ def test_exceptions_pass_timed_functions(program: Programs, name: str, kind: Kin
         for observation in driver.observations[1:]:
             assert 0.6 < observation.timed / observation.calls < 0.73  # every third call is thrown out of
             middle = bucket_edges()[int(observation.counts.argmax())] - observation.bias_ns
-            assert 4_750 - observation.uncertainty_ns < middle < 7_500  # it spins for 5 us
+            assert 4_500 < middle < 7_500  # it spins for 5 us
             for each in observation.paths:
                 assert not each.path.complete or each.path.frames[-1].name.startswith(name)
         counts = counts_of(child)
