@@ -7,6 +7,7 @@ import math
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -213,9 +214,9 @@ def _data(against: str, builds: Mapping[str, str], skip_bad: bool, socket: Path 
         return DocumentData(read_document(None, socket))
     path = Path(against)
     if against != "-" and is_store(path):
-        from .stored import from_store, windows_of_store  # noqa: PLC0415
+        from .stored import from_store, on_cpu_of_store, windows_of_store  # noqa: PLC0415
 
-        return LifetimeData(from_store(path), windows_of_store(path), builds)
+        return LifetimeData(from_store(path), windows_of_store(path), builds, partial(on_cpu_of_store, path))
     if path.suffix == ".json":
         return DocumentData(_document(path.read_text(encoding="utf-8"), path))
     from .recorded import TIMED, from_csv, has_paths  # noqa: PLC0415

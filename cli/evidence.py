@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -29,7 +30,11 @@ class LifetimeData:
     """Lifetimes of functions; ``by_path`` holds the same calls apart by path, as far as paths are known."""
 
     def __init__(
-        self, observed: Sequence[Observed], by_path: Sequence[Observed] = (), builds: Mapping[str, str] | None = None
+        self,
+        observed: Sequence[Observed],
+        by_path: Sequence[Observed] = (),
+        builds: Mapping[str, str] | None = None,
+        on_cpu: Callable[[], Sequence[Observed]] = tuple,
     ) -> None:
         """Take the lifetimes.
 
@@ -38,13 +43,20 @@ class LifetimeData:
         observed, by_path : sequence of Observed
         builds : mapping, optional
             Alias to build; without ``base`` and ``new`` in it these are the two builds seen last.
+        on_cpu : callable
+            What gives the same windows by their calls' time on CPU; asked once, if a formula speaks of it.
         """
         self._observed, self._by_path = tuple(observed), tuple(by_path)
         self._builds = {**_last_two(observed), **(builds or {})}
+        self._read_on_cpu = cache(on_cpu)
 
     def lifetimes(self, subject: Subject) -> Sequence[LifetimeSample]:
         """Return the lifetimes of a subject, in ns."""
-        chosen = self._chosen(self._by_path if subject.condition is not None else self._observed, subject)
+        if subject.cpu:
+            source = self._on_cpu(subject)
+        else:
+            source = self._by_path if subject.condition is not None else self._observed
+        chosen = self._chosen(source, subject)
         groups: dict[tuple[str, str, str], list[Observed]] = {}
         for each in chosen:
             groups.setdefault((each.build, each.host, each.lifetime), []).append(each)
@@ -56,16 +68,27 @@ class LifetimeData:
     def class_calls(self, subject: Subject, borders_ns: Sequence[float]) -> ClassCalls:
         """Return the calls per class, a row per window where windows are known, else per lifetime."""
         condition = subject.condition
-        source = (
-            self._by_path if condition is not None or any(each.window for each in self._by_path) else self._observed
-        )
+        if subject.cpu:
+            source = self._on_cpu(subject)
+        elif condition is not None or any(each.window for each in self._by_path):
+            source = self._by_path
+        else:
+            source = self._observed
         chosen = self._chosen(source, subject)
-        if not chosen and condition is None:
+        if not chosen and condition is None and not subject.cpu:
             chosen = self._chosen(self._observed, subject)
         rows: dict[tuple[str, int], list[Observed]] = {}
         for each in chosen:
             rows.setdefault((each.lifetime, each.window), []).append(each)
         return ClassCalls(rows=tuple(_classes(_merged(group), borders_ns) for group in rows.values()))
+
+    def _on_cpu(self, subject: Subject) -> Sequence[Observed]:
+        if subject.condition is not None:
+            raise Missing("time on CPU is not kept apart by call path")
+        found = self._read_on_cpu()
+        if not found:
+            raise Missing("what calls did of their time is not known here; a store that specmine filled knows it")
+        return found
 
     def _chosen(self, source: Sequence[Observed], subject: Subject) -> list[Observed]:
         named = [each for each in source if _is_called(each.function, each.module, subject.function)]
@@ -101,7 +124,7 @@ class DocumentData:
         entry = self._entry(subject)
         if subject.condition is not None:
             raise Missing("a specification holds class shares of paths, not their durations")
-        histogram = entry.get("histogram")
+        histogram = _on_cpu(entry).get("histogram") if subject.cpu else entry.get("histogram")
         if histogram is None:
             raise Missing("this specification holds no durations; check against a store")
         counts = np.zeros(BUCKETS, dtype=np.uint64)
@@ -114,16 +137,19 @@ class DocumentData:
     def class_calls(self, subject: Subject, borders_ns: Sequence[float]) -> ClassCalls:
         """Return the calls per class, of the durations or of the paths."""
         entry = self._entry(subject)
-        if subject.condition is None and entry.get("histogram") is not None:
+        told = _on_cpu(entry) if subject.cpu else entry
+        if subject.condition is None and told.get("histogram") is not None:
             (whole,) = self.lifetimes(subject)
             return ClassCalls(rows=(_classes(whole.sample, borders_ns),))
-        own = [1e9 * float(each) for each in entry.get("borders_seconds") or ()]
+        own = [1e9 * float(each) for each in told.get("borders_seconds") or ()]
         if len(own) != len(borders_ns) or any(
             abs(a - b) > _SAME_BORDER * b for a, b in zip(own, borders_ns, strict=True)
         ):
             raise Missing("its classes are cut elsewhere, and it holds no durations; check against a store")
         paths = entry.get("paths") or ()
-        if subject.condition is None:
+        if subject.cpu:
+            rows = [_calls([each["share"] for each in told["classes"]], told["calls"])]
+        elif subject.condition is None:
             rows = [_calls(each["shares"], each["calls"]) for each in entry.get("behaviours") or ()]
         elif not paths:
             raise Missing("no call paths are known of it")
@@ -144,6 +170,17 @@ class DocumentData:
         if not found:
             raise Missing(f"no function {subject.function} was seen")
         return found[0]
+
+
+def _on_cpu(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what an entry tells of time on CPU; where calls do not leave it, that is their duration."""
+    found: Mapping[str, Any] | None = entry.get("on_cpu")
+    if found is not None:
+        return found
+    if not entry.get("time"):
+        raise Missing("what its calls did of their time is not known")
+    calls = entry["time"]["calls"]
+    return {**{name: entry.get(name) for name in ("histogram", "borders_seconds", "classes")}, "calls": calls}
 
 
 def _is_called(function: str, module: str, wanted: str) -> bool:

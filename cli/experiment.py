@@ -148,7 +148,8 @@ def predict_command(
 ) -> int:
     """Predict what calls will take beside others, from what they take alone.
 
-    FILE holds what was measured without contention: CSV with a column duration_ns, or the JSON of `specmine show`.
+    FILE is the JSON of `specmine show`, whatever ran beside the program then: time on CPU counts, where calls leave
+    it. Or it is CSV with a column duration_ns, measured without contention.
     Slice and cores are those that experiments derived on this host, unless given. Exits with 3 without a slice.
     """
     from specmine.experiments.facts import read_host  # noqa: PLC0415

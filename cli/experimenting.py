@@ -190,7 +190,7 @@ def value_of(entries: Mapping[str, Any], name: str, host: Host) -> float | None:
 
 
 def measured(path: Path, function: str | None) -> Distribution:
-    """Return durations from CSV or from the JSON of ``specmine show``.
+    """Return durations from CSV, or times on CPU (where not known: durations) from the JSON of ``specmine show``.
 
     Raises
     ------
@@ -220,7 +220,10 @@ def _of_document(document: Mapping[str, Any], function: str | None) -> tuple[lis
     chosen = [each for each in listed if function in (None, each["function"])]
     if len(chosen) != 1:
         raise ValueError(f"{len(chosen)} functions match, name one with --function")
-    bins = histogram_bins(chosen[0].get("histogram"))
+    entry = chosen[0]
+    # what waiting added is not what the calls need: time on CPU is the same whatever ran beside them
+    own = (entry.get("on_cpu") or {}).get("histogram") or entry.get("histogram")
+    bins = histogram_bins(own, float(entry.get("bias_seconds") or 0.0))
     return [(low + high) / 2 for low, high, _ in bins], [calls for _, _, calls in bins]
 
 

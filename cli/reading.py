@@ -112,6 +112,8 @@ def _without_histogram(entry: Entry) -> dict[str, Any]:
     kept = {key: value for key, value in entry.items() if key != "histogram"}
     if any("histogram" in each for each in kept.get("behaviours") or []):
         kept["behaviours"] = [_without_histogram(each) for each in kept["behaviours"]]
+    if "histogram" in (kept.get("on_cpu") or {}):
+        kept["on_cpu"] = _without_histogram(kept["on_cpu"])
     return kept
 
 

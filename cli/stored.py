@@ -14,12 +14,12 @@ from specmine.daemon.store import Contents, LifetimeSummary, Store, vector_at
 from specmine.mining.change.sample import sample_of_counts
 from specmine.mining.environment import environment_from
 from specmine.mining.expressions import shared_names, shown
-from specmine.mining.observation import Function
+from specmine.mining.observation import CallPath, Function, Observation
 
 from .lifetimes import Observed
 
 _WINDOWS = 400
-"""Newest windows of each function read for its call paths."""
+"""Newest windows of each function and kind that are read."""
 
 
 def from_store(path: Path) -> list[Observed]:
@@ -69,40 +69,58 @@ def from_store(path: Path) -> list[Observed]:
 
 def windows_of_store(path: Path) -> list[Observed]:
     """Return the windows with call paths, one entry per window and complete path, oldest first."""
+    windows = [(seen, window) for seen, window in _windows(path) if seen.paths]
+    paths: dict[str, list[CallPath]] = defaultdict(list)
+    for seen, _ in windows:
+        paths[seen.function] += [one.path for one in seen.paths]
+    shared = {function: shared_names(each) for function, each in paths.items()}
+    return [
+        replace(
+            window,
+            sample=sample_of_counts(one.counts, seen.bias_ns),
+            path=tuple(shown(frame, shared[seen.function]) for frame in one.path.frames),
+        )
+        for seen, window in windows
+        for one in seen.paths
+        if one.path.complete
+    ]
+
+
+def on_cpu_of_store(path: Path) -> list[Observed]:
+    """Return the windows of which it is known, oldest first, with their calls' time on CPU."""
+    return [
+        replace(window, sample=sample_of_counts(seen.split.on_cpu, seen.bias_ns))
+        for seen, window in _windows(path)
+        if seen.split is not None and seen.timed
+    ]
+
+
+def _windows(path: Path) -> list[tuple[Observation, Observed]]:
+    """Return the newest windows of each function, oldest first."""
     with Store.open(path, read_only=True) as store:
         contents, builds = store.load(newest=_WINDOWS), store.builds()
     labels = {each.build_id: each.label for each in builds}
     hosts = {each.boot_id: each.hostname for each in contents.hosts}
     lifetimes = {each.id: each for each in contents.lifetimes}
     functions = {each.key: each for each in contents.functions}
-    shared: dict[str, frozenset[str]] = {}
     found = []
-    for window in contents.observations:
-        function = functions.get(window.function)
-        if function is None or not window.paths:
+    for seen in contents.observations:
+        function, lifetime = functions.get(seen.function), lifetimes.get(seen.lifetime)
+        if function is None:
             continue
-        if window.function not in shared:
-            shared[window.function] = shared_names(
-                one.path for each in contents.observations if each.function == window.function for one in each.paths
-            )
-        lifetime = lifetimes.get(window.lifetime)
         build = lifetime.build_id if lifetime is not None else function.build_id
-        found += [
-            Observed(
-                function=function.name,
-                module=function.module,
-                build=build,
-                label=labels.get(build),
-                host=hosts.get(window.lifetime.split(":", maxsplit=1)[0], ""),
-                lifetime=window.lifetime,
-                start_ns=window.start_ns,
-                sample=sample_of_counts(one.counts, window.bias_ns),
-                path=tuple(shown(frame, shared[window.function]) for frame in one.path.frames),
-                window=window.start_ns,
-            )
-            for one in window.paths
-            if one.path.complete
-        ]
+        window = Observed(
+            function=function.name,
+            module=function.module,
+            build=build,
+            label=labels.get(build),
+            host=hosts.get(seen.lifetime.split(":", maxsplit=1)[0], ""),
+            lifetime=seen.lifetime,
+            start_ns=seen.start_ns,
+            sample=sample_of_counts(seen.counts, seen.bias_ns),
+            window=seen.start_ns,
+        )
+        found.append((seen, window))
     return found
 
 

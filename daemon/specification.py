@@ -249,7 +249,7 @@ def _function(each: Knowledge, state: ControllerState, total: Total, detail: boo
         "provisional": document_of(each.inherited) if each.state not in FINISHED else None,
         **_statements(each, data),
         "time": None,
-        "on_cpu": on_cpu_facts(each.on_cpu, data.split if data else split_calls(each.observations, bias)),
+        "on_cpu": on_cpu_facts(each.on_cpu, data.split if data else split_calls(each.observations, bias), detail),
     }
     if data is not None and data.split is not None:
         entry |= _explained_by_time(entry, each, data, data.split, state)

@@ -21,6 +21,7 @@ from specmine.mining.observation import (
 )
 from specmine.mining.shares import class_counts
 from specmine.mining.waiting import HostTimes, Part, Parts, parts
+from specmine.probes.encoding import encode
 
 from .conclusions import shifted
 from .kept import Kept
@@ -113,8 +114,11 @@ def path_facts(held: Sequence[Kept], bias_ns: float) -> dict[CallPath, dict[str,
     return told
 
 
-def on_cpu_facts(known: OnCpu | None, calls: SplitCalls | None) -> dict[str, Any] | None:
-    """Return what is asserted of a function's time on CPU; None where it is its duration, or not known."""
+def on_cpu_facts(known: OnCpu | None, calls: SplitCalls | None, detail: bool = False) -> dict[str, Any] | None:
+    """Return what is asserted of a function's time on CPU; None where it is its duration, or not known.
+
+    With ``detail`` the histogram is told, too; like that of durations it holds the probes' own cost.
+    """
     if known is None or known.chain is None or calls is None:
         return None
     said = known.learned or known.chain
@@ -123,6 +127,7 @@ def on_cpu_facts(known: OnCpu | None, calls: SplitCalls | None) -> dict[str, Any
     own = class_counts(counts, shifted(edges, bias, calls.bias_ns))
     middle, high = quantiles(counts, (0.5, 0.99))
     return {
+        "calls": int(counts.sum()),
         "stable": known.learned is not None,
         "observations": known.chain.chain,
         "range_seconds": range_seconds(known),
@@ -138,6 +143,7 @@ def on_cpu_facts(known: OnCpu | None, calls: SplitCalls | None) -> dict[str, Any
         "p99_seconds": max(0.0, high - calls.bias_ns) * 1e-9,
         "verdict": known.check.verdict if known.check else "unknown",
         "p_value": known.check.p_value if known.check else None,
+        **({"histogram": encode(counts)} if detail else {}),
     }
 
 

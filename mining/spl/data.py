@@ -23,7 +23,7 @@ class ClassCalls:
 
 
 class Data(Protocol):
-    """Where evaluation takes its numbers from."""
+    """Where evaluation takes its numbers from; of a subject with ``cpu`` the time on CPU is meant."""
 
     def lifetimes(self, subject: Subject) -> Sequence[LifetimeSample]:
         """Return the lifetimes of a subject with its calls in them, in ns. Raises Missing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -13,6 +14,7 @@ from specmine.mining.change.sample import SUMMARIES
 from specmine.mining.expressions import ExpressionError, parse
 
 from .syntax import (
+    CPU,
     NAME,
     SECONDS,
     SHARE,
@@ -67,9 +69,11 @@ constant: NUMBER UNIT -> seconds
     | NUMBER -> plain
     | PERCENT -> share_constant
 measure: subject
-    | NAME "(" subject condition? ")" -> summary
-    | "share" "(" subject "," RELATION NUMBER UNIT condition? ")" -> share
-mined: "shares" "(" subject "," borders condition? ")" "~" "[" NUMBER ("," NUMBER)* "]" "of" NUMBER
+    | NAME "(" _times condition? ")" -> summary
+    | "share" "(" _times "," RELATION NUMBER UNIT condition? ")" -> share
+mined: "shares" "(" _times "," borders condition? ")" "~" "[" NUMBER ("," NUMBER)* "]" "of" NUMBER
+_times: subject | on_cpu
+on_cpu: NAME "(" subject ")"
 borders: "none" | NUMBER UNIT ("," NUMBER UNIT)*
 condition: "|" CONDITION
 subject: name ["@" build ["@" build]]
@@ -312,8 +316,13 @@ class _Builder(Transformer[Token, Any]):
         return 1.0, Measure(subject=subject[0]), SECONDS, subject[1]
 
     def summary(self, name: Token, subject: Any, condition: Condition | None = None) -> Any:
-        self._summary_name(name)
-        summary = None if name == "summary" else str(name)
+        if name == CPU:
+            subject = self.on_cpu(name, subject)
+        else:
+            self._summary_name(name)
+        if name == "rate" and subject[0].cpu:
+            raise self._wrong(name, "a rate is of calls, not of their time on CPU")
+        summary = None if name in ("summary", CPU) else str(name)
         found = Measure(subject=_under(subject[0], condition), summary=summary)
         return 1.0, found, found.dimension, name
 
@@ -357,6 +366,11 @@ class _Builder(Transformer[Token, Any]):
     def subject(self, name: tuple[str, Token], build: Any = None, host: Any = None) -> Any:
         return Subject(function=name[0], build=build, host=host), name[1]
 
+    def on_cpu(self, name: Token, subject: Any) -> Any:
+        if name != CPU or subject[0].cpu:
+            raise self._wrong(name, f"{name} is no time of calls: of a function, or {CPU}(function)")
+        return replace(subject[0], cpu=True), subject[1]
+
     def build(self, name: Any) -> str:
         return str(name) if isinstance(name, Token) else str(name[0])
 
@@ -382,7 +396,7 @@ def _bare(*sides: list[tuple[float, Measure | None, str]]) -> bool:
 
 
 def _under(subject: Subject, condition: Condition | None) -> Subject:
-    return Subject(function=subject.function, build=subject.build, host=subject.host, condition=condition)
+    return replace(subject, condition=condition)
 
 
 def _seconds(value: Token, unit: Token) -> float:

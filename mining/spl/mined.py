@@ -15,11 +15,11 @@ Entry = Mapping[str, Any]
 
 
 def statements_of(functions: Iterable[Entry]) -> list[Statement]:
-    """Return one formula per behaviour of the functions of a specification."""
+    """Return one formula per behaviour of the functions of a specification, and one for their time on CPU."""
     return [
-        Statement(formula=_formula(entry, behaviour))
+        Statement(formula=formula)
         for entry in functions
-        for behaviour in entry.get("behaviours") or ()
+        for formula in (*(_formula(entry, each) for each in entry.get("behaviours") or ()), *_on_cpu(entry))
     ]
 
 
@@ -33,8 +33,16 @@ def entries_of(statements: Iterable[Statement]) -> list[dict[str, Any]]:
         name, module = split_name(formula.subject.function)
         entry = found.setdefault(
             formula.subject.function,
-            {"function": name, "module": module, "borders_seconds": list(formula.borders), "behaviours": []},
+            {"function": name, "module": module, "borders_seconds": [], "behaviours": []},
         )
+        if formula.subject.cpu:
+            bounds = [*formula.borders, None]
+            classes = [
+                {"upper_seconds": bound, "share": share} for bound, share in zip(bounds, formula.shares, strict=True)
+            ]
+            entry["on_cpu"] = {"calls": formula.calls, "classes": classes}
+            continue
+        entry["borders_seconds"] = list(formula.borders)
         edges = formula.subject.condition.edges if formula.subject.condition is not None else ((),)
         entry["behaviours"].append(
             {
@@ -60,6 +68,22 @@ def split_name(name: str) -> tuple[str, str]:
         if front and not set(module) & set("()*&, "):
             return front, module
     return name, ""
+
+
+def _on_cpu(entry: Entry) -> tuple[Mined, ...]:
+    """Return what is asserted of time on CPU, if it is for itself."""
+    found = entry.get("on_cpu") or {}
+    classes = found.get("classes") or ()
+    if not classes or not found.get("calls"):
+        return ()
+    return (
+        Mined(
+            subject=Subject(function=full_name(entry), cpu=True),
+            borders=tuple(each["upper_seconds"] for each in classes[:-1]),
+            shares=tuple(float(each["share"]) for each in classes),
+            calls=int(found["calls"]),
+        ),
+    )
 
 
 def _formula(entry: Entry, behaviour: Mapping[str, Any]) -> Mined:

@@ -21,6 +21,8 @@ UNITS = {"ns": -9, "us": -6, "ms": -3, "s": 0}
 """Unit to its power of ten."""
 SECONDS, SHARE, RATE = "seconds", "share", "rate"
 """What a quantity measures."""
+CPU = "cpu"
+"""``cpu(f)``: the time on CPU of the calls of f."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +45,13 @@ class Subject:
     build: str | None = None
     host: str | None = None
     condition: Condition | None = None
+    cpu: bool = False
+    """True: of each call the time on CPU, without what it waited or was blocked."""
 
     def __str__(self) -> str:
         """Return the text without the condition, which stands elsewhere."""
-        return "@".join(quoted(each) for each in (self.function, self.build, self.host) if each is not None)
+        named = "@".join(quoted(each) for each in (self.function, self.build, self.host) if each is not None)
+        return f"{CPU}({named})" if self.cpu else named
 
     @property
     def behind(self) -> str:
@@ -330,6 +335,7 @@ def _subject(subject: Subject, names: dict[str, str]) -> Subject:
         build=_replaced(subject.build, names),
         host=_replaced(subject.host, names),
         condition=condition,
+        cpu=subject.cpu,
     )
 
 

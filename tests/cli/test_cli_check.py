@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 
 from specmine.daemon.store import Host, Store
-from specmine.mining.observation import CallPath, Frame, Function, Kind, Observation, PathHistogram, histogram_of
+from specmine.mining.observation import (
+    CallPath,
+    Frame,
+    Function,
+    Kind,
+    Observation,
+    PathHistogram,
+    Split,
+    bucket_of,
+    histogram_of,
+)
 from specmine.probes.batch import Lifetime
 
 Outcome = Callable[..., tuple[int, str, str]]
@@ -190,6 +200,84 @@ def test_against_a_store(tmp_path: Path, outcome: Outcome) -> None:
         "rate(z) >= 150/s",
         "z@new < z@base",
     ) == ["holds", "holds", "violated", "holds", "holds", "holds", "unknown"]
+
+
+def _on_cpu(path: Path, waits: float) -> None:
+    """Fill a store with three lifetimes whose calls use 1 ms of CPU; this share of them waits for 4 ms more."""
+    rng = np.random.default_rng(5)
+    function = Function(build_id="ab", offset=16, name="z", module="app")
+    seen = []
+    with Store.open(path) as store, store.transaction():
+        store.put_host(Host(boot_id="boot", hostname="here", utc_offset_ns=10**18))
+        store.put_functions([function])
+        for number in range(3):
+            lifetime = Lifetime(id=f"boot:{number}:0", pid=number, executable="/bin/app", build_id="ab", start_ns=0,
+                                processes=0)  # fmt: skip
+            store.put_lifetimes([lifetime])
+            for second in range(20, 24):
+                needed = rng.normal(1e6, 1e4, 500)
+                taken = needed + 4e6 * (rng.random(500) < waits)
+                counts = histogram_of(taken)
+                waited = np.where(counts * (np.arange(len(counts)) >= bucket_of([3_000_000])[0]), 4_000_000, 0)
+                split = Split(waiting_ns=(counts * waited).astype(np.uint64), blocked_ns=np.zeros_like(counts),
+                              on_cpu=histogram_of(needed))  # fmt: skip
+                seen.append(
+                    Observation(function=function.key, lifetime=lifetime.id, kind=Kind.TIME,
+                                start_ns=second * 10**9, end_ns=(second + 1) * 10**9,
+                                counts=counts, calls=500, watched_ns=10**9, split=split)
+                )  # fmt: skip
+        store.put_observations(seen)
+
+
+def test_time_on_cpu_of_a_store(tmp_path: Path, outcome: Outcome) -> None:
+    """What is promised of time on CPU holds beside rivals, where the same of durations does not."""
+    path = tmp_path / "s.db"
+    _on_cpu(path, waits=0.25)
+
+    def verdicts(*texts: str) -> list[str]:
+        arguments = [part for text in texts for part in ("--formula", text)]
+        _, out, _ = outcome("check", *arguments, "--against", str(path), "--format", "json")
+        return [each["verdict"] for each in json.loads(out)["formulas"]]
+
+    assert verdicts(
+        "p90(z) <= 1.1 ms",
+        "p90(cpu(z)) <= 1.1 ms",
+        "cpu(`z (app)`) >= 0.9 ms",
+        "share(cpu(z), > 3 ms) <= 1%",
+        "share(z, > 3 ms) <= 1%",
+        "mean(cpu(z)) <= 0.7 * mean(z)",
+        "mean(cpu(z)) >= 0.7 * mean(z)",
+        "shares(cpu(z), 3 ms) ~ [1, 0] of 2000",
+        "cpu(z | a->z) <= 1 s",
+    ) == ["violated", "holds", "holds", "holds", "violated", "holds", "violated", "holds", "unknown"]
+
+
+def test_time_on_cpu_is_unknown_where_nobody_noted_it(recording: Path, outcome: Outcome) -> None:
+    """A recording of durations says nothing of it, and that is said."""
+    code, out, _ = outcome("check", "--formula", "cpu(f) < 1 s", "--against", str(recording))
+    assert code == 3
+    assert "not known here" in out
+
+
+def test_time_on_cpu_of_a_specification(tmp_path: Path, outcome: Outcome) -> None:
+    """Its assertion is read as a formula, and checked against another's histogram; without one, against its classes."""
+    document = _specification((0.5, 0.5))
+    (entry,) = document["functions"]
+    classes = [{"upper_seconds": 0.002, "share": 1.0}, {"upper_seconds": None, "share": 0.0}]
+    on_cpu = {"calls": 4000, "borders_seconds": [0.002], "classes": classes}
+    spec = tmp_path / "first.json"
+    spec.write_text(json.dumps(document | {"functions": [entry | {"on_cpu": on_cpu, "time": {"calls": 4000}}]}))
+    counts = histogram_of(np.full(4000, 5e6))
+    slower = {"histogram": [[int(at), int(counts[at])] for at in np.flatnonzero(counts)]}
+    against = tmp_path / "second.json"
+    for told, verdict in (({}, "holds"), (slower, "violated")):
+        other = entry | {"on_cpu": on_cpu | told, "time": {"calls": 4000}}
+        against.write_text(json.dumps(document | {"functions": [other]}))
+        _, out, _ = outcome("check", str(spec), "--against", str(against), "--format", "json")
+        last = json.loads(out)["formulas"][-1]
+        assert (last["text"], last["verdict"]) == ("shares(cpu(`z (app)`), 2 ms) ~ [1, 0] of 4000", verdict)
+    against.write_text(json.dumps(document | {"functions": [entry | {"histogram": slower["histogram"]}]}))
+    assert outcome("check", "--formula", "cpu(z) < 1 s", "--against", str(against))[0] == 3
 
 
 def test_against_the_daemon(

@@ -126,6 +126,13 @@ def test_predict_reads_durations_and_documents(outcome: Outcome, tmp_path: Path)
         means.append(json.loads(out)["predicted"]["mean_seconds"])
     assert means[0] == pytest.approx(0.002)
     assert means[1] == pytest.approx(means[0], rel=0.04)
+    # of calls that were measured beside others, time on CPU counts
+    late = int((bucket_edges() <= 5_000_000).sum()) - 1
+    entry = {"function": "z", "histogram": [[bucket, 38], [late, 12]], "on_cpu": {"histogram": [[bucket, 50]]}}
+    shown.write_text(json.dumps(entry))
+    arguments = ("experiment", "predict", str(shown), "--rivals", "1", "--cores", "1", "--slice", "4ms")
+    code, out, _ = outcome(*arguments, "--format", "json")
+    assert (code, json.loads(out)["predicted"]["mean_seconds"]) == (0, pytest.approx(means[1]))
     code, _, err = outcome("experiment", "predict", str(csv), "--function", "x", "--rivals", "1", "--slice", "4ms")
     assert code == 2
     assert "no durations" in err

@@ -45,18 +45,19 @@ _edges = st.lists(
 ).map(tuple)
 conditions = st.none() | st.builds(Condition, edges=_edges) | st.builds(Condition, on_path=_plain)
 subjects = st.builds(
-    lambda function, build, host, condition: Subject(
-        function=function, build=build, host=host if build is not None else None, condition=condition
+    lambda function, build, host, condition, cpu: Subject(
+        function=function, build=build, host=host if build is not None else None, condition=condition, cpu=cpu
     ),
     names,
     st.none() | names,
     st.none() | names,
     conditions,
+    st.booleans(),
 )
 summaries = st.sampled_from([None, "median", "mean", "trimmed", "p90", "p99"])
 timed = st.builds(Measure, subject=subjects, summary=summaries)
 shared = st.builds(Measure, subject=subjects, summary=st.just("share"), above=st.booleans(), bound=durations)
-rated = st.builds(Measure, subject=subjects, summary=st.just("rate"))
+rated = st.builds(Measure, subject=subjects.filter(lambda each: not each.cpu), summary=st.just("rate"))
 factors = st.floats(0.01, 1e6).map(lambda value: float(f"{value:.5g}")) | st.just(1.0)
 
 
@@ -139,6 +140,8 @@ def test_a_formula_comes_back_from_its_text(formula: Formula) -> None:
         ("f <= 2 * g + 5 us # shifted", "median(f) <= 5000 ns + 2*g".replace("median(f)", "f")),
         ("x: p99(f) < 20 ms within 5% at 99%;", "x: p99(f) < 0.02 s at 99% within 5 %"),
         ("a <= b => b >= a", "a <= b implies b >= a"),
+        ("cpu(f@new) <= 1.05 * cpu(f@base)", "summary(cpu(f@new)) <= cpu(f@base) * 105e-2"),
+        ("cpu(f | a->f) < cpu", "summary(cpu(f) | a->f) < summary(cpu)"),
     ],
 )
 def test_two_ways_to_write_one_formula(text: str, same: str) -> None:
@@ -179,6 +182,9 @@ def test_quantifiers_stand_for_their_instances() -> None:
         ("a <= b\n\nc <= 3 msx d", 3, 12, "not expected"),
         ("z < 20", 1, 1, "unit"),
         ("a < b and\nfoo(z) < 3 ms", 2, 1, "foo is none of"),
+        ("p99(p90(z)) < 3 ms", 1, 5, "cpu(function)"),
+        ("cpu(cpu(z)) < 3 ms", 1, 1, "no time of calls"),
+        ("rate(cpu(z)) > 3/s", 1, 1, "a rate is of calls"),
         ("share(z, < 3 ms) < 0.5", 1, 10, "> or <="),
         ("forall f in hot: f < g", 1, 13, "no list hot"),
         ("z <= 2 * (a)", 1, 10, "not expected"),
