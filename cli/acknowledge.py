@@ -80,4 +80,6 @@ def _line(each: Mapping[str, Any]) -> str:
     held = each.get("acknowledged")
     note = f": {held['note']}" if held and held["note"] else ""
     builds = f"{str(each['base'])[:12]} -> {str(each['new'])[:12]}"
-    return f"{title(each)}, {builds}: {each['direction']} by {abs(percent):.3g} %, {each['alarm']}{note}"
+    host = each.get("host") or {}
+    cause = f"; the host explains it: {host['reason']}" if host.get("explained") else ""
+    return f"{title(each)}, {builds}: {each['direction']} by {abs(percent):.3g} %, {each['alarm']}{note}{cause}"

@@ -16,7 +16,7 @@ from specmine.mining.change.sample import mean, variance
 from specmine.mining.change.verdicts import Change, Comparison, Rule
 
 from .attributed import Attribution, place_of
-from .hosts import environments_document, host_cause, host_document, host_of, hosts_text
+from .hosts import environments_document, host_cause, host_of, hosts_text
 from .lifetimes import Observed
 from .notation import cells, count, escaped, listed, plural
 from .sides import Key, Sides, calls_of, samples
@@ -94,7 +94,7 @@ def _entry(sides: Sides, key: Key, comparison: Comparison, rule: Rule, places: A
         "warmup_calls": [sum(each.warmup for each in base), sum(each.warmup for each in new)],
         "impact": _impact(base, new),
         "change": change,
-        "host": host_document(by_host) if by_host else None,
+        "host": by_host.document() if by_host else None,
         **places.fields(key),
     }
 

@@ -41,25 +41,6 @@ def host_cause(explained: Blame, found: HostEvidence | None) -> dict[str, Any]:
     return {"cause": "host", "reason": found.reason}
 
 
-def host_document(found: HostEvidence) -> dict[str, Any]:
-    """Return it as JSON."""
-    return {
-        "explained": found.explained,
-        "reason": found.reason,
-        "shifts": [
-            {
-                "median_seconds": each.median_ns * 1e-9,
-                "excess_seconds": each.excess_ns * 1e-9,
-                "gained_share": each.gain,
-                "cause": each.cause.code if each.cause else None,
-                "times": each.cause.times if each.cause else None,
-                "text": each.cause.text if each.cause else None,
-            }
-            for each in found.shifts
-        ],
-    }
-
-
 def hosts_text(document: Mapping[str, Any]) -> list[str]:
     """Return a sentence about hosts that differ in what both are known for, [] if they do not."""
     known = [each for each in document["differences"] if each["base"] is not None and each["new"] is not None]

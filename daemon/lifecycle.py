@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Any
 
 from specmine import __version__
 from specmine.experiments.facts import read_host
-from specmine.mining.waiting import HostTimes
 from specmine.probes.batch import Batch, Source
 from specmine.probes.errors import HostError, InputError
 
@@ -27,7 +26,6 @@ from .controller import ControllerState
 from .events import Arrived, Begun, Reloaded, Stopping, Surveyed
 from .experiments import Scheduler
 from .exporter import MetricsServer
-from .hosttimes import host_times
 from .keeping import Keeper
 from .killswitch import switch
 from .lock import FileLock
@@ -85,7 +83,6 @@ class Daemon:
         self._off = False
         self._refused: set[tuple[str, str]] = set()
         self._experiments: Scheduler | None = None
-        self._host = HostTimes()
         self._survey: Survey | None = None
         self._changes: ChangeWatcher | None = None
 
@@ -130,11 +127,10 @@ class Daemon:
                 publish=keeper.document,
             )
             stack.callback(self._experiments.close)
-            self._host = host_times(self._experiments.entries, read_host())
             # The loop closes the source before this stack unwinds: probes go first, then all else
             state = run(
                 source,
-                replace(settings_of(config), host=self._host),
+                settings_of(config),
                 self._seams.clock,
                 self._seams.worker(),
                 listeners=[keeper.listen, self._changes.listen, self._listen],
@@ -166,23 +162,13 @@ class Daemon:
         if self._survey is not None and (surveyed := self._survey.turn(now_ns)) is not None:
             yield surveyed
         if self._experiments is not None:
-            before = self._experiments.entries
             self._experiments.turn(now_ns, utc_ns(), off=Path(self._config.kill_switch).exists())
-            if self._experiments.entries is not before:
-                self._learn_host(self._experiments.entries)
         with self._lock:
             messages, self._messages = self._messages, []
         for message in messages:
             event = message(now_ns)
             if event is not None:
                 yield event
-
-    def _learn_host(self, entries: Mapping[str, Any]) -> None:
-        """Name classes after what an experiment has just found."""
-        now = host_times(entries, read_host())
-        if now != self._host:
-            self._host = now
-            self._messages.append(self._settings_event)
 
     def _reloaded(self, now_ns: int) -> Reloaded | None:
         notifier = self._seams.notifier
@@ -215,7 +201,7 @@ class Daemon:
         return self._settings_event(now_ns)
 
     def _settings_event(self, now_ns: int) -> Reloaded:
-        settings = replace(settings_of(self._config), budget=self._left, host=self._host)
+        settings = replace(settings_of(self._config), budget=self._left)
         return Reloaded(now_ns=now_ns, settings=settings)
 
     def _budget_left(self, ratio: float) -> None:

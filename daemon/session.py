@@ -21,7 +21,6 @@ from .clock import SystemClock
 from .config import Config
 from .configfile import load_config
 from .events import Reloaded, Stopping, Surveyed
-from .hosttimes import times_of_this_host
 from .keeping import Keeper
 from .killswitch import check_on
 from .launch import Command, CommandSource
@@ -90,7 +89,7 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
         wrapped = CommandSource(live, command, duration_ns) if command else None
         loan = Loan(config.socket.path, settings.budget)
         stack.callback(loan.close)
-        settings = replace(settings, budget=loan.ratio, host=times_of_this_host(default_path()))
+        settings = replace(settings, budget=loan.ratio)
         listeners: list[Listener] = []
         keeper = None
         if options.store:

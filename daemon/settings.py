@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from specmine.mining.settings import MiningSettings
-from specmine.mining.waiting import HostTimes
 
 from .config import Config
 
@@ -36,8 +35,6 @@ class Settings:
     """Globs over function names; if there are any they replace finding."""
     ignore: tuple[str, ...] = ()
     mining: MiningSettings = field(default_factory=MiningSettings)
-    host: HostTimes = field(default_factory=HostTimes)
-    """What experiments found on this host: classes are named after it."""
 
     def for_duration(self, duration_ns: int | None) -> Settings:
         """Shorten the windows where the whole mining takes but minutes: a function needs some fifteen of them."""

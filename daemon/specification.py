@@ -22,6 +22,7 @@ from specmine.mining.observation import (
     frozen_counts,
 )
 from specmine.mining.shares import class_counts
+from specmine.mining.waiting import host_times
 from specmine.probes.encoding import encode
 
 from .allocation import kind_for, utility
@@ -262,7 +263,7 @@ def _explained_by_time(
     entry: dict[str, Any], each: Knowledge, data: _Data, calls: SplitCalls, state: ControllerState
 ) -> dict[str, Any]:
     """Return what changes in an entry where it is known what calls did of their time."""
-    result, host = each.result, state.settings.host
+    result, host = each.result, host_times(environment_from(state.environment))
     found = explained(calls, data.edges, host, [one.class_calls for one in result.paths] if result else ())
     classes = [
         one | class_facts(part, main=place == found.main)
@@ -299,13 +300,7 @@ def _host_causes(each: Knowledge, state: ControllerState) -> list[dict[str, Any]
     before = each.histogram - np.minimum(newest, each.histogram)
     host = environment_from(state.environment)
     return [
-        {
-            "code": shift.cause.code,
-            "times": shift.cause.times,
-            "text": shift.cause.text,
-            "excess_seconds": shift.excess_ns * 1e-9,
-            "gained_share": shift.gain,
-        }
+        shift.document() | {"code": shift.cause.code}
         for shift in host_evidence(before, newest, (host, host)).shifts
         if shift.cause is not None
     ]

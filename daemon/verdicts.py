@@ -23,11 +23,12 @@ from specmine.mining.observation import BUCKETS, Counts, Function, Kind, Observa
 from specmine.probes.batch import Lifetime
 
 from .acknowledging import acknowledgement_of, key_of
+from .changehosts import ChangeHosts
 from .events import Arrived, Begun, Stopping
 from .loop import Step
 from .settings import SECOND
 from .status import utc_offset_ns
-from .store import Contents, LifetimeSummary, Verdict
+from .store import Contents, LifetimeSummary, Verdict, vector_at
 
 LEVEL = 0.99
 TOLERANCE = 0.02
@@ -225,6 +226,7 @@ class ChangeWatcher:
         self._builds: dict[str, str] = {}
         self._growing: dict[tuple[str, str], _Growing] = {}
         self._counted: set[tuple[str, str]] = set()
+        self._hosts = ChangeHosts()
         self._answers: deque[tuple[frozenset[str], Mapping[str, Acknowledgement] | None]] = deque()
         self.changes: tuple[dict[str, Any], ...] = ()
 
@@ -235,8 +237,9 @@ class ChangeWatcher:
         for each in sorted(summaries, key=lambda one: (one.end_utc_ns, one.lifetime, one.function)):
             counts = each.counts
             if each.kind is Kind.TIME and int(counts.sum()) >= FEWEST_CALLS:
-                median = quantile(sample_of_counts(counts, each.bias_ns), 0.5)
-                self._settle(each.function, each.lifetime, median, each.end_utc_ns)
+                boot = each.lifetime.split(":", maxsplit=1)[0]
+                known = vector_at(contents.environments, boot, each.end_utc_ns)
+                self._settle(each.function, each.lifetime, counts, each.bias_ns, each.end_utc_ns, known)
         for entry in contents.documents.get("changes", {}).get("changes", ()):
             key, known = acknowledgement_of(entry)
             if known is not None:
@@ -265,15 +268,28 @@ class ChangeWatcher:
                 self._settle_due(step, (), last=True)
 
     def _entries(self, calls: Collection[tuple[Name, Name]] = ()) -> tuple[dict[str, Any], ...]:
-        """Return the comparisons, with what became of each function's own machine code: changed, same or None."""
+        """Return the comparisons, with what became of each function's machine code and what the host explains.
+
+        ``machine_code`` is changed, same or None; ``host`` is as ``specmine compare`` tells it, None of no change.
+        """
         code = {(each.name, each.module, each.build_id): each.code for each in self._functions.values()}
         said = {None: None, True: "same", False: "changed"}
         return tuple(
-            {**each, "machine_code": said[same_code(*(
-                code.get((each["function"], each["module"], each[side]), "") for side in ("base", "new")
-            ))]}
+            {
+                **each,
+                "machine_code": said[same_code(*(
+                    code.get((each["function"], each["module"], each[side]), "") for side in ("base", "new")
+                ))],
+                "host": self._host_of(each),
+            }
             for each in entries(self._history, calls)
         )  # fmt: skip
+
+    def _host_of(self, entry: Mapping[str, Any]) -> dict[str, Any] | None:
+        if entry["verdict"] not in (Change.WORSE.value, Change.BETTER.value):
+            return None
+        name = entry["function"], entry["module"]
+        return self._hosts.explained((name, entry["base"]), (name, entry["new"]), tuple(entry["lifetimes"]))
 
     def _take_answers(self, step: Step) -> None:
         if not self._answers:
@@ -309,22 +325,33 @@ class ChangeWatcher:
         for key, one in due:
             del self._growing[key]
             if one.calls >= FEWEST_CALLS:
-                self._settle(*key, quantile(sample_of_counts(one.counts, one.bias), 0.5), now_ns + offset)
+                self._settle(*key, one.counts, one.bias, now_ns + offset, step.state.environment)
         if due:
             self.changes = self._entries(_calls(step))
             news = [_verdict(each) for key, each in self._history.comparisons.items()
                     if key not in before or before[key].said is not each.said]  # fmt: skip
             self._tell(news, self.changes)
 
-    def _settle(self, function: str, lifetime: str, median_ns: float, utc_ns: int) -> None:
+    def _settle(
+        self,
+        function: str,
+        lifetime: str,
+        counts: Counts,
+        bias_ns: float,
+        utc_ns: int,
+        environment: Mapping[str, Any] | None,
+    ) -> None:
         described, build = self._functions.get(function), self._builds.get(lifetime)
+        median_ns = quantile(sample_of_counts(counts, bias_ns), 0.5)
         if described is None or build is None or median_ns <= 0.0 or (function, lifetime) in self._counted:
             return
         self._counted.add((function, lifetime))
+        name = (described.name, described.module)
+        self._hosts.add((name, build), counts, bias_ns, environment)
         self._history = with_settled(
             self._history,
             Settled(
-                name=(described.name, described.module),
+                name=name,
                 function=function,
                 build=build,
                 lifetime=lifetime,

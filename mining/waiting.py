@@ -19,6 +19,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from .environment import Environment
 from .observation import Counts, Split, bucket_edges
 from .shares import class_counts
 
@@ -51,6 +52,21 @@ class HostTimes:
     """How long a limit on CPU time holds a single thread up: period less quota."""
     tick_ns: float = 0.0
     """What one timer interrupt takes."""
+
+
+def host_times(known: Environment) -> HostTimes:
+    """Return what of a host's environment shows in durations."""
+    length = known.slice_seconds or 0.0
+    told = known.properties.get("slice_seconds")
+    low, high = (told.interval if told else None) or (length, length)
+    pause = known.period_seconds - known.quota_seconds if known.period_seconds and known.quota_seconds else 0.0
+    return HostTimes(
+        slice_ns=length * 1e9,
+        slice_low_ns=min(low, length) * 1e9,
+        slice_high_ns=(max(high, length) if length else 0.0) * 1e9,
+        pause_ns=max(0.0, pause) * 1e9,
+        tick_ns=(known.tick_cost_seconds or 0.0) * 1e9,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +49,17 @@ class Shift:
     """Its median less that of the base's main class."""
     cause: Cause | None
 
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "median_seconds": self.median_ns * 1e-9,
+            "excess_seconds": self.excess_ns * 1e-9,
+            "gained_share": self.gain,
+            "cause": self.cause.code if self.cause else None,
+            "times": self.cause.times if self.cause else None,
+            "text": self.cause.text if self.cause else None,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEvidence:
@@ -70,6 +82,11 @@ class HostEvidence:
             if each.cause is not None
         ]
         return "; ".join(told)
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON, without the differences."""
+        shifts = [each.document() for each in self.shifts]
+        return {"explained": self.explained, "reason": self.reason, "shifts": shifts}
 
 
 def host_evidence(

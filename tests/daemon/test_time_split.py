@@ -12,7 +12,6 @@ import pytest
 from specmine.cli.show import portrait
 from specmine.daemon import flow, oncpu, reasons
 from specmine.daemon.controller import ControllerState
-from specmine.daemon.hosttimes import host_times
 from specmine.daemon.kept import kept
 from specmine.daemon.knowledge import Knowledge, State
 from specmine.daemon.meters import readings
@@ -22,8 +21,10 @@ from specmine.daemon.specification import dumps, specification
 from specmine.daemon.store import Store
 from specmine.daemon.store.codec import decode_split, encode_split
 from specmine.daemon.store.retention import merged
+from specmine.experiments.environment import environment_of
 from specmine.experiments.results import HOST_KEYS, cleaned
 from specmine.experiments.vocabulary import Host
+from specmine.mining.environment import Environment, Known
 from specmine.mining.observation import (
     BUCKETS,
     Function,
@@ -34,11 +35,13 @@ from specmine.mining.observation import (
     bucket_of,
     histogram_of,
 )
-from specmine.mining.waiting import HostTimes
+from specmine.mining.waiting import HostTimes, host_times
 from specmine.probes.encoding import encode
 
 SLICE_NS = 4_020_000.0
-HOST = HostTimes(slice_ns=SLICE_NS, slice_low_ns=4_018_000, slice_high_ns=4_024_000)
+HOST = Environment(
+    slice_seconds=SLICE_NS * 1e-9, properties={"slice_seconds": Known(valid=True, interval=(4.018e-3, 4.024e-3))}
+)
 WORK = Function(build_id="b", offset=16, name="work", module="app")
 
 
@@ -75,9 +78,9 @@ def learned(windows: list[Observation]) -> Knowledge:
     return known
 
 
-def stated(known: Knowledge, host: HostTimes = HOST) -> dict[str, Any]:
+def stated(known: Knowledge, host: Environment = HOST) -> dict[str, Any]:
     """Return the function's entry in the specification."""
-    state = ControllerState(settings=Settings(host=host), known={WORK.key: known}, now_ns=100 * SECOND)
+    state = ControllerState(environment=host.document(), known={WORK.key: known}, now_ns=100 * SECOND)
     document = specification(state, detail=True)
     assert dumps(document)
     entry: dict[str, Any] = document["functions"][0]
@@ -108,7 +111,7 @@ def test_preempted_calls_are_told_as_timeslices(rivals: int) -> None:
 
 def test_without_a_derived_slice_no_number_is_claimed() -> None:
     """Preempted is said, how many slices is not."""
-    entry = stated(learned([window(number, 1) for number in range(12)]), HostTimes())
+    entry = stated(learned([window(number, 1) for number in range(12)]), Environment())
     high = entry["classes"][1]
     assert (high["label"], high["slices"]) == ("preempted", None)
 
@@ -219,8 +222,8 @@ def test_only_what_was_derived_on_this_host_is_used() -> None:
         "timeslice": entry(4.02e-3, interval=[4.0e-3, 4.1e-3]),
         "quota": entry(0.2, evidence={"quota_seconds": 0.02, "period_seconds": 0.1}),
     }
-    found = host_times(entries, host)
+    found = host_times(environment_of(entries, host))
     assert (found.slice_ns, found.slice_low_ns, found.slice_high_ns) == pytest.approx((4.02e6, 4.0e6, 4.1e6))
     assert found.pause_ns == pytest.approx(80e6)
-    assert host_times(entries, replace(host, boot_id="another")) == HostTimes()
-    assert host_times({}, host) == HostTimes()
+    assert host_times(environment_of(entries, replace(host, boot_id="another"))) == HostTimes()
+    assert host_times(environment_of({}, host)) == HostTimes()

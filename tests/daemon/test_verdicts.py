@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from specmine.daemon.controller import ControllerState
 from specmine.daemon.events import Arrived
@@ -13,6 +15,7 @@ from specmine.daemon.exporter import SnapshotCollector
 from specmine.daemon.loop import Step
 from specmine.daemon.store import Contents, Verdict
 from specmine.daemon.verdicts import ChangeWatcher, History, Settled, entries, with_settled
+from specmine.mining.environment import Environment
 from specmine.mining.observation import Function, Kind, Observation, histogram_of
 from specmine.probes.batch import Batch, Lifetime
 
@@ -180,3 +183,32 @@ def test_a_change_tells_whether_the_machine_code_differs() -> None:
         watcher.listen(Step(number=0, event=Arrived(batch=Batch(now_ns=1)), state=ControllerState(), actions=()))
         said.append(watcher.changes[0]["machine_code"])
     assert said == ["changed", "same", None]
+
+
+@pytest.mark.parametrize(("excess_ns", "explained"), [(4e6, True), (2.5e6, False)])
+def test_a_change_names_the_host_if_that_explains_it(excess_ns: float, explained: bool) -> None:
+    """Most calls one timeslice longer than before: the host is named; by any other excess it is not."""
+    environment = Environment(slice_seconds=0.004).document()
+    rng = np.random.default_rng(3)
+    told = Told()
+    watcher = ChangeWatcher(told)
+    for build, late in (("old", 0.0), ("late", 0.6)):
+        function = Function(build_id=build, offset=16, name="f", module="app")
+        for number in range(15):
+            identity = f"boot:{number}:{build}"
+            lifetime = Lifetime(id=identity, pid=number, executable="/bin/app", build_id=build, start_ns=1, processes=1)
+            durations = 1e6 * np.exp(rng.normal(0, 0.01, 400)) + excess_ns * (rng.random(400) < late)
+            seen = Observation(
+                function=function.key, lifetime=identity, kind=Kind.TIME, start_ns=1, end_ns=SECOND,
+                counts=histogram_of(durations), calls=400, watched_ns=SECOND,
+            )  # fmt: skip
+            for batch in (
+                Batch(now_ns=SECOND, functions=(function,), lifetimes=(lifetime,), observations=(seen,)),
+                Batch(now_ns=2 * SECOND, lifetimes=(replace(lifetime, processes=0),)),
+            ):
+                state = ControllerState(environment=environment)
+                watcher.listen(Step(number=0, event=Arrived(batch=batch), state=state, actions=()))
+    (change,) = told.changes
+    assert (change["verdict"], change["host"]["explained"]) == ("worse", explained)
+    assert ("1 timeslice" in change["host"]["reason"]) is explained
+    assert [each["times"] for each in change["host"]["shifts"]] == [1 if explained else None]
