@@ -1,9 +1,14 @@
-/* Calls a function that needs a fixed amount of CPU time, again and again, until it is killed.
+/* Calls a function that needs a fixed CPU time, again and again, until it is killed.
  *
  *     demand [MICROSECONDS]
+ *
+ * Virtual CPUs change their speed by the second, so the work is fitted to the time: by this thread's CPU clock, which
+ * is read only every few hundred calls, since reading it is a system call, and moves where a call is preempted.
  */
 #include <stdlib.h>
 #include <time.h>
+
+enum { FIRST = 20, CALLS_A_LOOK = 200 };
 
 static volatile unsigned long sink;
 
@@ -23,14 +28,22 @@ static double cpu_s(void)
 
 int main(int argc, char **argv)
 {
-	double wanted = (argc > 1 ? atof(argv[1]) : 1000) * 1e-6, best = 1e9, before;
+	double wanted = (argc > 1 ? atof(argv[1]) : 1000) * 1e-6, best = 1e9, rounds;
 
-	for (int i = 0; i < 20; i++) {
-		before = cpu_s();
-		demand(1000000);
+	for (int i = 0; i < FIRST; i++) {
+		double before = cpu_s();
+
+		for (unsigned long j = 0; j < 1000000; j++)
+			sink += j;
 		if (cpu_s() - before < best)
 			best = cpu_s() - before;
 	}
-	for (;;)
-		demand(wanted / best * 1000000);
+	rounds = wanted / best * 1000000;
+	for (;;) {
+		double before = cpu_s();
+
+		for (int i = 0; i < CALLS_A_LOOK; i++)
+			demand(rounds);
+		rounds *= wanted * CALLS_A_LOOK / (cpu_s() - before);
+	}
 }

@@ -70,6 +70,46 @@ def test_without_the_slice_the_tail_is_wrong() -> None:
     assert without["p95"] > 0.5
 
 
+def _balanced(demand: float, tasks: int, cpus: int, slice_s: float, every_s: float, seconds: float) -> np.ndarray:
+    """Return the durations of the calls of equal tasks on CPUs with a run queue each.
+
+    Queues go round slice by slice, each CPU at its own time; every so often the shortest takes one that waits from the
+    longest, if that has more.
+    """
+    steps, between = 8, round(every_s / slice_s * 8)
+    queues = [list(range(cpu, tasks, cpus)) for cpu in range(cpus)]
+    runs: list[list[int]] = [[] for _ in range(tasks)]
+    for now in range(round(seconds / slice_s) * steps):
+        for cpu, queue in enumerate(queues):
+            if (now + 3 * cpu) % steps == 0:
+                queue.append(queue.pop(0))
+            runs[queue[0]].append(now)
+        if now % between == between - 1:
+            shortest, longest = min(queues, key=len), max(queues, key=len)
+            if len(longest) > len(shortest):
+                shortest.append(longest.pop())
+    times = []
+    for each in runs:
+        # a task has used n steps of CPU time at the end of the n-th step in which it ran
+        used = np.arange(1, len(each) + 1) * slice_s / steps
+        at = (np.array(each) + 1) * slice_s / steps
+        ends = np.arange(demand, used[-1], demand)
+        step = np.searchsorted(used, ends)
+        times.append(np.diff(at[step] - (used[step] - ends)))
+    return np.concatenate(times)
+
+
+@pytest.mark.parametrize(("tasks", "cpus"), [(3, 2), (4, 2), (4, 3), (5, 2)])
+@pytest.mark.parametrize("demand", [0.31e-3, 1.013e-3, 10.17e-3])
+def test_tasks_that_are_moved_are_predicted(tasks: int, cpus: int, demand: float) -> None:
+    """Against run queues of their own and a balancer that moves a task every 108 ms, as was seen on Linux 6.18."""
+    played = distribution(_balanced(demand, tasks, cpus, 4e-3, 0.108, 60.0))
+    beside = Contention(rivals=tasks - 1, cores=float(cpus), slice_s=4e-3)
+    errors = error_of(predicted(distribution([demand]), beside), played)
+    assert errors["mean"] < 0.02
+    assert errors["p95"] < 0.05
+
+
 def test_calls_longer_than_a_slice_wait_whole_turns_or_not_at_all() -> None:
     """Three tasks on two CPUs, moved every 60 ms: a 9 ms call has a CPU for itself, or waits at each turn's end."""
     step, demand = 0.1e-3, 91
