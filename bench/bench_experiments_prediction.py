@@ -71,10 +71,10 @@ def main() -> int:
     heads = ("call", "beside", "measured mean, p95 ms", "forecast", "its error", "of the model", "without slice")
     print(f"| {' | '.join((*heads, 'demand', 'others'))} |\n|{' --- |' * (len(heads) + 2)}")
     for text in options.demand or DEMANDS:
-        units = _units(machine, parse_duration(text), cpus[1])
         for number in options.case or range(len(CASES)):
             name, rivals, pinned = CASES[number]
-            seen = _turns(machine, units, rivals, cpus[1:2] if pinned else cpus[:2], seconds=options.seconds)
+            own = cpus[1:2] if pinned else cpus[:2]
+            seen = _turns(machine, parse_duration(text), rivals, own, seconds=options.seconds)
             print(f"| {text} | {name} | {' | '.join(_row(seen, rivals, pinned, slice_s))} |", flush=True)
     return 0
 
@@ -94,8 +94,9 @@ def _row(seen: Turns, rivals: int, pinned: bool, slice_s: float) -> list[str]:
     ]
 
 
-def _turns(machine: Machine, units: int, rivals: int, cpus: Sequence[int], *, seconds: float) -> Turns:
+def _turns(machine: Machine, demand_ns: int, rivals: int, cpus: Sequence[int], *, seconds: float) -> Turns:
     """Time calls alone and beside others in turn, until both have been undisturbed for long enough."""
+    units = _units(machine, demand_ns, cpus[-1])
     needed = round(seconds / TURN_S)
     kept: list[tuple[LoadRun, LoadRun, float]] = []
     made = 0
@@ -106,6 +107,8 @@ def _turns(machine: Machine, units: int, rivals: int, cpus: Sequence[int], *, se
         foreign = max(foreign_ratio(each, tuple(os.sched_getaffinity(0))) for each in (alone, beside))
         if foreign <= MOST_FOREIGN or needed - len(kept) >= PATIENCE * needed - made:
             kept.append((alone, beside, foreign))
+        # the next turns take as long as they should at the speed of this one
+        units = round(units * demand_ns / 1e9 / _calls([alone])[1])
     alone_s, alone_cpu = _calls([alone for alone, _, _ in kept])
     beside_s, beside_cpu = _calls([beside for _, beside, _ in kept])
     return Turns(

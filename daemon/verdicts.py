@@ -238,8 +238,8 @@ class ChangeWatcher:
             counts = each.counts
             if each.kind is Kind.TIME and int(counts.sum()) >= FEWEST_CALLS:
                 boot = each.lifetime.split(":", maxsplit=1)[0]
-                known = vector_at(contents.environments, boot, each.end_utc_ns)
-                self._settle(each.function, each.lifetime, counts, each.bias_ns, each.end_utc_ns, known)
+                host = vector_at(contents.environments, boot, each.end_utc_ns)
+                self._settle(each.function, each.lifetime, counts, each.bias_ns, each.end_utc_ns, host)
         for entry in contents.documents.get("changes", {}).get("changes", ()):
             key, known = acknowledgement_of(entry)
             if known is not None:
