@@ -24,7 +24,7 @@ COUNTS, GROUPS = (3, 10, 50, 300, 2_000), (1, 2, 3, 4, 5, 6)
 _LEAST = 0.03  # every behaviour has at least this share of the calls
 S = MiningSettings()
 HEAD = [
-    "paths", "behaviours", "models", "Rand index, mean", "least", "right number", "expressions equal",
+    "paths", "behaviours", "models", "Rand index, mean", "least", "oracle, least", "right number", "expressions equal",
     "calls on which they agree", "edges, most", "proved minimal", "seconds",
 ]  # fmt: skip
 ATOMS_HEAD = ["behaviours", "models", "edges planted", "median", "95 %", "most", "above 8", "proved minimal"]
@@ -45,6 +45,10 @@ class Score:
 
     rand: float
     """Adjusted Rand index of the grouping, weighted by calls; unassigned paths are a group of their own."""
+    oracle: float
+    """The same for each path put where its own calls are most likely, the number of behaviours and their shares being
+    known: what calls alone can tell, without edges.
+    """
     groups: bool
     """The right number of behaviours."""
     equal: bool
@@ -92,7 +96,7 @@ def _drawn(
     rng: np.random.Generator, paths: list[CallPath], labels: NDArray[np.int64], weight: NDArray[np.float64], calls: int
 ) -> list[Observation]:
     """Draw ten windows of two classes; shares vary from window to window (beta of size 200, sd up to 0.035)."""
-    upper = np.linspace(0.05, 0.95, int(labels.max()) + 1) if labels.max() else np.array([0.4])
+    upper = _upper(int(labels.max()) + 1)
     windows = []
     for index in range(10):
         seen = []
@@ -107,6 +111,11 @@ def _drawn(
     return windows
 
 
+def _upper(groups: int) -> NDArray[np.float64]:
+    """Return the share of the upper class of each behaviour."""
+    return np.linspace(0.05, 0.95, groups) if groups > 1 else np.array([0.4])
+
+
 def scored(model: Planted) -> Score:
     """Mine a planted model and compare."""
     start = time.perf_counter()
@@ -116,12 +125,16 @@ def scored(model: Planted) -> Score:
     truth = np.array([model.truth[path.path] for path in got.paths])
     mine = np.array([-1 if path.behaviour is None else path.behaviour for path in got.paths])
     said = _said(got)
+    upper = _upper(max(model.truth.values()) + 1)
+    classes = np.array([path.class_calls for path in got.paths])
+    likely = (classes @ np.log(np.stack((1 - upper, upper)))).argmax(axis=1)
     agreeing = sum(
         max(int(calls[(truth == group) & (said == other)].sum()) for other in range(len(got.behaviours)))
         for group in np.unique(truth)
     )
     return Score(
         rand=float(adjusted_rand_score(np.repeat(truth, calls), np.repeat(mine, calls))),
+        oracle=float(adjusted_rand_score(np.repeat(truth, calls), np.repeat(likely, calls))),
         groups=len(got.behaviours) == len(set(model.truth.values())),
         equal=(said >= 0).all()
         and len(set(zip(truth.tolist(), said.tolist(), strict=True)))
@@ -158,6 +171,7 @@ def table(cases: int) -> Iterator[list[object]]:
                 len(scores),
                 float(np.mean([s.rand for s in scores])),
                 min(s.rand for s in scores),
+                min(s.oracle for s in scores),
                 float(np.mean([s.groups for s in scores])),
                 float(np.mean([s.equal for s in scores])),
                 float(np.mean([s.agreeing for s in scores])),

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .edges import Edge, order_of, smallest_set
+import numpy as np
+from numpy.typing import NDArray
+
+from .edges import Edge, distinct_columns, order_of, smallest_set
 from .expressions import Formula, Literal, shown
 from .formulas import shortest_form
 from .observation import CallPath
@@ -53,11 +56,7 @@ def state_groups(
     Statement or None
         None if no set of edges tells the groups apart. One group: ``true`` (a single empty conjunction).
     """
-    distance: dict[Edge, int] = {}
-    for path in paths:
-        last = len(path.frames) - 1
-        for i, edge in enumerate(zip(path.frames[:-1], path.frames[1:], strict=True)):
-            distance[edge] = min(distance.get(edge, last), last - (i + 1))
+    distance = distances(paths)
     order = sorted(distance, key=lambda edge: order_of(edge, distance[edge], program))
     cost = [(distance[edge], int(order_of(edge, 0, program)[1])) for edge in order]
     sets = [path.edges() for path in paths]
@@ -70,6 +69,25 @@ def state_groups(
     formulas = tuple(_formula(patterns, labels, group, chosen, shared) for group in range(groups))
     used = {(lit.caller, lit.callee) for formula in formulas for conj in formula for lit in conj}
     return Statement(formulas=formulas, edges=len(used), optimal=selection.optimal, lower_bound=selection.lower_bound)
+
+
+def distances(paths: Sequence[CallPath]) -> dict[Edge, int]:
+    """Return how many edges each edge is away from the function, at the nearest."""
+    distance: dict[Edge, int] = {}
+    for path in paths:
+        last = len(path.frames) - 1
+        for i, edge in enumerate(zip(path.frames[:-1], path.frames[1:], strict=True)):
+            distance[edge] = min(distance.get(edge, last), last - (i + 1))
+    return distance
+
+
+def telling_edges(paths: Sequence[CallPath], program: frozenset[str]) -> NDArray[np.bool_]:
+    """Return which path has which edge, shape (paths, edges): of edges alike the preferred one, the best first."""
+    distance = distances(paths)
+    order = sorted(distance, key=lambda edge: order_of(edge, distance[edge], program))
+    sets = [path.edges() for path in paths]
+    kept = [order[i] for i in distinct_columns(sets, order)]
+    return np.array([[edge in own for edge in kept] for own in sets], dtype=bool).reshape(len(paths), len(kept))
 
 
 def _formula(

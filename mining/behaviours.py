@@ -19,11 +19,12 @@ from sklearn.metrics import adjusted_mutual_info_score
 from threadpoolctl import threadpool_limits
 
 from .distributions import f_sf
+from .independence import Independence, independence
 from .settings import MiningSettings
 from .shares import Dispersion, homogeneity
 
-Rows = NDArray[np.int64]
-"""Class counts per path, shape (paths, classes)."""
+Rows = NDArray[np.float64]
+"""Class counts per path in independent calls (independence.py), shape (paths, classes)."""
 
 _TOLERANCE = 0.05  # fall of the agreement that ends the rise of k
 _WEIGHT = 2_000  # the agreement counts calls: each path as often as its share of so many
@@ -36,8 +37,8 @@ class Grouping:
     labels: tuple[int | None, ...]
     """Group of each path, from 0, most calls first; None: too few calls to tell."""
     groups: int
-    noise: Dispersion
-    """How much more the paths' class counts vary from window to window than independent calls would."""
+    worth: Independence
+    """What the calls of each path are worth."""
     agreement: float
     """Adjusted mutual information of the groupings of the two halves; 1 for a single group."""
 
@@ -63,42 +64,44 @@ def group_paths(windows: NDArray[np.int64], *, settings: MiningSettings) -> Grou
     equal agreement does not stop it, as two well separated groups agree perfectly even where there are three.
     Then it rises until every group is homogeneous: rare paths, which the halves see too little of, may still be
     plainly different in the sum. What k splits too far is merged again: two groups are one if their paths are
-    homogeneous (Pearson's chi-squared over all their paths in units of the dispersion, at ``level`` divided by
+    homogeneous (Pearson's chi-squared over the independent calls of all their paths, at ``level`` divided by
     the number of groups) or if no class share differs by ``minimum_difference``. The test looks at paths, not
     at the sums of the groups, as groups chosen for their difference would always show one. In the end each path
     joins the group of its greatest likelihood, if that is 100 times the number of paths above the next: at most
     one path in a hundred groupings is misplaced by chance.
     """
-    totals: Rows = windows.sum(axis=0)
-    calls = totals.sum(axis=1)
-    noise = path_dispersion(windows)
+    worth = independence(windows)
+    noise, counts = worth.noise, windows.sum(axis=0)
+    totals: Rows = worth.calls(counts)
+    calls = counts.sum(axis=1)
     heavy = np.flatnonzero(calls >= settings.path_calls)
-    single = Grouping(labels=(0,) * len(calls), groups=1, noise=noise, agreement=1.0)
+    single = Grouping(labels=(0,) * len(calls), groups=1, worth=worth, agreement=1.0)
     if len(heavy) < 2 or totals.shape[1] < 2 or _homogeneous(totals[heavy], noise, settings.level):
         return single
     most = min(settings.maximum_groups, len(heavy))
-    least, agreement = _how_many(windows[:, heavy], most)
-    labels = _grouped(totals[heavy], range(least, most + 1), noise, settings)
+    least, agreement = _how_many(windows[:, heavy], np.array(worth.effect)[heavy], most)
+    labels = _grouped(totals[heavy], range(least, most + 1), noise, settings, seed_of(counts[heavy]))
     groups = int(labels.max()) + 1
     if groups == 1:
         return single
     sums = np.array([totals[heavy[labels == group]].sum(axis=0) for group in range(groups)])
-    assigned = _assign(totals, sums, noise)
+    assigned = _assign(totals, sums)
     for group in range(groups):  # none is empty: its path of the most calls is surely in it
         members = heavy[labels == group]
         assigned[members[np.argmax(calls[members])]] = group
-    return Grouping(labels=tuple(assigned), groups=groups, noise=noise, agreement=agreement)
+    return Grouping(labels=tuple(assigned), groups=groups, worth=worth, agreement=agreement)
 
 
 def path_dispersion(windows: NDArray[np.int64]) -> Dispersion:
     """Return the dispersion of class counts between windows of the same path.
 
     The median over the paths of Pearson's chi-squared by its degrees of freedom, weighted by calls; windows
-    of a path with fewer than 5 calls are left out, paths with fewer than 3 such windows too.
+    of a path with fewer than 5 calls are left out, paths with fewer than 3 such windows too. One number for all
+    paths, as checks of whole behaviours need it.
     """
     factors, weights, freedom = [], [], 0.0
     for path in range(windows.shape[1]):
-        rows = windows[:, path]
+        rows = windows[:, path].astype(np.float64)
         rows = rows[rows.sum(axis=1) >= 5]
         chi2, df = _chi2(rows)
         if len(rows) >= 3 and df:
@@ -150,22 +153,22 @@ def _shares(rows: Rows) -> NDArray[np.float64]:
     return np.asarray(rows / np.maximum(rows.sum(axis=1, keepdims=True), 1), dtype=np.float64)
 
 
-def _kmeans(rows: Rows, k: int) -> NDArray[np.int64]:
+def _kmeans(rows: Rows, k: int, seed: int) -> NDArray[np.int64]:
     points = np.sqrt(_shares(rows))
     if len(np.unique(points, axis=0)) <= k:
         return np.unique(points, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
     with threadpool_limits(limits=1):
-        model = KMeans(n_clusters=k, n_init=10, random_state=seed_of(rows))
+        model = KMeans(n_clusters=k, n_init=10, random_state=seed)
         return np.asarray(model.fit_predict(points, sample_weight=rows.sum(axis=1)), dtype=np.int64)
 
 
-def _how_many(windows: NDArray[np.int64], most: int) -> tuple[int, float]:
+def _how_many(windows: NDArray[np.int64], effect: NDArray[np.float64], most: int) -> tuple[int, float]:
     """Return the greatest k up to which the groupings of the two halves agree, and how well they do."""
     halves = windows[0::2].sum(axis=0), windows[1::2].sum(axis=0)
     seen = (halves[0].sum(axis=1) > 0) & (halves[1].sum(axis=1) > 0)
     chosen, best = (1, 0.0)
     for k in range(2, min(most, int(seen.sum())) + 1):
-        first, second = (_kmeans(half[seen], k) for half in halves)
+        first, second = (_kmeans(half[seen] / effect[seen, None], k, seed_of(half[seen])) for half in halves)
         weight = np.ceil(_WEIGHT * (halves[0] + halves[1])[seen].sum(axis=1) / windows.sum()).astype(np.int64)
         agreement = float(adjusted_mutual_info_score(np.repeat(first, weight), np.repeat(second, weight)))
         if agreement < best - _TOLERANCE:
@@ -174,11 +177,11 @@ def _how_many(windows: NDArray[np.int64], most: int) -> tuple[int, float]:
     return chosen, best
 
 
-def _grouped(rows: Rows, ks: range, noise: Dispersion, settings: MiningSettings) -> NDArray[np.int64]:
+def _grouped(rows: Rows, ks: range, noise: Dispersion, settings: MiningSettings, seed: int) -> NDArray[np.int64]:
     """Return the groups for the first k that leaves each homogeneous; the most groups found if none does."""
     best = np.zeros(len(rows), dtype=np.int64)
     for k in ks:
-        labels = _merge(rows, _kmeans(rows, k), noise, settings)
+        labels = _merge(rows, _kmeans(rows, k, seed), noise, settings)
         groups = int(labels.max()) + 1
         if k == ks[0] or groups > best.max() + 1:
             best = labels
@@ -205,17 +208,17 @@ def _merge(rows: Rows, labels: NDArray[np.int64], noise: Dispersion, settings: M
                 break
         else:
             break
-    groups.sort(key=lambda g: (-int(rows[g].sum()), int(g[0])))
+    groups.sort(key=lambda g: (-float(rows[g].sum()), int(g[0])))
     result = np.empty(len(rows), dtype=np.int64)
     for number, group in enumerate(groups):
         result[group] = number
     return result
 
 
-def _assign(totals: Rows, sums: Rows, noise: Dispersion) -> list[int | None]:
+def _assign(totals: Rows, sums: Rows) -> list[int | None]:
     """Return each path's most likely group, None if it is not clearly the most likely."""
     logs = np.log((sums + 0.5) / (sums + 0.5).sum(axis=1, keepdims=True))
-    likelihood = totals @ logs.T / noise.factor
+    likelihood = totals @ logs.T
     ranked = np.sort(likelihood, axis=1)
     clear = ranked[:, -1] - ranked[:, -2] >= math.log(100 * len(totals))
     return [int(group) if sure else None for group, sure in zip(likelihood.argmax(axis=1), clear, strict=True)]

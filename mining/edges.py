@@ -79,7 +79,7 @@ def smallest_set(
     pair with the fewest, and each branch gives up the edges before its own, so that no set is met twice.
     Pairs are added as they are needed: the best set for some pairs is best for all once it resolves all.
     """
-    columns = _distinct_columns(paths, order)
+    columns = distinct_columns(paths, order)
     rows: dict[int, int] = {}
     for path, label in zip(paths, labels, strict=True):
         row = sum(1 << index for index in columns if order[index] in path)
@@ -101,7 +101,7 @@ def smallest_set(
     return Selection(edges=tuple(order[i] for i in chosen), optimal=True, lower_bound=len(chosen))
 
 
-def _distinct_columns(paths: Sequence[frozenset[Edge]], order: Sequence[Edge]) -> list[int]:
+def distinct_columns(paths: Sequence[frozenset[Edge]], order: Sequence[Edge]) -> list[int]:
     """Return the indices of edges that differ in where they are present, the most preferred of each kind."""
     everything = (1 << len(paths)) - 1
     seen = {0}

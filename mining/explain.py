@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .behaviours import group_paths
+from .assertions import telling_edges
+from .behaviours import group_paths, path_dispersion
 from .expressions import Formula, render
 from .observation import CallPath, Observation
-from .pooling import pooled_groups, presence
+from .pooling import pooled_groups
+from .refining import refined_groups
 from .settings import MiningSettings
 from .settling import Settled, settled
 from .shares import Dispersion, class_counts
@@ -116,16 +118,35 @@ def explain(
     counts = windows[:, complete]
     if not own:
         return _single(paths, totals, borders, "no-complete-path", Dispersion())
-    grouping = group_paths(counts, settings=settings)
-    pooled = pooled_groups(presence(own), counts.sum(axis=0), grouping.noise, settings=settings)
-    told = [labels for labels in (grouping.labels, tuple(pooled.tolist())) if any(labels)]
+    grouping, varied = group_paths(counts, settings=settings), path_dispersion(counts)
+    rows, noise = grouping.worth.calls(counts.sum(axis=0)), grouping.worth.noise
+    told = _groupings(telling_edges(own, frozenset(program)), rows, grouping.labels, noise, settings)
     if not told:
         reason = "one-path" if len(own) == 1 else "one-group"
-        return _single(paths, totals, borders, reason, grouping.noise)
-    best = settled(own, counts.sum(axis=0), told, noise=grouping.noise, program=frozenset(program), settings=settings)
+        return _single(paths, totals, borders, reason, varied)
+    best = settled(own, rows, told, noise=noise, program=frozenset(program), settings=settings)
     if best is None:
-        return _single(paths, totals, borders, "same-edges", grouping.noise)
-    return _explanation(paths=paths, totals=totals, borders=borders, best=best, noise=grouping.noise)
+        return _single(paths, totals, borders, "same-edges", varied)
+    return _explanation(paths=paths, totals=totals, borders=borders, best=best, noise=varied)
+
+
+def _groupings(
+    present: NDArray[np.bool_],
+    rows: NDArray[np.float64],
+    labels: tuple[int | None, ...],
+    noise: Dispersion,
+    settings: MiningSettings,
+) -> list[tuple[int | None, ...]]:
+    """Return what may be stated: the grouping path by path and that edge by edge, and what refining makes of both."""
+    pooled = pooled_groups(present, rows, noise, settings=settings)
+    told = [each for each in (labels, tuple(pooled.tolist())) if any(each)]
+    for first in list(told):
+        refined = refined_groups(present, rows, first)
+        while refined is not None:
+            told.append(tuple(refined.tolist()))
+            finer = pooled_groups(present, rows, noise, settings=settings, start=refined)
+            refined = refined_groups(present, rows, finer.tolist()) if finer.max() > refined.max() else None
+    return list(dict.fromkeys(told))
 
 
 def _table(observations: Sequence[Observation], borders: Sequence[int]) -> tuple[NDArray[np.int64], list[CallPath]]:

@@ -33,6 +33,7 @@ _MANY = 10.0  # steps of a clock from which on heaps are something else
 _AS_GOOD = 1.0  # of steps that explain as much the coarsest is taken
 _TEETH = 4  # plainly full buckets that a step takes: two or three may be classes
 _ASTRAY = 0.02  # share of durations that need not keep to a step
+_MISSED = 50.0  # calls between the multiples of a step that are not there for no other reason
 _FINER = 4 / 3  # steps in units of ripple x bucket below which the teeth of a bucket are too many to show
 
 
@@ -52,12 +53,29 @@ def grain_of(counts: Counts, *, above_ns: float = 0.0) -> Grain:
     """Return the steps that are evident in a histogram of at least one call; those up to ``above_ns`` do not matter."""
     clock = clock_step(counts, ripple=_RIPPLE)
     heaps, *others = rounding_steps(counts) or (0.0,)
-    # each bucket wider than a step keeps to it, and a few heaps among such buckets may look like its teeth
-    if clock and keeps_to(counts, clock) and (clock > _middle_width(counts) or heaps <= _MANY * clock):
+    # each bucket wider than a step keeps to it, and a few heaps among such buckets may look like its teeth; but nothing
+    # else than a clock leaves buckets between its multiples empty
+    if (
+        clock
+        and keeps_to(counts, clock)
+        and (clock > _middle_width(counts) or heaps <= _MANY * clock or _empties(counts, clock))
+    ):
         return Grain(clock_ns=clock)
     clock = clock_step(counts, above_ns=above_ns)
     # heaps look like the teeth of a clock of their step or a coarser one; of finer teeth only the higher are heaps
     return Grain(clock_ns=0.0 if 0 < heaps <= clock else clock, heaps_ns=heaps, perhaps_ns=tuple(others))
+
+
+def _empties(counts: ArrayLike, step: float) -> bool:
+    """Return whether buckets without a multiple of the step are empty that would hold a good many calls else."""
+    fine = _fine(step)
+    without = np.flatnonzero(_multiples(_EDGES[1:fine], _EDGES[2 : fine + 1], step) == 0) + 1
+    values = np.asarray(counts, dtype=np.float64)
+    below = np.concatenate(([0.0], np.cumsum(values)))
+    low, high = _EDGES[without] - step, _EDGES[without + 1] + step
+    around = (np.interp(high, _EDGES, below) - np.interp(low, _EDGES, below)) / (high - low)
+    expected = float((around * _WIDTH[without]).sum())
+    return expected >= _MISSED and float(values[without].sum()) <= _ASTRAY * expected
 
 
 def _middle_width(counts: ArrayLike) -> float:

@@ -8,14 +8,11 @@ behaviours.py looks at paths one by one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .behaviours import Rows, differs
 from .distributions import f_sf
-from .observation import CallPath
 from .settings import MiningSettings
 from .shares import Dispersion
 
@@ -23,7 +20,12 @@ _PARTS = 64  # more are never needed for ``maximum_groups`` behaviours
 
 
 def pooled_groups(
-    present: NDArray[np.bool_], totals: Rows, noise: Dispersion, *, settings: MiningSettings
+    present: NDArray[np.bool_],
+    totals: Rows,
+    noise: Dispersion,
+    *,
+    settings: MiningSettings,
+    start: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
     """Group call paths by their edges.
 
@@ -31,12 +33,14 @@ def pooled_groups(
     ----------
     present : ndarray of bool, shape (paths, edges)
         Which path has which edge.
-    totals : ndarray of int64, shape (paths, classes)
-        Calls per path and class.
+    totals : ndarray of float64, shape (paths, classes)
+        Independent calls per path and class.
     noise : Dispersion
-        Between windows.
+        Of independent calls.
     settings : MiningSettings
         ``level``, ``minimum_difference``, ``path_calls``.
+    start : ndarray of int64, shape (paths,), optional
+        Groups to be split further; all paths are one unless given.
 
     Returns
     -------
@@ -45,10 +49,11 @@ def pooled_groups(
 
     Notes
     -----
-    A split is made if Pearson's chi-squared between the paths with and without the edge, in units of the dispersion,
+    A split is made if Pearson's chi-squared between the independent calls with and without the edge
     is significant at ``level`` divided by the number of edges, and a class share differs by ``minimum_difference``.
     """
-    waiting = [np.arange(len(totals))] if len(totals) else []
+    first = np.zeros(len(totals), dtype=np.int64) if start is None else start
+    waiting = [np.flatnonzero(first == group) for group in np.unique(first)]
     parts: list[NDArray[np.int64]] = []
     while waiting:
         part = waiting.pop()
@@ -60,16 +65,9 @@ def pooled_groups(
             waiting += [part[has], part[~has]]
     parts = _joined(parts, totals, noise, settings)
     labels = np.zeros(len(totals), dtype=np.int64)
-    for number, part in enumerate(sorted(parts, key=lambda p: (-int(totals[p].sum()), int(p.min())))):
+    for number, part in enumerate(sorted(parts, key=lambda p: (-float(totals[p].sum()), int(p.min())))):
         labels[part] = number
     return labels
-
-
-def presence(paths: Sequence[CallPath]) -> NDArray[np.bool_]:
-    """Return which path has which edge, shape (paths, edges), the edges sorted."""
-    own = [path.edges() for path in paths]
-    edges = sorted(set().union(*own))
-    return np.array([[edge in has for edge in edges] for has in own], dtype=bool).reshape(len(paths), len(edges))
 
 
 def _telling(present: NDArray[np.bool_], rows: Rows, noise: Dispersion, settings: MiningSettings) -> int | None:
@@ -77,7 +75,7 @@ def _telling(present: NDArray[np.bool_], rows: Rows, noise: Dispersion, settings
     rows = rows[:, rows.sum(axis=0) > 0]
     if rows.shape[1] < 2 or len(rows) < 2 or present.shape[1] == 0:
         return None
-    yes = present.T.astype(np.int64) @ rows
+    yes = present.T.astype(np.float64) @ rows
     both = rows.sum(axis=0)
     no = both - yes
     many = np.minimum(yes.sum(axis=1), no.sum(axis=1)) >= settings.path_calls

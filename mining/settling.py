@@ -32,19 +32,25 @@ class Settled:
     certainty: tuple[float, ...]
     """Probability of each path's group given its calls, 0 without one."""
     likelihood: float
-    """Log likelihood of the classes of all calls given what the formulas say of their paths, by the dispersion."""
+    """Log likelihood of the classes of all calls given what the formulas say of their paths, in independent calls."""
     parameters: int
     """Free class shares."""
-    calls: int
+    calls: float
 
     def gain(self, edges: int) -> float:
-        """Return the likelihood less what its free numbers (Schwarz 1978) and the choice of its edges are worth."""
-        return self.likelihood - 0.5 * self.parameters * math.log(self.calls) - self.statement.edges * math.log(edges)
+        """Return the likelihood less what its description is worth.
+
+        That is its free numbers (Schwarz 1978), its edges among so many, and the conjunctions of its formulas.
+        """
+        terms = sum(len(formula) for formula in self.statement.formulas)
+        choices = 2 * max(self.statement.edges, 1) * len(self.statement.formulas)
+        numbers = 0.5 * self.parameters * math.log(self.calls)
+        return self.likelihood - numbers - self.statement.edges * math.log(edges) - terms * math.log(choices)
 
 
 def settled(
     paths: Sequence[CallPath],
-    counts: NDArray[np.int64],
+    counts: NDArray[np.float64],
     groupings: Sequence[Sequence[int | None]],
     *,
     noise: Dispersion,
@@ -57,11 +63,12 @@ def settled(
     ----------
     paths : sequence of CallPath
         Complete ones.
-    counts : ndarray of int64, shape (paths, classes)
+    counts : ndarray of float64, shape (paths, classes)
+        In independent calls.
     groupings : sequence of sequence of int or None
         Group of each path, from 0 without gaps; None where its calls are too few to tell.
     noise : Dispersion
-        Between windows.
+        Of independent calls.
     program : frozenset of str
         Modules that are the program itself.
     settings : MiningSettings
@@ -88,7 +95,7 @@ def settled(
 
 def _settle(
     paths: Sequence[CallPath],
-    counts: NDArray[np.int64],
+    counts: NDArray[np.float64],
     grouped: Sequence[int | None],
     *,
     noise: Dispersion,
@@ -126,20 +133,20 @@ def _settle(
     return Settled(
         statement=statement,
         labels=tuple(labels),
-        certainty=_certainty(counts, labels, sums, noise),
-        likelihood=float((rows * np.log(np.maximum(shares, 1e-300))).sum()) / noise.factor,
+        certainty=_certainty(counts, labels, sums),
+        likelihood=float((rows * np.log(np.maximum(shares, 1e-300))).sum()),
         parameters=int((rows.sum(axis=1) > 0).sum()) * (counts.shape[1] - 1),
-        calls=int(counts.sum()),
+        calls=float(counts.sum()),
     )
 
 
 def _certainty(
-    counts: NDArray[np.int64], labels: Sequence[int | None], sums: NDArray[np.int64], noise: Dispersion
+    counts: NDArray[np.float64], labels: Sequence[int | None], sums: NDArray[np.float64]
 ) -> tuple[float, ...]:
     """Return the posterior probability of each path's group, all groups being as likely before as they have calls."""
     prior = np.log(np.maximum(sums.sum(axis=1), 1) / max(sums.sum(), 1))
     logs = np.log((sums + 0.5) / (sums + 0.5).sum(axis=1, keepdims=True))
-    weight = counts @ logs.T / noise.factor + prior
+    weight = counts @ logs.T + prior
     weight = np.exp(weight - weight.max(axis=1, keepdims=True))
     weight /= weight.sum(axis=1, keepdims=True)
     return tuple(0.0 if label is None else float(row[label]) for row, label in zip(weight, labels, strict=True))

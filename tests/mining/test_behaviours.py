@@ -77,7 +77,7 @@ def test_a_difference_below_the_minimum_is_none() -> None:
     """With a million calls each 0.30 and 0.33 differ significantly, but not by enough."""
     rng = np.random.default_rng(5)
     table = windows(rng, [1_000_000, 1_000_000], [0.30, 0.33])
-    assert differs(table[:, 0], table[:, 1], Dispersion())[0] < 1e-9
+    assert differs(table[:, 0].astype(np.float64), table[:, 1].astype(np.float64), Dispersion())[0] < 1e-9
     assert group_paths(table, settings=S).groups == 1
     assert group_paths(windows(rng, [1_000_000] * 2, [0.30, 0.37]), settings=S).groups == 2
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from specmine.mining.borders import borders
-from specmine.mining.granularity import clock_step, spread
+from specmine.mining.granularity import clock_step, grain_of, spread
 from specmine.mining.observation import BUCKETS, histogram_of
 from specmine.mining.settings import MiningSettings
 
@@ -75,3 +75,13 @@ def test_durations_that_keep_to_no_step_stay_where_they_are() -> None:
     """A step that the durations do not have changes nothing."""
     counts = histogram_of(np.random.default_rng(6).lognormal(np.log(2e4), 0.4, 5_000))
     assert np.array_equal(spread(counts, 5_000.0)[1:], np.cumsum(counts))
+
+
+@pytest.mark.parametrize("calls", [10_000, 100_000, 1_000_000])
+@pytest.mark.parametrize("shape", [0.6, 1.0])
+def test_a_fine_clock_is_no_heaps_of_rounding(calls: int, shape: float) -> None:
+    """Its multiples are also those of coarser steps, but between them lies nothing, as rounding leaves it nowhere."""
+    rng = np.random.default_rng([3, calls])
+    counts = histogram_of(rounded(2e4 * rng.weibull(shape, calls), 40.0))
+    assert grain_of(counts, above_ns=S.resolution_ns).heaps_ns == 0
+    assert borders(counts, settings=S, z=S.stable_z) == ()

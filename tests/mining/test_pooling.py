@@ -14,11 +14,11 @@ S = MiningSettings()
 
 def drawn(
     rng: np.random.Generator, present: NDArray[np.bool_], upper: NDArray[np.float64], calls: int = 5
-) -> NDArray[np.int64]:
+) -> NDArray[np.float64]:
     """Draw a few calls for each path, with its share of the upper class."""
     number = rng.poisson(calls, len(present))
     slow = rng.binomial(number, upper)
-    return np.stack((number - slow, slow), axis=1)
+    return np.stack((number - slow, slow), axis=1).astype(np.float64)
 
 
 def test_an_edge_tells_where_no_path_could() -> None:
@@ -55,14 +55,14 @@ def test_alike_paths_stay_one_group() -> None:
 def test_a_difference_below_the_minimum_is_none() -> None:
     """0.30 and 0.33 with a million calls."""
     present = np.array([[True], [False]])
-    totals = np.array([[700_000, 300_000], [670_000, 330_000]])
+    totals = np.array([[700_000.0, 300_000.0], [670_000.0, 330_000.0]])
     assert pooled_groups(present, totals, Dispersion(), settings=S).tolist() == [0, 0]
 
 
 def test_no_edge_and_no_path_are_one_group() -> None:
     """Nothing to split by, nothing to split."""
     assert (
-        pooled_groups(np.zeros((3, 0), dtype=bool), np.full((3, 2), 50), Dispersion(), settings=S).tolist() == [0] * 3
+        pooled_groups(np.zeros((3, 0), dtype=bool), np.full((3, 2), 50.0), Dispersion(), settings=S).tolist() == [0] * 3
     )
     empty = np.zeros((0, 4), dtype=bool)
-    assert pooled_groups(empty, np.zeros((0, 2), dtype=np.int64), Dispersion(), settings=S).tolist() == []
+    assert pooled_groups(empty, np.zeros((0, 2)), Dispersion(), settings=S).tolist() == []
