@@ -141,11 +141,12 @@ def _groupings(
     pooled = pooled_groups(present, rows, noise, settings=settings)
     told = [each for each in (labels, tuple(pooled.tolist())) if any(each)]
     for first in list(told):
-        refined = refined_groups(present, rows, first)
-        while refined is not None:
+        refined, groups = refined_groups(present, rows, first), 0
+        while refined is not None and int(refined.max()) > groups:  # what is split may be joined again
             told.append(tuple(refined.tolist()))
+            groups = int(refined.max())
             finer = pooled_groups(present, rows, noise, settings=settings, start=refined)
-            refined = refined_groups(present, rows, finer.tolist()) if finer.max() > refined.max() else None
+            refined = refined_groups(present, rows, finer.tolist())
     return list(dict.fromkeys(told))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from specmine.mining.explain import Explanation, explain
 from specmine.mining.expressions import evaluate, named_edges, shared_names
@@ -206,6 +207,23 @@ def test_few_calls_are_assigned_with_their_uncertainty() -> None:
     assert light.behaviour == 0
     assert 0.01 < light.certainty < 0.9
     assert min(p.certainty for p in got.paths if p.calls > 1_000) > 0.999
+
+
+def test_groups_that_refining_joins_again_are_not_split_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a split is proposed that no edge bears out."""
+    proposed = 0
+
+    def split(present: NDArray[np.bool_], totals: NDArray[np.float64], *_: object, **__: object) -> NDArray[np.int64]:
+        nonlocal proposed
+        proposed += 1
+        assert proposed < 20
+        return np.where(np.arange(len(totals)) % 2 == 1, 2, present[:, 0]).astype(np.int64)
+
+    monkeypatch.setattr("specmine.mining.explain.pooled_groups", split)
+    mix = {path(f"main {a} {b} z"): (60.0, 0.5 if b == "q" else 0.05) for a in "stuvwxy" for b in "pqr"}
+    got = explained(history(np.random.default_rng(6), mix))
+    assert {b.expression for b in got.behaviours} == {"q->z", "not q->z"}
+    assert proposed > 1
 
 
 @pytest.mark.parametrize("seed", range(5))
