@@ -100,7 +100,9 @@ def _observed(entry: Entry, columns: int) -> list[str]:
 def _facts(entry: Entry) -> Iterator[str]:
     number: Any = entry.get("calls")
     if isinstance(number, int | float):
-        exact = "counted" if entry.get("calls_exact") else "estimated"
+        low, high = entry.get("calls_interval") or (number, number)
+        known = f"estimated, 95% {count(low)} to {count(high)}" if low < high else "estimated"
+        exact = "counted" if entry.get("calls_exact") else known
         yield f"{plural(int(number), 'call')} ({exact}), {count(entry.get('timed') or 0)} timed"
     observations = plural(entry.get("observations") or 0, "observation")
     if recorded(entry):

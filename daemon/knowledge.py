@@ -25,6 +25,7 @@ from specmine.mining.observation import (
     quantiles,
     split_or_unbroken,
 )
+from specmine.mining.rates import Looks
 from specmine.probes.batch import Activity, Finding, Watch
 
 from .conclusions import Check, Conclusion, Found
@@ -32,6 +33,7 @@ from .inheriting import HELD_BEFORE, Estate, Inherited
 from .jobs import JobResult
 from .kept import Kept, kept
 from .oncpu import OnCpu
+from .settings import SECOND
 
 
 class State(StrEnum):
@@ -117,6 +119,8 @@ class Totals:
     observations: int = 0
     gaps: bool = False
     """True once the entry probe was off between the first watch and now."""
+    looks: Looks = field(default_factory=Looks)
+    """The rates that were counted; they stand for the gaps as well."""
     running_ns: float = 0.0
     """What timed calls did of their time, as far as it was split: on CPU, the probes' own cost excepted, ..."""
     waiting_ns: int = 0
@@ -188,13 +192,30 @@ class Knowledge:
     first_watch_ns: int | None = None
     """First timed watch since that restart."""
 
-    def estimated_calls(self, now_ns: int) -> int:
-        """Return the calls over the whole time since the first watch, at the rate seen while watching."""
-        totals = self.totals
-        if not totals.gaps or totals.watched_ns <= 0:
-            return totals.calls
+    def _gaps_seconds(self, now_ns: int) -> float:
+        """Return how long the function's probes were off since its first watch."""
+        if not self.totals.gaps or self.totals.watched_ns <= 0:
+            return 0.0
         span = self.span_ns + (now_ns - self.first_watch_ns if self.first_watch_ns is not None else 0)
-        return max(totals.calls, round(totals.calls * max(1.0, span / totals.watched_ns)))
+        return max(0, span - self.totals.watched_ns) / SECOND
+
+    def estimated_calls(self, now_ns: int) -> int:
+        """Return the calls since the first watch: those counted, and in the gaps so many as the looks' rate says."""
+        totals, gaps = self.totals, self._gaps_seconds(now_ns)
+        if not totals.looks.number and gaps:  # counted by an earlier version
+            return round(totals.calls * (1 + gaps * SECOND / totals.watched_ns))
+        return totals.calls + round(totals.looks.rate * gaps)
+
+    def calls_interval(self, now_ns: int) -> tuple[int, int] | None:
+        """Return the 95 % interval of ``estimated_calls``, a point where all were counted; None: too few looks."""
+        gaps, counted = self._gaps_seconds(now_ns), self.totals.calls
+        if not gaps:
+            return counted, counted
+        half = self.totals.looks.half_width()
+        if half is None:
+            return None
+        rate = self.totals.looks.rate
+        return counted + round(max(0.0, rate - half) * gaps), counted + round((rate + half) * gaps)
 
     @property
     def observations(self) -> tuple[Kept, ...]:
@@ -249,12 +270,16 @@ def with_activity(known: Knowledge, activity: Activity) -> Knowledge:
         calls, on_ns = calls - 0.5 * known.recent_calls, on_ns - 0.5 * known.recent_ns
     rate = calls * 1e9 / on_ns if on_ns > 0 else known.rate
     before, timed = known.totals, activity.kind is not Kind.COUNT
+    looks = before.looks
+    if timed and activity.watched_ns > 0:
+        looks = looks.seen(activity.calls, activity.watched_ns / SECOND, _stands_for_ns(known.watch, activity) / SECOND)
     totals = replace(
         before,
         calls=before.calls + timed * activity.calls,
         watched_ns=before.watched_ns + timed * activity.watched_ns,
         cost_ns=before.cost_ns + activity.cost_ns,
         gaps=before.gaps or (timed and activity.limited),
+        looks=looks,
     )
     return replace(
         known,
@@ -264,6 +289,16 @@ def with_activity(known: Knowledge, activity: Activity) -> Knowledge:
         totals=totals,
         limited=known.limited or activity.limited,
     )
+
+
+def _stands_for_ns(watch: Watch | None, activity: Activity) -> float:
+    """Return the time that one report of activity is a sample of: with its pause, if one follows."""
+    if watch is None:
+        return activity.watched_ns
+    if watch.on_ns:
+        return watch.period_ns
+    pause_s = watch.burst_hits / watch.hits_per_second if activity.limited and watch.hits_per_second else 0.0
+    return activity.watched_ns + pause_s * SECOND
 
 
 def spread_of(counts: Counts) -> float:

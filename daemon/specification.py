@@ -227,6 +227,7 @@ def _function(each: Knowledge, state: ControllerState, total: Total, detail: boo
         "needed": each.reason.remedy if each.reason and each.reason.remedy else None,
         "since": _utc(state, each.since_ns),
         "calls": each.estimated_calls(state.now_ns),
+        "calls_interval": each.calls_interval(state.now_ns),
         "calls_counted": totals.calls,
         "calls_exact": totals.calls > 0 and not totals.gaps,
         "watched_seconds": totals.watched_ns * 1e-9,

@@ -66,6 +66,9 @@ def test_every_field_of_the_contract_is_there(states: list[ControllerState]) -> 
         for name, kind in wanted.items():
             assert isinstance(entry[name], kind) or (kind is float and isinstance(entry[name], int)), name
         assert entry["reason"] is None or set(entry["reason"]) == {"code", "text", "remedy"}
+        interval = entry["calls_interval"]
+        assert interval is None or interval[0] <= entry["calls"] <= interval[1]
+        assert not entry["calls_exact"] or interval == [entry["calls"]] * 2
 
 
 def test_lists_are_in_order(states: list[ControllerState]) -> None:
