@@ -31,6 +31,10 @@ class Buckets:
         """Return the recursive calls counted in the open window."""
         return int(self._counters[w.slot]["inner"]) - w.window.inner if w.window else 0
 
+    def unlearnt(self, w: Watched) -> int:
+        """Return the calls of the open window whose return sites were not known."""
+        return int(self._counters[w.slot]["unlearnt"]) - w.window.unlearnt if w.window else 0
+
     def window_hits(self, w: Watched) -> int:
         """Return the traps taken in the open window while the bucket was not empty."""
         return self.hits(w) - w.window.hits - w.overflow if w.window else 0

@@ -349,7 +349,7 @@ MODES = {  # kind of link -> (attach type, timing programs)
 }
 
 
-SITE_PROGRAMS = ["call_time_site", "call_path_site", "call_site_return", "call_landing"]
+SITE_PROGRAMS = ["call_time_site", "call_path_site", "call_site_return", "call_landing", "call_context"]
 
 
 def fires(mode, programs, counters):

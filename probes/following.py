@@ -3,7 +3,8 @@
 A call that an exception ends never passes its return site. If the same call instruction then calls another function,
 that one's return looks like the first one's. So where returns are timed at return sites, the jumps by which frames
 are left (landings.py) carry a probe that strikes out the calls below. Such a jump comes at an exception only.
-Processes in which not all of them are known are not *followed*: there only calls that name their function are timed.
+Processes in which not all of them are known are not *followed*: there only calls that name their function are timed;
+nor, from its first switch to another stack on (contexts.py), is one that does such a thing.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from .batch import Prices
+from .contexts import ContextSwitches, is_told
 from .facts import Site
-from .layout import FREE_SLOTS
+from .layout import FREE_SLOTS, GENERATION_SHIFT
 from .links import LinkNews, Links
 from .modules import Module, Modules
 from .programs import Programs
 
-SLOT_NUMBER = FREE_SLOTS
-"""Its hits are counted there."""
+SLOT_NUMBER, CONTEXT_SLOT = FREE_SLOTS, FREE_SLOTS + 1
+"""Hits at landings, and at switches of stacks, are counted there."""
 MAX_FOLLOWED = 64
 """Processes followed at once."""
 RATE, BURST = 300.0, 3000
@@ -32,9 +34,8 @@ KEEP_NS = 1_000_000_000
 """How long processes are followed on after the last function with return sites went."""
 _LEAVERS = ("libc.so", "libc-2", "libgcc_s.so", "libunwind.so")
 """Libraries in which such jumps must be found for a process to be followed."""
-_CARRIERS = ("has exception tables", "is static", "calls setcontext", "calls swapcontext", "calls makecontext")
+_CARRIERS = ("has exception tables", "is static")
 """Findings about a file which tell that it leaves frames by itself."""
-_PROGRAM = "call_landing"
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +44,8 @@ class _Followed:
 
     layout: int
     links: set[int] = field(default_factory=set)
+    contexts: set[int] = field(default_factory=set)
+    """Those of them that tell of another stack."""
     pending: set[int] = field(default_factory=set)
     paused_ns: int = 0
     """Until when it is left alone, 0: it is not."""
@@ -60,9 +63,14 @@ class Following:
         slots: NDArray[Any],
         counters: NDArray[Any],
         prices: Prices,
+        emulates_nops: bool,
     ) -> None:
         """Follow nobody."""
         self._links, self._modules, self._programs = links, modules, programs
+        self._contexts = ContextSwitches(modules, emulates_nops=emulates_nops)
+        self._switchers: set[int] = set()
+        """Processes that have gone to another stack."""
+        self._begun = 0
         self._slots, self._counters, self._prices = slots, counters, prices
         self._charged_ns, self._charged_hits = 0.0, 0
         """What was charged at earlier prices, and for how many hits."""
@@ -75,19 +83,23 @@ class Following:
 
     def reprice(self, prices: Prices) -> None:
         """Have the kernel take this host's new prices from the calls around a landing."""
-        self._charged_ns, self._charged_hits = self.cost_ns, self._hits
+        self._charged_ns, self._charged_hits = self.cost_ns, self._all_hits
         self._prices = prices
         self._slots["entry_ns"][SLOT_NUMBER] = round(prices.count_mean_ns + prices.stepped_mean_ns)
 
     @property
     def cost_ns(self) -> float:
         """What these probes cost the programs so far, as predicted."""
-        hits = self._hits - self._charged_hits
+        hits = self._all_hits - self._charged_hits
         return self._charged_ns + hits * (self._prices.count_ns + self._prices.stepped_ns)
 
     @property
     def _hits(self) -> int:
         return int(self._counters["hits"][SLOT_NUMBER])
+
+    @property
+    def _all_hits(self) -> int:
+        return self._hits + int(self._counters["hits"][CONTEXT_SLOT])
 
     def follow(self, pids: Collection[int], now_ns: int) -> None:
         """Follow these processes, those before them for a while longer; called at each poll."""
@@ -97,6 +109,7 @@ class Following:
         over = now_ns - self._wanted_ns > KEEP_NS
         for pid in [p for p in self._processes if over or p not in self._programs.members]:
             self._leave(pid)
+        self._switchers &= self._programs.members.keys()
         for pid in pids:
             member = self._programs.members.get(pid)
             if member is None or not member.layout:
@@ -125,6 +138,8 @@ class Following:
             if not process.pending:
                 self._programs.follow(pid, followed=True)
         elif news.what in ("failed", "alarm"):
+            if news.what == "alarm" and news.id in process.contexts:
+                self._switchers.add(pid)
             self._leave(pid)
             self._processes[pid] = _Followed(process.layout, paused_ns=now_ns + PAUSE_NS)
         return True
@@ -134,20 +149,31 @@ class Following:
         unknown = [m for m in modules if m not in self._places]
         for module in unknown:
             self._ask(module)
-        if any(self._places[m] is None for m in modules):
+        contexts = self._contexts.places(modules)
+        if contexts is None or any(self._places[m] is None for m in modules):
             return
         process = self._processes[pid] = _Followed(layout)
-        if not all(self._is_known(m) for m in modules):
+        known = all(self._is_known(m) for m in modules) and is_told(modules, contexts)
+        if not known or pid in self._switchers:
             return
+        self._begun = self._begun % 0x7FFF + 1  # what is told of a switch closes the links of this process only
         for module in dict.fromkeys(modules):
-            places = self._places[module]
-            if places:
-                number = self._links.attach_site(module.fd, list(places), [SLOT_NUMBER] * len(places), _PROGRAM, pid)
-                process.links.add(number)
-                self._owner[number] = pid
+            self._attach(pid, module, self._places[module], "call_landing", SLOT_NUMBER)
+        process.contexts = {
+            self._attach(pid, module, places, "call_context", CONTEXT_SLOT | self._begun << GENERATION_SHIFT)
+            for module, places in contexts.items()
+        }
         process.pending = set(process.links)
         if not process.links:
             self._programs.follow(pid, followed=True)
+
+    def _attach(self, pid: int, module: Module, places: tuple[int, ...] | None, program: str, cookie: int) -> int:
+        if not places:
+            return 0
+        number = self._links.attach_site(module.fd, list(places), [cookie] * len(places), program, pid)
+        self._processes[pid].links.add(number)
+        self._owner[number] = pid
+        return number
 
     def _ask(self, module: Module) -> None:
         self._places[module] = None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 MAX_SLOTS = 256
-FREE_SLOTS = MAX_SLOTS - 3
-"""The last three are following's and calibration's own."""
+FREE_SLOTS = MAX_SLOTS - 4
+"""The last four are following's and calibration's own."""
 MAX_FRAMES = 64
 MAX_RANGES = 128
 

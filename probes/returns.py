@@ -26,6 +26,8 @@ MAX_SITES = 64
 """Return sites of one function; each costs its callers a trap whoever they call there."""
 HOPELESS_CALLS = 300
 """Calls after which a function is given up if none of them returned to where a probe can be."""
+UNFOLLOWED_CALLS, UNFOLLOWED_NS = 3000, 10_000_000_000
+"""Calls, and time, after which it is given up if all returned to places that must not be trusted."""
 PASSED_BY, PASSED_BY_LEAST = 6, 500
 """Traps for each call, and in all, at which a function's return sites are too busy; a timed call makes two."""
 _PROGRAM = "call_site_return"
@@ -147,13 +149,15 @@ class ReturnSites:
         if pending is not None:
             self._tell(*pending)
 
-    def verdict(self, w: Watched, hits: int, calls: int, inner: int) -> Reason | None:
+    def verdict(self, w: Watched, hits: int, calls: int, inner: int, unlearnt: int, age_ns: int) -> Reason | None:
         """Return why the function cannot be timed by its return sites, None if it can as far as was seen.
 
         Parameters
         ----------
-        hits, calls, inner : int
-            Traps taken, outermost and recursive calls counted in the open window.
+        hits, calls, inner, unlearnt : int
+            Traps taken, outermost and recursive calls counted in the open window, and those that could not be timed.
+        age_ns : int
+            Of the window.
         """
         r = self._returns(w)
         if sum(site >= 0 for site in r.sites.values()) > MAX_SITES:
@@ -166,6 +170,11 @@ class ReturnSites:
         if answered and calls >= HOPELESS_CALLS and all(site < 0 for site in r.sites.values()):
             text = "no call to it that was seen returns to an instruction that can be probed"
             return Reason(code="no-return-site", text=text)
+        if answered and calls == unlearnt >= UNFOLLOWED_CALLS and age_ns >= UNFOLLOWED_NS:
+            text = (
+                "it is called through pointers or from other files only, and how its process leaves frames is not known"
+            )
+            return Reason(code="unfollowed", text=text)
         if hits > PASSED_BY * (calls + inner) + PASSED_BY_LEAST:
             text = "other calls end at the places that it returns to, so often that probes there cost too much"
             return Reason(code="busy-return-site", text=text)

@@ -35,6 +35,7 @@ REMEDIES: Mapping[str, str] = {
     "kernel-refuses": "specmine doctor says what this kernel can do",
     "loop-head": "watch its callers, or a function that it calls",
     "many-pages": "wait until others are learned",
+    "unfollowed": "watch a function that calls it",
     "no-return-site": "watch a caller of it, or a function that it calls",
     "nop5": "build it without -mfentry or XRay, or watch a caller",
     "noreturn": "watch a function that it calls",

@@ -179,7 +179,13 @@ class BpfSource:
         )
         self._watching = self._watcher(loaded, slots, prices)
         self._following = Following(
-            self._links, self._modules, self._programs, slots=slots, counters=self._counters, prices=prices
+            self._links,
+            self._modules,
+            self._programs,
+            slots=slots,
+            counters=self._counters,
+            prices=prices,
+            emulates_nops=_kernel_at_least(6, 16),
         )
         self._arm_switch()
         self._beside.take_ended()

@@ -277,7 +277,8 @@ class Watching:
         """Give a function up that cannot be timed by its return sites; True if it was."""
         if not w.by_site:
             return False
-        reason = self._returns.verdict(w, self._buckets.window_hits(w), self._buckets.calls(w), self._buckets.inner(w))
+        b, age_ns = self._buckets, now_ns - w.window.start_ns if w.window else 0
+        reason = self._returns.verdict(w, b.window_hits(w), b.calls(w), b.inner(w), b.unlearnt(w), age_ns)
         if w.unclear >= UNCLEAR_MOST:
             text = (
                 "it calls itself, and from places whose returns cannot be probed: which call is outermost is not known"

@@ -215,6 +215,31 @@ int call_landing(struct pt_regs *ctx)
 	return 0;
 }
 
+/* A thread is about to go to another stack (setcontext, swapcontext). From now on frames may be left and come back to in
+ * any order: the process is followed no more, and what is open on this thread counts as abandoned. */
+int call_context(struct pt_regs *ctx)
+{
+	void *task = this_task();
+	u64 cookie = cookie_of(ctx, task);
+	u32 slot = COOKIE_SLOT(cookie), tgid = bpf_get_current_pid_tgid() >> 32, zero = 0;
+	struct counters *c = counters.lookup(&slot);
+	struct process *p = processes.lookup(&tgid);
+	struct changes *all = changes.lookup(&zero);
+	struct thread *t = thread_met(task);
+
+	if (!c || !all)
+		return 0;
+	atomic_add(c->hits, 1);
+	if (p && p->followed) {
+		p->followed = 0;
+		atomic_add(all->by_kernel, 1);
+	}
+	tell(EVENT_ALARM, cookie); /* at each hit: the first may come before user space says ``followed`` */
+	if (t)
+		drop_abandoned(t, ~0ULL);
+	return 0;
+}
+
 static inline __attribute__((always_inline)) void count(void *task, u64 cookie)
 {
 	u32 slot = COOKIE_SLOT(cookie);
