@@ -14,7 +14,7 @@ from specmine.mining.observation import Kind, Reason
 from specmine.probes.batch import Lifetime, Prices, Watch
 
 from . import reasons
-from .budget import cost_rate, phase, price, watch_for, worthwhile
+from .budget import affordable_window, cost_rate, phase, price, watch_for, worthwhile
 from .conclusions import utility_of
 from .finding import Total, in_order, is_worth_it, own_share, total_of, variation
 from .flow import ADMISSION_NS
@@ -107,6 +107,7 @@ def _that_may_call(known: Knowledge, running: Collection[Lifetime], now_ns: int)
 def plan(known: Mapping[str, Knowledge], means: Means, settings: Settings) -> Plan:
     """Allocate the budget: counts first, then checks that are due, then learning by utility."""
     total = total_of(known.values())
+    settings = replace(settings, window_calls=affordable_window(means.budget, means.prices, settings))
     result = _counts(known, total, means, settings)
     finished = [each for each in known.values() if each.state in FINISHED]
     result = _checks(finished, result, means, settings)
@@ -215,7 +216,8 @@ def _is_begun(each: Knowledge, settings: Settings) -> bool:
     """Tell whether windows of a function are there that need but a few more; one that never settles stands back."""
     if each.state is State.EXPLAINING:
         return True
-    return each.state in (State.TIMING, State.WAITING) and 0 < each.tried <= 3 * settings.mining.recent
+    patience = settings.mining.recent + settings.mining.chain_observations
+    return each.state in (State.TIMING, State.WAITING) and 0 < each.tried <= patience
 
 
 def _first_cost(each: Knowledge, watch: Watch, means: Means, settings: Settings) -> float:

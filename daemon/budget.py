@@ -25,6 +25,10 @@ MEMORY_NS = 5 * SECOND
 """The purse holds what is earned in this time; an idle daemon does not save up for a storm."""
 LEAST_SHARE = 1 / 64
 """Share of calls timed below which counting the others is not worth its price."""
+AT_ONCE = 8
+"""So many functions can be learned side by side, each with a window in the time that one may take at most."""
+LEAST_WINDOW = 1.5
+"""A window holds at least this many times the calls without which it is not judged."""
 SPARE_CALLS = 1.1
 """An on-phase allows this many windows, since calls still open at its end are lost."""
 
@@ -96,6 +100,23 @@ class Phase:
     on_ns: int
     calls: float
     cost_ns: float
+
+
+def affordable_window(rate: float, prices: Prices, settings: Settings) -> int:
+    """Return how many calls a window is to hold: fewer than asked for where calls are dear or the time is short.
+
+    Parameters
+    ----------
+    rate : float
+        Budget, ns of cost per second.
+    prices : Prices
+    settings : Settings
+        ``window_calls`` is the most.
+    """
+    most = rate * settings.window_ns / SECOND / AT_ONCE / prices.time_ns
+    least = min(settings.window_calls, round(LEAST_WINDOW * settings.mining.minimum_calls))
+    steps = math.floor(4 * math.log2(max(most, least) / least)) / 4  # in steps: prices change all the time
+    return min(settings.window_calls, round(least * 2**steps))
 
 
 def phase(rate: float, call_ns: float, hit_ns: float, settings: Settings) -> Phase:

@@ -18,6 +18,8 @@ BURST_NS, PAUSE_NS = 2 * SECOND, 30 * SECOND
 """Length of a burst, and from one to the next; under pressure up to ten times as far apart."""
 WORTH_SHARE = 0.005
 """Share of wall-clock or of CPU time from which a function is worth a probe."""
+_CALLED = 0.02
+"""Weight of time in the functions that a function calls, beside its own."""
 HALF_LIFE_NS = 60 * SECOND
 """What sampling said fades by half in this time."""
 
@@ -82,13 +84,18 @@ def next_burst_ns(burst_ns: int, pressure: float) -> int:
     return burst_ns + round(PAUSE_NS * (1 + 9 * pressure))
 
 
-def _weight(known: Knowledge) -> float:
-    return known.where.own_ns + 0.02 * known.where.inclusive_ns
-
-
 def own_share(known: Knowledge, total: Total) -> float:
-    """Return the share of wall-clock time inside the function itself, with a little of what it calls."""
-    return _weight(known) / total.wall_ns if total.wall_ns > 0 else 0.0
+    """Return the share of CPU or of wall-clock time, whichever is more, inside the function itself.
+
+    With a little of what it calls, as far as that does not lie in one function only: who does nothing but call another
+    has nothing to tell that the other does not.
+    """
+    if total.wall_ns <= 0:
+        return 0.0
+    where = known.where
+    cpu = where.cpu_ns / total.cpu_ns if total.cpu_ns > 0 else 0.0
+    beyond = max(0.0, where.inclusive_ns - where.callee_ns) / total.wall_ns
+    return max(where.own_ns / total.wall_ns, cpu) + _CALLED * beyond
 
 
 def in_order(known: Mapping[str, Knowledge], total: Total) -> list[Knowledge]:
@@ -98,7 +105,7 @@ def in_order(known: Mapping[str, Knowledge], total: Total) -> list[Knowledge]:
         key=lambda each: (
             not each.hinted,
             each.where.loop_bottom,
-            -_weight(each),
+            -own_share(each, total),
             each.function.key,
         ),
     )

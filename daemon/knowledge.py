@@ -75,6 +75,8 @@ class Where:
     cpu_ns: float = 0.0
     """The part of it on CPU."""
     inclusive_ns: float = 0.0
+    callee_ns: float = 0.0
+    """The part of the inclusive time in the function that it calls for longest."""
     callers: tuple[tuple[str, float], ...] = ()
     loop_bottom: bool = False
 
@@ -89,6 +91,7 @@ class Where:
             own_ns=self.own_ns + finding.on_cpu_ns + finding.off_cpu_ns,
             cpu_ns=self.cpu_ns + finding.on_cpu_ns,
             inclusive_ns=self.inclusive_ns + finding.inclusive_ns,
+            callee_ns=self.callee_ns + finding.callee_ns,
             callers=tuple(ordered[:32]),
             loop_bottom=finding.loop_bottom,
         )
@@ -102,6 +105,7 @@ class Where:
             own_ns=self.own_ns * share,
             cpu_ns=self.cpu_ns * share,
             inclusive_ns=self.inclusive_ns * share,
+            callee_ns=self.callee_ns * share,
             callers=callers,
         )
 

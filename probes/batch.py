@@ -117,6 +117,8 @@ class Finding:
     """True if nearly all of its time is waiting directly under a thread's main loop."""
     cpu_samples: int = 0
     """Samples of the CPU clock with the function innermost."""
+    callee_ns: float = 0.0
+    """The part of the inclusive time that lies in one function it calls, the one with most of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,7 @@ class _Sum:
     off_cpu: float = 0.0
     inclusive: float = 0.0
     callers: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    callees: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     waits: dict[int, float] = field(default_factory=lambda: defaultdict(float))
     """Waiting time with the function innermost, by path."""
     wait_count: int = 0
@@ -158,6 +159,8 @@ class Finder:
             one.inclusive += ns
             if outer:
                 one.callers[outer] += ns
+            if outer not in seen and outer:
+                sums[outer].callees[inner] += ns
 
 
 class Wrapped:
@@ -196,6 +199,7 @@ def _finding(key: str, s: _Sum) -> Finding:
         function=key,
         samples=s.samples,
         cpu_samples=s.cpu_samples,
+        callee_ns=max(s.callees.values(), default=0.0),
         on_cpu_ns=s.on_cpu,
         off_cpu_ns=s.off_cpu,
         inclusive_ns=s.inclusive,
