@@ -98,16 +98,16 @@ def test_the_load_ends_with_its_leader(workers: Helper) -> None:
 
 @pytest.mark.parametrize("kind", ["integer", "float", "sort"])
 def test_demands_take_time_by_their_units(workers: Helper, kind: str) -> None:
-    """Four times the units take about four times the CPU time."""
+    """Four times the units take about four times the CPU time, each at its fastest of three turns."""
     machine = Machine(workers, FREE)
     calibrated = Task(name="c", steps=(Step(kind=kind, amount=2 * MS),), sensor="calibrate", leads=True, seconds=5)  # type: ignore[arg-type]
     units = int(machine.run(Load(tasks=(calibrated,))).tasks[0].samples[-1, 0])
-    times = []
-    for factor in (1, 4):
+    times: dict[int, list[int]] = {1: [], 4: []}
+    for factor in (1, 4) * 3:
         step = Step(kind=kind, amount=units * factor)  # type: ignore[arg-type]
-        task = Task(name="t", steps=(step,), sensor="times", leads=True, iterations=15, seconds=10)
-        times.append(machine.run(Load(tasks=(task,))).tasks[0].cpu_ns)
-    assert 2.5 <= times[1] / times[0] <= 6.0
+        task = Task(name="t", steps=(step,), sensor="times", leads=True, iterations=5, seconds=10)
+        times[factor].append(machine.run(Load(tasks=(task,))).tasks[0].cpu_ns)
+    assert 2.5 <= min(times[4]) / min(times[1]) <= 6.0
 
 
 def test_other_steps_are_done(workers: Helper) -> None:

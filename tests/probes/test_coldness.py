@@ -57,7 +57,7 @@ def lately(driver: Driver, key: str) -> list[tuple[float, float, float]]:
 @pytest.mark.kernel
 @pytest.mark.parametrize("links", [LINK_KINDS, ("multi",)])
 def test_an_empty_function_is_empty_in_cold_caches_too(program: Programs, links: tuple[str, ...]) -> None:
-    """What is recorded of it amid 512 kB of code is far from what is recorded in a loop; what is told is 0 for both."""
+    """What is recorded of it amid 384 kB of code is far from what is recorded in a loop; what is told is 0 for both."""
     with running(program("caches"), 90) as child, driven(child.pid, "warm", "cold", links=links) as driver:
         warm, cold = (driver.watch(name, Kind.TIME) for name in ("warm", "cold"))
 

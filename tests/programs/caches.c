@@ -1,9 +1,9 @@
-// Two empty functions: warm() is called in a loop, cold() between work that runs through 512 kB of code.
+// Two empty functions: warm() is called in a loop, cold() between work that runs through 384 kB of code.
 //
 //     caches [SECONDS]
 #include "bounded.h"
 
-#define PIECES 8192
+#define PIECES 6144
 #define STEP 2731 // odd: every piece is met, and no prefetcher knows which is next
 
 void warm(void);
@@ -19,7 +19,7 @@ EMPTY(cold);
 
 // as many functions, each in a cache line of its own
 __asm__(".text\n.p2align 6\n.globl pieces\n.type pieces, @function\npieces:\n.cfi_startproc\n"
-        ".rept 8192\nadd $1, %rax\nxor %rcx, %rax\nret\n.p2align 6\n.endr\n.cfi_endproc\n.size pieces, . - pieces\n");
+        ".rept 6144\nadd $1, %rax\nxor %rcx, %rax\nret\n.p2align 6\n.endr\n.cfi_endproc\n.size pieces, . - pieces\n");
 
 FUNCTION void run_through(void)
 {
