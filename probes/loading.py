@@ -143,12 +143,12 @@ def load(
 def _run(interpreter: str, request: dict[str, object]) -> Loaded:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.settimeout(_TIMEOUT_S)
-    script = str(_HERE / "compiler.py")
+    script = str(_HERE / "compiling" / "__main__.py")
     with ours, tempfile.TemporaryDirectory(prefix="specmine-") as folder, tempfile.TemporaryFile() as words:
         try:
             with theirs:
                 child = subprocess.Popen(
-                    [interpreter, "-I", script, str(theirs.fileno())],
+                    [interpreter, "-I", "-B", script, str(theirs.fileno())],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     stdout=words,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /* Which probe was hit, at which end of the call, by whom.
  *
- * Each call of a helper costs 10 to 20 ns. Where the kernel's type information is there (KERNEL_FIELDS; the numbers are
- * set by probes/compiler.py) what the helpers would return is read from where they read it: checked by the verifier,
- * by type, and a load that faults gives 0. Programs over perf events run in another context and call the helper. */
+ * Each call of a helper costs 10 to 20 ns. Where the kernel's type information is there (KERNEL_FIELDS; the numbers
+ * come from probes/compiling/kerneltypes.py) what the helpers would return is read from where they read it: checked by
+ * the verifier, by type, and a load that faults gives 0. Programs over perf events run in another context and call the
+ * helper. */
 
 #define RETURNS_PASSED 8 /* replaced return addresses passed by at once: tail calls, other tools' */
 

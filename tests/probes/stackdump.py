@@ -22,13 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from specmine.probes import compiler as script
+from specmine.probes import layout
+from specmine.probes.compiling import kernelcalls
 from specmine.probes.kernel import RingBuffer
 from specmine.probes.layout import MAX_FRAMES, WALKS
 from specmine.probes.loading import _SOURCES, Loaded
 
 HERE = Path(__file__).resolve().parent
-BPF = Path(script.__file__).parent / "bpf"
+BPF = Path(layout.__file__).parent / "bpf"
 DUMP = np.dtype(
     [
         *((name, "<u4") for name in ("tgid", "tid", "sampled", "outcome", "count", "pages")),
@@ -41,8 +42,8 @@ DUMP = np.dtype(
 _COMPILE = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-import compiler
-print(json.dumps(compiler.compile_object(*json.loads(sys.argv[2]))))
+from compiling.bytecode import compile_object
+print(json.dumps(compile_object(*json.loads(sys.argv[2]))))
 """
 _SET_BPF, _ENABLE = 0x40042408, 0x2400
 _UPROBE_MULTI, _PERF_EVENT_PROGRAM, _KPROBE_PROGRAM = 48, 7, 2
@@ -110,7 +111,7 @@ class Tally:
             self.different.append(f"{outcome}/{end} at {at}, sampled={record['sampled']}: {shown} but {right}")
 
 
-compiler: Any = script
+kernel: Any = kernelcalls
 """Without annotations, since it runs under Python 3.6."""
 
 
@@ -137,7 +138,7 @@ def attached(program: int, fd: int, offsets: list[int], pid: int) -> int:
         *(ctypes.addressof(path), ctypes.addressof(places), 0, 0),
         *(len(offsets), 0, pid),
     )
-    return int(compiler.bpf(compiler.BPF_LINK_CREATE, attr))
+    return int(kernel.bpf(kernel.BPF_LINK_CREATE, attr))
 
 
 class Dumper:
@@ -156,15 +157,14 @@ class Dumper:
             if spec["name"] in loaded.maps:
                 numbers.append(loaded.maps[spec["name"]])
                 continue
-            fd, info = compiler.make_map(spec, {})
+            fd, info = kernel.make_map(spec, {})
             self._fds.append(fd)
             numbers.append(fd)
             if spec["name"] == "dumps":
                 self._ring = RingBuffer(fd, info["entries"])
         kinds = {"dump_entry": (_KPROBE_PROGRAM, _UPROBE_MULTI), "dump_sample": (_PERF_EVENT_PROGRAM, 0)}
         self._programs = {
-            name: compiler.load_program(name, compiled["programs"][name], numbers, *kind)
-            for name, kind in kinds.items()
+            name: kernel.load_program(name, compiled["programs"][name], numbers, *kind) for name, kind in kinds.items()
         }
         self._fds += self._programs.values()
         self._links: list[int] = []
@@ -181,7 +181,7 @@ class Dumper:
         struct.pack_into("<Q", attr, 40, 1 << 10)  # a frequency
         buffer = ctypes.create_string_buffer(bytes(attr), len(attr))
         for cpu in range(os.cpu_count() or 1):
-            fd = compiler.libc.syscall(298, buffer, -1, cpu, -1, 8)
+            fd = kernel.libc.syscall(298, buffer, -1, cpu, -1, 8)
             if fd < 0:
                 raise OSError(ctypes.get_errno(), "perf_event_open")
             self._links.append(fd)

@@ -1,0 +1,109 @@
+"""What the programs must know of this kernel's own structs, from its BTF, as definitions for the compiler."""
+import struct
+
+KERNEL_STRUCTS = {  # what is read of the kernel's own structs, where its BTF says they lie
+    "task_struct": ("pid", "tgid", "__state", "state", "sched_info", "se", "bpf_ctx", "utask"),
+    "sched_info": ("pcount", "run_delay"),
+    "sched_entity": ("sum_exec_runtime", "exec_start", "cfs_rq"),
+    "cfs_rq": ("rq",),
+    "rq": ("clock", "clock_task"),
+    "bpf_uprobe_multi_run_ctx": ("session_ctx", "uprobe"),
+    "bpf_session_run_ctx": ("is_return",),
+    "bpf_uprobe": ("cookie",),
+    "uprobe_task": ("return_instances",),
+    "return_instance": ("stack", "orig_ret_vaddr", "next"),
+    "bpf_rdonly_cast": (),
+}
+KFUNC = 0x70000000  # added to the number of a function of the kernel, which bcc takes for a helper's
+
+
+def kernel_types():
+    """Return {name: (number of the type, {member: byte offset})} of what this kernel has of these; {} without BTF."""
+    try:
+        with open("/sys/kernel/btf/vmlinux", "rb") as file:
+            data = file.read()
+    except OSError:
+        return {}
+    header = struct.unpack_from("<HBBIIIII", data)
+    start, types_off, types_len, str_off = header[3], header[4], header[5], header[6]
+    strings = start + str_off
+    names = {data.find(b"\0" + name.encode() + b"\0", strings) + 1 - strings: name for name in KERNEL_STRUCTS}
+    position, end, number = start + types_off, start + types_off + types_len, 0
+    sizes = {1: 4, 3: 12, 14: 4, 17: 4}
+    unpack = struct.Struct("<III").unpack_from
+    found = {}  # type: dict[str, tuple[int, dict[str, int]]]
+    while position < end and len(found) < len(KERNEL_STRUCTS):
+        number += 1
+        name, info, _ = unpack(data, position)
+        kind, vlen = info >> 24 & 31, info & 0xFFFF
+        position += 12
+        if name in names and (kind == 4 and vlen or kind == 12):
+            fields = {}
+            members = data[position : position + 12 * vlen] if kind == 4 else b""
+            for at, _, bits in struct.iter_unpack("<III", members):
+                field = data[strings + at : data.index(b"\0", strings + at)].decode()
+                if field in KERNEL_STRUCTS[names[name]]:
+                    fields[field] = (bits & 0xFFFFFF) >> 3
+            found.setdefault(names[name], (number, fields))
+        if kind in (4, 5, 15, 19):
+            position += 12 * vlen
+        elif kind in (6, 13):
+            position += 8 * vlen
+        else:
+            position += sizes.get(kind, 0)
+    return found
+
+
+def scheduler_accounts():
+    """Tell whether the scheduler of this kernel counts how often a thread was given a CPU: ours was, at least once."""
+    try:
+        with open("/proc/self/schedstat") as file:
+            return int(file.read().split()[2]) > 0
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+def waiting_flags(types):
+    """Return the definitions for waiting.h; none where the kernel does not account waiting by thread."""
+    try:
+        task, info, entity, clocks = (types[name][1] for name in ("task_struct", "sched_info", "sched_entity", "rq"))
+        places = {
+            "TASK_ARRIVALS": task["sched_info"] + info["pcount"],
+            "TASK_RUN_DELAY": task["sched_info"] + info["run_delay"],
+            "TASK_SUM_EXEC": task["se"] + entity["sum_exec_runtime"],
+            "TASK_EXEC_START": task["se"] + entity["exec_start"],
+            "TASK_CFS_RQ": task["se"] + entity["cfs_rq"],
+            "CFS_RQ_RQ": types["cfs_rq"][1]["rq"],
+            "RQ_CLOCK": clocks["clock"],
+            "RQ_CLOCK_TASK": clocks["clock_task"],
+        }
+    except KeyError:
+        return []
+    return ["-DWAITING"] + ["-D%s=%d" % item for item in sorted(places.items())]
+
+
+def field_flags(types):
+    """Return the definitions for hit.h; none where this kernel's types are not known."""
+    try:
+        number = {name: types[name][0] for name in KERNEL_STRUCTS}
+        task, context, session = (
+            types[name][1] for name in ("task_struct", "bpf_uprobe_multi_run_ctx", "bpf_session_run_ctx")
+        )
+        back = types["return_instance"][1]
+        values = {
+            "TASK_BPF_CTX": task["bpf_ctx"],
+            "TASK_UTASK": task["utask"],
+            "TYPE_RUN_CTX": number["bpf_uprobe_multi_run_ctx"],
+            "RUN_CTX_UPROBE": context["uprobe"],
+            "RUN_CTX_IS_RETURN": context["session_ctx"] + session["is_return"],
+            "UPROBE_COOKIE": types["bpf_uprobe"][1]["cookie"],
+            "UTASK_RETURNS": types["uprobe_task"][1]["return_instances"],
+            "TYPE_RETURN": number["return_instance"],
+            "RETURN_STACK": back["stack"],
+            "RETURN_ADDRESS": back["orig_ret_vaddr"],
+            "RETURN_NEXT": back["next"],
+            "KFUNC_RDONLY_CAST": KFUNC + number["bpf_rdonly_cast"],
+        }
+    except KeyError:
+        return []
+    return ["-DKERNEL_FIELDS"] + ["-D%s=%d" % each for each in sorted(values.items())]
