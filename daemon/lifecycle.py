@@ -25,13 +25,13 @@ from .configfile import ConfigError, load_config
 from .controller import ControllerState
 from .events import Arrived, Begun, Reloaded, Stopping, Surveyed
 from .experiments import Scheduler
-from .exporter import MetricsServer
 from .keeping import Keeper
 from .killswitch import switch
 from .lock import FileLock
 from .logs import facts
 from .loop import Step, run
 from .meters import Reading, readings
+from .metricserver import MetricsServer
 from .notify import Notifier
 from .priority import step_back
 from .server import Server

@@ -19,9 +19,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from specmine.daemon.beside import Beside
 from specmine.daemon.controller import ControllerState
-from specmine.daemon.exporter import MetricsServer, SnapshotCollector, plain
+from specmine.daemon.exporter import SnapshotCollector
 from specmine.daemon.families import FAMILIES
 from specmine.daemon.meters import Counters, Reading, Stated, behaviour_id
+from specmine.daemon.metricrows import plain
+from specmine.daemon.metricserver import MetricsServer
 from specmine.daemon.status import Surroundings, status_of
 from specmine.mining.observation import bucket_of, histogram_of
 from specmine.probes.batch import Batch, Lifetime, Prices, Spent, Started
