@@ -12,8 +12,8 @@ import re
 import capstone
 
 from .facts import Grade, Site
+from .functiontable import FunctionTable
 from .image import Image
-from .symbols import FunctionTable
 
 MOST = 32
 """More such jumps in one file are not those of an unwinder: generated code, a file made to look so."""

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 import capstone
 
 from .facts import FunctionKind
+from .functiontable import FunctionTable
 from .image import Image
-from .symbols import FunctionTable
 
 LARGEST = 1 << 16
 """Bytes of a function beyond which it has no digest."""

@@ -27,12 +27,14 @@ from .confinement import confine
 from .demangling import display_name
 from .errors import InputError
 from .facts import BinaryFacts
+from .functiontable import FunctionTable
 from .image import Image, open_image
 from .landings import find_landings
 from .machinecode import code_digests
-from .sites import find_sites, return_sites
+from .returnsites import return_sites
+from .sites import find_sites
 from .stackswitch import stack_switch
-from .symbols import FunctionTable, function_table
+from .symbols import function_table
 from .tailcalls import wrappers
 from .unwind import Frames, read_frames
 

@@ -7,26 +7,21 @@ return address still stands at rsp), nothing can jump in between, and nothing th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-import capstone
 import numpy as np
-from numpy.typing import NDArray
 
 from .branches import CALL, Branches
+from .disassembly import LONGEST, Instruction, decode, first_emulated
 from .facts import FunctionKind, Grade, RowTable, Site
+from .functiontable import FunctionTable
 from .image import Image
 from .instructions import Handling, handling, is_plain_nop5
-from .symbols import FunctionTable
 from .unwind import ENTRY_ROW
 
-FARTHEST = 64
-"""Bytes behind the entry that a probe may move: a few ns of straight-line code."""
 _REACH = 130
 """A jump with an 8-bit displacement reaches back so far."""
-_LONGEST = 1 << 16
-"""Larger functions are not disassembled whole."""
 
 _KINDS = {
     FunctionKind.IFUNC: ("ifunc", "a resolver that runs once: what it chose has another address"),
@@ -38,33 +33,6 @@ _TEXTS = {
     "jump-target": "its first instruction is single-stepped and the code jumps back behind it",
     "jump-table": "its first instruction is single-stepped and it jumps by a table, which may lead behind it",
 }
-_LEAVING = ("j", "loop", "call", "ret", "iret", "lcall", "ljmp", "syscall", "sysenter", "int", "hlt", "ud")
-# longer than the straight-line code that a probe may skip
-_SLOW = (
-    "rep",
-    "lock",
-    "pause",
-    "cpuid",
-    "xsave",
-    "xrstor",
-    "xbegin",
-    "fxsave",
-    "fxrstor",
-    "wrpkru",
-    "rdrand",
-)
-_ENDS = _LEAVING + _SLOW
-"""Instructions (by the beginning of their names) behind which no probe stands for the entry."""
-
-
-class _Instruction(NamedTuple):
-    at: int
-    """Distance from the function's first byte."""
-    size: int
-    mnemonic: str
-    operands: str
-    target: int | None
-    """Of a direct branch, likewise; other instructions may have one by chance (push imm)."""
 
 
 def find_sites(
@@ -107,7 +75,7 @@ def _site(code: _Code, start: int, number: int) -> Site:  # noqa: PLR0911 (one f
     if facts.kind in _KINDS:
         return _refused(start, *_KINDS[facts.kind])
     body = code.image.read(start, facts.size)
-    entry = next(_decode(body[:16]), None)
+    entry = next(decode(body[:16]), None)
     if entry is None:
         return _refused(start, "undecodable", "its first bytes are no instruction of x86-64")
     if _never_returns(body):
@@ -120,7 +88,7 @@ def _site(code: _Code, start: int, number: int) -> Site:  # noqa: PLR0911 (one f
     first = handling(body[: entry.size], kernel_emulates_nops=code.emulates_nops)
     if first is Handling.EMULATED:
         return Site(function=start, offset=start, grade=Grade.EMULATED)
-    at = _candidate(body, code.emulates_nops)
+    at = first_emulated(body, code.emulates_nops)
     why = _blocked(code, start, at, body) if at else "no-site"
     if not why:
         return Site(function=start, offset=start + at, grade=Grade.EMULATED)
@@ -135,7 +103,7 @@ def _is_loop(branches: Branches, start: int, body: bytes) -> bool:
     inside = (branches.source[into] >= start) & (branches.source[into] < start + len(body))
     if bool((inside & (branches.kind[into] != CALL)).any()):
         return True
-    return any(each.target == 0 and each.mnemonic.startswith(("j", "loop")) for each in _decode(body[: _REACH + 16]))
+    return any(each.target == 0 and each.mnemonic.startswith(("j", "loop")) for each in decode(body[: _REACH + 16]))
 
 
 def _behind_stack_check(code: _Code, start: int, body: bytes) -> Site | None:
@@ -144,16 +112,16 @@ def _behind_stack_check(code: _Code, start: int, body: bytes) -> Site | None:
     Go's functions compare the stack pointer with a limit; where it is reached they call for a larger stack and
     begin anew, so only what follows the check runs once a call.
     """
-    for each in _decode(body[:64]):
+    for each in decode(body[:64]):
         if each.mnemonic in ("jbe", "jb"):
             after = each.at + each.size
             more = each.target is not None and 0 < each.target < len(body) and _begins_anew(body, each.target)
             if not more or _blocked(code, start, after, body):
                 return None
-            at = after + max(0, _candidate(body[after:], code.emulates_nops, first=True))
+            at = after + max(0, first_emulated(body[after:], code.emulates_nops, first=True))
             if _blocked(code, start, at, body):
                 at = after
-            size = next((each.size for each in _decode(body[at : at + 16])), 0)
+            size = next((each.size for each in decode(body[at : at + 16])), 0)
             how = handling(body[at : at + size], kernel_emulates_nops=code.emulates_nops)
             grade = {Handling.EMULATED: Grade.EMULATED, Handling.STEPPED: Grade.STEPPED}.get(how)
             why = "" if grade is Grade.EMULATED else "no-site"
@@ -169,7 +137,7 @@ def _behind_stack_check(code: _Code, start: int, body: bytes) -> Site | None:
 def _begins_anew(body: bytes, place: int) -> bool:
     """Tell whether the code at a place calls something and then jumps to the function's first byte."""
     calls = False
-    for each in _decode(body[place : place + 256]):
+    for each in decode(body[place : place + 256]):
         if each.mnemonic == "jmp":
             return calls and each.target is not None and each.target + place == 0
         calls |= each.mnemonic == "call"
@@ -178,7 +146,7 @@ def _begins_anew(body: bytes, place: int) -> bool:
     return False
 
 
-def _misfit(code: bytes, first: Handling, entry: _Instruction) -> tuple[str, str]:
+def _misfit(code: bytes, first: Handling, entry: Instruction) -> tuple[str, str]:
     """Return why a function's first instruction cannot be probed."""
     shown = f"{entry.mnemonic} {entry.operands}".strip()
     if first is Handling.REFUSED:
@@ -192,108 +160,6 @@ def _refused(start: int, code: str, text: str) -> Site:
     return Site(function=start, offset=start, grade=Grade.REFUSED, code=code, text=text)
 
 
-def return_sites(
-    image: Image,
-    table: FunctionTable,
-    branches: Branches,
-    offsets: Sequence[int],
-    *,
-    kernel_emulates_nops: bool,
-) -> list[Site]:
-    """Return where the return to each of these file offsets is probed: the first emulated instruction there.
-
-    A place that other code jumps to would be passed without a return, in a loop very often, and is not used.
-
-    Parameters
-    ----------
-    image, table, branches
-        The binary, its functions and direct branches.
-    offsets : sequence of int
-        File offsets of return addresses, as calls left them on the stack.
-    kernel_emulates_nops : bool
-        As in ``find_sites``.
-
-    Returns
-    -------
-    list of Site
-        ``function`` is the return address. Stepped where no emulated instruction follows before the stack
-        pointer changes; refused with code "no-return-site" if that cannot be probed either.
-    """
-    found = []
-    for offset, number in zip(offsets, table.containing(offsets).tolist(), strict=True):
-        code = image.read(offset, FARTHEST + 16)
-        first, callee = next(_decode(code[:16]), None), _callee(image, offset)
-        nearest = _nearest_target(image, table, branches, offset, number)
-        at = _candidate(code, kernel_emulates_nops, first=True)
-        if 0 <= at < nearest:
-            found.append(Site(function=offset, offset=offset + at, grade=Grade.EMULATED, callee=callee))
-        elif (
-            first is not None
-            and nearest > 0
-            and handling(code[: first.size], kernel_emulates_nops=kernel_emulates_nops) is Handling.STEPPED
-        ):
-            found.append(Site(function=offset, offset=offset, grade=Grade.STEPPED, callee=callee))
-        else:
-            found.append(_refused(offset, "no-return-site", "the instruction behind the call cannot be probed"))
-    return found
-
-
-def _callee(image: Image, offset: int) -> int:
-    """Return the file offset that the direct call before a return address names, -1 if there is none.
-
-    The five bytes before it may look like a call by chance; then they name no function, let alone the one asked for.
-    """
-    code = image.read(offset - 5, 5) if offset >= 5 else b""
-    if len(code) < 5 or code[0] != 0xE8:
-        return -1
-    place = next((each for each in image.code if each.offset <= offset < each.offset + each.file_size), None)
-    if place is None:
-        return -1
-    target = image.file_offset(offset - place.offset + place.address + int.from_bytes(code[1:], "little", signed=True))
-    return -1 if target is None else target
-
-
-def _nearest_target(image: Image, table: FunctionTable, branches: Branches, offset: int, number: int) -> int:
-    """Return how far behind a place the first target of a branch is, 0 for the place itself."""
-    there = branches.into(offset, offset + FARTHEST + 1)
-    into = branches.target[there][~_is_cold(table, branches.source[there])]
-    nearest = int(into[0]) - offset if len(into) else FARTHEST + 1
-    if number < 0 or int(table.sizes[number]) > _LONGEST:
-        return nearest
-    start = int(table.starts[number])
-    for each in _decode(image.read(start, int(table.sizes[number]))):
-        if each.target is not None and each.mnemonic.startswith(("j", "loop", "xbegin")):
-            behind = start + each.target - offset
-            if 0 <= behind < nearest:
-                nearest = behind
-    return nearest
-
-
-def _is_cold(table: FunctionTable, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which places lie in cold parts of functions: handlers of exceptions go on behind the call that threw."""
-    parts = table.lookup(offsets.tolist())
-    return np.array([each is not None and each.kind is FunctionKind.FRAGMENT for each in parts], np.bool_)
-
-
-def _candidate(code: bytes, emulates_nops: bool, *, first: bool = False) -> int:
-    """Return where the first emulated instruction with an unchanged stack pointer is, 0 (-1) if there is none.
-
-    The first instruction itself is asked only if ``first``; then -1 stands for none.
-    """
-    none = -1 if first else 0
-    for each in _THOROUGH.disasm(code[: FARTHEST + 16], _BASE):
-        at = int(each.address) - _BASE
-        if at > FARTHEST:
-            return none
-        raw = code[at : at + each.size]
-        if (at or first) and handling(raw, kernel_emulates_nops=emulates_nops) is Handling.EMULATED:
-            return at
-        _, written = each.regs_access()
-        if each.mnemonic.startswith(_ENDS) or not _STACK_POINTERS.isdisjoint(written):
-            return none
-    return none
-
-
 def _blocked(code: _Code, start: int, at: int, body: bytes) -> str:
     """Return why a probe at distance ``at`` would not stand for the function's entry, '' if it does."""
     row = code.rows.at(start + at)
@@ -303,7 +169,7 @@ def _blocked(code: _Code, start: int, at: int, body: bytes) -> str:
     first, last = np.searchsorted(code.table.starts, (start, start + at), side="right")
     if branches.start != branches.stop or first != last:
         return "jump-target"
-    for each in _decode(body[: at + _REACH + 16]):
+    for each in decode(body[: at + _REACH + 16]):
         jumps = each.mnemonic.startswith(("j", "loop", "xbegin"))
         if jumps and each.target is not None and 0 < each.target <= at:
             return "jump-target"
@@ -315,21 +181,21 @@ def _may_jump_by_table(code: bytes) -> bool:
     # ff e0..e7: jmp reg; ff 24: jmp through an index; what else has these bytes is sorted out below
     if not any(code.find(bytes((0xFF, second))) >= 0 for second in (*range(0xE0, 0xE8), 0x24)):
         return False
-    if len(code) > _LONGEST:
+    if len(code) > LONGEST:
         return True
     return any(
         each.mnemonic in ("jmp", "notrack jmp") and ("[" not in each.operands or "*" in each.operands)
-        for each in _decode(code)
+        for each in decode(code)
         if each.target is None
     )
 
 
 def _never_returns(code: bytes) -> bool:
     """Tell whether a function has neither a return nor a way out into another one."""
-    if len(code) > _LONGEST or 0xC3 in code or 0xC2 in code:
+    if len(code) > LONGEST or 0xC3 in code or 0xC2 in code:
         return False
     end = 0
-    for each in _decode(code):
+    for each in decode(code):
         end = each.at + each.size
         if each.mnemonic.startswith(("ret", "iret", "ljmp", "sysret")):
             return False
@@ -337,19 +203,3 @@ def _never_returns(code: bytes) -> bool:
         if each.mnemonic.startswith(("j", "loop", "notrack", "bnd")) and leaves:
             return False
     return end == len(code)
-
-
-def _decode(code: bytes) -> Iterator[_Instruction]:
-    """Yield the instructions of a function up to what is none."""
-    for address, size, mnemonic, operands in _QUICK.disasm_lite(code, _BASE):
-        immediate = operands.startswith("0x") and "," not in operands  # enter has two
-        target = int(operands, 16) - _BASE if immediate else None
-        yield _Instruction(address - _BASE, size, mnemonic, operands, target)
-
-
-_BASE = 1 << 32
-"""Where functions are disassembled, so that every target of a branch is shown in hex."""
-_STACK_POINTERS = frozenset((capstone.x86.X86_REG_RSP, capstone.x86.X86_REG_ESP, capstone.x86.X86_REG_SP))
-_QUICK = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-_THOROUGH = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-_THOROUGH.detail = True

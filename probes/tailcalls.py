@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from .branches import JUMP, Branches
 from .facts import FunctionFacts, FunctionKind
-from .symbols import FunctionTable
+from .functiontable import FunctionTable
 
 LONGEST = 64
 """Bytes of a function that does nothing but pass its arguments on."""

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from specmine.probes.branches import find_branches
+from specmine.probes.functiontable import FunctionTable
 from specmine.probes.image import Image, open_image
-from specmine.probes.symbols import FunctionTable, function_table
+from specmine.probes.symbols import function_table
 from specmine.probes.unwind import read_frames
 
 LIBRARIES = Path("/lib/x86_64-linux-gnu")

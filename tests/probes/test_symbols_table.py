@@ -22,7 +22,7 @@ from binary_samples import (
 from specmine.probes.binaries import build_id_of
 from specmine.probes.demangling import display_name, printable, without_parameters, without_return_type
 from specmine.probes.facts import FunctionKind
-from specmine.probes.symbols import FunctionTable
+from specmine.probes.functiontable import FunctionTable
 
 
 def names(table: FunctionTable, *globs: str) -> list[str]:
