@@ -1,9 +1,9 @@
 """What specmine remembers, in one SQLite file; SQL stands nowhere else."""
 
+from .contents import Build, Contents, Host, Verdict
 from .database import Store
 from .merging import merged_store
 from .opening import StoreCorrupt, StoreError
-from .records import Build, Contents, Host, Verdict
 from .retention import Retention
 from .sampled import WHOLE, Sampled
 from .summaries import LifetimeSummary

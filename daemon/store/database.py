@@ -13,8 +13,9 @@ from specmine.mining.observation import Function, Observation
 from specmine.probes.batch import Lifetime, Singles
 
 from . import records, retention, sampled, singles, summaries, surveys
+from .absorbing import absorb
+from .contents import Build, Contents, Host, JsonObject, Verdict
 from .opening import StoreCorrupt, move_aside, opened, opened_read_only
-from .records import Build, Contents, Host, JsonObject, Verdict
 from .schema import MIGRATIONS, VERSION
 
 
@@ -174,7 +175,7 @@ class Store:
         """
         opened_read_only(Path(other), VERSION).close()
         with self._reading():
-            records.absorb(self._db, Path(other))
+            absorb(self._db, Path(other))
 
     def load(self, *, newest: int = 20) -> Contents:
         """Read everything, of observations the newest of each function and kind.

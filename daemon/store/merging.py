@@ -9,9 +9,9 @@ from pathlib import Path
 
 from specmine.daemon.clock import utc_ns
 
+from .contents import JsonObject
 from .database import Store
 from .opening import StoreError
-from .records import JsonObject
 
 
 def merged_store(target: Path, sources: Sequence[Path], specification: JsonObject) -> None:

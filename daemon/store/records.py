@@ -1,89 +1,17 @@
-"""Rows of the store and the values they stand for."""
+"""What is stored as rows, and back again."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 from specmine.mining.observation import Function, Kind, Observation
 from specmine.probes.batch import Lifetime
 
 from .codec import decode_counts, decode_paths, decode_split, encode_counts, encode_paths, encode_split
-from .surveys import Marked, Vector, load_marks, load_vectors, marks_during, vector_at
-
-JsonObject = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """One boot of a host."""
-
-    boot_id: str
-    hostname: str
-    utc_offset_ns: int
-    """What to add to CLOCK_MONOTONIC of this boot to get UTC, ns."""
-    facts: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
-    """One build of a program, with the label that the user gave it."""
-
-    build_id: str
-    executable: str
-    label: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What a check said: about the assertion or comparison ``subject`` of a function."""
-
-    function: str
-    subject: str
-    verdict: str
-    utc_ns: int
-    evidence: JsonObject = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
-    """All that a store holds about the functions, oldest observation first."""
-
-    hosts: tuple[Host, ...] = ()
-    builds: tuple[Build, ...] = ()
-    lifetimes: tuple[Lifetime, ...] = ()
-    functions: tuple[Function, ...] = ()
-    observations: tuple[Observation, ...] = ()
-    states: Mapping[str, JsonObject] = field(default_factory=dict)
-    """Function key to what the controller knows about it."""
-    documents: Mapping[str, JsonObject] = field(default_factory=dict)
-    environments: tuple[Vector, ...] = ()
-    marks: tuple[Marked, ...] = ()
-
-    def environment_of(self, observation: Observation) -> JsonObject | None:
-        """Return what was known of the host when an observation was made, a ``specmine.environment/1``."""
-        boot_id = boot_of(observation.lifetime)
-        offset = next((each.utc_offset_ns for each in self.hosts if each.boot_id == boot_id), 0)
-        return vector_at(self.environments, boot_id, observation.end_ns + offset)
-
-    def experiments_during(self, observation: Observation) -> tuple[str, ...]:
-        """Return the experiments that ran on the host in an observation's window."""
-        return marks_during(self.marks, boot_of(observation.lifetime), observation.start_ns, observation.end_ns)
-
-    def observations_at(self, utc_offset_ns: int) -> tuple[Observation, ...]:
-        """Return the observations, times on the monotonic clock of the boot with this offset to UTC."""
-        shifts = {each.boot_id: each.utc_offset_ns - utc_offset_ns for each in self.hosts}
-        return tuple(_moved(each, shifts.get(boot_of(each.lifetime), 0)) for each in self.observations)
-
-
-def boot_of(lifetime: str) -> str:
-    """Return the boot id that a lifetime's id begins with."""
-    return lifetime.split(":", maxsplit=1)[0]
+from .contents import Build, Contents, Host, JsonObject, Verdict, boot_of
+from .surveys import load_marks, load_vectors
 
 
 def canonical(value: object) -> str:
@@ -186,35 +114,6 @@ def label(db: sqlite3.Connection, build_id: str, name: str) -> bool:
     return db.execute("UPDATE builds SET label = ? WHERE build_id = ?", (name, build_id)).rowcount > 0
 
 
-def absorb(db: sqlite3.Connection, other: Path) -> None:
-    """Copy the rows of another store that are not in this one; SQLite does it, nothing passes through memory."""
-    db.execute("ATTACH ? AS other", (f"file:{quote(str(other.absolute()))}?mode=ro",))
-    try:
-        db.execute("BEGIN IMMEDIATE")
-        for table in (
-            "hosts", "builds", "lifetimes", "functions", "states", "summaries", "sampled", "environments", "marks",
-            "singles",
-        ):  # fmt: skip
-            db.execute(f"INSERT OR IGNORE INTO main.{table} SELECT * FROM other.{table}")
-        for table, same in (
-            ("observations", ("function", "kind", "end_utc_ns", "lifetime", "start_ns", "merges")),
-            ("verdicts", ("function", "subject", "verdict", "utc_ns")),
-        ):
-            columns = [row["name"] for row in db.execute(f"PRAGMA other.table_info({table})") if row["name"] != "id"]
-            names, equal = ", ".join(columns), " AND ".join(f"mine.{name} = theirs.{name}" for name in same)
-            db.execute(
-                f"INSERT INTO main.{table}({names}) SELECT {names} FROM other.{table} AS theirs"
-                f" WHERE NOT EXISTS (SELECT 1 FROM main.{table} AS mine WHERE {equal}) ORDER BY theirs.id"
-            )
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-    finally:
-        db.execute("DETACH other")
-
-
 def load(db: sqlite3.Connection, *, newest: int) -> Contents:
     """Read what the store holds, of observations the newest of each function and kind."""
     hosts = tuple(
@@ -282,12 +181,6 @@ def observation_of(row: sqlite3.Row) -> Observation:
         paths=decode_paths(row["paths"]) if row["paths"] is not None else (),
         split=decode_split(row["split"]) if row["split"] is not None else None,
     )
-
-
-def _moved(observation: Observation, shift_ns: int) -> Observation:
-    if shift_ns == 0:
-        return observation
-    return replace(observation, start_ns=observation.start_ns + shift_ns, end_ns=observation.end_ns + shift_ns)
 
 
 def _function(row: sqlite3.Row) -> Function:

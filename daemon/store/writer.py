@@ -15,9 +15,9 @@ from typing import Any
 from specmine.mining.observation import Function, Observation
 from specmine.probes.batch import Lifetime, Singles
 
+from .contents import Host, JsonObject, Verdict
 from .database import Store
 from .opening import StoreError, damaged
-from .records import Host, JsonObject, Verdict
 from .retention import Retention
 from .sampled import Sampled
 from .surveys import Marked, Vector
