@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from specmine import __version__
 from specmine.experiments.facts import read_host
-from specmine.probes.batch import Batch, Source
+from specmine.probes.batch import Source
 from specmine.probes.errors import HostError, InputError
 
 from .answers import Answers
@@ -37,9 +36,11 @@ from .priority import step_back
 from .server import Server
 from .settings import settings_of
 from .shares import Shares
+from .signals import handled
 from .sources import live_source, selection_of
 from .status import Surroundings, status_of
 from .survey import Survey
+from .telling import Teller
 from .verdicts import ChangeWatcher
 from .worker import ProcessWorker, Worker
 
@@ -79,9 +80,7 @@ class Daemon:
         self._shares = Shares(config.budget.inside, self._budget_left)
         self._keeper: Keeper | None = None
         self._metrics: MetricsServer | None = None
-        self._told_ns = 0
-        self._off = False
-        self._refused: set[tuple[str, str]] = set()
+        self._teller = Teller(self._seams.notifier)
         self._experiments: Scheduler | None = None
         self._survey: Survey | None = None
         self._changes: ChangeWatcher | None = None
@@ -116,7 +115,7 @@ class Daemon:
                 group=config.socket.group,
             )
             stack.callback(server.close)
-            stack.enter_context(_Signals(self))
+            stack.enter_context(handled(self._signals()))
             journal = Path(config.store.path).parent / "experiments.json"
             self._survey = Survey(journal, read_host)
             self._experiments = Scheduler(
@@ -142,8 +141,7 @@ class Daemon:
 
     def stop(self, why: str) -> None:
         """End at the next turn of the loop."""
-        _log.info("stopping", extra=facts(why=why))
-        self._seams.notifier.send(STOPPING=1, STATUS="taking the probes off")
+        self._teller.stopping(why)
         self._messages.append(lambda now_ns: Stopping(now_ns=now_ns, why=why))
 
     def switch(self, *, off: bool) -> None:
@@ -157,8 +155,18 @@ class Daemon:
         """Read the configuration again at the next turn of the loop."""
         self._messages.append(self._reloaded)
 
+    def _signals(self) -> dict[signal.Signals, Callable[[], object]]:
+        """Return what each signal asks for."""
+        return {
+            signal.SIGTERM: lambda: self.stop("signal"),
+            signal.SIGINT: lambda: self.stop("signal"),
+            signal.SIGHUP: self.reload,
+            signal.SIGUSR1: lambda: self.switch(off=True),
+            signal.SIGUSR2: lambda: self.switch(off=False),
+        }
+
     def _inbox(self, now_ns: int) -> Iterable[Reloaded | Surveyed | Stopping]:
-        self._heartbeat(now_ns)
+        self._teller.heartbeat(now_ns)
         if self._survey is not None and (surveyed := self._survey.turn(now_ns)) is not None:
             yield surveyed
         if self._experiments is not None:
@@ -212,40 +220,12 @@ class Daemon:
 
     def _listen(self, step: Step) -> None:
         if isinstance(step.event, Begun):
-            started = step.event.started
             step_back()  # not before: beside two busy CPUs the compiling child would take a minute
-            for note in started.notes:
-                _log.info(note)
-            _log.info(
-                "watching",
-                extra=facts(version=__version__, link=started.host.get("link"), programs=self._programs()),
-            )
-            self._seams.notifier.send(READY=1, STATUS="looking for hot functions", MAINPID=os.getpid())
+            self._teller.begun(step.event.started, ",".join(map(shown, self._config.programs)))
         if isinstance(step.event, Arrived):
-            self._tell(step.event.batch)
+            self._teller.arrived(step.event.batch, self._state)
         if step.published:
             self._state = step.state
-
-    def _tell(self, batch: Batch) -> None:
-        """Log each refusal once, and when the kill switch comes or goes."""
-        for each in batch.refusals:
-            named = (each.function, each.reason.code)
-            if named not in self._refused:
-                self._refused.add(named)
-                known = self._state.functions.get(each.function) if self._state else None
-                name = f"{known.name} ({known.module})" if known else each.function
-                said = facts(function=name, code=each.reason.code, why=each.reason.text)
-                _log.info("refused", extra=said)
-        if batch.switched_off != self._off:
-            self._off = batch.switched_off
-            _log.warning("all probes are switched off" if self._off else "probes may be on again")
-
-    def _heartbeat(self, now_ns: int) -> None:
-        """Tell the service manager twice an interval that the loop turns."""
-        notifier = self._seams.notifier
-        if notifier.watchdog_ns and now_ns - self._told_ns >= notifier.watchdog_ns // 2:
-            self._told_ns = now_ns
-            notifier.send(WATCHDOG=1)
 
     def _answers(self, keeper: Keeper) -> Answers:
         return Answers(
@@ -279,9 +259,6 @@ class Daemon:
             changes=self._changes.changes if self._changes else (),
         )
 
-    def _programs(self) -> str:
-        return ",".join(map(shown, self._config.programs))
-
     def _flush(self, keeper: Keeper) -> None:
         if not keeper.close():
             _log.error("the store could not take everything before the end")
@@ -296,32 +273,3 @@ def resident_bytes() -> int:
     """Return the resident memory of this process."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-class _Signals:
-    """What each signal asks for; as before afterwards.
-
-    SIGTERM and SIGINT end the daemon, SIGHUP has the configuration read again, SIGUSR1 takes all probes off, SIGUSR2
-    lets them come back.
-    """
-
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-                self._before[number] = signal.signal(number, self._handle)
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGHUP:
-            self._daemon.reload()
-        elif number in (signal.SIGUSR1, signal.SIGUSR2):
-            self._daemon.switch(off=number == signal.SIGUSR1)
-        else:
-            self._daemon.stop("signal")
