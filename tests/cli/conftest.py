@@ -81,3 +81,15 @@ def outcome(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
         return code, out, err
 
     return run_it
+
+
+@pytest.fixture
+def compared(outcome: Callable[..., Outcome]) -> Callable[..., tuple[int, dict[str, Any]]]:
+    """Return what compares and reads the answer."""
+
+    def run(*arguments: object) -> tuple[int, dict[str, Any]]:
+        code, out, err = outcome("compare", *map(str, arguments), "--format", "json")
+        assert out, err
+        return code, json.loads(out)
+
+    return run
