@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import socket
-import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,19 +10,15 @@ from typing import Any
 
 import pytest
 from prometheus_client.core import Metric
-from prometheus_client.parser import text_string_to_metric_families
 
 from specmine.daemon.beside import Beside
 from specmine.daemon.controller import ControllerState
 from specmine.daemon.exporter import SnapshotCollector
 from specmine.daemon.families import FAMILIES
 from specmine.daemon.meters import Counters, Reading, Stated, behaviour_id
-from specmine.daemon.metricrows import plain
-from specmine.daemon.metricserver import MetricsServer
 from specmine.daemon.status import Surroundings, status_of
 from specmine.mining.observation import bucket_of, histogram_of
 from specmine.probes.batch import Batch, Lifetime, Prices, Spent, Started
-from specmine.probes.errors import InputError
 
 BORDER = int(bucket_of(2048))
 
@@ -222,106 +213,9 @@ def test_the_status_is_shown() -> None:
     assert ("specmine_store_dropped_total", frozenset()) not in found
 
 
-HOSTILE = [
-    'a"b\\c\nd',
-    "\x1b[31mred",
-    "{}",
-    "ünïcode",
-    "x" * 5000,
-    "\udc80",
-    "",
-    'a{b="c"} 1\nspecmine_fake 7',
-]
-
-
-def get(address: str, path: str = "/metrics", **headers: str) -> tuple[str, str]:
-    """Return content type and text of a page."""
-    request = urllib.request.Request(f"http://{address}{path}", headers=headers)
-    with urllib.request.urlopen(request, timeout=5) as answer:
-        return answer.headers["Content-Type"], answer.read().decode("utf-8")
-
-
-def test_hostile_names_survive_the_text_format() -> None:
-    """Names of any letters neither break the page nor forge a series, and do not fall together."""
-    found = [reading(name, module=name, key=f"k{n}") for n, name in enumerate(HOSTILE)]
-    server = MetricsServer(("127.0.0.1", 0), lambda: (found, status()), series=2000)
-    try:
-        _, text = get(server.address)
-    finally:
-        server.close()
-    families = {family.name: family for family in text_string_to_metric_families(text)}
-    assert set(families) == {family.name for family in FAMILIES}
-    assert {sample.labels["function"] for sample in families["specmine_function_info"].samples} == {
-        plain(name) for name in HOSTILE
-    }
-    assert all(len(line) < 3000 for line in text.splitlines())
-
-
-def test_a_page_before_the_first_snapshot_is_empty_but_valid() -> None:
-    """Until the kernel side runs there are metrics' names without values."""
-    server = MetricsServer(("127.0.0.1", 0), lambda: None, series=2000)
-    try:
-        content_type, text = get(server.address)
-        assert content_type.startswith("text/plain; version=")
-        assert not [line for line in text.splitlines() if not line.startswith("#")]
-        assert "metrics" in get(server.address, "/")[1]
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            get(server.address, "/etc/passwd")
-    finally:
-        server.close()
-
-
-def test_openmetrics_is_served_to_those_who_ask() -> None:
-    """A scraper that prefers OpenMetrics gets it."""
-    server = MetricsServer(("127.0.0.1", 0), lambda: ([reading()], status()), series=2000)
-    try:
-        content_type, text = get(server.address, Accept="application/openmetrics-text; version=1.0.0")
-    finally:
-        server.close()
-    assert content_type.startswith("application/openmetrics-text")
-    assert text.endswith("# EOF\n")
-
-
-def test_a_silent_client_does_not_hold_up_a_scrape() -> None:
-    """Clients that connect and say nothing are outlasted."""
-    server = MetricsServer(("127.0.0.1", 0), lambda: ([reading()], status()), series=2000)
-    host, port = server.address.split(":")
-    silent = [socket.create_connection((host, int(port))) for _ in range(3)]
-    try:
-        assert "specmine_calls_total" in get(server.address)[1]
-    finally:
-        for each in silent:
-            each.close()
-        server.close()
-
-
-def test_a_port_in_use_is_one_line() -> None:
-    """The error names the address and the key to change."""
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        with pytest.raises(InputError, match=rf"127\.0\.0\.1:{port}.*change metrics\.listen") as caught:
-            MetricsServer(("127.0.0.1", port), lambda: None, series=2000)
-    assert caught.value.exit_code == 2
-    assert "\n" not in str(caught.value)
-
-
 def test_the_documentation_lists_the_metrics() -> None:
     """docs/metrics.md has each metric with its kind and labels, and no other."""
     text = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(specmine_\w+)` \| (\w+) \| ([^|]*) \|", text, flags=re.MULTILINE)
     told = {name: (kind, tuple(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
     assert told == {family.shown: (family.kind, family.labels) for family in FAMILIES}
-
-
-def test_promtool_finds_nothing_to_say(tmp_path: Path) -> None:
-    """The linter of Prometheus has no complaint."""
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool is not installed (package prometheus)")
-    server = MetricsServer(("127.0.0.1", 0), lambda: ([reading(), reading("y")], status()), series=2000)
-    try:
-        _, text = get(server.address)
-    finally:
-        server.close()
-    done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout + done.stderr) == (0, "")

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from simulated import FakeClock, SimulatedSource, paper_program, unimodal
 
-from specmine.daemon.answers import Answers
 from specmine.daemon.client import DaemonConnection, NoDaemon, ask
 from specmine.daemon.config import Config
 from specmine.daemon.configfile import parse_config
@@ -26,13 +25,10 @@ from specmine.daemon.knowledge import State
 from specmine.daemon.lifecycle import Daemon, Seams
 from specmine.daemon.lock import FileLock, LockTaken
 from specmine.daemon.notify import Notifier
-from specmine.daemon.server import Peer
-from specmine.daemon.shares import Shares
-from specmine.daemon.status import Surroundings
 from specmine.daemon.store import Store
 from specmine.daemon.worker import InlineWorker
 from specmine.probes.batch import Source
-from specmine.probes.errors import InputError, NoData, ProbeError
+from specmine.probes.errors import InputError, ProbeError
 
 SECOND = 10**9
 
@@ -249,50 +245,6 @@ def test_a_source_that_cannot_start_ends_the_daemon(tmp_path: Path, manager: Man
     assert not any("READY" in message for message in manager.told())
     FileLock(life.config.host_lock, what="", remedy="").release()
     Store.open(life.config.store.path).close()
-
-
-@pytest.fixture
-def early() -> Answers:
-    """Return the answers of a daemon that has published nothing yet."""
-    return Answers(
-        state=lambda: None,
-        around=Surroundings,
-        shares=Shares(0.01, lambda _: None),
-        label=lambda *_: None,
-        builds=frozenset,
-    )
-
-
-def test_before_the_first_news_the_daemon_says_so(early: Answers) -> None:
-    """A question that comes too early is answered with exit code 3, not with an empty truth."""
-    with pytest.raises(NoData, match="just started"):
-        early({"command": "status"}, Peer(connection=1, pid=1, uid=0))
-
-
-@pytest.mark.parametrize(
-    "request_", [{"command": "share", "ratio": 0.1}, {"command": "label", "build": "a", "name": "b"}]
-)
-def test_only_root_and_the_daemons_user_may_change(early: Answers, request_: dict[str, Any]) -> None:
-    """Another user is refused before anything is looked at."""
-    with pytest.raises(InputError, match="only root"):
-        early(request_, Peer(connection=1, pid=1, uid=12345))
-
-
-@pytest.mark.parametrize(
-    ("request_", "said"),
-    [
-        ({"command": "nonsense"}, "unknown command 'nonsense'"),
-        ({"command": "share"}, "ratio is a number"),
-        ({"command": "share", "ratio": True}, "ratio is a number"),
-        ({"command": "share", "ratio": 7}, "ratio is a number"),
-        ({"command": "label", "build": "a"}, "needs name"),
-        ({"command": "label", "build": "", "name": "b"}, "needs build"),
-    ],
-)
-def test_a_wrong_request_is_named(early: Answers, request_: dict[str, Any], said: str) -> None:
-    """What is missing or out of range stands in the error."""
-    with pytest.raises(InputError, match=said):
-        early(request_, Peer(connection=1, pid=1, uid=0))
 
 
 def test_a_reload_changes_what_it_can(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
