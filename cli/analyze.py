@@ -11,7 +11,7 @@ import click
 from .exits import learned
 from .mine import result_text
 from .notation import count, share
-from .options import PATH, config_option, result_format_option
+from .options import config_option, output_option, result_format_option
 from .output import OutputFile, complain, emit
 from .reading import Document, functions_of
 from .stating import is_asserted, summary
@@ -28,7 +28,7 @@ FIRST_AFTER_S, EVERY_S = 2.0, 5.0
     "--function", "functions", multiple=True, metavar="GLOB", help="Only functions of this name; may be repeated."
 )
 @config_option
-@click.option("--output", type=PATH, metavar="FILE", help="Write the result there instead of standard output.")
+@output_option
 @result_format_option
 def command(
     file: str,

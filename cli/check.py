@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .options import PATH, format_option, level_of, tolerance_of
+from .options import PATH, format_option, level_of, output_option, skip_bad_option, socket_option, tolerance_of
 
 
 @click.command("check", short_help="Do assertions and formulas hold.")
@@ -32,9 +32,9 @@ from .options import PATH, format_option, level_of, tolerance_of
 @click.option("--level", type=level_of, help="Confidence of each formula, unless a file says it.  [default: 0.95]")
 @click.option("--tolerance", type=tolerance_of, help="Sensitivity limit of comparisons.  [default: 0; of =, 2%]")
 @click.option("--junit", "junit_file", type=PATH, metavar="FILE", help="Write the result as JUnit XML too.")
-@click.option("--skip-bad", is_flag=True, help="Count bad lines of a CSV instead of stopping.")
-@click.option("--output", type=PATH, metavar="FILE", help="Write there instead of standard output.")
-@click.option("--socket", type=PATH, metavar="FILE", help="The daemon's socket, if it is not the usual one.")
+@skip_bad_option
+@output_option
+@socket_option
 @format_option
 def command(
     spec: Path | None,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .options import PATH, format_option, level_of, tolerance_of
+from .options import PATH, format_option, globs_option, output_option, rule_options, skip_bad_option
 
 
 @click.command("compare", short_help="Has it changed from one build to another.")
@@ -15,23 +15,13 @@ from .options import PATH, format_option, level_of, tolerance_of
 @click.option("--store", type=PATH, metavar="FILE", help="BASE and NEW are builds, hosts or lifetimes in this store.")
 @click.option("--base", "base_label", metavar="LABEL", help="With one FILE: the build to compare with.")
 @click.option("--new", "new_label", metavar="LABEL", help="With one FILE: the build to judge.")
-@click.option(
-    "--summary",
-    type=click.Choice(["mean", "median", "trimmed", "p90", "p99"]),
-    default="median",
-    show_default=True,
-    help="What is compared of each lifetime.",
-)
-@click.option("--level", type=level_of, default="0.95", show_default=True, help="Confidence of the intervals.")
-@click.option(
-    "--tolerance", type=tolerance_of, default="2%", show_default=True, help="Changes within it do not matter."
-)
+@rule_options
 @click.option("--fdr", is_flag=True, help="Control the share of false ones among all changes reported.")
-@click.option("--function", "globs", multiple=True, metavar="GLOB", help="Only these functions; may be repeated.")
+@globs_option
 @click.option("--self-test", "split", is_flag=True, help="Compare halves of each side: how often is an alarm false.")
 @click.option("--keep-warmup", is_flag=True, help="Leave nothing out at the start of a lifetime.")
-@click.option("--skip-bad", is_flag=True, help="Count bad lines of a CSV instead of stopping.")
-@click.option("--output", type=PATH, metavar="FILE", help="Write there instead of standard output.")
+@skip_bad_option
+@output_option
 @format_option
 def command(
     base: str | None,

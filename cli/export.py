@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from .options import PATH, socket_option, store_option
+from .options import output_option, socket_option, store_option
 from .output import OutputFile, emit, specification_text
 from .reading import Document, functions_of, read_document, without_details
 
@@ -28,7 +28,7 @@ COLUMNS = (
     show_default=True,
     help="json: specmine.specification/1; csv: one row per behaviour and class.",
 )
-@click.option("--output", type=PATH, metavar="FILE", help="Write there instead of standard output.")
+@output_option
 @store_option
 @socket_option
 def command(form: str, output: Path | None, store: Path | None, socket: Path | None) -> None:

@@ -11,7 +11,7 @@ import click
 
 from .matching import matching, title
 from .notation import cells, duration, escaped, plural, rate, share
-from .options import reading_options
+from .options import globs_option, reading_options
 from .output import emit, json_text, width
 from .reading import Entry, functions_of, read_document, recorded
 from .stating import STATES, condition, summary, verdict_of
@@ -33,9 +33,7 @@ _GAP = 2
     metavar="STATE",
     help=f"Only functions in this state: {', '.join(STATES)}; may be repeated.",
 )
-@click.option(
-    "--function", "globs", multiple=True, metavar="GLOB", help="Only functions of this name; may be repeated."
-)
+@globs_option
 @reading_options
 def command(
     states: tuple[str, ...], globs: tuple[str, ...], store: Path | None, socket: Path | None, form: str

@@ -11,7 +11,7 @@ from specmine.probes.errors import InputError
 
 from .exits import learned
 from .functions import table
-from .options import PATH, check_selection, program_options, result_format_option
+from .options import PATH, check_selection, output_option, program_options, result_format_option
 from .output import OutputFile, check_writable, complain, emit, specification_text, width
 from .progress import Progress, wants_live
 from .reading import functions_of
@@ -29,7 +29,7 @@ MOST_SHOWN = 12
 @program_options
 @click.option("--store", type=PATH, metavar="FILE", help="Join what is learned with what this store holds.")
 @click.option("--record", type=PATH, metavar="FILE", help="Record all that was seen, for `specmine replay`.")
-@click.option("--output", type=PATH, metavar="FILE", help="Write the result there instead of standard output.")
+@output_option
 @result_format_option
 def command(output: Path | None, form: str | None, **given: Any) -> int:
     """Mine performance assertions from a running program, or from CMD.

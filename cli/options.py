@@ -43,7 +43,6 @@ def ratio(value: str) -> float:
     return number
 
 
-# readable: click asks access(2), which does not know of capabilities; who opens the file finds out
 def level_of(value: str) -> float:
     """Return a confidence level; at least 50%, below 100%."""
     number = ratio(value)
@@ -57,6 +56,7 @@ def tolerance_of(value: str) -> float:
     return 0.0 if value.strip() in ("0", "0%", "0.0") else ratio(value)
 
 
+# readable: click asks access(2), which does not know of capabilities; who opens the file finds out
 PATH = click.Path(path_type=Path, readable=False)
 
 format_option = click.option(
@@ -75,6 +75,16 @@ result_format_option = click.option(
     help="For people or for programs.  [default: text; json into an --output file]",
 )
 
+output_option = click.option(
+    "--output", type=PATH, metavar="FILE", help="Write the result there instead of standard output."
+)
+
+skip_bad_option = click.option("--skip-bad", is_flag=True, help="Count bad lines of a CSV instead of stopping.")
+
+globs_option = click.option(
+    "--function", "globs", multiple=True, metavar="GLOB", help="Only functions of this name; may be repeated."
+)
+
 store_option = click.option("--store", type=PATH, metavar="FILE", help="Read this store instead of asking the daemon.")
 
 socket_option = click.option(
@@ -91,6 +101,33 @@ config_option = click.option("--config", type=PATH, metavar="FILE", help="Take a
 def reading_options(function: F) -> F:
     """Add ``--store``, ``--socket`` and ``--format``: where to read from, and how to write."""
     return store_option(socket_option(format_option(function)))
+
+
+def rule_options(function: F) -> F:
+    """Add ``--summary``, ``--level`` and ``--tolerance``: by what, and how surely, lifetimes are compared."""
+    for decorate in reversed(
+        (
+            click.option(
+                "--summary",
+                type=click.Choice(["mean", "median", "trimmed", "p90", "p99"]),
+                default="median",
+                show_default=True,
+                help="What is compared of each lifetime.",
+            ),
+            click.option(
+                "--level", type=level_of, default="0.95", show_default=True, help="Confidence of the intervals."
+            ),
+            click.option(
+                "--tolerance",
+                type=tolerance_of,
+                default="2%",
+                show_default=True,
+                help="Changes within it do not matter.",
+            ),
+        )
+    ):
+        function = decorate(function)
+    return function
 
 
 def program_options(function: F) -> F:

@@ -8,7 +8,7 @@ import click
 
 from .exits import learned
 from .mine import result_text
-from .options import PATH, config_option, result_format_option
+from .options import PATH, config_option, output_option, result_format_option
 from .output import OutputFile, complain, emit
 from .reading import functions_of
 from .stating import is_asserted
@@ -17,7 +17,7 @@ from .stating import is_asserted
 @click.command("replay", short_help="Mine again from a recording.")
 @click.argument("file", type=PATH)
 @config_option
-@click.option("--output", type=PATH, metavar="FILE", help="Write the result there instead of standard output.")
+@output_option
 @result_format_option
 def command(file: Path, config: Path | None, output: Path | None, form: str | None) -> int:
     """Mine again what `mine --record` or `record` saw in FILE, and print the same specification.

@@ -6,25 +6,15 @@ from pathlib import Path
 
 import click
 
-from .options import PATH, level_of, tolerance_of
+from .options import PATH, globs_option, output_option, rule_options, skip_bad_option
 
 
 @click.command("report", short_help="Changes of functions over builds and hosts.")
 @click.argument("file", type=PATH)
-@click.option(
-    "--summary",
-    type=click.Choice(["median", "mean", "trimmed", "p90", "p99"]),
-    default="median",
-    show_default=True,
-    help="What stands for a lifetime.",
-)
-@click.option("--level", type=level_of, default="0.95", show_default=True, help="Confidence of the intervals.")
-@click.option(
-    "--tolerance", type=tolerance_of, default="2%", show_default=True, help="Changes within it do not matter."
-)
-@click.option("--function", "globs", multiple=True, metavar="GLOB", help="Only these functions; may be repeated.")
-@click.option("--skip-bad", is_flag=True, help="Count bad lines of a CSV instead of stopping.")
-@click.option("--output", type=PATH, metavar="FILE", help="Write there instead of standard output.")
+@rule_options
+@globs_option
+@skip_bad_option
+@output_option
 @click.option("--format", "form", type=click.Choice(["html", "json"]), default="html", show_default=True,
               help="A page for people, or its numbers.")  # fmt: skip
 def command(
