@@ -95,7 +95,7 @@ def running(folder: Path, root: Path) -> Iterator[Server]:
     )
     mine: set[int] = set()
     try:
-        _wait_until_answering(process, ports[0], folder / "run" / "error.log")
+        wait_until_answering(process, ports[0], folder / "run" / "error.log")
         mine = _semaphores() - before
         yield Server(
             pid=process.pid,
@@ -133,7 +133,8 @@ def _readable_by_children(folder: Path) -> None:
     folder.chmod(0o755)  # a temporary folder is 0700, and the children are www-data
 
 
-def _wait_until_answering(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def wait_until_answering(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    """Return when a server can be connected to; SetupError with its last words if it does not start."""
     end = time.monotonic() + 10
     while time.monotonic() < end and process.poll() is None:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import random
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "demo"))
 
-from server import DIES_WITH_US, LIBRARIES, SetupError, free_ports, stop
+from server import DIES_WITH_US, LIBRARIES, free_ports, stop, wait_until_answering
 
 CHILDREN = 6
 MODULES = (
@@ -148,7 +146,7 @@ def running(executable: Path, folder: Path, root: Path | None = None) -> Iterato
         stdin=subprocess.DEVNULL,
     )
     try:
-        _wait(process, first, folder / "run" / "error.log")
+        wait_until_answering(process, first, folder / "run" / "error.log")
         yield process.pid, (f"127.0.0.1:{first}", f"127.0.0.1:{second}")
     finally:
         stop(process, 10)
@@ -183,13 +181,3 @@ def _fill(folder: Path) -> None:
         (folder / "cgi" / name).chmod(0o755)
     for each in (folder, folder / "run", pages / "uploads"):
         each.chmod(0o777 if each != folder else 0o755)
-
-
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    end = time.monotonic() + 10
-    while time.monotonic() < end and process.poll() is None:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
-    raise SetupError(f"httpd does not start: {said[-1] if said else 'it said nothing'}")
