@@ -27,7 +27,7 @@ bpfcc:
 
 moved:
 
-demo: setup ## mine a stock apache2 under load, at most 3 minutes; needs root
+demo: setup ## mine a stock apache2 under load, at most 3 minutes; leaves nothing of it behind; needs root
 	@$(BIN)/python bench/demo/run.py
 
 test: setup ## everything: checks, then all tests (those marked kernel need root)

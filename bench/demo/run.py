@@ -2,7 +2,7 @@
 
     make demo            (or: .venv/bin/python bench/demo/run.py [--seconds 55] [--watch 25])
 
-Needs root. Downloads and unpacks the server's packages into a temporary folder; installs nothing. All that it
+Needs root. Downloads and unpacks the server's packages into a temporary folder instead of installing them. All that it
 started is stopped and the folder removed at the end, on ^C and on failure too.
 """
 
@@ -58,6 +58,7 @@ def main() -> int:
         with ExitStack() as stack:
             folder = Path(tempfile.mkdtemp(prefix="specmine-demo-"))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            os.environ["CACHE_DIRECTORY"] = str(folder / "cache")  # calibration and bytecode go with the folder, too
             return demo(stack, folder, options)
     except SetupError as error:
         print(f"demo: {error}", file=sys.stderr)

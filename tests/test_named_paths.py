@@ -1,0 +1,34 @@
+"""Files that the documentation and the maps of the folders name are there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+FOLDERS = sorted(path.parent for path in ROOT.glob("*/__init__.py"))
+_TOP = "|".join(sorted(path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_files_that_a_document_names_exist(document: Path) -> None:
+    """Links within the project, and paths in code spans that begin with one of its folders."""
+    text = document.read_text(encoding="utf-8")
+    links = [each.partition("#")[0] for each in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in each]
+    missing = [each for each in links if each and not (document.parent / each).exists()]
+    spans = re.findall(rf"(?<![\w/.<-])(?:{_TOP})/[\w./-]*\w/?", text)
+    missing += [each for each in spans if not (ROOT / each).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_modules_that_a_folder_names_exist(folder: Path) -> None:
+    """What the docstring of a folder points to."""
+    told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    names = [each for each in re.findall(r"``([^`]+)``", told) if re.fullmatch(r"[\w.]+/?", each)]
+    missing = [each for each in names if not (folder / each).exists() and not (folder / f"{each}.py").exists()]
+    assert not missing
