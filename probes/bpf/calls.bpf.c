@@ -133,14 +133,8 @@ static inline __attribute__((always_inline)) void leave(struct pt_regs *ctx, voi
 	cost = t->cost;
 	t->cost += s->return_ns;
 	drop_abandoned(t, sp);
-	at = t->depth;
-	if (!at)
-		return;
-	at--;
-	barrier_var(at);
-	at &= MAX_OPEN - 1;
-	o = &t->open[at];
-	if (o->sp != sp || o->cookie != cookie)
+	o = innermost(t, &at);
+	if (!o || o->sp != sp || o->cookie != cookie)
 		return;
 	t->depth = at;
 	forget(t, o);
@@ -174,14 +168,8 @@ static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx
 	drop_abandoned(t, sp);
 #pragma clang loop unroll(disable)
 	for (i = 0; i < MAX_TAIL_CALLS; i++) {
-		at = t->depth;
-		if (!at)
-			break;
-		at--;
-		barrier_var(at);
-		at &= MAX_OPEN - 1;
-		o = &t->open[at];
-		if (o->sp != sp)
+		o = innermost(t, &at);
+		if (!o || o->sp != sp)
 			break;
 		t->depth = at;
 		forget(t, o);

@@ -22,27 +22,37 @@ static inline __attribute__((always_inline)) void count_dropped(u64 cookie)
 		atomic_add(c->dropped, 1);
 }
 
+/* The innermost open call, and its place in bounds that the verifier can follow; none if no call is open. */
+static inline __attribute__((always_inline)) struct open_call *innermost(struct thread *t, u64 *place)
+{
+	u64 at = t->depth;
+
+	if (!at)
+		return 0;
+	at--;
+	barrier_var(at);
+	at &= MAX_OPEN - 1;
+	*place = at;
+	return &t->open[at];
+}
+
 /* Drop open calls that lie below the stack pointer: left by longjmp, by an exception, by a lost return. */
 static inline __attribute__((always_inline)) void drop_abandoned(struct thread *t, u64 sp)
 {
+	struct open_call *o;
 	u64 at;
 	u32 i;
 
 #pragma clang loop unroll(disable)
 	for (i = 0; i < MAX_OPEN; i++) {
-		at = t->depth;
-		if (!at)
-			break;
-		at--;
-		barrier_var(at);
-		at &= MAX_OPEN - 1;
-		if (t->open[at].sp >= sp)
+		o = innermost(t, &at);
+		if (!o || o->sp >= sp)
 			break;
 		t->depth = at;
-		if (t->open[at].cookie == STRUCK_OUT)
+		if (o->cookie == STRUCK_OUT)
 			continue;
-		forget(t, &t->open[at]);
-		count_dropped(t->open[at].cookie);
+		forget(t, o);
+		count_dropped(o->cookie);
 	}
 }
 
