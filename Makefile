@@ -45,9 +45,12 @@ format: setup ## let ruff lay out the code
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: setup ## measure what specmine costs a program and its neighbours; needs root
-	@.ci/packages gcc g++ libc6-dev
-	@for b in bench/bench_*.py; do echo "== $$b"; $(BIN)/python $$b || exit; done
+# The short ones of bench/bench_*.py; all together take hours, and the docs tell which table is made by which.
+BENCHES ?= overhead_prices overhead_gaps sites bystander
+
+bench: setup ## what specmine costs a program and its neighbours, NNN minutes (BENCHES=... chooses); needs root
+	@.ci/packages gcc g++ libc6-dev bpftrace bpfcc-tools
+	@for b in $(BENCHES); do echo "== bench/bench_$$b.py"; $(BIN)/python bench/bench_$$b.py || exit; done
 
 chaos: setup ## hostile programs under probes, 20 runs each (RUNS=n overrides); needs root
 	@.ci/packages gcc g++ libc6-dev gdb golang-go libboost-context-dev
