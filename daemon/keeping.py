@@ -11,6 +11,7 @@ from .clock import utc_ns
 from .conclusions import Check
 from .config import Storing
 from .controller import ControllerState
+from .dates import utc_offset_ns
 from .events import Arrived, Begun, Restored, Stopping, Surveyed
 from .knowledge import FINISHED, Knowledge, State
 from .loop import Step
@@ -18,7 +19,6 @@ from .resume import function_record
 from .sampling import Sampling
 from .settings import SECOND
 from .specification import specification
-from .status import utc_offset_ns
 from .store import Contents, Host, LifetimeSummary, Marked, Retention, Store, StoreCorrupt, StoreWriter, Vector, Verdict
 
 RECORDS_EVERY_NS = 10 * SECOND

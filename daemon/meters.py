@@ -18,9 +18,9 @@ from specmine.mining.observation import Counts, bucket_edges
 
 from .allocation import utility
 from .controller import ControllerState
+from .dates import utc_offset_ns
 from .knowledge import FINISHED, Knowledge, State
 from .settings import SECOND
-from .status import utc_offset_ns
 
 Floats = NDArray[np.float64]
 _EDGES = bucket_edges()

@@ -25,7 +25,7 @@ from .jobs import Job, JobResult, run_job
 from .knowledge import FINISHED
 from .models import Key, key_of
 from .reasons import unexplained
-from .specification import behaviours_and_paths
+from .statements import behaviours_and_paths
 
 Recording = Mapping[str, Sequence[Observation]]
 """The observations of one store by the key of their function, oldest first."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from .allocation import Means, predicted
 from .controller import ControllerState
+from .dates import rfc3339, utc_offset_ns
 from .knowledge import State
 from .reasons import PASSING
 from .settings import SECOND
@@ -41,17 +41,6 @@ class Surroundings:
     """What is known of the host: a ``specmine.environment/1``."""
     changes: tuple[Mapping[str, Any], ...] = ()
     """Comparisons between builds, as ``verdicts.entries`` has them."""
-
-
-def utc_offset_ns(state: ControllerState) -> int:
-    """Return what to add to times of the controller to get UTC, ns; 0 before the source has started."""
-    return int(state.started.host.get("utc_offset_ns", "0")) if state.started else 0
-
-
-def rfc3339(utc_ns: int) -> str:
-    """Write a time as RFC 3339 in UTC, milliseconds."""
-    moment = datetime.fromtimestamp(utc_ns / SECOND, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:

@@ -24,10 +24,10 @@ from specmine.probes.batch import Lifetime
 
 from .acknowledging import acknowledgement_of, key_of
 from .changehosts import ChangeHosts
+from .dates import utc_offset_ns
 from .events import Arrived, Begun, Stopping
 from .loop import Step
 from .settings import SECOND
-from .status import utc_offset_ns
 from .store import Contents, LifetimeSummary, Verdict, vector_at
 
 LEVEL = 0.99
