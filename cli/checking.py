@@ -15,8 +15,9 @@ import click
 
 from specmine.mining.spl.data import Data
 from specmine.mining.spl.evaluation import Node, Rules, evaluate
-from specmine.mining.spl.grammar import SplError, parse_specification
+from specmine.mining.spl.grammar import SplError
 from specmine.mining.spl.mined import statements_of
+from specmine.mining.spl.parsing import parse_specification
 from specmine.mining.spl.syntax import Specification, Statement
 from specmine.mining.verify import Verdict
 from specmine.probes.errors import InputError

@@ -13,7 +13,8 @@ from specmine.mining.shares import agreement, dispersion
 from specmine.mining.verify import Verdict
 
 from .data import Data, Missing
-from .interpretations import INTERPRETATIONS, Answer, Question, Term
+from .interpretations import INTERPRETATIONS
+from .question import Answer, Question, Term
 from .syntax import (
     And,
     Comparison,

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmine.mining.expressions import Literal
-from specmine.mining.spl.grammar import SplError, parse_formula, parse_specification
+from specmine.mining.spl.grammar import SplError
 from specmine.mining.spl.mined import entries_of, full_name, split_name, statements_of
+from specmine.mining.spl.parsing import parse_formula, parse_specification
 from specmine.mining.spl.syntax import (
     RATE,
     SECONDS,

@@ -17,8 +17,9 @@ from specmine.mining.change.sample import mean, sample_of_durations
 from specmine.mining.change.verdicts import LifetimeSample
 from specmine.mining.spl.data import ClassCalls, Missing
 from specmine.mining.spl.evaluation import Node, Rules, evaluate
-from specmine.mining.spl.grammar import parse_formula
-from specmine.mining.spl.interpretations import INTERPRETATIONS, Question, Term
+from specmine.mining.spl.interpretations import INTERPRETATIONS
+from specmine.mining.spl.parsing import parse_formula
+from specmine.mining.spl.question import Question, Term
 from specmine.mining.spl.syntax import Subject
 from specmine.mining.verify import Verdict
 
