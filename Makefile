@@ -48,7 +48,7 @@ format: setup ## let ruff lay out the code
 # The short ones of bench/bench_*.py; all together take hours, and the docs tell which table is made by which.
 BENCHES ?= overhead_prices overhead_gaps sites bystander
 
-bench: setup ## what specmine costs a program and its neighbours, NNN minutes (BENCHES=... chooses); needs root
+bench: setup ## what specmine costs a program and its neighbours; the short benches, BENCHES=... chooses others; needs root
 	@.ci/packages gcc g++ libc6-dev bpftrace bpfcc-tools
 	@for b in $(BENCHES); do echo "== bench/bench_$$b.py"; $(BIN)/python bench/bench_$$b.py || exit; done
 

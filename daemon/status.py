@@ -40,7 +40,7 @@ class Surroundings:
     environment: Mapping[str, Any] = field(default_factory=dict)
     """What is known of the host: a ``specmine.environment/1``."""
     changes: tuple[Mapping[str, Any], ...] = ()
-    """Comparisons between builds, as ``verdicts.entries`` has them."""
+    """Comparisons between builds, as ``buildhistory.entries`` has them."""
 
 
 def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from test_verdicts import Told, grown, run_lifetimes
 
 from specmine.daemon.acknowledging import chosen, known_of, marked, standing
 from specmine.daemon.answers import Answers
+from specmine.daemon.buildhistory import History, entries, with_known
 from specmine.daemon.controller import ControllerState
 from specmine.daemon.events import Arrived
 from specmine.daemon.exporter import SnapshotCollector
@@ -20,7 +21,7 @@ from specmine.daemon.server import Peer
 from specmine.daemon.shares import Shares
 from specmine.daemon.store import Contents, LifetimeSummary, Store
 from specmine.daemon.store.codec import encode_counts
-from specmine.daemon.verdicts import ChangeWatcher, History, entries, with_known
+from specmine.daemon.verdicts import ChangeWatcher
 from specmine.mining.change.acknowledged import Acknowledgement
 from specmine.mining.change.verdicts import Change
 from specmine.mining.observation import BUCKETS, Function, Kind, histogram_of

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from specmine.daemon.buildhistory import History, Settled, entries, with_settled
 from specmine.daemon.controller import ControllerState
 from specmine.daemon.events import Arrived
 from specmine.daemon.exporter import SnapshotCollector
 from specmine.daemon.loop import Step
 from specmine.daemon.store import Contents, Verdict
-from specmine.daemon.verdicts import ChangeWatcher, History, Settled, entries, with_settled
+from specmine.daemon.verdicts import ChangeWatcher
 from specmine.mining.environment import Environment
 from specmine.mining.observation import Function, Kind, Observation, histogram_of
 from specmine.probes.batch import Batch, Lifetime
