@@ -34,10 +34,15 @@ from specmine.experiments.vocabulary import (
 _ROUND_S, _MOST_ROUNDS = 0.5, 4
 _ENOUGH, _HALF_WIDTH = 60, 0.02
 _FEW = 12
-"""Enough gaps where each takes over 40 ms."""
+"""Enough gaps where each is long."""
 _SMALLEST_CLUSTER = 0.1
-_SMALLEST_SHARE = 0.4
-"""Fewest gaps, as a share of all, that must be of one length."""
+_SMALLEST_SHARE, _SMALLEST_OF_LONG = 0.4, 0.25
+"""Fewest gaps, as a share of all, that must be of one length; visits of others cut long ones more often."""
+_MOST_LONGER = 0.15
+"""Of long gaps, most that may be longer still: visits only cut."""
+_LONG_NS = 40 * MS
+_MOST_VISITS = 0.6
+"""Preemptions a gap above the one that begins it, for each ``_LONG_NS`` of a longer one."""
 
 
 def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
@@ -48,7 +53,7 @@ def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
     for rivals in (1, 2):
         done = [run for run in runs if run.load.label == f"gaps{rivals}"]
         gaps = _gaps(done)
-        enough = _FEW if len(gaps) and np.median(gaps) > 40 * MS else _ENOUGH
+        enough = _FEW if len(gaps) and np.median(gaps) > _LONG_NS else _ENOUGH
         known = settled(_alike(gaps, context), at_least=enough, half_width=_HALF_WIDTH)
         most = 1 if asked["policy"] in REAL_TIME else _MOST_ROUNDS - _long(context)
         if not known and len(done) < most and (len(gaps) or len(done) < 3):
@@ -77,9 +82,20 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
         Check(name="lost_beside_one", value=lost[0], low=1 / 2 - 0.03, high=1 / 2 + 0.03),
         Check(name="lost_beside_two", value=lost[1], low=2 / 3 - 0.03, high=2 / 3 + 0.03),
         Check(name="gap_beside_two_to_one", value=ratio, low=1.23 if cfs else 1.9, high=1.43 if cfs else 2.1),
-        Check(name="gaps_alike", value=len(alike) / len(first), low=_SMALLEST_SHARE, high=1.0),
+        Check(
+            name="gaps_alike",
+            value=len(alike) / len(first),
+            low=_SMALLEST_OF_LONG if slice_ns > _LONG_NS else _SMALLEST_SHARE,
+            high=1.0,
+        ),
         # short visits of others are no gaps, but each lets the scheduler choose anew: turns end early
-        Check(name="preemptions_a_gap", value=_preemptions(one), low=0, high=1.6),
+        Check(
+            name="preemptions_a_gap",
+            value=_preemptions(one),
+            low=0,
+            high=1 + _MOST_VISITS * max(1.0, slice_ns / _LONG_NS),
+        ),
+        *([_longer(first, alike)] if slice_ns > _LONG_NS else []),
         Check(name="turn_to_gap", value=float(np.mean(turns)) / float(first.mean()), low=0.9, high=1.1),
     ]
     evidence = {
@@ -212,6 +228,10 @@ def _alike(gaps: NDArray[np.int64], context: Context) -> NDArray[np.float64]:
     return clusters(gaps, diameter=max(context.host.tick_ns / 2, 0.05 * float(np.median(gaps))), smallest=1)[0]
 
 
+def _longer(gaps: NDArray[np.int64], alike: NDArray[np.float64]) -> Check:
+    return Check(name="gaps_longer", value=float(np.mean(gaps > alike.max())), low=0, high=_MOST_LONGER)
+
+
 def _runs(runs: list[LoadRun]) -> NDArray[np.int64]:
     """Return the turns between the gaps."""
     samples = [run.task("watch").samples for run in runs]
@@ -224,8 +244,10 @@ def _preemptions(runs: list[LoadRun]) -> float:
 
 
 def _lost(runs: list[LoadRun]) -> float:
-    watched = [run.task("watch") for run in runs]
-    return float(sum(int(each.durations.sum()) for each in watched) / sum(each.elapsed_ns for each in watched))
+    """Return the share of time lost, over whole rounds: from the start of each run's first gap to that of its last."""
+    watched = [each for run in runs if len(each := run.task("watch").samples) > 1]
+    elapsed = sum(int(each[-1, 0] - each[0, 0]) for each in watched)
+    return sum(int((each[:-1, 1] - each[:-1, 0]).sum()) for each in watched) / max(1, elapsed)
 
 
 def demands(context: Context) -> tuple[tuple[Kind, int], ...]:

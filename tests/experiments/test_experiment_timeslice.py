@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated_host import HOST, Model, context_for, perform
+from simulated_host import HOST, Model, answered, context_for, perform
 
 from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.library.timeslice import effective_slice_ns
-from specmine.experiments.vocabulary import MS
+from specmine.experiments.vocabulary import MS, LoadRun
 
 TIMESLICE = EXPERIMENTS["timeslice"]
 
@@ -55,6 +56,35 @@ def test_short_visits_of_others_fail_a_check() -> None:
     )
     failed = {check.name for check in TIMESLICE.derive(context, visited).checks if not check.ok}
     assert failed == {"preemptions_a_gap"}
+
+
+def _cut(run: LoadRun, random: np.random.Generator) -> LoadRun:
+    """Return the run as it is where visits of others end two of three turns early, own and others' alike."""
+    watch = run.task("watch")
+    lengths = np.concatenate([watch.durations[:1], np.diff(np.ravel(watch.samples[:, :2]))])
+    cut = np.arange(len(lengths)) % 3 > 0
+    ends = np.cumsum(np.where(cut, random.random(len(lengths)) * lengths, lengths)).astype(np.int64)
+    pairs = ends[: 2 * (len(ends) // 2)].reshape(-1, 2)
+    samples = np.column_stack([pairs, np.zeros(len(pairs), np.int64)])
+    tasks = tuple(replace(each, samples=samples) if each is watch else each for each in run.tasks)
+    return replace(run, tasks=tasks)
+
+
+@pytest.mark.parametrize(("slice_ms", "ok"), [(104, True), (36, False)])
+def test_visits_may_cut_more_of_long_turns(slice_ms: int, ok: bool) -> None:
+    """Two thirds of the turns cut: of 104 ms that is a visit in a tenth of a second, and the rest tells the slice."""
+    context = context_for(TIMESLICE, slice=slice_ms * MS)
+    random = np.random.default_rng(4)
+    runs: tuple[LoadRun, ...] = ()
+    while (load := TIMESLICE.plan(context, runs)) is not None:
+        run = answered(load, Model())
+        runs = (*runs, _cut(run, random) if load.label.startswith("gaps") else run)
+    finding = TIMESLICE.derive(context, runs)
+    assert finding.value == pytest.approx(slice_ms / 1e3, rel=0.03)
+    alike = next(check for check in finding.checks if check.name == "gaps_alike")
+    assert alike.ok is ok
+    longer = [check for check in finding.checks if check.name == "gaps_longer"]
+    assert [check.ok for check in longer] == [True] * ok
 
 
 def test_cfs_is_told_by_its_ratio() -> None:
