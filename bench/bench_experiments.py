@@ -140,13 +140,15 @@ def thesis(bench: Bench, table: Table) -> None:
     result = bench.run("timeslice", parameters=clusters)
     code = result["reason"]["code"] if result["reason"] else "a value"
     table.judge("5 20 ms demand, default slice", "single-cluster", result, code, lambda: code == "single-cluster")
-    for asked, expected, share in ((50, 52, 0.385), (100, 104, 0.19)):
+    for asked, expected in ((50, 52), (100, 104)):
         result = bench.run("timeslice", parameters={**clusters, "slice": asked * MS, "iterations": 100})
         value = 1e3 * (result["value"] or result["evidence"].get("unsure_value") or 0.0)
         found = result["evidence"].get("interrupted_share", 0.0)
+        # 0.385 and 0.19 of the calls of 20 ms; the CPU may have taken more or less for them
+        share = 1e3 * result["evidence"].get("needed_seconds", 0.02) / expected
         table.judge(
             f"6 20 ms demand, slice {asked} ms",
-            f"{expected} ms +-5 %, share {share} +-0.08",
+            f"{expected} ms +-5 %, share {share:.3f} +-0.08",
             result,
             f"{value:.2f} ms, {found:.3f}",
             lambda value=value, expected=expected, found=found, share=share: (

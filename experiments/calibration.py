@@ -1,8 +1,9 @@
 """How many units of a demand take a given CPU time here: measured by CPU time, so that competitors do not matter.
 
 A unit is calibrated at one millisecond and scaled. Twice, and only if both agree: of several dozen calibrations one
-came out 1.85 times wrong, during a slowdown of the virtual CPU that showed nowhere else. What was found is tried
-again before each use, and found anew if it no longer holds.
+came out 1.85 times wrong, during a slowdown of the virtual CPU that showed nowhere else. Where a CPU goes back and
+forth between speeds two tries running may never agree, but two of several do. What was found is tried again before
+each use, and found anew if it no longer holds.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def calibrate(
 
 
 def rate_of(kind: Kind, cpu: int, machine: Machine, *, known: float = 0.0) -> float | None:
-    """Return the units a millisecond of CPU time, None if two tries running never agree.
+    """Return the units a millisecond of CPU time, None if no two tries agree.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def rate_of(kind: Kind, cpu: int, machine: Machine, *, known: float = 0.0) -> fl
     known : float
         What was found before; it stays if one try agrees with it. 0: nothing was.
     """
-    before = known
+    before = [known] if known else []
     for _ in range(_TRIES):
         task = Task(
             name="calibrate",
@@ -70,7 +71,8 @@ def rate_of(kind: Kind, cpu: int, machine: Machine, *, known: float = 0.0) -> fl
         )
         units, taken = machine.run(Load(tasks=(task,))).tasks[0].samples[-1, :2].tolist()
         rate = units * MS / max(1, taken)
-        if before and abs(rate / before - 1) <= _AGREE:
-            return float(before if before == known else (rate + before) / 2)
-        before = rate
+        like = next((each for each in reversed(before) if abs(rate / each - 1) <= _AGREE), None)
+        if like is not None:
+            return float(like if like == known else (rate + like) / 2)
+        before.append(rate)
     return None

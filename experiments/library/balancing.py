@@ -56,7 +56,7 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     cpus = len(context.host.cpus)
     ends = sorted(int(task.end_ns) for task in tasks)
     start = max(task.start_ns for task in tasks)
-    phases = _phases(tasks, [start, *ends])
+    phases = _phases(tasks, [start, *ends], cpus)
     before, after = phases[0], phases[1]
     relieved = [name for name in after if after[name] < _FELL * before[name]]
     share = len(relieved) / max(1, len(after))
@@ -98,8 +98,12 @@ def _rule(share: float, relieved: list[str], phases: list[dict[str, float]], cpu
     return "lazy" if alone and not moved else None
 
 
-def _phases(tasks: tuple[TaskRun, ...], edges: list[int]) -> list[dict[str, float]]:
-    """Return the median time of each task in each phase between two ends, the first second of a phase left out."""
+def _phases(tasks: tuple[TaskRun, ...], edges: list[int], cpus: int) -> list[dict[str, float]]:
+    """Return the median time of each task in each phase between two ends, the first second of a phase left out.
+
+    Virtual CPUs change their speed, and all times with it. In each phase the CPUs together do so many demands a second,
+    whoever gets how many of them: times are given as if each of these took what it should.
+    """
     found: list[dict[str, float]] = []
     for begin, end in pairwise(edges):
         settled = begin + min(SECOND, (end - begin) // 3)
@@ -108,6 +112,9 @@ def _phases(tasks: tuple[TaskRun, ...], edges: list[int]) -> list[dict[str, floa
             inside: NDArray[np.bool_] = (task.samples[:, 0] >= settled) & (task.samples[:, 1] <= end)
             if np.count_nonzero(inside) >= 4 and task.end_ns >= end:
                 medians[task.task.name] = float(np.median(task.durations[inside]))
+        if medians and len(medians) == sum(task.end_ns >= end for task in tasks):
+            taken = min(cpus, len(medians)) / sum(1 / each for each in medians.values())
+            medians = {name: each * _DEMAND_NS / taken for name, each in medians.items()}
         if len(medians) >= 1 or not found:
             found.append(medians)
     return found

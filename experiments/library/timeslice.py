@@ -40,6 +40,10 @@ _SMALLEST_SHARE, _SMALLEST_OF_LONG = 0.4, 0.25
 """Fewest gaps, as a share of all, that must be of one length; visits of others cut long ones more often."""
 _MOST_LONGER = 0.15
 """Of long gaps, most that may be longer still: visits only cut."""
+_AROUND = 4
+"""So many calls before and after one tell what it needed."""
+_UNBROKEN = 1.5
+"""Calls that took no more than so many times what they used of the CPU were not interrupted."""
 _LONG_NS = 40 * MS
 _MOST_VISITS = 0.6
 """Preemptions a gap above the one that begins it, for each ``_LONG_NS`` of a longer one."""
@@ -177,6 +181,7 @@ def _by_clusters(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     difference, share, _ = found[0]
     evidence = {
         "demand_seconds": demand / 1e9,
+        "needed_seconds": significant(runs[0].task("timed").cpu_ns / max(1, len(times)) / 1e9),
         "time_quantiles_seconds": quantiles(times / 1e9),
         "interrupted_share": significant(share),
     }
@@ -201,8 +206,9 @@ def _by_clusters(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
 
 def _two_clusters(context: Context, run: LoadRun, slice_ns: float | None) -> tuple[float | None, float, float]:
     """Return the difference of the clusters' medians (None if there are no two), share interrupted, and expected."""
-    demand = context.parameters["demand"]
-    times = run.task("timed").durations.astype(np.float64)
+    timed = run.task("timed")
+    demand = timed.cpu_ns / max(1, len(timed.samples))
+    times = _at_one_speed(timed.durations.astype(np.float64), demand)
     alone = min(float(np.quantile(times, 0.1)), 1.2 * demand)
     found = clusters(times, diameter=max(0.1 * demand, context.host.tick_ns / 2), smallest=1)
     big = [each for each in found if len(each) >= _SMALLEST_CLUSTER * len(times)]
@@ -211,7 +217,18 @@ def _two_clusters(context: Context, run: LoadRun, slice_ns: float | None) -> tup
     if len(big) < 2:
         return None, share, expected
     low, high = sorted(float(np.median(each)) for each in big[:2])
-    return (high - low) if low < 1.5 * demand else None, share, expected
+    return (high - low) if low < _UNBROKEN * demand else None, share, expected
+
+
+def _at_one_speed(times: NDArray[np.float64], demand: float) -> NDArray[np.float64]:
+    """Return the times as if each call had needed what they needed on average.
+
+    Virtual CPUs change their speed by the second. What a call needs is then the least of the times around it: some of
+    so many were not interrupted, if any are.
+    """
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(times, _AROUND, mode="reflect"), 2 * _AROUND + 1)
+    needed: NDArray[np.float64] = np.min(around, axis=1)
+    return times - needed + demand if np.median(needed) < _UNBROKEN * demand else times
 
 
 def _gaps(runs: list[LoadRun]) -> NDArray[np.int64]:

@@ -42,10 +42,11 @@ def _machine(*rates: float) -> Machine:
         ((1000, 1100, 1210, 1330), 0.0, None),
         ((1005,), 1000.0, 1000),
         ((1200, 1204), 1000.0, 1202),  # what was known no longer holds
+        ((1000, 1300, 1008), 0.0, 1004),  # a CPU that goes back and forth between two speeds
     ],
 )
 def test_two_tries_must_agree(rates: tuple[float, ...], known: float, expected: float | None) -> None:
-    """A rate counts when the one before, or what was known, differs by at most 2 %."""
+    """A rate counts when one before, or what was known, differs by at most 2 %."""
     machine = _machine(*rates)
     assert rate_of("integer", 1, machine, known=known) == pytest.approx(expected)
     assert cast("FakeMachine", machine).rates == []

@@ -229,6 +229,8 @@ def _balanced(patterns: list[list[float]]) -> LoadRun:
     [
         # all share all CPUs: everybody gains at once
         ("immediate", [[120], [120, 100], [120, 100, 80], [120, 100, 80, 60], [120, 100, 80, 60], [120, 100, 80, 60]]),
+        # the same on CPUs that got slower by a quarter just then
+        ("immediate", [[120], [120, 125], [120, 125, 80], [120, 125, 80, 60], [120, 125, 80, 60], [120, 125, 80, 60]]),
         # mates of the first gain; after the second of them has gone its last mate runs alone and nobody is moved
         ("lazy", [[120], [120, 80], [120, 80, 40], [120], [120], [120]]),
         # the same, but then a task of the other CPU comes over

@@ -117,6 +117,26 @@ def test_the_thesis_set_up_works_where_the_slice_is_longer(slice_ms: int) -> Non
     assert finding.evidence["interrupted_share"] == pytest.approx(20 / slice_ms, abs=0.08)
 
 
+def test_the_thesis_set_up_works_on_a_cpu_of_two_speeds() -> None:
+    """Demands that take 20 ms and 32 ms in turn make four lengths of time, and still one slice."""
+    context = context_for(TIMESLICE, method="clusters", demand=20 * MS)
+    runs: tuple[LoadRun, ...] = ()
+    while (load := TIMESLICE.plan(context, runs)) is not None:
+        run, pause = answered(load, Model()), 52 * MS * (len(load.tasks) - 1)
+        used, now, rows, cpu = 7.0 * MS, 0.0, [], 0.0
+        for number in range(300):
+            demand = 20.17 * MS if number % 50 < 25 else 32.29 * MS
+            pauses, used = divmod(used + demand, 52 * MS)
+            rows.append((now, now + demand + pauses * pause, 0))
+            now, cpu = rows[-1][1], cpu + demand
+        timed = replace(run.task("timed"), samples=np.array(rows, np.int64), cpu_ns=round(cpu))
+        runs = (*runs, replace(run, tasks=(timed, *run.tasks[1:])))
+    finding = TIMESLICE.derive(context, runs)
+    assert finding.value == pytest.approx(0.052, rel=0.02)
+    assert all(check.ok for check in finding.checks)
+    assert finding.evidence["interrupted_share"] == pytest.approx(finding.evidence["needed_seconds"] / 0.052, abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("asked_ms", "expected_ms"), [(1.4, 4), (0.1, 4), (3, 4), (5, 8), (8, 12), (10, 12), (20, 24), (50, 52), (100, 104)]
 )
