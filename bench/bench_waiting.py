@@ -1,6 +1,6 @@
 """Are preempted calls told as such, and does time on CPU not move with the neighbours' load?
 
-    .venv/bin/python bench/bench_waiting.py [slice] [rivals] [load] [price] [--seconds 40] [--slice-tries 8]
+    .venv/bin/python bench/bench_waiting.py [slice] [rivals] [load] [price] [--beside 1] [--seconds 40]
 
 slice: the host's timeslice is derived by `specmine experiment run timeslice`, for all that follows.
 rivals: a function that needs 1 ms of CPU is mined beside 0, 1 and 2 tasks that always want its CPU.
@@ -49,6 +49,7 @@ def main() -> int:
     """Measure; 0 if preempted calls are told and time on CPU holds."""
     parser = argparse.ArgumentParser(description="Are preempted calls told as such?")
     parser.add_argument("parts", nargs="*", default=["slice", "rivals", "load", "price"])
+    parser.add_argument("--beside", action="append", type=int, choices=(0, 1, 2), help="only beside so many rivals")
     parser.add_argument("--seconds", type=float, default=40.0, help="length of each mining")
     parser.add_argument("--slice-tries", type=int, default=8, help="how often the slice is tried on a busy host")
     options = parser.parse_args()
@@ -63,7 +64,7 @@ def main() -> int:
         if "slice" in options.parts:
             good &= derived_slice(options.slice_tries)
         if "rivals" in options.parts:
-            good &= all([beside(program, number, cpus[-1], options.seconds) for number in (0, 1, 2)])
+            good &= all([beside(program, number, cpus[-1], options.seconds) for number in options.beside or (0, 1, 2)])
         if "load" in options.parts:
             good &= under_changing_load(program, cpus[-1], options.seconds)
         if "price" in options.parts:

@@ -3,12 +3,12 @@
  *     demand [MICROSECONDS]
  *
  * Virtual CPUs change their speed by the second, so the work is fitted to the time: by this thread's CPU clock, which
- * is read only every few hundred calls, since reading it is a system call, and moves where a call is preempted.
+ * is read only every hundred calls, since reading it is a system call, and moves where a call is preempted.
  */
 #include <stdlib.h>
 #include <time.h>
 
-enum { FIRST = 20, CALLS_A_LOOK = 200 };
+enum { FIRST = 20, CALLS_A_LOOK = 100 };
 
 static volatile unsigned long sink;
 

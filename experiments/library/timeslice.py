@@ -35,7 +35,7 @@ _ROUND_S, _MOST_ROUNDS = 0.5, 4
 _ENOUGH, _HALF_WIDTH = 60, 0.02
 _FEW = 12
 """Enough gaps where each is long."""
-_SMALLEST_CLUSTER = 0.1
+_SMALLEST_CLUSTER, _CLUSTER_OF_SPREAD = 0.1, 0.05
 _SMALLEST_SHARE, _SMALLEST_OF_LONG = 0.4, 0.25
 """Fewest gaps, as a share of all, that must be of one length; visits of others cut long ones more often."""
 _MOST_LONGER = 0.15
@@ -210,7 +210,9 @@ def _two_clusters(context: Context, run: LoadRun, slice_ns: float | None) -> tup
     demand = timed.cpu_ns / max(1, len(timed.samples))
     times = _at_one_speed(timed.durations.astype(np.float64), demand)
     alone = min(float(np.quantile(times, 0.1)), 1.2 * demand)
-    found = clusters(times, diameter=max(0.1 * demand, context.host.tick_ns / 2), smallest=1)
+    # long slices end a tick early or late
+    wide = _CLUSTER_OF_SPREAD * float(np.subtract(*np.quantile(times, (0.95, 0.05))))
+    found = clusters(times, diameter=max(0.1 * demand, context.host.tick_ns / 2, wide), smallest=1)
     big = [each for each in found if len(each) >= _SMALLEST_CLUSTER * len(times)]
     share = float(np.mean(times > 1.5 * alone))
     expected = demand / slice_ns if slice_ns else math.nan
