@@ -36,17 +36,13 @@ _ENOUGH, _HALF_WIDTH = 60, 0.02
 _FEW = 12
 """Enough gaps where each is long."""
 _SMALLEST_CLUSTER, _CLUSTER_OF_SPREAD = 0.1, 0.05
-_SMALLEST_SHARE, _SMALLEST_OF_LONG = 0.4, 0.25
-"""Fewest gaps, as a share of all, that must be of one length; visits of others cut long ones more often."""
-_MOST_LONGER = 0.15
-"""Of long gaps, most that may be longer still: visits only cut."""
+_SMALLEST_SHARE = 0.4
+"""Fewest gaps, as a share of all, that must be of one length."""
 _AROUND = 4
 """So many calls before and after one tell what it needed."""
 _UNBROKEN = 1.5
 """Calls that took no more than so many times what they used of the CPU were not interrupted."""
 _LONG_NS = 40 * MS
-_MOST_VISITS = 0.6
-"""Preemptions a gap above the one that begins it, for each ``_LONG_NS`` of a longer one."""
 
 
 def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
@@ -86,20 +82,9 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
         Check(name="lost_beside_one", value=lost[0], low=1 / 2 - 0.03, high=1 / 2 + 0.03),
         Check(name="lost_beside_two", value=lost[1], low=2 / 3 - 0.03, high=2 / 3 + 0.03),
         Check(name="gap_beside_two_to_one", value=ratio, low=1.23 if cfs else 1.9, high=1.43 if cfs else 2.1),
-        Check(
-            name="gaps_alike",
-            value=len(alike) / len(first),
-            low=_SMALLEST_OF_LONG if slice_ns > _LONG_NS else _SMALLEST_SHARE,
-            high=1.0,
-        ),
+        Check(name="gaps_alike", value=len(alike) / len(first), low=_SMALLEST_SHARE, high=1.0),
         # short visits of others are no gaps, but each lets the scheduler choose anew: turns end early
-        Check(
-            name="preemptions_a_gap",
-            value=_preemptions(one),
-            low=0,
-            high=1 + _MOST_VISITS * max(1.0, slice_ns / _LONG_NS),
-        ),
-        *([_longer(first, alike)] if slice_ns > _LONG_NS else []),
+        Check(name="preemptions_a_gap", value=_preemptions(one), low=0, high=1.6),
         Check(name="turn_to_gap", value=float(np.mean(turns)) / float(first.mean()), low=0.9, high=1.1),
     ]
     evidence = {
@@ -245,10 +230,6 @@ def _alike(gaps: NDArray[np.int64], context: Context) -> NDArray[np.float64]:
     if not len(gaps):
         return gaps.astype(np.float64)
     return clusters(gaps, diameter=max(context.host.tick_ns / 2, 0.05 * float(np.median(gaps))), smallest=1)[0]
-
-
-def _longer(gaps: NDArray[np.int64], alike: NDArray[np.float64]) -> Check:
-    return Check(name="gaps_longer", value=float(np.mean(gaps > alike.max())), low=0, high=_MOST_LONGER)
 
 
 def _runs(runs: list[LoadRun]) -> NDArray[np.int64]:

@@ -70,21 +70,16 @@ def _cut(run: LoadRun, random: np.random.Generator) -> LoadRun:
     return replace(run, tasks=tasks)
 
 
-@pytest.mark.parametrize(("slice_ms", "ok"), [(104, True), (36, False)])
-def test_visits_may_cut_more_of_long_turns(slice_ms: int, ok: bool) -> None:
-    """Two thirds of the turns cut: of 104 ms that is a visit in a tenth of a second, and the rest tells the slice."""
-    context = context_for(TIMESLICE, slice=slice_ms * MS)
+def test_turns_that_visits_cut_are_not_believed() -> None:
+    """Two of three turns cut: hardly more gaps of one length than by chance, so the value is withheld."""
+    context = context_for(TIMESLICE, slice=104 * MS)
     random = np.random.default_rng(4)
     runs: tuple[LoadRun, ...] = ()
     while (load := TIMESLICE.plan(context, runs)) is not None:
         run = answered(load, Model())
         runs = (*runs, _cut(run, random) if load.label.startswith("gaps") else run)
     finding = TIMESLICE.derive(context, runs)
-    assert finding.value == pytest.approx(slice_ms / 1e3, rel=0.03)
-    alike = next(check for check in finding.checks if check.name == "gaps_alike")
-    assert alike.ok is ok
-    longer = [check for check in finding.checks if check.name == "gaps_longer"]
-    assert [check.ok for check in longer] == [True] * ok
+    assert "gaps_alike" in {check.name for check in finding.checks if not check.ok}
 
 
 def test_cfs_is_told_by_its_ratio() -> None:
