@@ -97,11 +97,22 @@ def _observed(entry: Entry, columns: int) -> list[str]:
     return [line for fact in _facts(entry) for line in _paragraph(fact, columns)]
 
 
+def _known(interval: list[int | None] | None) -> str:
+    """Say how well an estimated number is known."""
+    low, high = interval or (None, None)
+    if low is None or low == high:
+        return "estimated"
+    return (
+        f"estimated, 95% {count(low)} to {count(high)}"
+        if high is not None
+        else f"at least {count(low)}; too fast to count"
+    )
+
+
 def _facts(entry: Entry) -> Iterator[str]:
     number: Any = entry.get("calls")
     if isinstance(number, int | float):
-        low, high = entry.get("calls_interval") or (number, number)
-        known = f"estimated, 95% {count(low)} to {count(high)}" if low < high else "estimated"
+        known = _known(entry.get("calls_interval"))
         exact = "counted" if entry.get("calls_exact") else known
         yield f"{plural(int(number), 'call')} ({exact}), {count(entry.get('timed') or 0)} timed"
     observations = plural(entry.get("observations") or 0, "observation")

@@ -27,6 +27,8 @@ COUNTING_SHARE = 0.3
 FAST_LINKS = 64
 """Functions with probes on at once."""
 LESSONS_UNDER_PRESSURE = 12
+UNKNOWN_BURST = 400
+"""Hits of a function whose rate is not known that it may take at once."""
 SLOW_LINKS = 6
 """The same where every link is a perf event."""
 SLOW_LINK_RATE = 5000.0
@@ -262,6 +264,8 @@ def _request(each: Knowledge, grant: float, means: Means, settings: Settings) ->
     kind = kind_for(each)
     duty = not means.slow_links
     found = watch_for(each.function, kind, rate, grant=grant, prices=means.prices, settings=settings, duty=duty)
+    if found is not None and each.rate is None:
+        found = replace(found, burst_hits=min(found.burst_hits, UNKNOWN_BURST))
     if found is None and grant > 0 and each.watch is not None and each.watch.kind is kind and each.watch.on_ns:
         # in a dry spell a window that has begun is stretched, not thrown away
         return replace(each.watch, period_ns=settings.limit_ns)

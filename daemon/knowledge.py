@@ -210,16 +210,19 @@ class Knowledge:
             return round(totals.calls * (1 + gaps * SECOND / totals.watched_ns))
         return totals.calls + round(totals.looks.rate * gaps)
 
-    def calls_interval(self, now_ns: int) -> tuple[int, int] | None:
-        """Return the 95 % interval of ``estimated_calls``, a point where all were counted; None: too few looks."""
+    def calls_interval(self, now_ns: int) -> tuple[int, int | None] | None:
+        """Return the 95 % interval of ``estimated_calls``, a point where all were counted; None: too few looks.
+
+        Without upper end (None) where the probes took most of the time: calls that they slow down are no measure.
+        """
         gaps, counted = self._gaps_seconds(now_ns), self.totals.calls
         if not gaps:
             return counted, counted
-        half = self.totals.looks.half_width()
-        if half is None:
+        interval = self.totals.looks.interval()
+        if interval is None:
             return None
-        rate = self.totals.looks.rate
-        return counted + round(max(0.0, rate - half) * gaps), counted + round((rate + half) * gaps)
+        low, high = interval
+        return counted + round(low * gaps), counted + round(high * gaps) if math.isfinite(high) else None
 
     @property
     def observations(self) -> tuple[Kept, ...]:
@@ -276,7 +279,8 @@ def with_activity(known: Knowledge, activity: Activity) -> Knowledge:
     before, timed = known.totals, activity.kind is not Kind.COUNT
     looks = before.looks
     if timed and activity.watched_ns > 0:
-        looks = looks.seen(activity.calls, activity.watched_ns / SECOND, _stands_for_ns(known.watch, activity) / SECOND)
+        stands_for = _stands_for_ns(known.watch, activity) / SECOND
+        looks = looks.seen(activity.calls, activity.watched_ns / SECOND, stands_for, activity.cost_ns / SECOND)
     totals = replace(
         before,
         calls=before.calls + timed * activity.calls,

@@ -65,7 +65,8 @@ def test_a_function_of_a_million_calls_a_second_gets_its_windows() -> None:
     assert hot.state is State.SINGLE
     assert hot.totals.gaps and hot.estimated_calls(state.now_ns) == pytest.approx(1e6 * 18.4, rel=0.1)
     low, high = hot.calls_interval(state.now_ns) or (0, 0)
-    assert 0.8 * 1e6 * 18.4 < low < 1e6 * 18.4 < high < 1.2 * 1e6 * 18.4
+    assert 0.8 * 1e6 * 18.4 < low < 1e6 * 18.4
+    assert high is None  # the probes would take all of the time
 
 
 def test_an_idle_program_gets_the_floor() -> None:
