@@ -116,7 +116,7 @@ def judged(
     """Compare what was learned and lost with the bars."""
     start_ns, steps = int(counts[1]), counts[2:]
     begun_ns = source.begun_ns
-    inside = np.arange((begun_ns - start_ns) // STEP_NS + 1, (end_ns - start_ns) // STEP_NS - 1)
+    inside = np.arange((begun_ns - start_ns) // STEP_NS + 1, (end_ns - start_ns) // STEP_NS - 1 - WINDOW)
     sums = np.convolve(steps.astype(float), np.ones(WINDOW), "valid")
     watched = {True: [], False: []}  # type: dict[bool, list[float]]
     calls_on = calls_s = 0.0

@@ -55,7 +55,7 @@ def test_calls_are_split_as_the_threads_own_clock_says(program: Programs, kind: 
     with running("taskset", "-c", cpu, program("splits"), 90) as child, rivals(busy, cpu):
         with driven(child.pid, *names) as driver:
             keys = {name: driver.watch(name, kind, window_calls=150, window_ns=4 * 10**9) for name in names}
-            driver.poll(lambda: all(len(seen(driver, key)) >= 2 for key in keys.values()), 60)
+            driver.poll(lambda: all(len(seen(driver, key)) >= 6 for key in keys.values()), 60)
         truth = counts_of(child)
     for name, key in keys.items():
         calls, ran, waited, blocked = parts(seen(driver, key))
