@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
@@ -186,6 +185,8 @@ def _unknown(name: str) -> str:
 
 def nearest_key(name: str) -> str | None:
     """Return the known key most like ``name``, None if none is like it."""
+    import difflib  # noqa: PLC0415  only for a file with a mistake
+
     known = sorted(known_keys())
     plain = name.replace("[", ".").split(".")
     wanted = ".".join(part for part in plain if not part.rstrip("]").isdigit())

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 from specmine.mining.distributions import beta_cdf
 
-_NORMAL = NormalDist()
+if TYPE_CHECKING:
+    from statistics import NormalDist
+
 _LARGEST_DF = 1e7  # beyond, t and the normal agree to 7 digits
+
+
+@lru_cache(maxsize=1)
+def _normal() -> NormalDist:
+    from statistics import NormalDist  # noqa: PLC0415  not at import: decimal and fractions come with it
+
+    return NormalDist()
 
 
 def t_cdf(value: float, df: float) -> float:
     """Return P(T <= value) for Student's t with df > 0 degrees of freedom (real numbers are allowed)."""
     if df >= _LARGEST_DF:
-        return _NORMAL.cdf(value)
+        return _normal().cdf(value)
     if math.isinf(value):
         return 1.0 if value > 0 else 0.0
     tail = 0.5 * beta_cdf(df / (df + value * value), 0.5 * df, 0.5)
@@ -27,7 +36,7 @@ def two_sided_p(value: float, df: float) -> float:
     if math.isinf(value):
         return 0.0
     if df >= _LARGEST_DF:
-        return 2.0 * _NORMAL.cdf(-abs(value))
+        return 2.0 * _normal().cdf(-abs(value))
     return min(1.0, beta_cdf(df / (df + value * value), 0.5 * df, 0.5))
 
 
@@ -48,10 +57,10 @@ def t_quantile(probability: float, df: float) -> float:
     if probability < 0.5:
         return -t_quantile(1.0 - probability, df)
     if df >= _LARGEST_DF:
-        return _NORMAL.inv_cdf(probability)
+        return _normal().inv_cdf(probability)
     tail = 2.0 * (1.0 - probability)
     log_constant = math.lgamma(0.5 * (df + 1)) - math.lgamma(0.5 * df) - 0.5 * math.log(df * math.pi)
-    value = max(_NORMAL.inv_cdf(probability), 1e-6)
+    value = max(_normal().inv_cdf(probability), 1e-6)
     for _ in range(100):
         found = two_sided_p(value, df)
         density = 2.0 * math.exp(log_constant - 0.5 * (df + 1) * math.log1p(value * value / df))
@@ -64,4 +73,4 @@ def t_quantile(probability: float, df: float) -> float:
 
 def normal_quantile(probability: float) -> float:
     """Return the value below which a standard normal lies with a probability in (0, 1)."""
-    return _NORMAL.inv_cdf(probability)
+    return _normal().inv_cdf(probability)
