@@ -13,7 +13,6 @@ from typing import Any, Protocol
 from specmine.experiments.client import Running
 from specmine.experiments.environment import environment_of
 from specmine.experiments.journal import read_journal
-from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.results import of_this_host
 from specmine.experiments.schedule import PASSING, Ledger, Rules, next_one
 from specmine.experiments.vocabulary import SECOND, Host
@@ -106,6 +105,8 @@ class Scheduler:
             self._running = None
 
     def _begin(self, now_ns: int, utc_ns: int) -> None:
+        from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415  1 MB, for those who run them
+
         assert self._ledger is not None
         host = self._host()
         name = next_one(

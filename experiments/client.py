@@ -16,8 +16,6 @@ from typing import Any
 
 from specmine.probes.errors import HostError, InputError
 
-from .library import EXPERIMENTS
-
 SLICE = "specmineexperiments.slice"
 """At the top level of contention: a dash in its name would put it into another slice."""
 _SYSTEMD = Path("/run/systemd/system")
@@ -118,6 +116,8 @@ def managed() -> bool:
 
 def _to_hold_down(request: Mapping[str, Any]) -> bool:
     """Tell whether an experiment among those asked for runs at the lowest weight."""
+    from .library import EXPERIMENTS  # noqa: PLC0415  1 MB, for those who run them
+
     found = [EXPERIMENTS.get(name) for name in request["names"]]
     return any(each is None or each.weight == "lowest" for each in found)
 
