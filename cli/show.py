@@ -102,11 +102,9 @@ def _known(interval: list[int | None] | None) -> str:
     low, high = interval or (None, None)
     if low is None or low == high:
         return "estimated"
-    return (
-        f"estimated, 95% {count(low)} to {count(high)}"
-        if high is not None
-        else f"at least {count(low)}; too fast to count"
-    )
+    if high is None:
+        return f"at least {count(low)}; too fast to count"
+    return f"estimated, 95% {count(low)} to {count(high)}"
 
 
 def _facts(entry: Entry) -> Iterator[str]:

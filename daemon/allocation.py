@@ -27,8 +27,6 @@ COUNTING_SHARE = 0.3
 FAST_LINKS = 64
 """Functions with probes on at once."""
 LESSONS_UNDER_PRESSURE = 12
-UNKNOWN_BURST = 400
-"""Hits of a function whose rate is not known that it may take at once."""
 SLOW_LINKS = 6
 """The same where every link is a perf event."""
 SLOW_LINK_RATE = 5000.0
@@ -41,6 +39,8 @@ CHEAP = 0.02
 """A finished function that costs less than this share of the budget stays on: its counts remain exact."""
 YOUNG_NS = 300 * SECOND
 """So long the first window of a lifetime is waited for."""
+UNKNOWN_BURST = 400
+"""Hits of a function whose rate is not known that it may take at once."""
 REVISIT = 0.5
 """Utility from which a finished function is observed before its check is due."""
 
@@ -51,6 +51,8 @@ class Means:
 
     budget: float
     """ns of cost per second."""
+    income: float
+    """The same without debts and savings, which come and go: what the size of windows goes by."""
     cash: float
     """ns of cost that may be spent at once: a watch with duty cycles begins with an on-phase."""
     prices: Prices
@@ -109,7 +111,7 @@ def _that_may_call(known: Knowledge, running: Collection[Lifetime], now_ns: int)
 def plan(known: Mapping[str, Knowledge], means: Means, settings: Settings) -> Plan:
     """Allocate the budget: counts first, then checks that are due, then learning by utility."""
     total = total_of(known.values())
-    settings = replace(settings, window_calls=affordable_window(means.budget, means.prices, settings))
+    settings = replace(settings, window_calls=affordable_window(means.income, means.prices, settings))
     result = _counts(known, total, means, settings)
     finished = [each for each in known.values() if each.state in FINISHED]
     result = _checks(finished, result, means, settings)
@@ -292,7 +294,8 @@ def predicted(each: Knowledge, watch: Watch, means: Means, settings: Settings) -
     call_ns = price(means.prices, watch.kind, each.function)
     if watch.on_ns == 0:
         return cost_rate(means.prices, watch, rate, each.function)
-    one = phase(rate, call_ns, price(means.prices, Kind.COUNT, each.function), settings)
+    hit_ns = price(means.prices, Kind.COUNT, each.function)
+    one = phase(rate, call_ns, hit_ns, replace(settings, window_calls=watch.window_calls))
     return one.cost_ns * SECOND / watch.period_ns
 
 

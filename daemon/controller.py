@@ -381,6 +381,7 @@ def means_of(state: ControllerState) -> Means:
     sampling = state.hertz * state.started.prices.sample_ns * state.purse.cpu_rate / SECOND
     return Means(
         budget=max(spendable(state.purse) - sampling, 0.01 * state.purse.rate),
+        income=state.purse.rate,
         cash=state.purse.balance_ns,
         prices=state.started.prices,
         slow_links=state.started.host.get("link") == "perf",

@@ -151,7 +151,9 @@ def predicted_ns(state: ControllerState) -> float:
     if state.started is None:
         return 0.0
     prices = state.started.prices
-    means = Means(budget=state.purse.rate, cash=0.0, prices=prices, slow_links=False, now_ns=state.now_ns)
+    means = Means(
+        budget=state.purse.rate, income=state.purse.rate, cash=0.0, prices=prices, slow_links=False, now_ns=state.now_ns
+    )
     watched = [(each, each.watch) for each in state.known.values() if each.watch is not None]
     watches = sum(predicted(each, watch, means, state.settings) for each, watch in watched)
     return watches + state.hertz * prices.sample_ns * state.purse.cpu_rate / SECOND

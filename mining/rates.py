@@ -28,12 +28,12 @@ class Looks:
     """Sum of w r, where r is a look's calls a second."""
     squares: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Sums of w^2, w^2 r and w^2 r^2."""
-
     taken: float = 0.0
-    """Sum of w times the share of the look's time that looking took itself."""
+    """Sum of w times the share of the look's time that looking took itself, of one thread: of several together it is
+    too much, and the upper end too high."""
 
     def seen(self, calls: int, seconds: float, stands_for: float, taken: float = 0.0) -> Looks:
-        """Add a look of ``seconds`` > 0, which stands for as many seconds or more; looking took so many of them."""
+        """Add a look of ``seconds`` > 0, which stands for as many or more; looking itself took ``taken`` s of CPU."""
         w, r = max(stands_for, seconds), calls / seconds
         squares = (self.squares[0] + w * w, self.squares[1] + w * w * r, self.squares[2] + w * w * r * r)
         return Looks(

@@ -4,7 +4,8 @@
 
 - Which processes? ``programs``, ``processes``, ``choosing``, ``bystanders``, ``conditions``
 - Which functions? ``finding``, ``hints``, ``modules``, ``naming``, ``paths``
-- May it be probed, and how? ``gate``, ``safety``, ``textcheck``, ``returns``, ``following``, ``doctor``
+- May it be probed, and how? ``gate``, ``safety``, ``textcheck``, ``returns``, ``following``, ``contexts``,
+  ``doctor``
 - Probes on and off: ``watching``, ``watched``, ``linking``, ``links``, ``holder`` (a process), ``pages``
 - The kernel's programs: ``bpf/``, ``compiling/`` (a process), ``loading``, ``kernel``, ``layout``
 - What was counted: ``windows``, ``absences``, ``singles``, ``isolation``, ``buckets``

@@ -207,6 +207,25 @@ def test_show_of_none_or_several_is_2(store: Path, keep: Keep, document: dict[st
     assert "z (app) of build 77aa" in err
 
 
+@pytest.mark.parametrize(
+    ("interval", "told"),
+    [
+        ([80_000, 120_000], "100,000 calls (estimated, 95% 80,000 to 120,000)"),
+        ([80_000, None], "100,000 calls (at least 80,000; too fast to count)"),
+        (None, "100,000 calls (estimated)"),
+    ],
+)
+def test_show_tells_how_well_calls_are_known(
+    interval: list[int | None] | None, told: str, keep: Keep, document: dict[str, Any], outcome: Outcome
+) -> None:
+    """An estimated number has its interval, or its lower end where probes took most of the time."""
+    entry = next(each for each in document["functions"] if each["function"] == "z")
+    entry |= {"calls": 100_000, "calls_exact": False, "calls_interval": interval}
+    code, out, _ = outcome("show", "z", "--store", keep(document))
+    assert code == 0
+    assert told in " ".join(out.split())
+
+
 def test_hostile_names_are_harmless(keep: Keep, document: dict[str, Any], outcome: Outcome) -> None:
     """Control characters, markup and odd letters in any name reach the terminal as escapes or as they are."""
     evil = "f\x1b[2J\r\n[red]\u202e:smile:函"

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from specmine.daemon.allocation import Means, predicted
 from specmine.daemon.budget import affordable_window
 from specmine.daemon.finding import Total, in_order, own_share, total_of
 from specmine.daemon.knowledge import Knowledge, Where
 from specmine.daemon.settings import SECOND, Settings
-from specmine.mining.observation import Function
-from specmine.probes.batch import Finding, Prices
+from specmine.mining.observation import Function, Kind
+from specmine.probes.batch import Finding, Prices, Watch
 
 MS = 1_000_000
 PRICES = Prices(count_ns=700.0, time_ns=2000.0, path_ns=2600.0, stepped_ns=8000.0, sample_ns=10_000.0, bias_ns=650.0)
@@ -58,3 +59,16 @@ def test_what_lies_in_one_callee_adds_up_and_fades() -> None:
     finding = Finding(function="f", samples=1, on_cpu_ns=0.0, off_cpu_ns=0.0, inclusive_ns=10.0, callee_ns=8.0)
     where = Where().seen(finding).seen(finding).faded(0.5)
     assert (where.inclusive_ns, where.callee_ns) == (10.0, 8.0)
+
+
+def test_what_is_predicted_goes_by_the_windows_asked_for() -> None:
+    """On-phases of a third of the calls cost a third, whatever size of window is set."""
+    each = replace(known("hot", Where()), rate=100_000.0)
+    means = Means(budget=1e7, income=1e7, cash=0.0, prices=PRICES, slow_links=False, now_ns=0)
+    large, small = (
+        Watch(function=each.function.key, kind=Kind.TIME, window_calls=calls, on_ns=50 * MS, period_ns=SECOND)
+        for calls in (900, 300)
+    )
+    overrun_ns = 300 * PRICES.count_ns  # of 3 ms until the links are off
+    full, third = (predicted(each, watch, means, Settings()) - overrun_ns for watch in (large, small))
+    assert third == pytest.approx(full / 3)

@@ -54,7 +54,9 @@ def test_utility_follows_the_lifetimes_that_run() -> None:
 
 def test_no_lesson_is_planned_for_it_but_its_check_is() -> None:
     """Between two checks its probes stay off; once a check is due they come on."""
-    means = Means(budget=1e7, cash=1e8, prices=PRICES, slow_links=False, now_ns=NOW_NS, running=running("5"))
+    means = Means(
+        budget=1e7, income=1e7, cash=1e8, prices=PRICES, slow_links=False, now_ns=NOW_NS, running=running("5")
+    )
     known = learned()
     assert plan({FUNCTION.key: known}, means, Settings()).watches == {}
     assert FUNCTION.key in plan({FUNCTION.key: known}, replace(means, running=running("6")), Settings()).watches
