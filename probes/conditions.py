@@ -110,6 +110,11 @@ class Conditions:
             before = self._known.get(pid)
             self._known[pid] = (now_ns, self._read(pid, before[1] if before else None))
 
+    def doubt(self, pid: int) -> None:
+        """Take what is known of a process for no longer fresh."""
+        if pid in self._known:
+            self._known[pid] = (-FRESH_NS, self._known[pid][1])
+
     def of(self, pid: int) -> Condition:
         """Return the condition of a process as it was last seen, reading it if it was never looked at."""
         known = self._known.get(pid)

@@ -17,7 +17,7 @@ from .batch import Prices
 from .conditions import Condition, Conditions
 from .errors import ProbeError, SpecmineError
 from .facts import Grade
-from .gate import kernel_at_least
+from .kernel import kernel_at_least
 from .loading import Loaded, load
 from .modules import Module
 from .reader import Reader

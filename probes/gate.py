@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import platform
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from specmine.mining.observation import Function, Kind, Reason
 
@@ -62,6 +61,12 @@ class Gate:
         self._conditions.look(self._programs.members, now_ns)
         return True
 
+    def suspect(self, pids: Iterable[int]) -> None:
+        """Look at these processes at the next look, and have that be now."""
+        for pid in pids:
+            self._conditions.doubt(pid)
+            self._look_ns = 0
+
     def bars(self, pid: int, modules: Collection[Module]) -> Reason | None:
         """Return why no probe may be in one of these files in a process (0: in any watched one), None if it may."""
         for each in (pid,) if pid else sorted(self._programs.members):
@@ -111,12 +116,3 @@ class Gate:
 
 def _judged(site: Site) -> Site | Reason:
     return with_remedy(Reason(code=site.code, text=site.text)) if site.grade is Grade.REFUSED else site
-
-
-def kernel_at_least(major: int, minor: int) -> bool:
-    """Tell whether the running kernel calls itself this version or a later one."""
-    words = platform.release().split(".")
-    try:
-        return (int(words[0]), int(words[1])) >= (major, minor)
-    except (ValueError, IndexError):
-        return False

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import mmap
 import os
+import platform
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,15 @@ LOOKUP_BATCH, LOOKUP_AND_DELETE_BATCH = 24, 25
 BATCH = 4096
 
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+def kernel_at_least(major: int, minor: int) -> bool:
+    """Tell whether the running kernel calls itself this version or a later one."""
+    words = platform.release().split(".")
+    try:
+        return (int(words[0]), int(words[1])) >= (major, minor)
+    except (ValueError, IndexError):
+        return False
 
 
 def bpf(command: int, attr: bytes) -> int:

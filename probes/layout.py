@@ -73,7 +73,7 @@ RETURN_SITE = np.dtype([("address", "<u8"), ("layout", "<u4"), ("slot", "<u4")])
 RETURN_ASKED, RETURN_PROBED, RETURN_REFUSED, RETURN_SHARED = 0, 1, 2, 3
 EVENT = np.dtype([("type", "<u4"), ("tgid", "<u4"), ("value", "<u8"), ("address", "<u8")])
 
-EVENT_FORK, EVENT_EXEC, EVENT_EXIT, EVENT_ALARM, EVENT_STRANGER, EVENT_RETURN = 1, 2, 3, 4, 5, 6
+EVENT_FORK, EVENT_EXEC, EVENT_EXIT, EVENT_ALARM, EVENT_STRANGER, EVENT_RETURN, EVENT_STOP = 1, 2, 3, 4, 5, 6, 7
 
 WALKS = {
     1: "complete",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import HostError, ProbeError
+from .kernel import kernel_at_least
 from .layout import MAX_SLOTS
 
 _HERE = Path(__file__).resolve().parent
@@ -43,7 +44,8 @@ _SOURCES = (
 )
 LINK_KINDS = ("session", "multi", "perf")
 """Kinds of uprobe link, best first."""
-_VARIANTS: tuple[tuple[str, ...], ...] = ((), ("-DMAX_FRAMES=32",))
+VARIANTS: tuple[tuple[str, ...], ...] = (("-DMAY_GOTO",), (), ("-DMAX_FRAMES=32",))
+"""Flags to compile with, best first; the verifier counts rounds itself from 6.9 on, and without faults from 6.12."""
 _TIMEOUT_S = 60.0
 _MIB = 1 << 20
 
@@ -112,10 +114,13 @@ def load(
     cache: Path | None = None,
     sampling: bool = True,
     waiting: bool = True,
+    variants: tuple[tuple[str, ...], ...] | None = None,
 ) -> Loaded:
     """Compile and load everything; without ``sampling`` not what samples, which takes the verifier a second.
 
     With ``waiting`` calls are split into running, waiting and blocked where the kernel accounts for that.
+
+    ``variants`` are the flags to try, one after the other; None: those that suit this kernel.
 
     Raises
     ------
@@ -131,8 +136,10 @@ def load(
         "sampling": sampling,
         "cache": str(cache) if cache else None,
     }
+    if variants is None:
+        variants = VARIANTS if kernel_at_least(6, 12) else VARIANTS[1:]
     error = HostError("nothing was tried")
-    for flags, split in itertools.product(_VARIANTS, sorted({waiting, False}, reverse=True)):
+    for flags, split in itertools.product(variants, sorted({waiting, False}, reverse=True)):
         try:
             return _run(interpreter, request | {"flags": list(flags), "waiting": split})
         except ProbeError as failed:  # the verifier of an older kernel may need a shorter walk, or trust no struct

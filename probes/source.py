@@ -35,7 +35,7 @@ from .following import Following
 from .gate import Gate
 from .hints import Hints
 from .isolation import Isolation
-from .kernel import HashMap, RememberedMap, RingBuffer, map_array
+from .kernel import HashMap, RememberedMap, RingBuffer, kernel_at_least, map_array
 from .layout import (
     ABSENCE,
     ABSENCE_VALUE,
@@ -43,6 +43,7 @@ from .layout import (
     COUNTERS,
     EVENT,
     EVENT_RETURN,
+    EVENT_STOP,
     FREE_SLOTS,
     MAX_SLOTS,
     NEST,
@@ -185,7 +186,7 @@ class BpfSource:
             slots=slots,
             counters=self._counters,
             prices=prices,
-            emulates_nops=_kernel_at_least(6, 16),
+            emulates_nops=kernel_at_least(6, 16),
         )
         self._arm_switch()
         self._beside.take_ended()
@@ -202,7 +203,7 @@ class BpfSource:
 
     def _watcher(self, loaded: Loaded, slots: NDArray[Any], prices: Prices) -> Watching:
         """Put together what watches functions."""
-        maps, emulates_nops = loaded.maps, _kernel_at_least(6, 16)
+        maps, emulates_nops = loaded.maps, kernel_at_least(6, 16)
         histogram = map_array(maps["histogram"], loaded.entries["histogram"], "<u8")
         path_histogram = HashMap(maps["path_histogram"], PATH_BUCKET, "<u8")
         changes = map_array(maps["changes"], 1, CHANGES, writable=True)
@@ -259,13 +260,14 @@ class BpfSource:
             self._finder.resume(now_ns)
 
     def _follow(self) -> None:
-        """Attach what follows forks, execs and exits, and wait until it is on."""
+        """Attach what follows forks, execs, exits and stops, and wait until it is on."""
         assert self._loaded is not None
         asked = set()
         for name, program in (
             ("sched_process_fork", "on_fork"),
             ("sched_process_exec", "on_exec"),
             ("sched_process_exit", "on_exit"),
+            ("signal_generate", "on_stop"),
         ):
             if program in self._loaded.programs:
                 asked.add(self._links.tracepoint(name, program))
@@ -325,6 +327,7 @@ class BpfSource:
         if events:
             told = np.frombuffer(b"".join(events), EVENT)
             self._programs.events(told, now_ns)
+            self._watching.suspect(told["tgid"][told["type"] == EVENT_STOP])
             for each in told[told["type"] == EVENT_RETURN]:
                 value = int(each["value"])
                 self._watching.seen_return(value & 0xFFFF_FFFF, value >> 32, int(each["address"]))
@@ -463,14 +466,6 @@ class BpfSource:
             "modules": self._modules.lost,
             "modules_evicted": self._modules.evictions,
         }
-
-
-def _kernel_at_least(major: int, minor: int) -> bool:
-    words = platform.release().split(".")
-    try:
-        return (int(words[0]), int(words[1])) >= (major, minor)
-    except (ValueError, IndexError):
-        return False
 
 
 def _monotonic_ns() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterable
 
 from specmine.mining.observation import Kind, Observation, Reason
 
@@ -14,7 +15,7 @@ from .choosing import Choosing
 from .facts import Grade, Site
 from .gate import Gate
 from .isolation import TURN_NS, Isolation
-from .linking import IDENTITY, Linking
+from .linking import DRAIN_NS, IDENTITY, Linking
 from .links import LinkNews
 from .modules import Modules
 from .naming import Naming
@@ -328,12 +329,17 @@ class Watching:
                 self._again(w, now_ns)
                 w.window = None
 
+    def suspect(self, pids: Iterable[int]) -> None:
+        """Look now whether a debugger has come to these processes."""
+        self._gate.suspect(map(int, pids))
+
     def _spare(self, now_ns: int) -> None:
         """Take probes off processes that must not have them any more: a debugger has come."""
         if self._gate.look_around(now_ns):
             for w in self.by_function.values():
                 if any(self._gate.bars(pid, [w.module]) is not None for pid in set(w.links.values())):
                     self._again(w, now_ns)
+                    self._linking.drain(now_ns + DRAIN_NS)  # return sites as well, open calls or not
 
     # time passes
 

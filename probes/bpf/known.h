@@ -6,11 +6,6 @@
  * looked up again. The number is read before what it stands for, and moved on after that was written: what was
  * looked up during a change is forgotten at the next hit. Only what may be used is kept; who is refused asks again. */
 
-static inline __attribute__((always_inline)) struct thread *thread_met(void *task)
-{
-	return threads.task_storage_get(task, 0, 0);
-}
-
 /* The number of the present state; 0 is none. */
 static inline __attribute__((always_inline)) u64 present(void)
 {

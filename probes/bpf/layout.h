@@ -212,6 +212,9 @@ struct return_site {
 #define EVENT_ALARM 4     /* a bucket ran empty */
 #define EVENT_STRANGER 5  /* a process that nobody chose hit a probe */
 #define EVENT_RETURN 6    /* a return site was seen for the first time */
+#define EVENT_STOP 7      /* a process was sent SIGSTOP, as debuggers do when they attach */
+
+#define SIGSTOP 19
 
 struct event {
 	u32 type;

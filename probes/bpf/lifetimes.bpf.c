@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* Follows the chosen programs through fork, exec and exit. */
+/* Follows the chosen programs through fork, exec and exit, and sees when a debugger may have come. */
 
 static inline __attribute__((always_inline)) void announce(u32 type, u32 tgid, u64 value)
 {
@@ -66,5 +66,19 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	/* the group's other threads may live on: user space looks and removes it */
 	announce(EVENT_EXIT, tgid, 0);
+	return 0;
+}
+
+/* A debugger that attaches stops the process by a signal, from then on it may read code: probes must go before. */
+int on_stop(struct bpf_raw_tracepoint_args *ctx)
+{
+	u64 task = ctx->args[2];
+	u32 tgid = 0;
+
+	if ((int)ctx->args[0] != SIGSTOP)
+		return 0;
+	bpf_probe_read_kernel(&tgid, 4, (void *)task + TASK_TGID);
+	if (processes.lookup(&tgid))
+		announce(EVENT_STOP, tgid, 0);
 	return 0;
 }

@@ -4,7 +4,7 @@
 static inline __attribute__((always_inline)) u64 user_path(struct walk *w, u32 layout, bool in_kernel)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-	struct thread *t = threads.task_storage_get((void *)bpf_get_current_task_btf(), 0, 0);
+	struct thread *t = thread_met(this_task());
 	u64 ip = 0, sp = 0, bp = 0, tid;
 
 	if (is_probing(regs, in_kernel)) { /* our own cost is not the program's time */
@@ -23,7 +23,7 @@ static inline __attribute__((always_inline)) u64 user_path(struct walk *w, u32 l
 	w->exact = 1;
 	w->entry = 0;
 	w->open = t ? t->depth : 0;
-	return take_path(w, t, layout, tid);
+	return take_path(w, 0, layout, tid);
 }
 
 static inline __attribute__((always_inline)) void add_sample(u64 path, u32 program, u32 waiting, u64 count, u64 ns)

@@ -24,6 +24,17 @@ def may_read_fields(types, compiled, numbers):
     return True
 
 
+def others(request, has_types):
+    """Return the programs besides those for calls, with their kinds."""
+    kinds = {"on_exec": RAW_TRACEPOINT, "on_exit": RAW_TRACEPOINT}
+    if request["sampling"]:
+        kinds["on_cpu"] = PERF_EVENT
+    if has_types:  # these read the kernel's fields
+        kinds.update({"on_fork": RAW_TRACEPOINT, "on_stop": RAW_TRACEPOINT})
+        kinds.update({"on_switch": RAW_TRACEPOINT} if request["sampling"] else {})
+    return kinds
+
+
 def build(request):
     """Do the whole job; returns (answer, fds in the order of the answer's names)."""
     started = time.time()
@@ -41,16 +52,11 @@ def build(request):
         compiled, from_cache = cached_object(request, flags)
     fds = {info["name"]: fd for fd, info in made}
     mode, programs, notes = load_calls(request, compiled, numbers, fds)
-    kinds = {"on_cpu": PERF_EVENT} if request["sampling"] else {}
-    if state is not None:
-        kinds.update({"on_switch": RAW_TRACEPOINT} if request["sampling"] else {})
-        kinds["on_fork"] = RAW_TRACEPOINT
-    else:
+    if state is None:
         notes.append("no BTF: waits are not sampled, forked processes are found by looking into /proc")
-    kinds.update({"on_exec": RAW_TRACEPOINT, "on_exit": RAW_TRACEPOINT})
-    for name in kinds:
+    for name, kind in others(request, state is not None).items():
         try:
-            programs[name] = load_program(name, compiled["programs"][name], numbers, kinds[name], 0)
+            programs[name] = load_program(name, compiled["programs"][name], numbers, kind, 0)
         except (OSError, RuntimeError) as error:
             notes.append(str(error))
     answer = {

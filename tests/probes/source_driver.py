@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
 
 from specmine.mining.observation import Function, Kind, Observation
 from specmine.probes.batch import Batch, Finding, Refusal, Watch
@@ -71,10 +76,21 @@ class Driver:
         return key
 
 
+@cache
+def compiled() -> Path:
+    """Return a folder for compiled programs, so that they are compiled once in all tests; it goes with this process."""
+    folder = Path(mkdtemp(prefix="specmine-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 @contextmanager
 def driven(pid: int, *names: str, links: tuple[str, ...] = LINK_KINDS, isolate: bool = True) -> Iterator[Driver]:
-    """Start a source on a pid with hints."""
-    source = BpfSource([Selection(pid=pid)], SourceSettings(watch=names, links=links, isolate=isolate))
+    """Start a source on a pid with hints, calibrated anew."""
+    for prices in compiled().glob("prices-*"):
+        prices.unlink()
+    settings = SourceSettings(watch=names, links=links, isolate=isolate, cache=str(compiled()))
+    source = BpfSource([Selection(pid=pid)], settings)
     try:
         source.start()
         yield Driver(source)

@@ -22,7 +22,7 @@ from specmine.probes.batch import Watch
 pytestmark = pytest.mark.kernel
 
 Programs = Callable[..., Path]
-SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
+SEIZE, INTERRUPT, ATTACH, DETACH = 0x4206, 0x4207, 16, 17
 
 # work() in a loop until its stdin ends; what PREPARE and CHECK are tells the programs apart
 SOURCE = r"""
@@ -207,6 +207,27 @@ def test_a_debugger_ends_watching_until_it_is_gone(tmp_path: Path) -> None:
                 return len(driver.observations) > before
 
             driver.poll(watched_again)
+        assert finish(child) > 0
+
+
+def test_a_debugger_that_stops_the_program_is_seen_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stops a program to attach to it leads to a look at it; no other look is due in this test."""
+    monkeypatch.setattr("specmine.probes.gate.FRESH_NS", 10**15)
+    monkeypatch.setattr("specmine.probes.conditions.FRESH_NS", 10**15)
+    libc = ctypes.CDLL(None, use_errno=True)
+    with target(tmp_path, PLAIN) as child:
+        with driven(child.pid, "work") as driver:
+            key = driver.watch("work", Kind.TIME, window_calls=200)
+            driver.poll(lambda: driver.observations)
+            w = driver.source._watching.by_function[key]
+            os.kill(child.pid, signal.SIGSTOP)
+            os.kill(child.pid, signal.SIGCONT)
+            before = len(driver.observations)
+            driver.poll(lambda: len(driver.observations) > before)  # nobody traces it
+            assert libc.ptrace(ATTACH, child.pid, None, None) == 0
+            os.waitpid(child.pid, os.WUNTRACED)
+            driver.poll(lambda: not w.links and not driver.source._watching._linking.due_ns(), 2)
+            assert libc.ptrace(DETACH, child.pid, None, None) == 0
         assert finish(child) > 0
 
 

@@ -12,7 +12,8 @@ from source_driver import counts_of, driven, running
 
 from specmine.mining.observation import Kind, bucket_edges
 from specmine.probes.batch import Sampling, Unwatch, Watch
-from specmine.probes.loading import LINK_KINDS
+from specmine.probes.kernel import kernel_at_least
+from specmine.probes.loading import LINK_KINDS, VARIANTS
 
 pytestmark = pytest.mark.kernel
 
@@ -49,9 +50,14 @@ def test_finds_functions_that_wait(program: Programs) -> None:
         assert sum(f.off_cpu_ns for f in waiting) > 10 * sum(f.on_cpu_ns for f in waiting)
 
 
-@pytest.mark.parametrize("kind", LINK_KINDS)
-def test_every_kind_of_link_gives_paths(program: Programs, kind: str) -> None:
-    """Sessions, multi links and perf events find the same paths of the same calls."""
+@pytest.mark.parametrize(("kind", "variant"), list(zip(LINK_KINDS, VARIANTS, strict=True)))
+def test_every_kind_of_link_gives_paths(
+    program: Programs, kind: str, variant: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sessions, multi links and perf events find the same paths of the same calls, for verifiers of every age."""
+    if kind == "session" and not kernel_at_least(6, 12):
+        pytest.skip("this kernel does not count rounds")
+    monkeypatch.setattr("specmine.probes.loading.VARIANTS", (variant, variant))
     with running(program("paths"), 30) as child, driven(child.pid, "z", links=(kind,)) as driver:
         driver.watch("z", Kind.PATH)
         driver.poll(lambda: len(driver.observations) >= 2)

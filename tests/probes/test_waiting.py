@@ -32,14 +32,16 @@ def rivals(number: int, cpu: int) -> Iterator[None]:
             each.wait()
 
 
-def parts(observations: list[Observation]) -> tuple[int, float, float, float]:
-    """Return calls, and the seconds they ran, waited and were blocked."""
+def parts(observations: list[Observation]) -> tuple[int, float, float, float, float]:
+    """Return calls, the seconds they ran, waited and were blocked, and those that the middle one ran."""
     split = added([each.split for each in observations if each.split is not None])
     assert split is not None
     calls = sum(each.timed for each in observations)
     bias_ns = sum(each.bias_ns * each.timed for each in observations)
     running_ns = float(split.on_cpu @ MIDDLES) - bias_ns
-    return calls, running_ns * 1e-9, int(split.waiting_ns.sum()) * 1e-9, int(split.blocked_ns.sum()) * 1e-9
+    middle_ns = MIDDLES[np.searchsorted(np.cumsum(split.on_cpu), split.on_cpu.sum() / 2)] - bias_ns / calls
+    waiting_ns, blocked_ns = int(split.waiting_ns.sum()), int(split.blocked_ns.sum())
+    return calls, running_ns * 1e-9, waiting_ns * 1e-9, blocked_ns * 1e-9, float(middle_ns) * 1e-9
 
 
 def seen(driver: Driver, key: str) -> list[Observation]:
@@ -50,7 +52,11 @@ def seen(driver: Driver, key: str) -> list[Observation]:
 @pytest.mark.kernel
 @pytest.mark.parametrize(("kind", "busy"), [(Kind.TIME, 0), (Kind.PATH, 1)])
 def test_calls_are_split_as_the_threads_own_clock_says(program: Programs, kind: Kind, busy: int) -> None:
-    """Mean time on CPU and off it agree with what the program measured of itself, alone and beside a busy task."""
+    """Time on CPU and off it agree with what the program measured of itself, alone and beside a busy task.
+
+    Each function asks for the same time in each call, by a clock that stands still while the hypervisor runs somebody
+    else: such a call is longer for us, so the middle one is compared, and the mean must not be shorter.
+    """
     cpu, names = max(os.sched_getaffinity(0)), ("work", "rest", "both")
     with running("taskset", "-c", cpu, program("splits"), 90) as child, rivals(busy, cpu):
         with driven(child.pid, *names) as driver:
@@ -58,11 +64,12 @@ def test_calls_are_split_as_the_threads_own_clock_says(program: Programs, kind: 
             driver.poll(lambda: all(len(seen(driver, key)) >= 6 for key in keys.values()), 60)
         truth = counts_of(child)
     for name, key in keys.items():
-        calls, ran, waited, blocked = parts(seen(driver, key))
+        calls, ran, waited, blocked, middle = parts(seen(driver, key))
         told = truth[name]
         assert isinstance(told, list)
         true_ran = told[2] / told[0]
-        assert ran / calls == pytest.approx(true_ran, rel=0.05, abs=10e-6), name
+        assert middle == pytest.approx(true_ran, rel=0.05, abs=10e-6), name
+        assert ran / calls > 0.95 * true_ran - 10e-6, name
         if name == "work":
             assert blocked < 0.01 * ran, "it never sleeps"
             assert not busy or waited > 0.2 * ran, "a busy task wants the CPU as well"

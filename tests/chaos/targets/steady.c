@@ -1,5 +1,21 @@
 // Well behaved; what is done to it from outside is the hostile part.
+#include <poll.h>
+
 #include "steps.h"
+
+// With UNTIL_LINE it works on until it is told, so that what is done to it finds it working however late it begins.
+#ifdef UNTIL_LINE
+static int wanted(void)
+{
+    struct pollfd input = {.fd = 0, .events = POLLIN};
+    if (poll(&input, 1, 0) == 0)
+        return 1;
+    await_line();
+    return 0;
+}
+#else
+static int wanted(void) { return 0; }
+#endif
 
 static volatile long outer_calls, inner_calls;
 
@@ -22,7 +38,7 @@ FUNCTION void outer(int number)
 int main(void)
 {
     await_line();
-    for (int i = 0; i < 1500; i++) {
+    for (int i = 0; i < 1500 || wanted(); i++) {
         outer(i);
         pause_us(550);
     }
