@@ -70,7 +70,7 @@ def run_command(
     Exits with 3 if one was skipped or gave nothing sure, 4 if load cannot be held down or
     started on this host.
     """
-    from specmine.experiments.client import Running  # noqa: PLC0415
+    from specmine.experiments.admission import answered  # noqa: PLC0415
     from specmine.experiments.journal import default_path  # noqa: PLC0415
 
     if pid is not None and not Path(f"/proc/{pid}").is_dir():
@@ -84,12 +84,7 @@ def run_command(
         "dangerous": dangerous,
         "state": str((state or default_path()).absolute()),
     }
-    running = Running(request)
-    try:
-        found = running.answer()
-    except BaseException:
-        running.close()
-        raise
+    found = answered(request)
     if form == "json":
         emit(json_text(found[0] if len(found) == 1 else {"schema": found[0]["schema"], "results": found}))
     else:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from specmine.experiments.admission import Look, keep
 from specmine.experiments.client import Running
 from specmine.experiments.environment import environment_of
+from specmine.experiments.gate import FIRST_LOOK_S
 from specmine.experiments.journal import read_journal
 from specmine.experiments.results import of_this_host
 from specmine.experiments.schedule import PASSING, Ledger, Rules, next_one
-from specmine.experiments.vocabulary import SECOND, Host
+from specmine.experiments.vocabulary import SECOND, Experiment, Host
 from specmine.probes.errors import SpecmineError
 
 from .config import HostExperiments
@@ -41,6 +43,13 @@ class Answering(Protocol):
         """End it, and wait for its end."""
 
 
+class Looking(Protocol):
+    """A look at the host on its way."""
+
+    def refusals(self, chosen: list[Experiment], request: Mapping[str, Any], /) -> Sequence[Mapping[str, Any] | None]:
+        """Return results of those that may not start, None for those that may."""
+
+
 class Scheduler:
     """Starts experiments when they are due and takes up their results; ``turn`` returns at once."""
 
@@ -53,6 +62,7 @@ class Scheduler:
         report: Callable[[str], None],
         publish: Callable[[str, Mapping[str, Any]], None],
         start: Callable[[Mapping[str, Any]], Answering] = Running,
+        look: Callable[[], Looking] = Look,
     ) -> None:
         """Take the settings and whom to tell.
 
@@ -69,9 +79,13 @@ class Scheduler:
             Given the name and the content of a document to store.
         start : callable
             Starts a request.
+        look : callable
+            Begins a look at the host, before anything is started.
         """
         self.settings = settings
         self._path, self._host, self._report, self._publish, self._start = path, host, report, publish, start
+        self._look = look
+        self._looking: Looking | None = None
         self._running: Answering | None = None
         self._stopping = False
         self._name = ""
@@ -93,7 +107,10 @@ class Scheduler:
             if self._running.ended():
                 self._take_up()
         elif off:
-            return
+            self._looking = None
+        elif self._looking is not None:
+            if now_ns - self._looked_ns >= FIRST_LOOK_S * SECOND:
+                self._admit()
         elif now_ns - self._looked_ns >= LOOK_EVERY_NS and self.settings.enabled:
             self._looked_ns = now_ns
             self._begin(now_ns, utc_ns)
@@ -122,10 +139,25 @@ class Scheduler:
         if name is None:
             return
         self._ledger = replace(self._ledger, ran_ns={**self._ledger.ran_ns, name: now_ns})
+        self._name, self._looking = name, self._look()
+
+    def _admit(self) -> None:
+        """Start what is due, unless the host is busy."""
+        from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415
+
+        looking, self._looking = self._looking, None
+        assert looking is not None
+        request = {"names": [self._name], "state": str(self._path)}
         try:
-            self._running, self._name = self._start({"names": [name], "state": str(self._path)}), name
+            (skip,) = looking.refusals([EXPERIMENTS[self._name]], request)
+            if skip is None:
+                self._running = self._start(request)
+                return
+            keep([skip], self._path)
         except SpecmineError as error:
-            self._failed(name, str(error))
+            self._failed(self._name, str(error))
+            return
+        self._noted(skip)
 
     def _take_up(self) -> None:
         running, self._running = self._running, None
@@ -139,6 +171,11 @@ class Scheduler:
         except SpecmineError as error:
             self._failed(self._name, f"the experiment {self._name} failed: {error}")
             return
+        self._noted(result)
+
+    def _noted(self, result: Mapping[str, Any]) -> None:
+        """Take up a result that the journal holds."""
+        assert self._ledger is not None
         spent = self._ledger.spent_s + result["cpu_seconds"]
         again = not result["valid"] and result["reason"]["code"] in PASSING
         failures = {**self._ledger.failures, self._name: self._failures() + 1 if again else 0}

@@ -154,12 +154,9 @@ def _as_seen(cpus: tuple[int, ...]) -> Iterator[None]:
 
 def _impossible(experiment: Experiment, parameters: Mapping[str, Any], wish: Wish, bench: Bench) -> Why | None:
     """Return why an experiment cannot run here at all."""
-    if parameters.get("policy") in REAL_TIME and not wish.dangerous:
-        text = "real-time tasks starve all others on their CPU"
-        return Why("dangerous", text, "ask for it with --dangerous; the kernel tells its slice anyway")
-    if experiment.weight == "ordinary" and not wish.dangerous:
-        text = "the kernel balances tasks of the lowest weight otherwise than others, so its load has ordinary weight"
-        return Why("dangerous", text, "ask for it with --dangerous while nothing else here matters")
+    why = gate.dangerous(experiment, parameters, allowed=wish.dangerous)
+    if why is not None:
+        return why
     if experiment.needs_native and not bench.helper.native:
         return Why("needs-native", f"Python is too slow for it ({bench.helper.why})", "install a C compiler")
     if experiment.cpus != "none" and experiment.weight == "lowest" and bench.place is None:

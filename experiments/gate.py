@@ -1,21 +1,38 @@
 """When load may start, and whether a run was left alone. Pure.
 
-The gate looks at the host for a second before; contamination is what others used meanwhile of the CPUs measured.
+The gate looks at the host twice: whoever asks does before it starts a process, and that process before it starts load.
+Contamination is what others used meanwhile of the CPUs measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from .counters import busy_ratio, pressure_ratio
-from .vocabulary import Counters, Experiment, Host, LoadRun, Why
+from .vocabulary import REAL_TIME, Counters, Experiment, Host, LoadRun, Why
 
+FIRST_LOOK_S = 0.5
+"""How long the caller looks; a busy host is told within two seconds, so there is not time for more."""
 LOOK_S = 1.0
 MOST_BUSY = 0.10
 MOST_BUSY_ALL = 0.20
 """Mean over all CPUs, for experiments that load all of them."""
 MOST_STALLED = 0.05
 """Share of time in which tasks waited for memory or the disk."""
+
+
+def dangerous(experiment: Experiment, parameters: Mapping[str, Any], *, allowed: bool) -> Why | None:
+    """Return why an experiment is not run unless it is allowed what others would notice, None if it may run."""
+    if allowed:
+        return None
+    if parameters.get("policy") in REAL_TIME:
+        text = "real-time tasks starve all others on their CPU"
+        return Why("dangerous", text, "ask for it with --dangerous; the kernel tells its slice anyway")
+    if experiment.weight == "ordinary":
+        text = "the kernel balances tasks of the lowest weight otherwise than others, so its load has ordinary weight"
+        return Why("dangerous", text, "ask for it with --dangerous while nothing else here matters")
+    return None
 
 
 def candidates(host: Host, forbidden: frozenset[int], busy: Mapping[int, float]) -> tuple[int, ...]:

@@ -10,6 +10,10 @@ from pathlib import Path
 
 from specmine.probes.errors import InputError
 
+from .vocabulary import Why
+
+BUSY = Why("busy-lock", "another run of experiments is going on", "one runs at a time: try again")
+
 
 class Taken(Exception):
     """Another run is going on."""
@@ -46,3 +50,12 @@ def exclusive(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def taken(path: Path) -> bool:
+    """Tell whether another process holds the lock."""
+    try:
+        with exclusive(path):
+            return False
+    except Taken:
+        return True

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from specmine.probes.errors import InputError
 
+from .library import EXPERIMENTS
 from .statistics import median_interval, settled, significant
 from .vocabulary import (
     DEMANDS,
@@ -88,6 +89,17 @@ class Stop:
 
 class _Mistake(ValueError):
     """Something in the file is wrong."""
+
+
+def experiment_named(name: str) -> Experiment:
+    """Return an experiment of the library, or that of a pattern file.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    return EXPERIMENTS[name] if name in EXPERIMENTS else read_pattern(Path(name))
 
 
 def read_pattern(path: Path) -> Experiment:

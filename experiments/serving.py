@@ -21,13 +21,12 @@ from . import lock
 from .confinement import clean_up, confined
 from .engine import Bench, Wish, perform
 from .helper import helper
-from .journal import Journal, read_journal, write_journal
-from .library import EXPERIMENTS
-from .patterns import read_pattern
+from .journal import keep_journal, read_journal
+from .patterns import experiment_named
 from .results import Document, skipped
 from .schedule import PASSING
 from .tasks import Interrupted, rest
-from .vocabulary import Experiment, Host, Why
+from .vocabulary import Experiment, Host
 
 _PAUSE_S = 2.0
 
@@ -67,16 +66,15 @@ def serve(request: dict[str, Any], *, alive: int = -1) -> list[Document]:
         dangerous=bool(request.get("dangerous")),
         pid=request.get("pid"),
     )
-    chosen = [_chosen(name) for name in request["names"]]
+    chosen = [experiment_named(name) for name in request["names"]]
     while True:
         try:
             with lock.exclusive(lock.default_path()):
                 return _all(chosen, wish, request, path, until, alive)
         except lock.Taken:
             if time.monotonic() >= until:
-                why = Why("busy-lock", "another run of experiments is going on", "one runs at a time: try again")
                 now = {"utc_ns": time.time_ns(), "now_ns": time.monotonic_ns()}
-                return [skipped(each, why, Host(cpus=()), **now) for each in chosen]
+                return [skipped(each, lock.BUSY, Host(cpus=()), **now) for each in chosen]
             rest(_PAUSE_S / 4, alive)
 
 
@@ -100,26 +98,13 @@ def _all(
             while _may_help(result) and time.monotonic() + _PAUSE_S < until:
                 rest(_PAUSE_S, alive)
                 result = perform(experiment, wish, bench)
-            _write(path, journal)
+            keep_journal(path, journal)
             answers.append(result)
     return answers
 
 
 def _may_help(result: Document) -> bool:
     return not result["valid"] and result["reason"]["code"] in PASSING
-
-
-def _write(path: Path, journal: Journal) -> None:
-    """Keep the journal; a user who may not write it still gets the answer."""
-    try:
-        write_journal(path, journal)
-    except SpecmineError:
-        if os.geteuid() == 0:
-            raise
-
-
-def _chosen(name: str) -> Experiment:
-    return EXPERIMENTS[name] if name in EXPERIMENTS else read_pattern(Path(name))
 
 
 def _stop(*_: object) -> None:

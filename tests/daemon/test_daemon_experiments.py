@@ -14,10 +14,12 @@ from specmine.daemon.controller import ControllerState
 from specmine.daemon.experiments import Scheduler
 from specmine.daemon.exporter import SnapshotCollector
 from specmine.daemon.status import Surroundings, status_of
+from specmine.experiments import lock
+from specmine.experiments.gate import FIRST_LOOK_S
 from specmine.experiments.journal import read_journal, write_journal
 from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.results import document, skipped
-from specmine.experiments.vocabulary import SECOND, Finding, Host, Why
+from specmine.experiments.vocabulary import SECOND, Experiment, Finding, Host, Why
 from specmine.probes.errors import HostError
 
 HOST = Host(cpus=(0, 1), boot_id="boot", kernel="6.18")
@@ -61,6 +63,21 @@ class FakeRun:
         self.closed = True
 
 
+class FakeLook:
+    """A look at a host that is as busy as it is told."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self._began_ns = world, world.now_ns
+
+    def refusals(self, chosen: list[Experiment], request: Mapping[str, Any]) -> list[Mapping[str, Any] | None]:
+        """Refuse everything while the host is busy."""
+        assert self._world.now_ns - self._began_ns >= FIRST_LOOK_S * SECOND
+        assert [each.name for each in chosen] == request["names"]
+        if not self._world.busy:
+            return [None]
+        return [skipped(chosen[0], Why("busy-host", "CPU 1 is 94% busy"), HOST, utc_ns=self._world.now_ns, now_ns=0)]
+
+
 class World:
     """A scheduler with everything around it faked; time passes when it is told to."""
 
@@ -71,6 +88,7 @@ class World:
         self.stored: dict[str, Mapping[str, Any]] = {}
         self.outcome = outcome
         self.now_ns = 0
+        self.busy = False
         self.scheduler = Scheduler(
             HostExperiments(**{"enabled": True, "delay_ns": 60 * SECOND, **settings}),
             self.path,
@@ -78,6 +96,7 @@ class World:
             report=self.reports.append,
             publish=self.stored.__setitem__,
             start=self._start,
+            look=lambda: FakeLook(self),
         )
 
     def _start(self, request: Mapping[str, Any]) -> FakeRun:
@@ -119,6 +138,22 @@ def test_off_means_off(tmp_path: Path) -> None:
     assert world.runs[-1].closed
     assert world.scheduler.entries == {}
     assert world.reports == []
+
+
+def test_beside_busy_tasks_no_process_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy host is seen by the daemon itself: skips are counted, tries grow rarer, a quiet one runs."""
+    monkeypatch.setattr(lock, "default_path", lambda: tmp_path / "lock")
+    world = World(tmp_path, run=("timers",))
+    world.busy = True
+    world.live(3000)
+    assert world.runs == []
+    assert world.reports == []
+    assert 2 <= world.scheduler.entries["timers"]["skipped"]["busy-host"] <= 5
+    assert world.stored["experiments"]["entries"]["timers"]["valid"] is None
+    world.busy = False
+    world.live(5000)
+    assert len(world.runs) == 1
+    assert world.scheduler.entries["timers"]["valid"]["value"] == VALUE.value
 
 
 def test_a_child_that_breaks_is_one_line_and_tried_later(tmp_path: Path) -> None:
