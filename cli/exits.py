@@ -54,6 +54,8 @@ def _outcome(error: BaseException, *, debug: bool) -> tuple[int, str]:
         case BrokenPipeError():
             silence_stdout()
             outcome = FINE, ""
+        case OSError() if error.strerror and error.filename is None:  # a file is named; this was a standard stream
+            outcome = USAGE, f"specmine: cannot read or write: {error.strerror}"
         case _:
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             hint = "" if debug else "; run `specmine --debug ...` for the traceback"
@@ -75,4 +77,6 @@ def _usage_line(error: click.ClickException) -> str:
     message = escaped(error.format_message()).rstrip(".")
     context = getattr(error, "ctx", None)
     where = f"; see `{context.command_path} --help`" if context is not None else ""
-    return f"{message[:1].lower()}{message[1:]}{where}"
+    if message[1:2].islower():  # not of NAME
+        message = message[:1].lower() + message[1:]
+    return f"{message}{where}"

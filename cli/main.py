@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from specmine import __version__
+from specmine.daemon.descriptors import hold_standard_descriptors
 
 from .exits import exit_code
 
@@ -76,6 +77,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def main() -> None:
     """Run the command line of this process and exit."""
+    hold_standard_descriptors()
     sys.exit(run())
 
 

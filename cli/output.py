@@ -41,6 +41,8 @@ def emit(text: str) -> None:
 
 def emit_bytes(data: bytes) -> None:
     """Write to standard output as ``emit`` does."""
+    if sys.stdout is None:
+        raise InputError("cannot write to standard output: it is closed")
     try:
         sys.stdout.flush()
         binary = getattr(sys.stdout, "buffer", None)

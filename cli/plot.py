@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import click
@@ -42,6 +43,8 @@ def command(function: str, store: Path | None, socket: Path | None, output: Path
 
 
 def _picture(entry: Entry, form: str) -> bytes:
+    # without a home it says at length where its cache goes
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     from .figure import picture  # noqa: PLC0415  (matplotlib takes a second to come)
 
     return picture(entry, form)

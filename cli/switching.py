@@ -29,9 +29,9 @@ def switch_probes(*, off: bool, socket: Path | None, file: Path | None, form: st
     InputError
         If the daemon does not let us.
     NoData
-        If it does not say within seconds that its probes are off.
+        If it does not say within seconds that its probes are off, or does not say where its kill switch is.
     """
-    from specmine.daemon.client import NoDaemon  # noqa: PLC0415
+    from specmine.daemon.client import NoDaemon, Silent  # noqa: PLC0415
     from specmine.daemon.killswitch import DEFAULT, switch  # noqa: PLC0415
 
     daemon = file is None
@@ -39,13 +39,19 @@ def switch_probes(*, off: bool, socket: Path | None, file: Path | None, form: st
     if file is None:
         try:
             path = Path(str(ask_daemon(socket, {"command": "off" if off else "on"})["kill_switch"]))
+        except Silent as error:
+            switch(DEFAULT, off=off)
+            raise NoData(
+                f"{error.message}, nor where its kill switch is; {_done(DEFAULT, off)}",
+                remedy="if its configuration names another one: --file FILE",
+            ) from error
         except NoDaemon:
             daemon = False
     if not daemon:
         switch(path, off=off)
     elif not _confirmed(off, socket):
         raise NoData(
-            f"the daemon has not confirmed it; {path} is {'there' if off else 'gone'}, which its probes follow anyway",
+            f"the daemon has not confirmed it; {_done(path, off)}, which its probes follow anyway",
             remedy="ask again: specmine status",
         )
     result: dict[str, Any] = {
@@ -54,8 +60,12 @@ def switch_probes(*, off: bool, socket: Path | None, file: Path | None, form: st
         "kill_switch": str(path),
         "confirmed": daemon,
     }
-    note = "" if daemon else f" No daemon was asked; {path} was {'made' if off else 'removed'}."
+    note = "" if daemon else f" No daemon was asked; {_done(path, off)}."
     emit(json_text(result) if form == "json" else f"{_TEXT[off]}{note}\n")
+
+
+def _done(path: Path, off: bool) -> str:
+    return f"{path} is {'there' if off else 'not there'}"
 
 
 def _confirmed(off: bool, socket: Path | None) -> bool:

@@ -8,12 +8,14 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from specmine import __version__
-from specmine.probes.errors import SpecmineError
+from specmine.probes.errors import InputError, SpecmineError
 
 from .config import Config
 from .configfile import load_config
+from .descriptors import hold_standard_descriptors
 from .logs import set_up
 
 DEFAULT_CONFIG = Path("/etc/specmine/specmined.yaml")
@@ -27,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 stopped by a signal, or the programs ended; 1 failed unexpectedly; 2 wrong usage, configuration, lock,
     store, port or socket; 4 this host cannot.
     """
+    hold_standard_descriptors()
     parsed = _parser().parse_args(arguments)
     try:
         return _run(parsed)
@@ -43,7 +46,7 @@ def _run(parsed: argparse.Namespace) -> int:
     path = parsed.config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
     config = load_config(path) if path else Config()
     if parsed.check_config:
-        print(f"{path or 'the default configuration'}: fine")
+        _say(f"{path or 'the default configuration'}: fine")
         return 0
     set_up(level=config.log.level, form=config.log.format)
     os.environ |= _ONE_THREAD  # before numpy is imported; a pool of threads would only cost memory
@@ -61,8 +64,27 @@ def _run(parsed: argparse.Namespace) -> int:
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    """Tells what is wrong in one line, as everything else does."""
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with the one line."""
+        self.exit(2, f"{self.prog}: {message}; see `{self.prog} --help`\n")
+
+
+def _say(text: str) -> None:
+    """Write a line to standard output, if there is one."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter complains when it flushes at its end
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise InputError(f"cannot write to standard output: {error.strerror}") from error
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="specmined",
         description="Mines performance assertions from running native programs, checks and exports them.",
     )

@@ -19,6 +19,10 @@ class NoDaemon(InputError):
     """Nothing answers at the socket."""
 
 
+class Silent(NoDaemon):
+    """A daemon is there, and does not answer in time."""
+
+
 class DaemonConnection:
     """A connection to the daemon. What was granted to it, such as a share of the budget, ends with it."""
 
@@ -56,11 +60,15 @@ class DaemonConnection:
         SpecmineError
             What the daemon answered instead of a result, with its exit code.
         NoDaemon
-            If the daemon went away or is too slow.
+            If the daemon went away.
+        Silent
+            If it does not answer in time.
         """
         try:
             self._socket.sendall(json.dumps(request).encode("utf-8") + b"\n")
             line = self._lines.readline(_LARGEST_ANSWER)
+        except TimeoutError as error:
+            raise Silent(f"the daemon at {self.path} does not answer ({error})", remedy="look at its log") from error
         except OSError as error:
             raise NoDaemon(
                 f"the daemon at {self.path} does not answer ({error.strerror or error})",

@@ -7,8 +7,9 @@ attribute here without the unit at its end: ``windows.length: 10s`` is ``config.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import resources
+from typing import TypeVar
 
 from specmine.mining.settings import MiningSettings
 
@@ -32,6 +33,7 @@ from .readers import (
 US, MS, SECOND, HOUR, DAY = 1_000, 1_000_000, 1_000_000_000, 3_600_000_000_000, 86_400_000_000_000
 MIB, GIB = 1 << 20, 1 << 30
 _words: Reader = texts
+Part = TypeVar("Part")
 EXPERIMENT_NAMES = (
     "cores",
     "smt",
@@ -270,6 +272,29 @@ def changed_keys(old: Config, new: Config) -> tuple[str, ...]:
 def needs_restart(name: str) -> bool:
     """Tell whether a change of this key takes effect only after a restart."""
     return any(name == known or name.startswith(f"{known}.") for known in RESTART_KEYS)
+
+
+def until_restart(old: Config, new: Config) -> Config:
+    """Return the new configuration with the old values of the keys that take effect only after a restart.
+
+    Raises
+    ------
+    ValueError
+        If they do not fit together.
+    """
+    return _until_restart(old, new, "")
+
+
+def _until_restart(old: Part, new: Part, prefix: str) -> Part:
+    kept: dict[str, object] = {}
+    for item in fields(old):  # type: ignore[arg-type]
+        before, after = getattr(old, item.name), getattr(new, item.name)
+        name = f"{prefix}{key_name(item.name)}"
+        if needs_restart(name):
+            kept[item.name] = before
+        elif is_dataclass(before):
+            kept[item.name] = _until_restart(before, after, f"{name}.")
+    return replace(new, **kept)  # type: ignore[type-var]
 
 
 def _changed(old: object, new: object, prefix: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from specmine.probes.errors import HostError, InputError
 
 from .answers import Answers
 from .clock import Clock, SystemClock, utc_ns
-from .config import Config, Program, changed_keys, needs_restart
+from .config import Config, Program, changed_keys, until_restart
 from .configfile import ConfigError, load_config
 from .controller import ControllerState
 from .events import Arrived, Begun, Reloaded, Stopping, Surveyed
@@ -189,15 +189,16 @@ class Daemon:
     def _changed(self, now_ns: int) -> Reloaded | None:
         try:
             new = load_config(self._path) if self._path else Config()
-        except ConfigError as error:
+            effective = until_restart(self._config, new)
+        except (ConfigError, ValueError) as error:
             _log.error("the new configuration is refused, the old one stays", extra=facts(reason=str(error)))
             return None
-        changed = changed_keys(self._config, new)
-        later = [name for name in changed if needs_restart(name)]
+        later = changed_keys(effective, new)
         if later:
             _log.warning("some keys change only at a restart", extra=facts(keys=",".join(later)))
-        _log.info("configuration read again", extra=facts(changed=",".join(changed) or "nothing"))
-        self._config = new
+        changed = ",".join(changed_keys(self._config, effective)) or "nothing"
+        _log.info("configuration read again", extra=facts(changed=changed))
+        self._config = new = effective
         if self._experiments is not None:
             self._experiments.settings = new.experiments
         self._shares.set_budget(new.budget.inside)

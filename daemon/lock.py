@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from specmine.probes.errors import InputError
@@ -51,8 +52,9 @@ class FileLock:
             os.close(self._fd)
             by = f" by process {holder}" if holder.isdigit() else ""
             raise LockTaken(f"{what} is in use{by} (lock {self.path})", remedy=remedy) from None
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        with suppress(OSError):  # whose it is is told for people; on a full disk the lock holds all the same
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
         """Give the lock back."""

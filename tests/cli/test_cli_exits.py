@@ -37,6 +37,7 @@ def _raising(error: BaseException) -> Callable[[], object]:
             "specmine: internal error: ZeroDivisionError: division\\x0aby zero; "
             "run `specmine --debug ...` for the traceback",
         ),
+        (click.UsageError("NAME is a text"), 2, "specmine: NAME is a text"),
         (InputError("\x1b[2Jgone"), 2, "specmine: \\x1b[2Jgone"),
     ],
 )

@@ -139,3 +139,33 @@ def test_an_ascii_world_still_reads(store: Path) -> None:
     )
     assert done.stdout.isascii()
     assert b"####" in done.stdout
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["functions", "--store", "STORE"], 0), (["analyze", "-"], 3), (["nonsense"], 2)]
+)
+def test_a_closed_standard_descriptor_is_no_crash(store: Path, arguments: list[str], code: int, closed: int) -> None:
+    """Data that nobody can get are an error; a complaint that nobody can get does not end among the data."""
+    given = [str(store) if each == "STORE" else each for each in arguments]
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {closed}{"<" if closed == 0 else ">"}&-', "sh", *SPECMINE, *given],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if closed == 1 and code != 2:
+        assert (done.returncode, done.stderr) == (2, "specmine: cannot write to standard output: it is closed\n")
+    else:
+        assert done.returncode == code
+        assert (done.stdout == "") == (code == 2)
+        assert done.stderr.count("\n") == (1 if code == 2 and closed != 2 else 0)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["mine", "--help"]])
+def test_help_that_gets_lost_is_one_line(arguments: list[str]) -> None:
+    """A full disk under the help text is not called a mistake of specmine."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*SPECMINE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "specmine: cannot read or write: No space left on device\n")

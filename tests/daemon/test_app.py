@@ -64,8 +64,23 @@ def test_wrong_usage_is_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--nonsense"])
     assert caught.value.code == 2
+    assert capsys.readouterr().err == "specmined: unrecognized arguments: --nonsense; see `specmined --help`\n"
     assert main(["--config", "/nonexistent.yaml"]) == 2
     assert "cannot read the configuration /nonexistent.yaml" in capsys.readouterr().err
+
+
+def test_a_full_disk_under_the_answer_is_one_line(tmp_path: Path) -> None:
+    """What --check-config says got lost: that is an error, and no traceback."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "specmine.daemon.app", "--check-config"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    said = "specmined: cannot write to standard output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, said)
 
 
 def test_nothing_to_watch_is_one_line(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
@@ -264,6 +265,40 @@ def test_a_reload_changes_what_it_can(tmp_path: Path, caplog: pytest.LogCaptureF
     assert any(
         "only at a restart" in record.message and "socket.path" in str(record.__dict__) for record in caplog.records
     )
+
+
+def test_a_reload_leaves_the_kill_switch_where_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever holds the probes looks for the file named at the start: `off` makes that one, whatever was read since.
+
+    And a file that names the old value again changes nothing.
+    """
+    logging.getLogger("specmine").propagate = True
+    old = config_text(tmp_path, f"kill_switch: {tmp_path}/off")
+    life = Life(tmp_path, config=old)
+    life.at(2, lambda: life.rewrite(old.replace("/off", "/elsewhere")))
+    life.at(3, life.daemon.reload)
+    life.at(5, lambda: life.rewrite(old))
+    life.at(6, life.daemon.reload)
+    life.at(8, lambda: life.daemon.switch(off=True))
+    with caplog.at_level(logging.INFO, "specmine"):
+        life.run(10)
+    assert (tmp_path / "off").exists() and not (tmp_path / "elsewhere").exists()
+    warned = [vars(record)["facts"]["keys"] for record in caplog.records if "only at a restart" in record.message]
+    changed = [vars(record)["facts"]["changed"] for record in caplog.records if "read again" in record.message]
+    assert (warned, changed) == (["kill_switch"], ["nothing", "nothing"])
+
+
+def test_a_lock_holds_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its holder cannot be noted there, which is no reason to fail."""
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    lock = FileLock(tmp_path / "lock", what="it", remedy="")
+    with pytest.raises(LockTaken, match=r"it is in use \(lock"):
+        FileLock(tmp_path / "lock", what="it", remedy="")
+    lock.release()
 
 
 @pytest.mark.parametrize("bad", ["budget: {insde: 1%}", "programs: [", "budget: {inside: 900%}"])
