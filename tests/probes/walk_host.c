@@ -113,6 +113,19 @@ static u64 replaced_return(u64 *at, u64 sp)
 	return 0;
 }
 
+static struct thread thread;
+
+static void *this_task(void)
+{
+	return NULL;
+}
+
+static struct thread *thread_met(void *task)
+{
+	(void)task;
+	return &thread;
+}
+
 #include "walk.h"
 
 static void read_whole(void *to, u64 size)
@@ -134,7 +147,7 @@ static void *read_array(u64 *count, u64 size)
 int main(void)
 {
 	static struct walk walk;
-	static struct thread thread;
+	unsigned walks = 0; /* programs on calls pass what is known of the thread, samplers do not */
 
 	row_array = read_array(&row_count, 8);
 	index_array = read_array(&index_count, 8);
@@ -150,7 +163,7 @@ int main(void)
 		walk.exact = stack.exact;
 		walk.open = 0;
 		walk.entry = 0;
-		take_path(&walk, &thread, stack.layout, claim(&walk));
+		take_path(&walk, walks++ % 2 ? &thread : NULL, stack.layout, claim(&walk));
 		printf("%u", walk.path.outcome);
 		for (int i = 0; i < walk.path.count; i++)
 			printf(" %llx", (unsigned long long)walk.path.address[i]);
