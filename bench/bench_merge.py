@@ -16,12 +16,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ from site_of_many import running
 
 HERE = Path(__file__).resolve().parent
 SPECMINE = Path(sys.executable).parent / "specmine"
-ENOUGH, OF_FUNCTIONS = 0.95, 0.9
+ENOUGH, OF_FUNCTIONS, UNDECIDED = 0.95, 0.9, 0.5
 Functions = list[dict[str, Any]]
 
 
@@ -183,8 +182,11 @@ def merged(inputs: Sequence[Path]) -> Functions:
 def heading(text: str) -> None:
     """Begin a table."""
     print(f"\n{text}\n")
-    print("| merged | functions | several behaviours | alike, median | least | >= 95 % | of several | pairs | others |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    print(
+        "| merged | functions | several behaviours | alike, least | >= 95 % | of several | undecided, most "
+        "| >= 95 % if undecided calls disagreed | pairs | others |"
+    )
+    print(f"|{' --- |' * 10}", flush=True)
 
 
 def row(name: str, functions: Functions, chosen: Callable[[list[dict[str, Any]]], dict[str, Any] | None]) -> float:
@@ -192,30 +194,40 @@ def row(name: str, functions: Functions, chosen: Callable[[list[dict[str, Any]]]
     found = [(each, step) for each in functions if (step := chosen(each["steps"])) is not None]
     if not found:
         return 0.0
-    calls = [step["calls_ratio"] for _, step in found]
-    several = [step["calls_ratio"] for each, step in found if len(each["behaviours"]) > 1]
-    enough = [sum(ratio >= ENOUGH for ratio in ratios) for ratios in (calls, several)]
+    several = [step for each, step in found if len(each["behaviours"]) > 1]
+    good = [good_enough(step) for _, step in found]
+    strictly = sum(step["consistent_calls"] >= ENOUGH * step["shared_calls"] for _, step in found)
     pairs = sum(step["pairs_ratio"] >= ENOUGH for _, step in found)
-    others = [each["function"] for each, step in found if step["calls_ratio"] < ENOUGH]
+    others = [each["function"] for each, step in found if not good_enough(step)]
     print(
-        f"| {name} | {len(calls)} | {len(several)} | {statistics.median(calls):.3f} | {min(calls):.3f} "
-        f"| {enough[0]} ({enough[0] / len(calls):.0%}) | {enough[1]} | {pairs} | {', '.join(others)} |",
+        f"| {name} | {len(found)} | {len(several)} | {min(step['calls_ratio'] for _, step in found):.3f} "
+        f"| {sum(good)} ({sum(good) / len(found):.0%}) | {sum(map(good_enough, several))} "
+        f"| {max(step['undecided_ratio'] for _, step in found):.3f} | {strictly} ({strictly / len(found):.0%}) "
+        f"| {pairs} | {', '.join(others)} |",
         flush=True,
     )
-    return enough[0] / len(calls)
+    return sum(good) / len(found)
+
+
+def good_enough(step: Mapping[str, Any]) -> bool:
+    """Return whether two models agree on 95 % of what is decided, which must be half of the calls."""
+    return bool(step["calls_ratio"] >= ENOUGH and step["undecided_ratio"] <= UNDECIDED)
 
 
 def each_function(functions: Functions) -> None:
     """Print all steps of each function."""
-    print("\n| function | models | behaviours | paths | calls | calls alike at each step |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print("\n| function | models | behaviours | paths | calls | calls alike at each step | undecided at the last |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
     for each in sorted(
         functions, key=lambda one: (-len(one["behaviours"]), min(s["calls_ratio"] for s in one["steps"]))
     ):
         steps = " ".join(f"{step['calls_ratio']:.3f}" for step in each["steps"])
         name = f"{each['function']} ({each['module']})"
         paths = max(step["shared_paths"] for step in each["steps"])
-        print(f"| {name} | {each['models']} | {len(each['behaviours'])} | {paths} | {each['calls']:,} | {steps} |")
+        print(
+            f"| {name} | {each['models']} | {len(each['behaviours'])} | {paths} | {each['calls']:,} | {steps} "
+            f"| {each['steps'][-1]['undecided_ratio']:.3f} |"
+        )
 
 
 if __name__ == "__main__":

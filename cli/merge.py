@@ -22,7 +22,9 @@ SCHEMA = "specmine.merge/1"
 _WINDOWS = 400
 """Newest observations of each function and kind that are read."""
 ENOUGH = 0.95
-"""Share of a function's calls that must be grouped alike to call its models consistent."""
+"""Share of a function's decided calls that must be grouped alike to call its models consistent."""
+_DECIDED = 0.5
+"""Share of its calls of which something must be decided for that."""
 
 
 @click.command("merge", short_help="Several runs, hosts or builds as one.")
@@ -32,7 +34,8 @@ ENOUGH = 0.95
 def command(inputs: tuple[Path, ...], output: Path | None, form: str) -> int:
     """Merge what stores or specifications in JSON say of one program, and tell how far they agree.
 
-    Two models of a function agree about a call path if they group it alike. Each further input is compared with all
+    Two models of a function agree about a call path if they group it alike; where they do not, but the calls of both
+    can have the same behaviours, nothing is decided. Each further input is compared with all
     before it merged. Frames that another build inlined are aligned. FILE becomes a store if all inputs are stores
     and its name does not end in .json, else a specification in JSON.
 
@@ -85,7 +88,8 @@ def _write(output: Path, inputs: Sequence[Path], document: Document) -> None:
 def _told(inputs: Sequence[Path], document: Document) -> dict[str, Any]:
     functions = [_function(each) for each in document["functions"]]
     compared = [each for each in functions if each["steps"]]
-    good = [each for each in compared if each["steps"][-1]["calls_ratio"] >= ENOUGH]
+    doubtful = [each for each in compared if each["steps"][-1]["undecided_ratio"] > 1 - _DECIDED]
+    good = [each for each in compared if each["steps"][-1]["calls_ratio"] >= ENOUGH and each not in doubtful]
     return {
         "schema": SCHEMA,
         "inputs": [str(each) for each in inputs],
@@ -95,6 +99,7 @@ def _told(inputs: Sequence[Path], document: Document) -> dict[str, Any]:
             "compared": len(compared),
             "uncompared": sum(each["models"] > 1 and not each["steps"] for each in functions),
             "consistent": len(good),
+            "undecided": len(doubtful),
             "consistent_ratio": len(good) / len(compared) if compared else None,
         },
     }
@@ -117,15 +122,16 @@ def _lines(told: Mapping[str, Any], columns: int) -> list[str]:
     inputs, summary = told["inputs"], told["summary"]
     compared = [each for each in told["functions"] if each["steps"]]
     names = [escaped(title(each)) for each in compared]
-    room = max(8, min(max(map(len, names), default=8), columns - 40))
+    room = max(8, min(max(map(len, names), default=8), columns - 51))
     lines = [f"{plural(len(inputs), 'input')}; the last of each function against those before it, merged:", ""]
-    lines.append(f"{'FUNCTION'.ljust(room)}  MODELS        CALLS  PATHS ALIKE  CALLS ALIKE")
+    lines.append(f"{'FUNCTION'.ljust(room)}  MODELS        CALLS  PATHS ALIKE  CALLS ALIKE  UNDECIDED")
     for name, each in zip(names, compared, strict=True):
         step = each["steps"][-1]
         lines += [name] if len(name) > room else []
         lines.append(
             f"{'' if len(name) > room else name:{room}}  {each['models']:>6}  {count(each['calls']):>11}"
             f"  {share(step['paths_ratio']):>11}  {share(step['calls_ratio']):>11}"
+            f"  {share(step['undecided_ratio']):>9}"
         )
     if not compared:
         return [*lines[:1], "", "No two of them assert anything of one function that can be compared."]
@@ -136,6 +142,11 @@ def _lines(told: Mapping[str, Any], columns: int) -> list[str]:
         "",
         f"{summary['consistent']} of {plural(summary['compared'], 'function')}: at least {share(ENOUGH)} of the calls "
         "over call paths that are grouped alike.",
+        *(
+            [f"{plural(summary['undecided'], 'function')}: too few calls to tell whether the models agree."]
+            if summary["undecided"]
+            else []
+        ),
         *([f"{plural(dropped, 'function')}: a border that too few inputs have was left out."] if dropped else []),
         *(
             [f"{plural(summary['uncompared'], 'function')}: not compared, only one input knows the call paths."]

@@ -47,6 +47,8 @@ class PathResult:
     behaviour: int | None = None
     certainty: float = 0.0
     """How probable its behaviour is by its own calls alone, 0 without one: low for few calls, placed by their edges."""
+    independent_calls: float | None = None
+    """How many independent calls its calls are worth; None for an incomplete path, or in a recording without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,7 @@ def run_job(job: Job) -> JobResult:
                 class_calls=each.class_calls,
                 behaviour=each.behaviour,
                 certainty=each.certainty,
+                independent_calls=each.independent_calls,
             )
             for each in told.paths
         ),

@@ -138,6 +138,7 @@ def _entry(model: Model) -> dict[str, Any]:
             "frames": list(path),
             "complete": True,
             "calls": model.groups[path][1],
+            "independent_calls": model.worth.get(path),
             "shares": _shares([row]) if row else behaviours[place[label]]["shares"],
             "behaviour": place[label],
         }
@@ -153,6 +154,9 @@ def record(step: Consistency) -> dict[str, Any]:
         "consistent_paths": step.consistent_paths,
         "shared_calls": step.shared_calls,
         "consistent_calls": step.consistent_calls,
+        "undecided_paths": step.undecided_paths,
+        "undecided_calls": step.undecided_calls,
+        "undecided_ratio": step.undecided,
         "paths_ratio": step.paths,
         "calls_ratio": step.calls,
         "pairs_ratio": step.pairs,

@@ -52,6 +52,13 @@ class Model:
     """What adds up over specifications (``_SUMMED``)."""
     rows: Mapping[Names, tuple[float, ...]] = field(default_factory=dict)
     """Calls per class of each path, of the specifications that have as many classes as ``entry``."""
+    worth: Mapping[Names, float] = field(default_factory=dict)
+    """How many independent calls those of a path are worth; its calls, where a specification does not say."""
+
+    def evidence(self) -> dict[Names, tuple[float, ...]]:
+        """Return independent calls per class of each path."""
+        scale = {path: self.worth.get(path, sum(row)) / max(sum(row), 1e-9) for path, row in self.rows.items()}
+        return {path: tuple(each * scale[path] for each in row) for path, row in self.rows.items() if row}
 
 
 def models_in(document: Document, source: int) -> dict[Key, Model]:
@@ -65,11 +72,13 @@ def models_in(document: Document, source: int) -> dict[Key, Model]:
             continue
         groups: Grouping = {}
         rows: dict[Names, tuple[float, ...]] = {}
+        worth: dict[Names, float] = {}
         for path in entry.get("paths") or []:
             if path.get("complete", True) and path.get("behaviour") is not None and path.get("calls"):
                 names = names_of(path["frames"])
                 groups[names] = (int(path["behaviour"]), int(path["calls"]))
                 rows[names] = tuple(share * path["calls"] for share in path.get("shares") or [])
+                worth[names] = float(path.get("independent_calls") or path["calls"])
         calls = int(entry.get("timed") or entry.get("calls") or 0)
         if len(entry.get("behaviours") or []) < 2:
             groups = {path: (0, own) for path, (_, own) in groups.items()}
@@ -85,6 +94,7 @@ def models_in(document: Document, source: int) -> dict[Key, Model]:
             histogram=tuple((int(bucket), int(number)) for bucket, number in entry.get("histogram") or ()),
             sums={name: entry[name] for name in _SUMMED if isinstance(entry.get(name), int | float)},
             rows=rows,
+            worth=worth,
         )
     return found
 
@@ -96,14 +106,19 @@ def joined(first: Model, second: Model) -> Model:
         one = _spread(one, other)
     if _ANY in other and has_paths(first):
         other = _spread(other, one)
-    groups, step = merge(one, other)
-    step = replace(step, shares=shares_alike(first.rows, second.rows, settings=MiningSettings()))
+    settings = MiningSettings()
+    groups, step = merge(one, other, (first.evidence(), second.evidence()), settings=settings)
+    step = replace(step, shares=shares_alike(first.rows, second.rows, settings=settings))
     # an input that knows paths tells more, however many calls the other has
     first_is_larger = (has_paths(first), first.calls) >= (has_paths(second), second.calls)
     entry = first.entry if first_is_larger else second.entry
-    rows = dict(first.rows if first_is_larger else second.rows)
+    larger = first if first_is_larger else second
+    rows, worth = dict(larger.rows), larger.worth
     if len(first.entry.get("classes") or []) == len(second.entry.get("classes") or []):
         rows = _together(first.rows, second.rows)
+        worth = {
+            path: first.worth.get(path, 0.0) + second.worth.get(path, 0.0) for path in {**first.worth, **second.worth}
+        }
     return Model(
         entry=entry,
         groups=groups,
@@ -111,8 +126,9 @@ def joined(first: Model, second: Model) -> Model:
         sources=(*first.sources, *second.sources),
         steps=(*first.steps, step) if step.shared_calls else first.steps,
         dropped=first.dropped | second.dropped,
-        **_added(first, second, first if first_is_larger else second),
+        **_added(first, second, larger),
         rows=rows,
+        worth=worth,
     )
 
 
@@ -140,12 +156,14 @@ def renamed(model: Model, names: Mapping[Names, Names]) -> Model:
     """Return a model under other names; of paths that become one the heavier says the group."""
     groups: Grouping = {}
     rows: dict[Names, tuple[float, ...]] = {}
+    worth: dict[Names, float] = {}
     for path, (group, calls) in sorted(model.groups.items(), key=lambda item: (-item[1][1], item[0])):
         name = names.get(path, path)
         first, before = groups.get(name, (group, 0))
         groups[name] = (first, before + calls)
         rows = _together(rows, {name: model.rows[path]} if path in model.rows else {})
-    return replace(model, groups=groups, rows=rows)
+        worth[name] = worth.get(name, 0.0) + model.worth.get(path, 0.0)
+    return replace(model, groups=groups, rows=rows, worth=worth)
 
 
 def _together(

@@ -102,6 +102,7 @@ def behaviours_and_paths(
             "frames": [shown(frame, shared) for frame in each.path.frames],
             "complete": each.path.complete,
             "calls": each.calls,
+            "independent_calls": each.independent_calls,
             "shares": _shares(each.class_calls),
             "behaviour": place[each.behaviour] if each.behaviour is not None else None,
             "certainty": each.certainty if each.behaviour is not None else None,

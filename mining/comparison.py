@@ -6,12 +6,13 @@ First paper (Brünink and Rosenblum 2016), sections 3.3 and 4.1.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
+from .contradictions import Rows, undecided
 from .settings import MiningSettings
 from .shares import Dispersion, agreement
 
@@ -20,13 +21,16 @@ Path = TypeVar("Path", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consistency:
-    """Agreement of two groupings over the call paths they share."""
+    """Agreement of two groupings over the call paths they share, without those of which nothing is decided."""
 
     shared_paths: int
     consistent_paths: int
     shared_calls: int
     """Calls of both models over the shared paths."""
     consistent_calls: int
+    undecided_paths: int = 0
+    """Grouped differently, but the calls of both models can have the same behaviours (contradictions.py)."""
+    undecided_calls: int = 0
     pairs: float = 1.0
     """Share of all pairs of calls over shared paths that are together in both models, or apart in both."""
     shares: float | None = None
@@ -34,13 +38,18 @@ class Consistency:
 
     @property
     def paths(self) -> float:
-        """Share of the shared paths grouped alike; 1 if there are none."""
-        return self.consistent_paths / self.shared_paths if self.shared_paths else 1.0
+        """Share of the shared and decided paths grouped alike; 1 if there are none."""
+        return self.consistent_paths / decided if (decided := self.shared_paths - self.undecided_paths) else 1.0
 
     @property
     def calls(self) -> float:
-        """Share of the calls over shared paths that are grouped alike; 1 if there are none."""
-        return self.consistent_calls / self.shared_calls if self.shared_calls else 1.0
+        """Share of the calls over shared and decided paths that are grouped alike; 1 if there are none."""
+        return self.consistent_calls / decided if (decided := self.shared_calls - self.undecided_calls) else 1.0
+
+    @property
+    def undecided(self) -> float:
+        """Share of the calls over shared paths of which nothing is decided; 0 if there are none."""
+        return self.undecided_calls / self.shared_calls if self.shared_calls else 0.0
 
 
 def consistency(first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tuple[int, int]]) -> Consistency:
@@ -114,13 +123,21 @@ def paired(first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tuple[in
 
 
 def merge(
-    first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tuple[int, int]]
+    first: Mapping[Path, tuple[int, int]],
+    second: Mapping[Path, tuple[int, int]],
+    evidence: tuple[Rows[Path], Rows[Path]] | None = None,
+    *,
+    settings: MiningSettings | None = None,
 ) -> tuple[dict[Path, tuple[int, int]], Consistency]:
     """Return one model out of two, and how far they agreed.
 
     Parameters
     ----------
     first, second : mapping from path to (group, calls)
+    evidence : pair of mapping from path to independent calls per class, optional
+        Of both models: tells disagreements from what is not decided. Without, all disagree.
+    settings : MiningSettings, optional
+        ``level``, ``minimum_difference``.
 
     Returns
     -------
@@ -139,11 +156,16 @@ def merge(
     for path, (group, calls) in second.items():
         theirs, before = first.get(path, (number[group], 0))
         merged[path] = (number[group] if calls > before else theirs, calls + before)
-    return merged, _consistency(first, second, pairs)
+    settings = settings or MiningSettings()
+    unknown = undecided(first, second, pairs, evidence, settings=settings) if evidence else frozenset()
+    return merged, _consistency(first, second, pairs, unknown)
 
 
 def _consistency(
-    first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tuple[int, int]], pairs: Mapping[int, int]
+    first: Mapping[Path, tuple[int, int]],
+    second: Mapping[Path, tuple[int, int]],
+    pairs: Mapping[int, int],
+    unknown: Collection[Path] = (),
 ) -> Consistency:
     both = set(first) & set(second)
     consistent = [path for path in both if pairs.get(first[path][0]) == second[path][0]]
@@ -152,6 +174,8 @@ def _consistency(
         consistent_paths=len(consistent),
         shared_calls=sum(first[path][1] + second[path][1] for path in both),
         consistent_calls=sum(first[path][1] + second[path][1] for path in consistent),
+        undecided_paths=len(unknown),
+        undecided_calls=sum(first[path][1] + second[path][1] for path in unknown),
         pairs=_pairs(first, second),
     )
 

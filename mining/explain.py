@@ -17,6 +17,7 @@ from .refining import refined_groups
 from .settings import MiningSettings
 from .settling import Settled, settled
 from .shares import Dispersion, class_counts
+from .usual import usual_windows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,8 @@ class ExplainedPath:
     """Probability that its calls belong to its behaviour rather than another, 0 without one: low for few calls, which
     are where they are because of their edges.
     """
+    independent_calls: float | None = None
+    """How many independent calls its calls are worth (independence.py); None for an incomplete path."""
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -109,7 +112,9 @@ def explain(
     Notes
     -----
     Groups are looked for in two ways, path by path (``group_paths``) and over all paths of an edge together
-    (``pooled_groups``); the grouping whose formulas tell more about the calls is stated (``settled``).
+    (``pooled_groups``); the grouping whose formulas tell more about the calls is stated (``settled``). A window
+    in which the paths had plainly other shares than in all others (``usual_windows``) counts in the shares of the
+    behaviours, but makes no groups.
     """
     windows, paths = _table(observations, borders)
     totals = windows.sum(axis=0)
@@ -117,17 +122,20 @@ def explain(
     own = [path for path in paths if path.complete]
     counts = windows[:, complete]
     if not own:
-        return _single(paths, totals, borders, "no-complete-path", Dispersion())
-    grouping, varied = group_paths(counts, settings=settings), path_dispersion(counts)
-    rows, noise = grouping.worth.calls(counts.sum(axis=0)), grouping.worth.noise
+        return _single(paths, totals, borders, "no-complete-path", Dispersion(), [None] * len(paths))
+    usual = counts[usual_windows(counts, settings=settings)]
+    grouping, varied = group_paths(usual, settings=settings), path_dispersion(counts)
+    rows, noise = grouping.worth.calls(usual.sum(axis=0)), grouping.worth.noise
+    worth = iter(grouping.worth.effect)
+    effects = [next(worth) if path.complete else None for path in paths]
     told = _groupings(telling_edges(own, frozenset(program)), rows, grouping.labels, noise, settings)
     if not told:
         reason = "one-path" if len(own) == 1 else "one-group"
-        return _single(paths, totals, borders, reason, varied)
+        return _single(paths, totals, borders, reason, varied, effects)
     best = settled(own, rows, told, noise=noise, program=frozenset(program), settings=settings)
     if best is None:
-        return _single(paths, totals, borders, "same-edges", varied)
-    return _explanation(paths=paths, totals=totals, borders=borders, best=best, noise=varied)
+        return _single(paths, totals, borders, "same-edges", varied, effects)
+    return _explanation(paths=paths, totals=totals, borders=borders, best=best, noise=varied, effects=effects)
 
 
 def _groupings(
@@ -174,6 +182,7 @@ def _explanation(
     borders: Sequence[int],
     best: Settled,
     noise: Dispersion,
+    effects: Sequence[float | None],
 ) -> Explanation:
     statement = best.statement
     assigned, sure = iter(best.labels), iter(best.certainty)
@@ -198,7 +207,9 @@ def _explanation(
             )
             for _, formula, members, row in rows
         ),
-        paths=_explained_paths(paths, totals, [None if g is None else number[g] for g in all_labels], certainty),
+        paths=_explained_paths(
+            paths, totals, [None if g is None else number[g] for g in all_labels], certainty, effects
+        ),
         explained=True,
         reason="",
         atoms=statement.edges,
@@ -214,6 +225,7 @@ def _single(
     borders: Sequence[int],
     reason: str,
     noise: Dispersion,
+    effects: Sequence[float | None],
 ) -> Explanation:
     complete = [i for i, path in enumerate(paths) if path.complete]
     row = totals[complete].sum(axis=0)
@@ -230,7 +242,11 @@ def _single(
             ),
         ),
         paths=_explained_paths(
-            paths, totals, [0 if path.complete else None for path in paths], [float(path.complete) for path in paths]
+            paths,
+            totals,
+            [0 if path.complete else None for path in paths],
+            [float(path.complete) for path in paths],
+            effects,
         ),
         explained=False,
         reason=reason,
@@ -246,10 +262,18 @@ def _explained_paths(
     totals: NDArray[np.int64],
     labels: Sequence[int | None],
     certainty: Sequence[float],
+    effects: Sequence[float | None],
 ) -> tuple[ExplainedPath, ...]:
     return tuple(
-        ExplainedPath(path=path, calls=int(row.sum()), class_calls=_plain(row), behaviour=label, certainty=sure)
-        for path, row, label, sure in zip(paths, totals, labels, certainty, strict=True)
+        ExplainedPath(
+            path=path,
+            calls=int(row.sum()),
+            class_calls=_plain(row),
+            behaviour=label,
+            certainty=sure,
+            independent_calls=None if effect is None else int(row.sum()) / effect,
+        )
+        for path, row, label, sure, effect in zip(paths, totals, labels, certainty, effects, strict=True)
     )
 
 

@@ -62,7 +62,9 @@ def independence(windows: NDArray[np.int64]) -> Independence:
         return Independence(effect=(1.0,) * len(calls), noise=Dispersion())
     base, correlation = _fitted(ratios / (1 - 2 / (9 * freedom)) ** 3, means - 1, freedom)
     effect = np.maximum(base + correlation * own, 1.0)
-    known = Dispersion() if (effect == 1).all() else Dispersion(freedom=max(1.0, _KNOWN * float(freedom.sum())))
+    # the median over paths is that of a single one, and known as well, if one alone has more than half of the freedom
+    freely = max(1.0, float(freedom.max()), _KNOWN * float(freedom.sum()))
+    known = Dispersion() if (effect == 1).all() else Dispersion(freedom=freely)
     return Independence(effect=tuple(effect.tolist()), noise=known)
 
 

@@ -105,3 +105,13 @@ def test_no_path_one_path_and_one_class_are_one_group() -> None:
     assert group_paths(np.zeros((3, 0, 2), dtype=np.int64), settings=S).labels == ()
     assert group_paths(np.full((3, 1, 2), 50), settings=S).groups == 1
     assert group_paths(np.full((3, 4, 1), 50), settings=S).groups == 1
+
+
+def test_five_windows_of_one_path_with_two_classes_tell() -> None:
+    """A path with a quarter of fast calls in each window is a group of its own beside others that have none."""
+    table = np.zeros((5, 6, 2), dtype=np.int64)
+    table[:, :, 1] = np.array([120, 110, 90, 30, 6, 3])
+    table[:, 2, 0] = 23, 24, 16, 19, 27
+    got = group_paths(table, settings=S)
+    assert got.groups == 2
+    assert got.labels[2] != got.labels[0] == got.labels[1] == got.labels[3]
