@@ -7,12 +7,29 @@ Not in the thesis, which names limits of virtual machines as a limitation (secti
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from specmine.experiments.statistics import mean_interval, quantiles, significant
-from specmine.experiments.vocabulary import MS, SECOND, Check, Context, Experiment, Finding, Load, LoadRun, Task, Why
+from specmine.experiments.vocabulary import (
+    MS,
+    SECOND,
+    Check,
+    Context,
+    Experiment,
+    Finding,
+    Load,
+    LoadRun,
+    Samples,
+    Task,
+    Why,
+)
+
+Lengths = NDArray[np.int64]
 
 _PERIODS, _LONGEST_S, _UNLIMITED_S = 30, 3.0, 0.4
 _FEWEST = 5
+_VISIT = 0.5
+"""A gap of less than so much of the fifth longest is a visit of others, no pause of the limit."""
 
 
 def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
@@ -34,7 +51,7 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     run, limit = runs[0], _limit(context)
     watched = run.tasks
     throttled = run.throttled["limited"]
-    gaps = [each.samples for each in watched]
+    gaps = [_pauses(each.samples) for each in watched]
     if limit is None and throttled[0] == 0:
         why = Why("no-quota", "CPU time is not limited here")
         evidence = {"gaps": sum(map(len, gaps)), "throttled": 0, "waited_seconds": watched[0].waited_ns / 1e9}
@@ -42,10 +59,10 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     if min(map(len, gaps)) < _FEWEST:
         why = Why("no-gaps", "the limit never took effect while a task ran all the time")
         return Finding(samples=sum(map(len, gaps)), why=why)
-    parts = [_turns(each) for each in gaps]
-    turns, pauses = (np.concatenate([part[at] for part in parts]).astype(np.float64) for at in (0, 1))
-    period = float(turns.mean() + pauses.mean())
-    share = sum(float(own.mean()) / float(own.mean() + pause.mean()) for own, pause in parts)
+    parts = [_turns(pauses, each.samples) for pauses, each in zip(gaps, watched, strict=True)]
+    turns, pauses, visits = (np.concatenate([part[at] for part in parts]).astype(np.float64) for at in range(3))
+    period = float(turns.mean() + pauses.mean() + visits.mean())
+    share = sum(float(own.sum()) / float(own.sum() + pause.sum() + visit.sum()) for own, pause, visit in parts)
     _, (low, high) = mean_interval(turns / period)
     truth = limit[0] / limit[1] if limit else None
     checks = [Check(name="gaps_to_throttlings", value=len(gaps[0]) / max(1, throttled[0]), low=0.8, high=1.25)]
@@ -67,6 +84,7 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
             "turn_quantiles_seconds": quantiles(turns / 1e9),
             "gaps": len(gaps[0]),
             "throttled": throttled[0],
+            "visits": sum(len(each.samples) for each in watched) - sum(map(len, gaps)),
             "paused_seconds": significant(paused / 1e9),
             "throttled_seconds": significant(throttled[1] / 1e9),
         },
@@ -78,9 +96,21 @@ def _limit(context: Context) -> tuple[int, int] | None:
     return (asked["quota"], asked["period"]) if asked["quota"] else context.host.quota
 
 
-def _turns(samples: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the whole turns between gaps, and the gap behind each."""
-    return samples[1:, 0] - samples[:-1, 1], samples[1:, 1] - samples[1:, 0]
+def _pauses(samples: Samples) -> Samples:
+    """Return the gaps that are pauses of the limit; the others are visits of others."""
+    lengths = samples[:, 1] - samples[:, 0]
+    if len(lengths) < _FEWEST:
+        return samples
+    found: Samples = samples[lengths >= _VISIT * np.sort(lengths)[-_FEWEST]]
+    return found
+
+
+def _turns(pauses: Samples, gaps: Samples) -> tuple[Lengths, Lengths, Lengths]:
+    """Return what ran in each whole turn between pauses, the pause behind it, and the visits of others in it."""
+    ends = np.searchsorted(gaps[:, 0], pauses[:, 0])
+    gone = np.concatenate([[0], np.cumsum(gaps[:, 1] - gaps[:, 0])])
+    visits = gone[ends[1:]] - gone[ends[:-1] + 1]
+    return pauses[1:, 0] - pauses[:-1, 1] - visits, pauses[1:, 1] - pauses[1:, 0], visits
 
 
 EXPERIMENT = Experiment(

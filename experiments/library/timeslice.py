@@ -40,6 +40,8 @@ _SMALLEST_SHARE = 0.4
 """Fewest gaps, as a share of all, that must be of one length."""
 _SMALLEST_TOP, _FEWEST_TOP, _MOST_LONGER = 0.15, 6, 0.05
 """Or fewer, if hardly any gap is longer: what cuts turns makes none longer."""
+_MOST_TIME_LONGER = 0.25
+"""Of the time lost, in gaps that are clearly longer: many short visits of one length are not the slice."""
 _AROUND = 4
 """So many calls before and after one tell what it needed."""
 _UNBROKEN = 1.5
@@ -84,6 +86,7 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
         Check(name="lost_beside_one", value=lost[0], low=1 / 2 - 0.03, high=1 / 2 + 0.03),
         Check(name="lost_beside_two", value=lost[1], low=2 / 3 - 0.03, high=2 / 3 + 0.03),
         Check(name="gap_beside_two_to_one", value=ratio, low=1.23 if cfs else 1.9, high=1.43 if cfs else 2.1),
+        Check(name="time_in_longer_gaps", value=_longer(first, slice_ns), low=0.0, high=_MOST_TIME_LONGER),
         Check(name="gaps_alike", value=len(alike) / len(first), low=least, high=1.0),
         # short visits of others are no gaps, but each lets the scheduler choose anew: turns end early
         Check(name="preemptions_a_gap", value=_preemptions(one), low=0, high=1.6),
@@ -255,6 +258,11 @@ def _alike(lengths: NDArray[np.int64], context: Context) -> tuple[NDArray[np.flo
             if np.mean(values > each[-1] + half_tick) <= _MOST_LONGER:
                 return each, _SMALLEST_TOP
     return most, _SMALLEST_SHARE
+
+
+def _longer(gaps: NDArray[np.int64], slice_ns: float) -> float:
+    """Return the share of the time lost that was in gaps clearly longer than the slice."""
+    return float(gaps[gaps > _UNBROKEN * slice_ns].sum()) / max(1.0, float(gaps.sum()))
 
 
 def _runs(runs: list[LoadRun]) -> NDArray[np.int64]:

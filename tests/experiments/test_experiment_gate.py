@@ -20,7 +20,7 @@ from specmine.experiments.counters import (
 )
 from specmine.experiments.facts import cpu_list, hertz, parse_slice, read_host, siblings
 from specmine.experiments.library import EXPERIMENTS
-from specmine.experiments.vocabulary import SECOND, Counters, Experiment, LoadRun
+from specmine.experiments.vocabulary import MS, SECOND, Counters, Experiment, LoadRun
 
 
 def _look(busy: dict[int, float], **stalled: float) -> tuple[Counters, Counters]:
@@ -129,3 +129,22 @@ def test_this_host_tells_its_facts() -> None:
     assert second.at_ns >= first.at_ns
     assert set(host.cpus) <= set(first.busy)
     assert np.isfinite(sum(second.busy.values()))
+
+
+def test_under_a_limit_others_are_told_by_waiting() -> None:
+    """CPU time by tick is wrong where a limit stops a task in step with the ticks: what it waited beyond counts."""
+    experiment = EXPERIMENTS["quota"]
+    load = experiment.plan(context_for(experiment, quota=30 * MS, period=50 * MS), ())
+    assert load is not None
+    run = answered(load, Model())
+    (task,) = run.tasks
+    throttled = task.elapsed_ns * 2 // 5
+    stopped = replace(run, throttled={"limited": (30, throttled)})
+    alone = replace(stopped, tasks=(replace(task, waited_ns=throttled),))
+    assert gate.foreign_ratio(alone, (0, 1)) == 0.0
+    beside = replace(stopped, tasks=(replace(task, waited_ns=throttled + task.elapsed_ns // 10),))
+    assert gate.foreign_ratio(beside, (0, 1)) == pytest.approx(0.1, abs=0.001)
+    assert gate.contaminated(experiment, (beside,), (0, 1)) is not None
+    # a kernel that does not tell waiting: by CPU time, busy all the time here, as before
+    unknown = replace(stopped, tasks=(replace(task, waited_ns=-1),))
+    assert gate.foreign_ratio(unknown, (0, 1)) == pytest.approx(0.4, abs=0.01)

@@ -68,6 +68,25 @@ def test_any_limit_is_found(percent: int, period_ms: int) -> None:
     assert finding.ground_truth == pytest.approx(percent / 100, rel=1e-6)
 
 
+def test_visits_of_others_are_no_pauses_of_the_limit() -> None:
+    """A visit of 3 ms in every turn changes neither the limit found nor the number of its pauses."""
+    experiment = EXPERIMENTS["quota"]
+    context = context_for(experiment, quota=30 * MS, period=50 * MS)
+    plain, (run,) = perform(experiment, Model(), context)
+    (task,) = run.tasks
+    start = task.samples[:, 1] + 5 * MS
+    visits = np.column_stack([start, start + 3 * MS, np.zeros(len(start), np.int64)])
+    samples = np.vstack([task.samples, visits])
+    samples = samples[np.argsort(samples[:, 0])]
+    visited = replace(task, samples=samples)
+    finding = experiment.derive(context, (replace(run, tasks=(visited,)),))
+    assert all(check.ok for check in finding.checks)
+    assert (finding.evidence["gaps"], finding.evidence["visits"]) == (plain.evidence["gaps"], len(visits))
+    assert finding.evidence["period_seconds"] == pytest.approx(0.05, rel=0.001)
+    # what others took of a turn is not what the limit gave
+    assert finding.value == pytest.approx((30 - 3) / 50, rel=0.001)
+
+
 def test_no_limit_is_an_answer() -> None:
     """Without a limit there is no value, and that is settled, not a failure."""
     experiment = EXPERIMENTS["quota"]

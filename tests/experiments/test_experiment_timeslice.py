@@ -105,6 +105,25 @@ def test_one_turn_in_four_left_whole_is_enough() -> None:
     assert len(known) > 10
 
 
+def test_visits_of_one_length_are_not_the_slice() -> None:
+    """Three visits of 2.7 ms to each turn of 104 ms make most gaps, but not most of the time lost."""
+    context = context_for(TIMESLICE, slice=104 * MS)
+    runs: tuple[LoadRun, ...] = ()
+    while (load := TIMESLICE.plan(context, runs)) is not None:
+        run = answered(load, Model())
+        if load.label.startswith("gaps"):
+            watch = run.task("watch")
+            starts = (watch.samples[:, 1:2] + np.array([[20 * MS, 45 * MS, 70 * MS]])).ravel()
+            visits = np.column_stack([starts, starts + 2.7 * MS, np.zeros(len(starts))]).astype(np.int64)
+            samples = np.vstack([watch.samples, visits])
+            visited = replace(watch, samples=samples[np.argsort(samples[:, 0])])
+            run = replace(run, tasks=(visited, *run.tasks[1:]))
+        runs = (*runs, run)
+    finding = TIMESLICE.derive(context, runs)
+    assert finding.value == pytest.approx(0.0027)
+    assert "time_in_longer_gaps" in {check.name for check in finding.checks if not check.ok}
+
+
 def test_cfs_is_told_by_its_ratio() -> None:
     """Where all turns together take one period, two competitors make a gap of 4/3, and that is accepted."""
     finding, _ = perform(TIMESLICE, Model(slice_ns=12 * MS, cfs=True), context_for(TIMESLICE))
