@@ -83,6 +83,8 @@ def perform(experiment: Experiment, wish: Wish, bench: Bench) -> Document:
     try:
         with _as_seen(host.cpus):
             finding = _found(experiment, context, machine, bench)
+            if _unsure(finding) and machine.load_s <= experiment.limit / 2:
+                finding = _found(experiment, context, machine, bench)
     except Starved as error:
         finding = Finding(why=Why("foreign-load", f"{error}: others want the CPU", "try again when the host is quiet"))
     except HostError as error:
@@ -115,6 +117,11 @@ def best_times(journal: Journal, boot_id: str, cpu_model: str) -> dict[str, floa
     seconds: dict[str, float] = last["evidence"].get("seconds", {})
     drift: dict[str, float] = last["evidence"].get("drift", {})
     return {name: each / max(1.0, drift.get(name, 1.0)) for name, each in seconds.items()}
+
+
+def _unsure(finding: Finding) -> bool:
+    """Tell whether only checks speak against a value: the CPU changed its speed, or others came. Once more may do."""
+    return finding.why is None and not all(check.ok for check in finding.checks)
 
 
 def _found(experiment: Experiment, context: Context, machine: Machine, bench: Bench) -> Finding:

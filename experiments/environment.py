@@ -48,6 +48,8 @@ def environment_of(entries: Mapping[str, Any], host: Host) -> Environment:
     # the drift is known also where no overhead can be stated
     last = (entries.get("virtualization-constant") or {}).get("last") or {"evidence": {}}
     drift = None if last["evidence"] and of_this_host(last, host) else last["evidence"].get("drift", {}).get("integer")
+    if not all(check["ok"] for check in last.get("checks", ()) if check["name"] == "speed_kept"):
+        drift = None  # the CPU had another speed a moment later
     known["drift"] = Known(valid=drift is not None, time=last.get("time"), reason=None if drift else "never-measured")
     return Environment(
         kernel=host.kernel,

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Z95 = 1.959964
+SAME_SPEED = 1.05
+"""The same work may take so many times as long afterwards as before, or before as afterwards."""
 
 
 def median_interval(values: ArrayLike) -> tuple[float, tuple[float, float]]:
@@ -55,6 +57,16 @@ def spread(values: ArrayLike) -> float:
     """Return the interquartile range."""
     low, high = np.percentile(np.asarray(values, dtype=np.float64), (25, 75))
     return float(high - low)
+
+
+def speed_kept(before: ArrayLike, after: ArrayLike) -> float:
+    """Return how many times as long the same work took at the slower of two moments; 1: the CPU kept its speed.
+
+    Virtual CPUs change theirs by the second, up to 1.7 times here. What is compared with work done before such a change
+    is wrong by as much.
+    """
+    times = [float(np.median(np.asarray(each, dtype=np.float64))) for each in (before, after)]
+    return max(times) / max(1.0, min(times))
 
 
 def clusters(values: ArrayLike, *, diameter: float, smallest: int) -> list[NDArray[np.float64]]:

@@ -72,6 +72,8 @@ class Machine:
         self._helper, self._place, self._folder, self._alive = helper, place, folder, alive
         self.cpu_ns = 0
         """CPU time of all tasks so far."""
+        self.load_s = 0.0
+        """How long there was load so far."""
 
     def run(self, load: Load) -> LoadRun:
         """Run a load to its end.
@@ -128,6 +130,7 @@ class Machine:
             counters = (*counters[:-1], read_counters())
             runs = tuple(_read(each) for each in started)
             self.cpu_ns += sum(each.cpu_ns for each in runs)
+            self.load_s += max(each.elapsed_ns for each in runs) / SECOND
             now = {leaf: self._place.throttled(leaf) for leaf in leaves}
             return LoadRun(
                 load=load,

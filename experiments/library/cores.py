@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from specmine.experiments.statistics import mean_interval, median_interval, significant
+from specmine.experiments.statistics import SAME_SPEED, mean_interval, median_interval, significant, speed_kept
 from specmine.experiments.vocabulary import MS, Check, Context, Experiment, Finding, Kind, Load, LoadRun, Task
 
 _DEMAND_NS = 2 * MS
-_ALONE_S, _TOGETHER_S = 0.15, 1.0
+_ALONE_S, _TOGETHER_S = 0.1, 1.0
 _KINDS: tuple[Kind, ...] = ("integer", "float")
 _SLICES = 10
+_PARTS = 3
+"""Of each kind: alone, together, alone again, to see whether the CPU kept its speed."""
 
 
 def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
-    """One task alone, then two for each CPU, not pinned; with integers and with floating point."""
-    if len(runs) == 2 * len(_KINDS):
+    """One task alone, two for each CPU, not pinned, and one alone again; with integers and with floating point."""
+    if len(runs) == _PARTS * len(_KINDS):
         return None
-    kind = _KINDS[len(runs) // 2]
-    alone = len(runs) % 2 == 0
+    kind = _KINDS[len(runs) // _PARTS]
+    alone = len(runs) % _PARTS != 1
     step = context.demand(kind, _DEMAND_NS)
     limit = context.host.quota
     group = "limited" if limit and not alone else "run"
@@ -43,7 +45,9 @@ def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
 
 def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     """Return the effective number of cores."""
-    slices = {run.load.label: _work(runs[2 * at], runs[2 * at + 1]) for at, run in enumerate(runs[::2])}
+    parts = list(zip(runs[::_PARTS], runs[1::_PARTS], runs[2::_PARTS], strict=True))
+    slices = {before.load.label: _work(before, together, after) for before, together, after in parts}
+    speeds = [speed_kept(before.tasks[0].durations, after.tasks[0].durations) for before, _, after in parts]
     values = {kind: float(np.median(rates)) for kind, rates in slices.items()}
     value, interval = median_interval(slices["integer"])
     _, (low, high) = mean_interval(slices["integer"])
@@ -54,6 +58,7 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
         samples=sum(len(task.samples) for run in runs for task in run.tasks),
         checks=(
             Check(name="float_to_integer", value=values["float"] / values["integer"], low=0.92, high=1.09),
+            Check(name="speed_kept", value=max(speeds), low=1.0, high=SAME_SPEED),
             Check(name="unsteady", value=(high - low) / 2 / value, low=0.0, high=0.06),
         ),
         evidence={
@@ -66,9 +71,9 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     )
 
 
-def _work(alone: LoadRun, together: LoadRun) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _work(before: LoadRun, together: LoadRun, after: LoadRun) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return the work done together over what one does alone, in some slices of time."""
-    unit = float(np.median(alone.tasks[0].durations))
+    unit = float(np.median(np.concatenate([before.tasks[0].durations, after.tasks[0].durations])))
     start = max(task.start_ns for task in together.tasks)
     end = min(int(task.samples[-1, 1]) if len(task.samples) else task.end_ns for task in together.tasks)
     edges = np.linspace(start, max(end, start + 1), _SLICES + 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from specmine.experiments.statistics import median_interval, significant
+from specmine.experiments.statistics import SAME_SPEED, median_interval, significant, speed_kept
 from specmine.experiments.vocabulary import MS, Check, Context, Experiment, Finding, Kind, Load, LoadRun, Task, Why
 
 _DEMAND_NS, _SECONDS = MS, 0.12
@@ -35,8 +35,10 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
         return Finding(why=Why("one-cpu", "there is only one CPU to run on"), settled=True, value=None)
     found: dict[str, float] = {}
     bounds: dict[str, tuple[float, float]] = {}
+    speeds: list[float] = []
     for before, together, after in zip(runs[::3], runs[1::3], runs[2::3], strict=True):
         label = before.load.label.rsplit(":", 1)[0]
+        speeds.append(speed_kept(before.tasks[0].durations, after.tasks[0].durations))
         alone = np.median(np.concatenate([before.tasks[0].durations, after.tasks[0].durations]))
         middle, (low, high) = median_interval(together.task("timed").durations)
         found[label] = float(2 * alone / middle)
@@ -53,6 +55,7 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
         samples=sum(len(run.task("timed").samples) for run in runs),
         checks=(
             Check(name="clearly_one_or_the_other", value=float(_SIBLINGS < value < _SEPARATE), low=0, high=0),
+            Check(name="speed_kept", value=max(speeds), low=1.0, high=SAME_SPEED),
             Check(name="as_the_topology_says", value=float(smt == told), low=1, high=1),
         ),
         evidence={

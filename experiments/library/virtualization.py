@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from specmine.experiments.statistics import quantiles, significant, spread
+from specmine.experiments.statistics import SAME_SPEED, quantiles, significant, speed_kept, spread
 from specmine.experiments.trees import grow, leaves
 from specmine.experiments.vocabulary import Check, Context, Experiment, Finding, Kind, Load, LoadRun, Step, Task, Why
 
@@ -38,11 +38,11 @@ def resources(context: Context) -> tuple[Resource, ...]:
 
 
 def plan_constant(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
-    """Time the fixed work of each resource, alone."""
+    """Time the fixed work of each resource, alone; at last that of the first again: did the CPU keep its speed?"""
     works = resources(context)
-    if len(runs) == len(works):
+    if len(runs) > len(works):
         return None
-    name, step = works[len(runs)]
+    name, step = works[len(runs) % len(works)]
     disk = step.kind in ("read", "write")
     timed = Task(
         name="timed",
@@ -58,7 +58,10 @@ def plan_constant(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
 
 def derive_constant(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     """Return the overhead of the CPU: time here over time on the reference machine, for the same work."""
-    times = {run.load.label: run.tasks[0].durations / 1e9 for run in runs}
+    *firsts, again = runs
+    times = {run.load.label: run.tasks[0].durations / 1e9 for run in firsts}
+    speed = speed_kept(firsts[0].tasks[0].durations, again.tasks[0].durations)
+    kept = Check(name="speed_kept", value=speed, low=1.0, high=SAME_SPEED)
     medians = {name: float(np.median(each)) for name, each in times.items()}
     spreads = {name: spread(each) / float(each.mean()) for name, each in times.items()}
     best = context.parameters["best"]
@@ -77,7 +80,7 @@ def derive_constant(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
             "no times of the same work on a machine that is not virtual",
             "run this experiment there and give its JSON: --set reference=FILE",
         )
-        return Finding(samples=samples, evidence=evidence, why=why)
+        return Finding(samples=samples, checks=(kept,), evidence=evidence, why=why)
     if reference.get("work") != evidence["work"]:
         return Finding(samples=samples, evidence=evidence, why=Why("other-work", "the reference timed other work"))
     factors = _factors(medians, reference["seconds"])
@@ -88,8 +91,9 @@ def derive_constant(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
         value=significant(factors["integer"]),
         interval=(significant(low), significant(high)),
         samples=samples,
-        checks=tuple(
-            Check(name=f"spread_{name}", value=each, low=0, high=_tame(name)) for name, each in spreads.items()
+        checks=(
+            kept,
+            *(Check(name=f"spread_{name}", value=each, low=0, high=_tame(name)) for name, each in spreads.items()),
         ),
         evidence=evidence,
     )

@@ -271,3 +271,44 @@ def test_bursts_and_rules_of_placement() -> None:
     assert rule_of(transitions([0, 3, 3, 3, 3, 3, 3, 3], 4), 4) == "same-as-parent"
     assert rule_of(transitions([0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 1], 2), 2) == "random"
     assert rule_of(transitions([0, 0, 0, 0, 1, 0, 0, 0], 2), 2) == "none"
+
+
+@pytest.mark.parametrize("name", ["cores", "smt", "virtualization-constant"])
+def test_a_cpu_that_changes_its_speed_gives_no_value(name: str) -> None:
+    """What was timed before and after differs by 30 %: withheld by that check; by 3 %: it is not."""
+    experiment = EXPERIMENTS[name]
+    context = context_for(experiment)
+    _, runs = perform(experiment, Model(), context)
+    for factor, ok in ((1.3, False), (1 / 1.3, False), (1.03, True)):
+        last = runs[-1]
+        times = last.tasks[0].samples.copy()
+        times[:, 1] = times[:, 0] + (factor * (times[:, 1] - times[:, 0])).astype(np.int64)
+        slower = replace(last, tasks=(replace(last.tasks[0], samples=times), *last.tasks[1:]))
+        finding = experiment.derive(context, (*runs[:-1], slower))
+        assert [check.ok for check in finding.checks if check.name == "speed_kept"] == [ok]
+
+
+def test_time_of_others_is_no_noise_of_the_host() -> None:
+    """What the watcher waited for other tasks is taken from the share lost, and of three looks the quietest counts."""
+    experiment = EXPERIMENTS["noise"]
+    context = context_for(experiment)
+    load = experiment.plan(context, ())
+    assert load is not None
+    run = answered(load, Model())
+    (watch,) = run.tasks
+    ticks = np.arange(0, watch.end_ns, 4 * MS)
+    visits = ticks[::25] + MS  # ten a second, 1 ms each: 1 % of the time
+
+    def looked(visited: bool) -> LoadRun:
+        gaps = [(at, at + 40_000, 0) for at in ticks] + [(at, at + MS, 0) for at in visits if visited]
+        waited = len(visits) * MS if visited else 0
+        return replace(run, tasks=(replace(watch, samples=np.array(sorted(gaps), np.int64), waited_ns=waited),))
+
+    disturbed, quiet = looked(True), looked(False)
+    assert experiment.plan(context, (disturbed,)) is not None
+    assert experiment.plan(context, (disturbed, quiet)) is None
+    assert experiment.plan(context, (disturbed,) * 3) is None
+    alone = experiment.derive(context, (quiet,))
+    assert alone.value == pytest.approx(0.01, rel=0.02)
+    assert experiment.derive(context, (disturbed,) * 3).value == pytest.approx(alone.value, rel=0.05)
+    assert experiment.derive(context, (disturbed, quiet)).value == alone.value
