@@ -26,6 +26,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from children import in_order, started
 from driving import Driver
 
 from specmine.daemon.session import MineOptions, mine
@@ -57,6 +58,7 @@ def main() -> int:
     if os.geteuid() != 0 or len(cpus) < 2:
         print("bench_waiting: needs root and two CPUs", file=sys.stderr)
         return 4
+    in_order()
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder:
         os.environ.setdefault("STATE_DIRECTORY", folder)  # where experiments are noted and mining looks for them
         program = built(Path(folder), "demand")
@@ -82,7 +84,7 @@ def built(folder: Path, name: str) -> Path:
 @contextmanager
 def pinned(cpu: int, *command: object) -> Iterator[subprocess.Popen[bytes]]:
     """Run a command on one CPU, in the bench's own session: all are equals of the scheduler."""
-    child = subprocess.Popen(["taskset", "-c", str(cpu), *map(str, command)])
+    child = started(("taskset", "-c", cpu, *command))
     try:
         yield child
     finally:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from children import started
 from numpy.typing import NDArray
 
 from specmine.experiments.client import Running
@@ -63,7 +64,7 @@ def production_beside(cpu: int, units: int, name: str, state: str) -> Beside:
     own: set[int] = set()
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder:
         data = f"{folder}/perf.data"
-        perf = subprocess.Popen(
+        perf = started(
             [
                 "perf",
                 "record",
@@ -136,7 +137,7 @@ def _calls(cpu: int, units: int) -> tuple[Times, set[int]]:
     """Return the times of a loop of calls on a CPU, in a session of its own, and the processes of the loop."""
     step = Step(kind="integer", amount=units)
     task = Task(name="production", steps=(step,), sensor="times", leads=True, cpu=cpu, seconds=BESIDE_S)
-    process = subprocess.Popen(
+    process = started(
         [sys.executable, "-c", _LOOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     )
     assert process.stdin is not None and process.stdout is not None
@@ -175,7 +176,7 @@ def _experimenting(name: str, state: str, own: set[int]) -> Iterator[None]:
 def _looping(cpu: int, own: set[int]) -> Iterator[None]:
     """Run what nice 19 alone would make of an experiment."""
     script = "import os\nos.nice(19)\nwhile 1: pass"
-    rival = subprocess.Popen(["taskset", "-c", str(cpu), sys.executable, "-c", script], start_new_session=True)
+    rival = started(["taskset", "-c", str(cpu), sys.executable, "-c", script], start_new_session=True)
     own.add(rival.pid)
     try:
         yield
