@@ -1,6 +1,6 @@
 """The tables of docs/mining.md: false borders, power beside other methods, chains, watching, call paths, speed.
 
-``python bench/mining.py false|true|power|changes|watching|paths|atoms|again|speed [--cases N]``; every draw is seeded.
+``python bench/mining.py COMMAND [--cases N]``, a command for each table; every draw is seeded.
 """
 
 from __future__ import annotations
@@ -103,6 +103,11 @@ def atoms(cases: int, _: Sequence[str]) -> None:
     table("Call edges in all expressions of a function", mining_paths.ATOMS_HEAD, mining_paths.atoms(cases))
 
 
+def chance(cases: int, _: Sequence[str]) -> None:
+    """Print how soon the search for edges gives up where groups follow none."""
+    table("2,000 paths grouped by chance", mining_paths.CHANCE_HEAD, mining_paths.chance(cases))
+
+
 def again(cases: int, _: Sequence[str]) -> None:
     """Print how alike two minings of the same planted models are."""
     table("The same models, other calls", mining_paths.AGAIN_HEAD, mining_paths.again(cases))
@@ -150,6 +155,7 @@ COMMANDS: dict[str, tuple[Callable[[int, Sequence[str]], None], int]] = {
     "paths": (paths, 10),
     "atoms": (atoms, 20),
     "again": (again, 10),
+    "chance": (chance, 5),
     "speed": (speed, 200),
 }
 

@@ -12,6 +12,7 @@ from mining_shapes import observed
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
+from specmine.mining.assertions import state_groups
 from specmine.mining.comparison import consistency
 from specmine.mining.explain import Explanation, explain
 from specmine.mining.expressions import evaluate, named_edges, shared_names
@@ -28,6 +29,7 @@ HEAD = [
     "calls on which they agree", "edges, most", "proved minimal", "seconds",
 ]  # fmt: skip
 ATOMS_HEAD = ["behaviours", "models", "edges planted", "median", "95 %", "most", "above 8", "proved minimal"]
+CHANCE_HEAD = ["groups", "models", "given up", "CPU seconds, most"]
 AGAIN_HEAD = ["paths", "behaviours", "models", "same expressions", "calls grouped alike"]
 
 
@@ -200,6 +202,21 @@ def atoms(cases: int) -> Iterator[list[object]]:
             float(np.mean([n > 8 for n in used])),
             float(np.mean([s.optimal for s in scores])),
         ]
+
+
+def chance(cases: int) -> Iterator[list[object]]:
+    """Yield what becomes of groups that follow no edges, over 2,000 paths."""
+    for groups in (2, 4, 6):
+        took, given_up = [], 0
+        for seed in range(cases):
+            model = planted(np.random.default_rng([2_000, 2, seed]), 2_000, 2)
+            if model is None:
+                continue
+            labels = np.random.default_rng(seed).integers(0, groups, len(model.truth)).tolist()
+            start = time.process_time()
+            given_up += state_groups(list(model.truth), labels, limit=S.search_limit) is None
+            took.append(time.process_time() - start)
+        yield [groups, len(took), given_up, max(took)]
 
 
 def again(cases: int) -> Iterator[list[object]]:

@@ -39,8 +39,8 @@ def usual_windows(windows: NDArray[np.int64], *, settings: MiningSettings) -> ND
     Notes
     -----
     Of each window Pearson's chi-squared against the usual shares is summed over its paths. Calls of one window share
-    their fate, so it counts as one degree of freedom, in units of the median over the windows: one that stands out must
-    do so by some fifty times what is usual. The worst is left out and all is asked again.
+    their fate, so it counts as one degree of freedom, in units of the median over the windows: of ten, one that stands
+    out has 126 times the usual, of twenty 59 times. The worst is left out and all is asked again.
     """
     usual = np.ones(len(windows), dtype=np.bool_)
     if len(windows) < _WINDOWS:
