@@ -19,6 +19,9 @@ STATES = (
 )  # fmt: skip
 """In the order in which they are counted up, most finished first."""
 
+TOLD_OF_JIT = 0.01
+"""Share of CPU time in code made at run time from which it is told."""
+
 
 def is_asserted(entry: Entry) -> bool:
     """Tell whether something is stated about this function."""
@@ -52,6 +55,11 @@ def heading(document: Document, width: int) -> list[str]:
         lines += _wrapped(f"Merged from {plural(collection['merged'], 'specification')}.", width)
     elif isinstance(collection.get("seconds"), int | float):
         lines += _wrapped(_cost(collection), width)
+        if (made := collection.get("jit_cpu_ratio") or 0.0) >= TOLD_OF_JIT:
+            text = (
+                f"{share(made)} of its CPU time passed in code made at run time (JIT), of which no function is known."
+            )
+            lines += _wrapped(text, width)
     for note in collection.get("notes") or []:
         lines += _wrapped(f"Note: {escaped(str(note))}", width, hang="  ")
     return lines

@@ -18,7 +18,7 @@ from .budget import affordable_window, cost_rate, phase, price, watch_for, worth
 from .conclusions import utility_of
 from .finding import Total, in_order, is_worth_it, own_share, total_of, variation
 from .flow import ADMISSION_NS
-from .knowledge import FINISHED, Knowledge, State
+from .knowledge import FINISHED, Knowledge, State, Where
 from .settings import SECOND, Settings
 
 COUNTED_AT_ONCE = 12
@@ -59,6 +59,8 @@ class Means:
     slow_links: bool
     now_ns: int
     running: tuple[Lifetime, ...] = ()
+    runtime: Where = field(default_factory=Where)
+    """Where time went in code made at run time."""
     pressure: float = 0.0
     """In [0, 1]: how much of our own work must be saved; each window costs a few ms of it."""
 
@@ -110,7 +112,7 @@ def _that_may_call(known: Knowledge, running: Collection[Lifetime], now_ns: int)
 
 def plan(known: Mapping[str, Knowledge], means: Means, settings: Settings) -> Plan:
     """Allocate the budget: counts first, then checks that are due, then learning by utility."""
-    total = total_of(known.values())
+    total = total_of(known.values(), means.runtime)
     settings = replace(settings, window_calls=affordable_window(means.income, means.prices, settings))
     result = _counts(known, total, means, settings)
     finished = [each for each in known.values() if each.state in FINISHED]

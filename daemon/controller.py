@@ -31,7 +31,7 @@ from .finding import (
     total_of,
 )
 from .inheriting import Estate
-from .knowledge import FINISHED, Knowledge, State, estate_of, with_activity, with_watch
+from .knowledge import FINISHED, Knowledge, State, Where, estate_of, with_activity, with_watch
 from .names import matches
 from .resume import restored
 from .settings import MS, SECOND, Settings
@@ -67,6 +67,8 @@ class ControllerState:
     functions: Mapping[str, Function] = field(default_factory=dict)
     """All that the source described, callers included."""
     known: Mapping[str, Knowledge] = field(default_factory=dict)
+    runtime: Where = field(default_factory=Where)
+    """What sampling said about code made at run time, which no file holds."""
     lifetimes: Mapping[str, Lifetime] = field(default_factory=dict)
     batch: Batch | None = None
     """The last one, for its running totals."""
@@ -206,10 +208,13 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         if found is not None and not state.settings.watch:
             each = known.get(found.key) or _fresh(found, state.settings, batch.now_ns, estate)
             known[found.key] = replace(each, where=each.where.seen(finding))
-    faded_ns = state.faded_ns
+    runtime, faded_ns = state.runtime, state.faded_ns
+    for finding in batch.runtime:
+        runtime = runtime.seen(finding)
     if batch.now_ns - faded_ns >= HALF_LIFE_NS:
         faded_ns = batch.now_ns
         known = {key: replace(each, where=each.where.faded(0.5)) for key, each in known.items()}
+        runtime = runtime.faded(0.5)
     return replace(
         state,
         now_ns=batch.now_ns,
@@ -217,6 +222,7 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         beside=beside.used(state.beside, batch.spent.beside_ns + state.worker_ns, batch.now_ns, state.settings),
         functions=functions,
         known=_bounded(known),
+        runtime=runtime,
         lifetimes={**state.lifetimes, **{each.id: each for each in batch.lifetimes}},
         batch=batch,
         started=replace(state.started, prices=batch.prices) if state.started and batch.prices else state.started,
@@ -387,6 +393,7 @@ def means_of(state: ControllerState) -> Means:
         slow_links=state.started.host.get("link") == "perf",
         pressure=state.beside.pressure,
         running=state.running,
+        runtime=state.runtime,
         now_ns=state.now_ns,
     )
 
@@ -396,7 +403,7 @@ def _plan(state: ControllerState, actions: list[Action]) -> ControllerState:
     if looking and all(each.state is State.CANDIDATE for each in state.known.values()):
         return state
     made = plan(state.known, means_of(state), state.settings)
-    total = total_of(state.known.values())
+    total = total_of(state.known.values(), state.runtime)
     due = state.now_ns - state.reasoned_ns >= EXPLAIN_EVERY_NS
     known = dict(state.known)
     for key in sorted(known):

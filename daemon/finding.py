@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from specmine.probes.batch import Prices
 
-from .knowledge import Knowledge
+from .knowledge import Knowledge, Where
 from .settings import SECOND, Settings
 
 FIRST_LOOK_NS = 1_500 * 1_000_000
@@ -32,10 +32,10 @@ class Total:
     cpu_ns: float
 
 
-def total_of(known: Iterable[Knowledge]) -> Total:
-    """Add up the time of all functions."""
-    every = tuple(known)
-    return Total(wall_ns=sum(each.where.own_ns for each in every), cpu_ns=sum(each.where.cpu_ns for each in every))
+def total_of(known: Iterable[Knowledge], runtime: Where | None = None) -> Total:
+    """Add up the time of all functions, and of code made at run time."""
+    every = [each.where for each in known] + ([] if runtime is None else [runtime])
+    return Total(wall_ns=sum(each.own_ns for each in every), cpu_ns=sum(each.cpu_ns for each in every))
 
 
 def share(known: Knowledge, total: Total) -> float:

@@ -33,14 +33,14 @@ class Sampling:
         for each in batch.lifetimes:
             self.lives(each.id, each.build_id, each.processes)
         builds = sorted({*builds, *self._living.values()})
-        if not batch.findings:
+        if not batch.findings and not batch.runtime:
             return
         for finding in batch.findings:
             own = finding.function.rpartition("+")[0]
             for build in [own] if own in builds else builds:
                 self._add(build, finding, finding.function)
         for build in builds:
-            self._add(build, _whole(batch.findings, {*builds} - {build}), WHOLE)
+            self._add(build, _whole((*batch.findings, *batch.runtime), {*builds} - {build}), WHOLE)
 
     def changed(self) -> list[Sampled]:
         """Return the rows that are new since the last call."""

@@ -32,7 +32,7 @@ def specification(state: ControllerState, *, detail: bool = False) -> dict[str, 
         JSON values only, functions sorted by calls, then name. Durations are in seconds, less what the probes
         add to them.
     """
-    total = total_of(state.known.values())
+    total = total_of(state.known.values(), state.runtime)
     listed = sorted(
         (description_of(each, state, total, detail) for each in _listed(state, total)),
         key=lambda entry: (-entry["calls"], entry["function"], entry["module"], entry["key"]),
@@ -42,7 +42,7 @@ def specification(state: ControllerState, *, detail: bool = False) -> dict[str, 
         "program": _program(state),
         "host": dict(sorted(state.started.host.items())) if state.started else {},
         "environment": json.loads(json.dumps(state.environment, sort_keys=True)),
-        "collection": _collection(state),
+        "collection": _collection(state, total),
         "functions": listed,
     }
 
@@ -94,7 +94,7 @@ def _program(state: ControllerState) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _collection(state: ControllerState) -> dict[str, Any]:
+def _collection(state: ControllerState, total: Total) -> dict[str, Any]:
     purse, batch, started = state.purse, state.batch, state.started
     seconds = (state.now_ns - state.began_ns) * 1e-9
     cpu = purse.spent.program_cpu_ns
@@ -108,6 +108,7 @@ def _collection(state: ControllerState) -> dict[str, Any]:
         "beside_cpu_seconds": state.beside.spent_ns * 1e-9,
         "lost": dict(sorted(batch.lost.items())) if batch else {},
         "unwinding": dict(sorted(batch.unwinding.items())) if batch else {},
+        "jit_cpu_ratio": state.runtime.cpu_ns / total.cpu_ns if total.cpu_ns > 0 else None,
         "bystander_hits": state.bystander_hits,
         "prices_ns": {
             "count": started.prices.count_ns,

@@ -172,6 +172,8 @@ class Batch:
     activity: tuple[Activity, ...] = ()
     singles: tuple[Singles, ...] = ()
     findings: tuple[Finding, ...] = ()
+    runtime: tuple[Finding, ...] = ()
+    """Where time went in code made at run time, which no file holds; of no function."""
     functions: tuple[Function, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     lifetimes: tuple[Lifetime, ...] = ()

@@ -39,6 +39,8 @@ CAPABILITIES = {
     "CAP_CHECKPOINT_RESTORE": 40,
 }
 _CAP_SYS_ADMIN = 21
+_THE_KERNELS = ("[vdso]", "[vsyscall]", "[uprobes]")
+"""Executable memory without a file that the kernel gives to processes."""
 MOST_SITES = 2000
 """Functions of a program whose probe sites doctor looks for."""
 
@@ -202,6 +204,7 @@ def _process(pid: int) -> Iterator[Check]:
     )
     if sites is not None:
         yield sites
+    yield made_at_run_time(mappings)
     yield _probes(modules, condition)
     yield _returns(modules, condition)
 
@@ -220,6 +223,19 @@ def _condition(condition: Condition) -> Iterator[Check]:
     yield Check(name="shadow-stack", ok=True, detail=f"on: {kept}" if condition.shadow_stack else "off")
     how = {0: "off", 1: "strict"}.get(condition.seccomp, "a filter")
     yield Check(name="seccomp", ok=True, detail=f"{how}: {kept}" if condition.seccomp else how)
+
+
+def made_at_run_time(mappings: list[proc.Mapping]) -> Check:
+    """Tell whether the process runs code that no file holds."""
+    made = [each for each in mappings if not each.file[1] and each.path not in _THE_KERNELS]
+    size = sum(each.end - each.start for each in made)
+    return Check(
+        name="jit",
+        ok=not size,
+        detail=f"{size / 1024:,.0f} KiB of memory for code made at run time" if size else "no code made at run time",
+        remedy="that code is in no file: it has no probes and no names here, and call paths end there",
+        needed=False,
+    )
 
 
 def _probes(modules: list[Module], condition: Condition) -> Check:

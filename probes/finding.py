@@ -14,7 +14,7 @@ from .batch import Finding
 from .kernel import HashMap
 from .links import Links
 from .modules import Modules
-from .naming import Naming
+from .naming import RUNTIME, Naming
 
 SUM_NS = 500_000_000
 """Samples are summed over so long before they are told."""
@@ -22,6 +22,8 @@ PATIENCE_NS = 3_000_000_000
 """A sum whose names are still outstanding after so long is told without them."""
 _WAITS_PER_SUM = 100
 _LOOP_SHARE = 0.9
+NO_FUNCTION = ""
+"""Stands for what a JIT made."""
 _IDLE_NS = 50_000_000
 """A main loop's wait for work lasts longer than this on average; waits for a lock that servers share do not."""
 
@@ -88,7 +90,7 @@ class Finder:
         self.set_rate(hertz, now_ns)
 
     def poll(self, now_ns: int) -> tuple[Finding, ...]:
-        """Return the findings whose names are known by now."""
+        """Return the findings whose names are known by now; of ``NO_FUNCTION`` those of code made at run time."""
         if self._hertz and now_ns >= self._due_ns:
             self._close_sum(now_ns)
         told: tuple[Finding, ...] = ()
@@ -131,6 +133,8 @@ class Finder:
                 pending = True
                 continue
             named = [f.key if isinstance(f, Function) else "" for f in stack]
+            if RUNTIME in stack[:1]:
+                _add_leaf(sums[NO_FUNCTION], path, waiting, int(value["count"]), float(value["ns"]))
             self._add(sums, path, named, waiting, int(value["count"]), float(value["ns"]))
         if pending and not give_up:
             return None
@@ -141,14 +145,7 @@ class Finder:
         if not named:  # no stack could be taken
             return
         if named[0]:
-            leaf = sums[named[0]]
-            if waiting:
-                leaf.off_cpu += ns
-                leaf.waits[path] += ns
-                leaf.wait_count += count
-            else:
-                leaf.on_cpu += ns
-                leaf.cpu_samples += count
+            _add_leaf(sums[named[0]], path, waiting, count, ns)
         seen: set[str] = set()
         for inner, outer in zip(named, [*named[1:], ""], strict=True):
             if not inner or inner in seen:  # recursion: time counts once
@@ -161,6 +158,17 @@ class Finder:
                 one.callers[outer] += ns
             if outer not in seen and outer:
                 sums[outer].callees[inner] += ns
+
+
+def _add_leaf(leaf: _Sum, path: int, waiting: bool, count: int, ns: float) -> None:
+    """Add time with this function innermost."""
+    if waiting:
+        leaf.off_cpu += ns
+        leaf.waits[path] += ns
+        leaf.wait_count += count
+    else:
+        leaf.on_cpu += ns
+        leaf.cpu_samples += count
 
 
 class Wrapped:

@@ -30,7 +30,7 @@ from .calibration import calibrated
 from .coldness import scaled
 from .digests import Digests
 from .errors import HostError, ProbeError
-from .finding import Finder, Wrapped
+from .finding import NO_FUNCTION, Finder, Wrapped
 from .following import Following
 from .gate import Gate
 from .hints import Hints
@@ -347,7 +347,8 @@ class BpfSource:
             self._naming.paths.turn()
         prices = None if self._off else self._recalibrated(now_ns)
         observations, activity = self._watching.poll(now_ns)
-        findings = self._wrapped.with_wrappers(self._finder.poll(now_ns))
+        found = self._finder.poll(now_ns)
+        findings = self._wrapped.with_wrappers(tuple(each for each in found if each.function != NO_FUNCTION))
         self._naming.ask()
         self._digests.ask()
         refusals, self._watching.refusals = tuple(self._watching.refusals), []
@@ -358,6 +359,7 @@ class BpfSource:
             activity=tuple(activity),
             singles=self._watching.windows.singles.news(),
             findings=findings,
+            runtime=tuple(each for each in found if each.function == NO_FUNCTION),
             functions=fresh,
             refusals=refusals,
             lifetimes=self._programs.lifetimes(self._build_ids()),

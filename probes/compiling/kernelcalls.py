@@ -13,6 +13,7 @@ UPROBE_MULTI, PERF, SESSION = 48, 41, 57
 TASK_STORAGE, NO_PREALLOC = 29, 1
 MAPS_BY_HELPER = {"threads": TASK_STORAGE}
 LICENSE = b"GPL"
+ATTEMPTS = 5
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -50,6 +51,17 @@ def make_map(spec, sizes):
     return fd, {"name": spec["name"], "key": key, "value": value, "entries": entries}
 
 
+def load_patiently(attr):
+    """Load a program; a signal that arrives while the verifier works ends it with EAGAIN: begin again, as libbpf does."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return bpf(BPF_PROG_LOAD, attr)
+        except OSError as error:
+            if error.errno != errno.EAGAIN:
+                raise
+    return bpf(BPF_PROG_LOAD, attr)
+
+
 def load_program(name, code, maps, kind, attach):
     """Load one program; RuntimeError with the end of the verifier's words."""
     code = bytearray(base64.b64decode(code))
@@ -79,12 +91,12 @@ def load_program(name, code, maps, kind, attach):
 
     log = ctypes.create_string_buffer(1 << 24 if os.environ.get("SPECMINE_VERIFIER_LOG") else 1 << 20)
     try:
-        return bpf(BPF_PROG_LOAD, attr(0, log))
+        return load_patiently(attr(0, log))
     except OSError as error:
         if error.errno == errno.EPERM:
             raise
         try:
-            return bpf(BPF_PROG_LOAD, attr(1, log))
+            return load_patiently(attr(1, log))
         except OSError:
             words = log.value.decode(errors="replace").strip().splitlines()
             raise RuntimeError("%s: %s: %s" % (name, error.strerror, " | ".join(words[-6:])))

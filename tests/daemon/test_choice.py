@@ -8,7 +8,7 @@ import pytest
 
 from specmine.daemon.allocation import Means, predicted
 from specmine.daemon.budget import affordable_window
-from specmine.daemon.finding import Total, in_order, own_share, total_of
+from specmine.daemon.finding import Total, in_order, own_share, share, total_of
 from specmine.daemon.knowledge import Knowledge, Where
 from specmine.daemon.settings import SECOND, Settings
 from specmine.mining.observation import Function, Kind
@@ -52,6 +52,14 @@ def test_cpu_counts_where_others_only_wait() -> None:
     work = known("work", Where(samples=50, own_ns=50.0, cpu_ns=50.0, inclusive_ns=50.0))
     assert own_share(work, Total(wall_ns=10_000.0, cpu_ns=50.0)) == pytest.approx(1.0, rel=1e-3)
     assert own_share(work, Total(wall_ns=0.0, cpu_ns=0.0)) == 0.0
+
+
+def test_code_made_at_run_time_is_part_of_the_whole() -> None:
+    """A program that is at work in what its JIT made spends little elsewhere, though that is all that has names."""
+    work = known("work", Where(samples=5, own_ns=50.0, cpu_ns=50.0, inclusive_ns=50.0))
+    made = Where(own_ns=950.0, cpu_ns=950.0)
+    assert share(work, total_of([work])) == 1.0
+    assert share(work, total_of([work], made)) == pytest.approx(0.05)
 
 
 def test_what_lies_in_one_callee_adds_up_and_fades() -> None:

@@ -48,6 +48,7 @@ class Driver:
         self.functions: dict[str, Function] = {}
         self.observations: list[Observation] = []
         self.findings: list[Finding] = []
+        self.runtime: list[Finding] = []
         self.refusals: list[Refusal] = []
         self.last = Batch(now_ns=0)
 
@@ -60,6 +61,7 @@ class Driver:
             self.functions |= {f.key: f for f in b.functions}
             self.observations += b.observations
             self.findings += b.findings
+            self.runtime += b.runtime
             self.refusals += b.refusals
             time.sleep(0.02)
 

@@ -12,8 +12,10 @@ from source_driver import counts_of, driven, running
 
 from specmine.mining.observation import Kind, bucket_edges
 from specmine.probes.batch import Sampling, Unwatch, Watch
+from specmine.probes.doctor import made_at_run_time
 from specmine.probes.kernel import kernel_at_least
 from specmine.probes.loading import LINK_KINDS, VARIANTS
+from specmine.probes.processes import executable_mappings
 
 pytestmark = pytest.mark.kernel
 
@@ -48,6 +50,19 @@ def test_finds_functions_that_wait(program: Programs) -> None:
         driver.poll(lambda: {"semop", "semtimedop", "read"} <= waits() and any("sleep" in name for name in waits()))
         waiting = [f for f in driver.findings if driver.functions[f.function].name == "semtimedop"]
         assert sum(f.off_cpu_ns for f in waiting) > 10 * sum(f.on_cpu_ns for f in waiting)
+
+
+def test_tells_time_in_code_made_at_run_time(program: Programs) -> None:
+    """What a JIT makes is in no file: its time is told as such, and is no function's."""
+    with running(program("made"), 60) as child, driven(child.pid) as driver:
+        driver.source.apply(Sampling(hertz=199))
+        native = driver.key("native")
+        driver.poll(lambda: sum(f.on_cpu_ns for f in driver.findings if f.function == native) > 3e8)
+        made = sum(f.on_cpu_ns for f in driver.runtime)
+        own = sum(f.on_cpu_ns for f in driver.findings)
+        assert 0.35 < made / (made + own) < 0.65
+        told = made_at_run_time(executable_mappings(child.pid))
+        assert not told.ok and told.detail.startswith("4 KiB")
 
 
 @pytest.mark.parametrize(("kind", "variant"), list(zip(LINK_KINDS, VARIANTS, strict=True)))
