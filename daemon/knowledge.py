@@ -217,7 +217,7 @@ class Knowledge:
         """
         gaps, counted = self._gaps_seconds(now_ns), self.totals.calls
         if not gaps:
-            return counted, counted
+            return (counted, counted) if counted or self.totals.watched_ns else None
         interval = self.totals.looks.interval()
         if interval is None:
             return None

@@ -68,6 +68,7 @@ def test_every_field_of_the_contract_is_there(states: list[ControllerState]) -> 
         assert entry["reason"] is None or set(entry["reason"]) == {"code", "text", "remedy"}
         interval = entry["calls_interval"]
         assert interval is None or interval[0] <= entry["calls"] <= (interval[1] or entry["calls"])
+        assert interval is None or entry["calls"] or entry["watched_seconds"], "nobody looked, and 0 is called sure"
         assert not entry["calls_exact"] or interval == [entry["calls"]] * 2
 
 
