@@ -18,6 +18,7 @@ from .counters import busy_ratio, read_counters
 from .facts import forbidden_cpus, read_host
 from .helper import Helper
 from .journal import Journal
+from .library.virtualization import work_of
 from .results import Document
 from .tasks import Machine, Starved, rest
 from .vocabulary import REAL_TIME, SECOND, Context, Counters, Experiment, Finding, LoadRun, Why
@@ -60,7 +61,7 @@ def perform(experiment: Experiment, wish: Wish, bench: Bench) -> Document:
     bench.journal.begin_boot(host.boot_id)
     parameters = {**experiment.parameters, **wish.parameters}
     if experiment.name == "virtualization-constant":
-        parameters["best"] = best_times(bench.journal, host.boot_id, host.cpu_model)
+        parameters["best"] = best_times(bench.journal, host.boot_id, host.cpu_model, work_of(host))
     why = _impossible(experiment, parameters, wish, bench)
     utc_ns, began_ns = time.time_ns(), time.monotonic_ns()
     if why is not None:
@@ -108,11 +109,11 @@ def perform(experiment: Experiment, wish: Wish, bench: Bench) -> Document:
     return _kept(result, bench)
 
 
-def best_times(journal: Journal, boot_id: str, cpu_model: str) -> dict[str, float]:
-    """Return the best times known of the fixed work on this CPU, of any boot."""
+def best_times(journal: Journal, boot_id: str, cpu_model: str, work: str) -> dict[str, float]:
+    """Return the best times known of the fixed work on this CPU, of any boot; none of other work."""
     entry = journal.entries.get("virtualization-constant")
     last = entry and entry["last"]
-    if not last or last["host"].get("cpu_model") != cpu_model:
+    if not last or last["host"].get("cpu_model") != cpu_model or last["evidence"].get("work") != work:
         return {}
     seconds: dict[str, float] = last["evidence"].get("seconds", {})
     drift: dict[str, float] = last["evidence"].get("drift", {})

@@ -60,10 +60,12 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
         why = Why("no-gaps", "the limit never took effect while a task ran all the time")
         return Finding(samples=sum(map(len, gaps)), why=why)
     parts = [_turns(pauses, each.samples) for pauses, each in zip(gaps, watched, strict=True)]
-    turns, pauses, visits = (np.concatenate([part[at] for part in parts]).astype(np.float64) for at in range(3))
-    period = float(turns.mean() + pauses.mean() + visits.mean())
-    share = sum(float(own.sum()) / float(own.sum() + pause.sum() + visit.sum()) for own, pause, visit in parts)
-    _, (low, high) = mean_interval(turns / period)
+    turns, pauses = (np.concatenate([part[at] for part in parts]).astype(np.float64) for at in (0, 1))
+    # the limit's periods end in time whatever happens in them
+    period = float(np.median(np.concatenate([np.diff(each[:, 1]) for each in gaps])))
+    ran = [_undisturbed(own, visit) for own, _, visit in parts]
+    share = sum(float(own.mean()) for own in ran) / period
+    _, (low, high) = mean_interval(np.concatenate(ran) / period)
     truth = limit[0] / limit[1] if limit else None
     checks = [Check(name="gaps_to_throttlings", value=len(gaps[0]) / max(1, throttled[0]), low=0.8, high=1.25)]
     if limit and len(watched) == 1:
@@ -111,6 +113,11 @@ def _turns(pauses: Samples, gaps: Samples) -> tuple[Lengths, Lengths, Lengths]:
     gone = np.concatenate([[0], np.cumsum(gaps[:, 1] - gaps[:, 0])])
     visits = gone[ends[1:]] - gone[ends[:-1] + 1]
     return pauses[1:, 0] - pauses[:-1, 1] - visits, pauses[1:, 1] - pauses[1:, 0], visits
+
+
+def _undisturbed(turns: Lengths, visits: Lengths) -> Lengths:
+    """Return the turns that no visit fell into, if these are enough: a visit can last beyond the end of the period."""
+    return turns[visits == 0] if np.count_nonzero(visits == 0) >= 2 * _FEWEST else turns
 
 
 EXPERIMENT = Experiment(

@@ -43,14 +43,18 @@ static uint64_t next_random(void)
     return random_state ^= random_state << 17;
 }
 
+// Fibonacci, a term a cycle. With a term a round the loop would need all of what a core can begin in a cycle: as long as
+// somebody used the core's other thread, which a guest cannot see, it took twice the time where other code took a tenth more.
+#define TERMS(a, b) a += b; __asm__ volatile("" : "+r"(a), "+r"(b)); b += a; __asm__ volatile("" : "+r"(a), "+r"(b));
+
 static void integer(int64_t units)
 {
     uint64_t a = sink, b = 1;
-    for (int64_t i = 0; i < units; i++) {
-        uint64_t c = a + b;
-        a = b;
-        b = c;
-        __asm__ volatile("" : "+r"(a), "+r"(b)); // Fibonacci as written, not as the compiler would shorten it
+    for (; units >= 8; units -= 8) {
+        TERMS(a, b) TERMS(a, b) TERMS(a, b) TERMS(a, b)
+    }
+    for (; units > 0; units -= 2) {
+        TERMS(a, b)
     }
     sink = a;
 }

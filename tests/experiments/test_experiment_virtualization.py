@@ -11,7 +11,7 @@ from simulated_host import HOST, Model, answered, context_for
 from specmine.experiments.engine import best_times
 from specmine.experiments.journal import Journal
 from specmine.experiments.library import EXPERIMENTS
-from specmine.experiments.library.virtualization import cells
+from specmine.experiments.library.virtualization import cells, work_of
 from specmine.experiments.results import document
 from specmine.experiments.vocabulary import SECOND, Counters, Finding, LoadRun
 
@@ -52,7 +52,7 @@ def test_without_a_reference_there_is_no_overhead_but_a_drift() -> None:
 def test_the_overhead_is_time_here_over_time_there() -> None:
     """A reference twice as fast gives a factor of two for each resource; other work is refused."""
     seconds = {name: each / 2 for name, each in _constant().evidence["seconds"].items()}
-    finding = _constant(reference={"seconds": seconds, "work": "native-1"})
+    finding = _constant(reference={"seconds": seconds, "work": work_of(HOST)})
     assert finding.value == pytest.approx(2.0)
     assert finding.evidence["factors"] == {name: pytest.approx(2.0) for name in seconds}
     assert all(check.ok for check in finding.checks)
@@ -65,10 +65,11 @@ def test_the_best_times_are_kept_over_runs() -> None:
     """A slow run does not become the best, and another CPU's times do not count."""
     journal = Journal()
     for factor in (1.0, 1.3):
-        evidence = {"seconds": {"integer": 0.001 * factor}, "drift": {"integer": factor}}
+        evidence = {"seconds": {"integer": 0.001 * factor}, "drift": {"integer": factor}, "work": work_of(HOST)}
         journal.add(document(CONSTANT, Finding(evidence=evidence), HOST, utc_ns=0, window_ns=(0, SECOND), cpu_ns=1))
-    assert best_times(journal, HOST.boot_id, HOST.cpu_model) == {"integer": pytest.approx(0.001)}
-    assert best_times(journal, HOST.boot_id, "another CPU") == {}
+    assert best_times(journal, HOST.boot_id, HOST.cpu_model, work_of(HOST)) == {"integer": pytest.approx(0.001)}
+    assert best_times(journal, HOST.boot_id, "another CPU", work_of(HOST)) == {}
+    assert best_times(journal, HOST.boot_id, HOST.cpu_model, "native-1") == {}
 
 
 def test_streams_that_only_share_have_no_overhead() -> None:
