@@ -94,6 +94,34 @@ def test_a_run_without_borders_puts_all_paths_into_one_group(analyzed: Analyzed,
     assert step["calls_ratio"] == pytest.approx(2 / 3, abs=0.05)
 
 
+def test_what_is_undecided_is_told(analyzed: Analyzed, outcome: Outcome, tmp_path: Path) -> None:
+    """An input of a handful of calls contradicts nobody; where most are undecided nothing agrees either."""
+    large = analyzed("large", calls(5000))
+    small = tmp_path / "small.json"
+    document = json.loads(large.read_text())
+    (entry,) = document["functions"]
+    entry["behaviours"] = entry["behaviours"][:1]
+    for path in entry["paths"]:
+        path |= {"calls": 5, "independent_calls": 5.0, "behaviour": 0}
+    small.write_text(json.dumps(document))
+    told = merged(outcome, large, small)
+    (step,) = told["functions"][0]["steps"]
+    assert (step["shared_paths"], step["consistent_paths"], step["undecided_paths"]) == (3, 2, 1)
+    assert (step["calls_ratio"], told["summary"]["consistent"], told["summary"]["undecided"]) == (1.0, 1, 0)
+    finer = json.loads(large.read_text())
+    (entry,) = finer["functions"]
+    entry["behaviours"] = [*entry["behaviours"], entry["behaviours"][0]]
+    for group, path in enumerate(entry["paths"]):
+        path["behaviour"] = group
+    (tmp_path / "finer.json").write_text(json.dumps(finer))
+    told = merged(outcome, tmp_path / "finer.json", small)
+    assert told["functions"][0]["steps"][0]["undecided_ratio"] > 0.5
+    assert (told["summary"]["consistent"], told["summary"]["undecided"]) == (0, 1)
+    text = outcome("merge", tmp_path / "finer.json", small)[1]
+    assert "UNDECIDED" in text
+    assert "1 function: too few calls to tell whether the models agree." in text
+
+
 def test_nothing_in_common_is_no_data(analyzed: Analyzed, outcome: Outcome, tmp_path: Path) -> None:
     """Exit code 3 for other functions; 2 for what is no specification, one input, or an input as output."""
     one = analyzed("one", calls(5000))

@@ -78,3 +78,24 @@ def test_what_was_observed_adds_up() -> None:
     assert (entry["watched_seconds"], entry["observations"]) == (8.0, 10)
     second["functions"][0]["build_id"] = "other"
     assert one(first, second)["histogram"] == [[9, 200]]
+
+
+def test_what_few_calls_do_not_tell_is_undecided() -> None:
+    """One group by 20 calls a path, worth 10: the other input's two groups have the same shares, and are kept."""
+    shares = {"main;a;z": (0.9, 0.1), "main;b;z": (0.5, 0.5), "main;c;z": (0.9, 0.1)}
+    few = document("b1", {path: (0, own) for path, own in shares.items()})
+    many = document("b1", {path: (int(path == "main;b;z"), own) for path, own in shares.items()})
+    for each, calls, worth in ((few, 20, 10.0), (many, 2_000, 1_000.0)):
+        each["functions"][0]["timed"] = 3 * calls
+        for path in each["functions"][0]["paths"]:
+            path |= {"calls": calls, "independent_calls": worth}
+    entry = one(few, many)
+    (step,) = entry["merge"]["steps"]
+    assert (step["shared_paths"], step["consistent_paths"], step["undecided_paths"]) == (3, 2, 1)
+    assert (step["calls_ratio"], step["paths_ratio"]) == (1.0, 1.0)
+    assert round(step["undecided_ratio"], 3) == 0.333
+    assert {each["expression"] for each in entry["behaviours"]} == {"b->z", "not b->z"}
+    assert {path["independent_calls"] for path in entry["paths"]} == {1_010.0}
+    for path in few["functions"][0]["paths"]:
+        path |= {"calls": 2_000, "independent_calls": 1_000.0, "shares": [0.9, 0.1]}
+    assert one(few, many)["merge"]["steps"][0]["undecided_paths"] == 0
