@@ -14,7 +14,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from specmine.mining.assertions import state_groups
 from specmine.mining.comparison import consistency
-from specmine.mining.explain import Explanation, explain
+from specmine.mining.explain import explain
+from specmine.mining.explanation import Explanation
 from specmine.mining.expressions import evaluate, named_edges, shared_names
 from specmine.mining.observation import BUCKETS, CallPath, Frame, Observation, PathHistogram
 from specmine.mining.settings import MiningSettings

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from specmine.mining.explain import Explanation, explain
+from specmine.mining.explain import explain
+from specmine.mining.explanation import Explanation
 from specmine.mining.expressions import evaluate, named_edges, shared_names
 from specmine.mining.observation import CallPath, Frame, Kind, Observation, PathHistogram, histogram_of
 from specmine.mining.settings import MiningSettings
