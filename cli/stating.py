@@ -162,7 +162,9 @@ def _cost(collection: Any) -> str:
     spent, promised = collection.get("spent_ratio"), collection.get("budget_ratio")
     parts = []
     if isinstance(spent, int | float):
-        limit = f" (promised: at most {share(promised)})" if isinstance(promised, int | float) else ""
+        limit = (
+            f" (promised: at most {share(promised)}{_floor(collection)})" if isinstance(promised, int | float) else ""
+        )
         parts.append(f"added {share(spent)} to the program's CPU time{limit}")
     if isinstance(collection.get("beside_cpu_seconds"), int | float):
         parts.append(f"took {collection['beside_cpu_seconds']:.1f} s of CPU beside it")
@@ -170,6 +172,14 @@ def _cost(collection: Any) -> str:
     if lost:
         parts.append("lost " + listed(f"{count(number)} {_words(name)}" for name, number in sorted(lost.items())))
     return text + "".join(f"; {part}" for part in parts) + "."
+
+
+def _floor(collection: Any) -> str:
+    """Return what a program that uses little CPU time may be charged all the same, '' where the share allowed more."""
+    used, allowed = collection.get("program_cpu_seconds"), collection.get("allowed_seconds")
+    if used is None or not allowed or allowed <= 1.05 * collection["budget_ratio"] * used:
+        return ""
+    return f", or {duration(allowed)} in all"
 
 
 def _read(source: Any) -> str:

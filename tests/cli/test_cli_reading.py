@@ -226,6 +226,30 @@ def test_show_tells_how_well_calls_are_known(
     assert told in " ".join(out.split())
 
 
+@pytest.mark.parametrize(
+    ("used_seconds", "told"), [(4.0, "(promised: at most 1 %)"), (0.4, "(promised: at most 1 %, or 40 ms in all)")]
+)
+def test_what_an_idle_program_may_be_charged_is_told(
+    used_seconds: float, told: str, keep: Keep, document: dict[str, Any], outcome: Outcome
+) -> None:
+    """Where the floor allows more than the share, what was added is not held against the share alone."""
+    facts = {"budget_ratio": 0.01, "program_cpu_seconds": used_seconds, "allowed_seconds": 0.04}
+    document["collection"] |= facts
+    code, out, _ = outcome("assertions", "--store", keep(document))
+    assert code == 0
+    assert told in " ".join(out.split())
+
+
+@pytest.mark.parametrize(("made", "said"), [(0.81, True), (0.004, False), (None, False)])
+def test_code_made_at_run_time_is_told(
+    made: float | None, said: bool, keep: Keep, document: dict[str, Any], outcome: Outcome
+) -> None:
+    """How much of the CPU time no function can hold, if it is worth a line."""
+    document["collection"]["jit_cpu_ratio"] = made
+    _, out, _ = outcome("assertions", "--store", keep(document))
+    assert ("81 % of its CPU time passed in code made at run time (JIT)" in " ".join(out.split())) == said
+
+
 def test_hostile_names_are_harmless(keep: Keep, document: dict[str, Any], outcome: Outcome) -> None:
     """Control characters, markup and odd letters in any name reach the terminal as escapes or as they are."""
     evil = "f\x1b[2J\r\n[red]\u202e:smile:函"
