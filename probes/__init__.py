@@ -6,7 +6,7 @@
 - Which functions? ``finding``, ``hints``, ``modules``, ``naming``, ``paths``
 - May it be probed, and how? ``gate``, ``safety``, ``textcheck``, ``returns``, ``following``, ``contexts``,
   ``doctor``
-- Probes on and off: ``watching``, ``watched``, ``linking``, ``links``, ``holder`` (a process), ``pages``
+- Probes on and off: ``watching``, ``watched``, ``linking``, ``links``, ``holding/`` (a process), ``pages``
 - The kernel's programs: ``bpf/``, ``compiling/`` (a process), ``loading``, ``kernel``, ``layout``
 - What was counted: ``windows``, ``absences``, ``singles``, ``isolation``, ``buckets``
 - What that cost: ``calibration``, ``recalibration``, ``coldness``, ``owncost``

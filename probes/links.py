@@ -102,7 +102,7 @@ class Links:
         busy host the probes would go for want of a heartbeat, or stay long after the daemon was killed.
         """
         _hurry()
-        script = str(Path(__file__).resolve().parent / "holder.py")
+        script = str(Path(__file__).resolve().parent / "holding" / "__main__.py")
         try:
             with theirs:
                 child = subprocess.Popen(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -105,6 +106,25 @@ def test_a_hundred_links_are_off_within_a_second(program: Path, tmp_path: Path) 
         assert [each.what for each in gather(links, 1)] == ["made"]
         assert probes(pid, places) == 1
         os.close(file)
+
+
+def test_a_killed_holder_takes_a_hundred_links_along(program: Path, tmp_path: Path) -> None:
+    """SIGKILL of the process that holds them: 1,000 functions on 100 links are gone within a second."""
+    with linked(program, tmp_path / "off") as (links, places, pid):
+        with program.open("rb") as file:
+            for number in range(LINKS):
+                links.attach(file.fileno(), places[number::LINKS], list(range(EACH)), Kind.COUNT, pid)
+        assert {each.what for each in gather(links, LINKS)} == {"made"}
+        assert probes(pid, places) == LINKS * EACH
+        os.kill(links.pid, signal.SIGKILL)
+        began = time.monotonic()
+        while probes(pid, places):
+            assert time.monotonic() - began < 10
+            time.sleep(0.002)
+        seconds = time.monotonic() - began
+        print(f"{LINKS} links, {LINKS * EACH} functions: off {seconds:.3f} s after the holder was killed")
+        assert seconds < PROMISED_S
+        assert [each.what for each in gather(links, 1)] == ["dead"]
 
 
 def test_a_switch_that_is_on_at_the_start_lets_nothing_on(program: Path, tmp_path: Path) -> None:
