@@ -17,7 +17,7 @@ import time
 from typing import Any
 
 from .alarms import Alarms
-from .keepers import KEEPERS, Keeper
+from .keepers import KEEPERS, Keeper, Kept
 from .linkcalls import MAKERS
 
 PR_SET_PDEATHSIG = 1
@@ -34,7 +34,7 @@ class Holder:
         self.channel = channel
         self.programs: dict[str, int] = {}
         self.keepers: list[Keeper] = []
-        self.links: dict[int, tuple[Keeper, list[int]]] = {}
+        self.links: dict[int, tuple[Keeper, Kept]] = {}
         self.cookies: dict[int, set[int]] = {}
         self.carried: dict[int, list[int]] = {}
         self.alarms: Alarms | None = None
@@ -51,34 +51,25 @@ class Holder:
     def make(self, m: dict[str, Any], file: int) -> None:
         """Make a link, and remember who keeps it and the cookies that it carries."""
         id, cookies = m["id"], m.get("cookies", [])
-        keeper = self.next_keeper()
-        fds = keeper.make(lambda: MAKERS[m["op"]](self.programs, m, file))
-        self.links[id], self.carried[id] = (keeper, fds), cookies
+        fds = MAKERS[m["op"]](self.programs, m, file)
+        keeper = self.keepers[id % KEEPERS]
+        self.links[id], self.carried[id] = (keeper, keeper.take(fds)), cookies
         for cookie in cookies:
             self.cookies.setdefault(cookie, set()).add(id)
 
-    def next_keeper(self) -> Keeper:
-        """Return each in its turn; in the first round they are started."""
-        if len(self.keepers) < KEEPERS:
-            keeper = Keeper({self.channel.fileno(), *self.programs.values()})
-        else:
-            keeper = self.keepers.pop(0)
-        self.keepers.append(keeper)
-        return keeper
-
     def close(self, id: int) -> None:
         """Take one link off, beside what else is done, and say when it is off."""
-        kept = self.links.pop(id, None)
+        link = self.links.pop(id, None)
         for cookie in self.carried.pop(id, ()):
             ids = self.cookies.get(cookie, set())
             ids.discard(id)
             if not ids:
                 self.cookies.pop(cookie, None)
-        if kept is None:
+        if link is None:
             return
-        keeper, fds = kept
+        keeper, kept = link
         self.closing = [each for each in self.closing if not each.is_set()]
-        self.closing.append(keeper.close(fds, lambda: self.say(closed=id)))
+        self.closing.append(keeper.close(kept, lambda: self.say(closed=id)))
 
     def close_all(self) -> None:
         """Take every link off and wait until that is done."""
@@ -102,6 +93,7 @@ class Holder:
         if op == "programs":
             self.programs = dict(zip(m["names"], fds, strict=False))
             self.alarms = Alarms(fds[-1], m["alarms"])
+            self.keepers = [Keeper({self.channel.fileno(), *self.programs.values()}) for _ in range(KEEPERS)]
         elif op == "switch":
             self.switch = m["path"]
         elif op == "close":
