@@ -1,8 +1,8 @@
 """Threads that keep links, in several file tables, so that the kernel closes them side by side.
 
 A link takes the kernel some 50 ms to close. A process that is killed closes its files one after the other, but each
-table by the last thread that has it: a hundred links in sixteen tables are off after 0.4 s, in one after five. Links are
-made in the process's own table, since the probes of a hot function must follow each other at once, and sent on.
+table by the last thread that has it: a hundred links in sixteen tables are off after 0.4 s, in one after five. Links
+are made in the process's own table, since the probes of a hot function must follow each other at once, and sent on.
 
 A descriptor means something else in each table. So whatever owns one must be closed by hand and by the threads of its
 table: the garbage collector runs in any thread, and would close somebody else's link of the same number.
