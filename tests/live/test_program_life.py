@@ -20,6 +20,8 @@ from truth import function_named
 pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 
 Programs = Callable[..., Path]
+AMPLE = ("--budget", "50%")
+"""Else how cold the caches are decides how many calls are timed: a program that hardly runs may be charged 1 ms a second."""
 IGNORES_SIGTERM = "import signal, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: sys.intern('x')"
 
 
@@ -48,7 +50,7 @@ def mining(*arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 def test_each_exec_begins_a_lifetime(program: Programs) -> None:
     """A process that executes its program again is watched on, in a lifetime of its own; the build is the same."""
-    document = mined("--function", "generation_work", "--", program("execs"), 6, 3, seconds=8)
+    document = mined(*AMPLE, "--function", "generation_work", "--", program("execs"), 6, 3, seconds=8)
     lifetimes = document["program"]["lifetimes"]
     assert len({each["id"] for each in lifetimes}) == 3
     assert len({each["build_id"] for each in lifetimes}) == 1
@@ -76,8 +78,7 @@ def _processes(status: dict[str, Any] | None) -> list[int] | None:
 
 def test_a_library_that_comes_and_goes_is_watched(program: Programs) -> None:
     """A function of a library loaded later is found by its name and timed while the library is there."""
-    how = ("--budget", "50%", "--function", "plugin_work")  # else how cold the caches are decides how many are timed
-    document = mined(*how, "--", program("dlopens"), 60, 2000, seconds=6)
+    document = mined(*AMPLE, "--function", "plugin_work", "--", program("dlopens"), 60, 2000, seconds=6)
     work = function_named(document, "plugin_work")
     assert work["module"] == "plugin.so"
     assert work["timed"] > 500
@@ -86,7 +87,7 @@ def test_a_library_that_comes_and_goes_is_watched(program: Programs) -> None:
 
 def test_exceptions_pass_after_a_cpp_library_was_loaded(program: Programs) -> None:
     """A library that can unwind changes how returns are timed: the program is not aborted, and timing goes on."""
-    document = mined(*("--budget", "50%", "--function", "relay", "--", program("late"), 60, 1500, 3500), seconds=8)
+    document = mined(*AMPLE, "--function", "relay", "--", program("late"), 60, 1500, 3500, seconds=8)
     assert document["program"]["exit_status"] == 0
     assert function_named(document, "relay")["timed"] > 200
 
