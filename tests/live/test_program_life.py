@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 
 Programs = Callable[..., Path]
 AMPLE = ("--budget", "50%")
-"""Else how cold the caches are decides how many calls are timed: a program that hardly runs may be charged 1 ms a second."""
+"""Programs that hardly run get a millisecond a second: how cold the caches are decides how many calls that times."""
 IGNORES_SIGTERM = "import signal, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: sys.intern('x')"
 
 
