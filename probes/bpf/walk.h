@@ -7,7 +7,7 @@
 #define barrier_var(v) asm volatile("" : "+r"(v))
 
 /* For each frame: i is its number, ``count`` (in map memory) the frames before it. A kernel that counts rounds itself
- * (MAY_GOTO, from 6.9) need not be shown that they end: it takes all of them for one, and a tenth of the time. */
+ * (MAY_GOTO, from 6.9) need not be shown that they end, and takes half of the time to verify them. */
 #ifdef MAY_GOTO
 #define ROUNDS(i, count) for (; MAY_GO_ON && (i = (count)) < MAX_FRAMES;)
 #define MAY_GO_ON                                                                                                      \

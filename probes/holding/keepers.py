@@ -24,7 +24,7 @@ HANDS = 3
 """Threads of each: as many links of it are closed at once."""
 CLONE_FILES = 0x400
 MOST_FDS = 64
-"""Descriptors of one link; the CPU clock has two for each CPU, which are sent in several messages."""
+"""Descriptors of one message; a link may have more: the CPU clock has two for each CPU."""
 _STACK = 256 << 10
 _STANDARD = (0, 1, 2)
 
@@ -42,6 +42,9 @@ class Keeper:
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._sending, self._receiving = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._receive = threading.Lock()
+        self._awaited: dict[int, tuple[Kept, int, list[int]]] = {}
+        """Number of a link -> where its descriptors go, how many they are, those that came."""
+        self._number = 0
         kept = frozenset((*_STANDARD, *needed, self._receiving.fileno()))
         threading.stack_size(_STACK)
         threading.Thread(target=self._begin, args=(kept,), daemon=True).start()
@@ -49,10 +52,13 @@ class Keeper:
     def take(self, fds: list[int]) -> Kept:
         """Move fds from the process's table to this one."""
         kept: Kept = SimpleQueue()
+        self._number += 1
+        self._awaited[self._number] = kept, len(fds), []
         for at in range(0, len(fds), MOST_FDS):
             packed = array.array("i", fds[at : at + MOST_FDS])
-            self._sending.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, packed)])
-        self._jobs.put(lambda: kept.put(self._received(len(fds))))
+            message = self._number.to_bytes(8, "little")
+            self._sending.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, packed)])
+            self._jobs.put(self._receive_one)
         for fd in fds:
             os.close(fd)
         return kept
@@ -86,11 +92,14 @@ class Keeper:
         while True:
             self._jobs.get()()
 
-    def _received(self, count: int) -> list[int]:
-        fds = array.array("i")
+    def _receive_one(self) -> None:
+        """Receive a message: the next one, which need not be the one that this job was put for."""
         with self._receive:
-            while len(fds) < count:
-                _, extra, _, _ = self._receiving.recvmsg(1, socket.CMSG_SPACE(4 * MOST_FDS))
-                for _, _, payload in extra:
-                    fds.frombytes(payload)
-        return list(fds)
+            message, extra, _, _ = self._receiving.recvmsg(8, socket.CMSG_SPACE(4 * MOST_FDS))
+            number = int.from_bytes(message, "little")
+            kept, count, fds = self._awaited[number]
+            for _, _, payload in extra:
+                fds.extend(array.array("i", payload))
+            if len(fds) == count:
+                del self._awaited[number]
+                kept.put(fds)
