@@ -35,13 +35,10 @@ class Buckets:
         """Return the calls of the open window whose return sites were not known."""
         return int(self._counters[w.slot]["unlearnt"]) - w.window.unlearnt if w.window else 0
 
-    def window_hits(self, w: Watched) -> int:
-        """Return the traps taken in the open window while the bucket was not empty."""
-        return self.hits(w) - w.window.hits - w.overflow if w.window else 0
-
-    def spilt(self, w: Watched) -> int:
-        """Return the traps taken since the bucket ran empty."""
-        return max(0, self.hits(w) - int(self._slots[w.slot]["limit"]))
+    def traps_and_calls(self, w: Watched) -> tuple[int, int]:
+        """Return the traps taken so far, without those since the bucket ran empty, and all calls seen."""
+        c = self._counters[w.slot]
+        return min(int(c["hits"]), int(self._slots[w.slot]["limit"])), int(c["calls"]) + int(c["inner"])
 
     def admit(self, w: Watched, generation: int) -> None:
         """Make the cookies of one attachment the valid ones, at the prices of its kind."""

@@ -30,6 +30,8 @@ UNFOLLOWED_CALLS, UNFOLLOWED_NS = 3000, 10_000_000_000
 """Calls, and time, after which it is given up if all returned to places that must not be trusted."""
 PASSED_BY, PASSED_BY_LEAST = 6, 500
 """Traps for each call, and in all, at which a function's return sites are too busy; a timed call makes two."""
+PASSED_BY_TIMES = 3
+"""How often in a row that must be seen: while links are put on and off return sites trap and the entry does not."""
 _PROGRAM = "call_site_return"
 
 Caller = tuple[Module, int]
@@ -53,6 +55,23 @@ class Returns:
     """There was no room for its probes in the pages of code that may be changed at once."""
     keys: list[bytes] = field(default_factory=list)
     """What the kernel was told in this attachment."""
+    seen: tuple[int, int] = (0, 0)
+    """Traps and calls at the last look."""
+    hits: int = 0
+    """Traps that are not judged yet."""
+    calls: int = 0
+    passed_by: int = 0
+    """How often in a row they were too many for the calls."""
+
+    def look(self, hits: int, calls: int) -> None:
+        """Judge the traps since the last look, once there are enough of them or of the calls."""
+        self.hits += hits - self.seen[0]
+        self.calls += calls - self.seen[1]
+        self.seen = hits, calls
+        busy = self.hits > PASSED_BY * self.calls + PASSED_BY_LEAST
+        if busy or PASSED_BY * self.calls >= PASSED_BY_LEAST:
+            self.passed_by = self.passed_by + 1 if busy else 0
+            self.hits = self.calls = 0
 
 
 class ReturnSites:
@@ -149,13 +168,21 @@ class ReturnSites:
         if pending is not None:
             self._tell(*pending)
 
-    def verdict(self, w: Watched, hits: int, calls: int, inner: int, unlearnt: int, age_ns: int) -> Reason | None:
+    def look_from(self, w: Watched, hits: int, calls: int) -> None:
+        """Judge no traps and calls up to these: the probes were off."""
+        self._returns(w).seen = hits, calls
+
+    def look(self, w: Watched, hits: int, calls: int) -> None:
+        """Judge by the traps taken and the calls seen since the last look whether others pass the return sites."""
+        self._returns(w).look(hits, calls)
+
+    def verdict(self, w: Watched, calls: int, unlearnt: int, age_ns: int) -> Reason | None:
         """Return why the function cannot be timed by its return sites, None if it can as far as was seen.
 
         Parameters
         ----------
-        hits, calls, inner, unlearnt : int
-            Traps taken, outermost and recursive calls counted in the open window, and those that could not be timed.
+        calls, unlearnt : int
+            Outermost calls counted in the open window, and those that could not be timed.
         age_ns : int
             Of the window.
         """
@@ -175,7 +202,7 @@ class ReturnSites:
                 "it is called through pointers or from other files only, and how its process leaves frames is not known"
             )
             return Reason(code="unfollowed", text=text)
-        if hits > PASSED_BY * (calls + inner) + PASSED_BY_LEAST:
+        if r.passed_by >= PASSED_BY_TIMES:
             text = "other calls end at the places that it returns to, so often that probes there cost too much"
             return Reason(code="busy-return-site", text=text)
         return None

@@ -19,7 +19,6 @@ class Window:
     """Counters at the start of a window."""
 
     start_ns: int
-    hits: int
     calls: int
     timed: int
     inner: int
@@ -72,10 +71,10 @@ class Watched:
     next_on_ns: int = 0
     off_at_ns: int = 0
     rotate_ns: int = 0
+    look_ns: int = 0
+    """When its traps are to be held against its calls again."""
     limited: bool = False
     """The kernel's bucket ran empty since the last activity."""
-    overflow: int = 0
-    """Hits in the open window that came after the bucket was empty, until the probes were off."""
     window: Window | None = None
     paths: dict[int, NDArray[np.uint64]] = field(default_factory=dict)
     """Kind PATH: durations of the open window by path id."""

@@ -26,6 +26,8 @@ from .watched import Watched
 from .windows import Windows
 
 ROTATE_NS = 10_000_000_000
+LOOK_NS = 1_000_000_000
+"""How often the traps of a function that stays on are held against its calls."""
 UNCLEAR_MOST = 20
 """Windows thrown away for unknown callers of a recursion before it is given up."""
 RETRY_NS = 100_000_000
@@ -187,8 +189,9 @@ class Watching:
             self.windows.start_telling(w)
         if w.window is None:
             self.windows.begin(w, now_ns)
+        self._returns.look_from(w, *self._buckets.traps_and_calls(w))
         self._linking.on(w, pids)
-        w.rotate_ns = now_ns + ROTATE_NS
+        w.rotate_ns, w.look_ns = now_ns + ROTATE_NS, now_ns + LOOK_NS
 
     def _is_changed(self, w: Watched, now_ns: int) -> bool:
         """Refuse a function whose code in memory is not that of its file; True if it was."""
@@ -249,7 +252,7 @@ class Watching:
     def _limited(self, w: Watched, at_ns: int, now_ns: int) -> None:
         """The bucket ran empty: wait until it would be full again."""
         w.limited = True
-        w.overflow += self._buckets.spilt(w)
+        self._look_at_returns(w, now_ns)
         if self._judge_returns(w, now_ns):
             return
         if not w.watch.on_ns:  # the pause that follows is no part of a window that holds enough
@@ -274,12 +277,18 @@ class Watching:
         if w is not None and w.by_site:
             self._returns.learn(w, layout, address)
 
+    def _look_at_returns(self, w: Watched, now_ns: int) -> None:
+        """Hold the traps at its return sites against its calls."""
+        w.look_ns = now_ns + LOOK_NS
+        if w.by_site:
+            self._returns.look(w, *self._buckets.traps_and_calls(w))
+
     def _judge_returns(self, w: Watched, now_ns: int) -> bool:
         """Give a function up that cannot be timed by its return sites; True if it was."""
         if not w.by_site:
             return False
-        b, age_ns = self._buckets, now_ns - w.window.start_ns if w.window else 0
-        reason = self._returns.verdict(w, b.window_hits(w), b.calls(w), b.inner(w), b.unlearnt(w), age_ns)
+        age_ns = now_ns - w.window.start_ns if w.window else 0
+        reason = self._returns.verdict(w, self._buckets.calls(w), self._buckets.unlearnt(w), age_ns)
         if w.unclear >= UNCLEAR_MOST:
             text = (
                 "it calls itself, and from places whose returns cannot be probed: which call is outermost is not known"
@@ -396,6 +405,7 @@ class Watching:
         if not w.links:  # every process that it was linked for has ended
             w.switch_off(now_ns)
         elif w.off_at_ns and now_ns >= w.off_at_ns:
+            self._look_at_returns(w, now_ns)
             self._linking.off(w, now_ns)
             self._isolation.end(w)
             # at random, so that no rhythm of the program can hide from the on-phases
@@ -413,6 +423,8 @@ class Watching:
         """Probe the return sites learnt since the last poll; give the function up if that is no use."""
         pids = self._linking.learn(w)
         self._note_price(w, w.stepped_returns)
+        if now_ns >= w.look_ns:
+            self._look_at_returns(w, now_ns)
         if self._judge_returns(w, now_ns):
             return
         if 0 in pids and any(self._bystanders.share(m.file) for m in self._returns.modules(w)):

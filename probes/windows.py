@@ -96,7 +96,6 @@ class Windows:
         c = self._counters[w.slot]
         return Window(
             start_ns=now_ns,
-            hits=int(c["hits"]),
             calls=int(c["calls"]),
             timed=int(c["timed"]),
             inner=int(c["inner"]),
@@ -108,7 +107,7 @@ class Windows:
 
     def _begin(self, w: Watched, window: Window) -> None:
         w.window = window
-        w.paths, w.overflow = {}, 0
+        w.paths = {}
         self.singles.begin(w.slot, w.window.timed)
         if self._absences is not None:
             self._absences.take(w.slot)
