@@ -10,6 +10,5 @@
 - The kernel's programs: ``bpf/``, ``compiling/`` (a process), ``loading``, ``kernel``, ``layout``
 - What was counted: ``windows``, ``absences``, ``singles``, ``isolation``, ``buckets``
 - What that cost: ``calibration``, ``recalibration``, ``coldness``, ``owncost``
-- Foreign files: ``reader``, ``reader_child`` (a process), ``confinement``, ``answers``, and what the child reads:
-  ``image``, ``binaries``, ``symbols``, ``functiontable``, ``unwind``, ``sites``, ``returnsites``, ``machinecode``
+- Foreign files: ``reader``, ``reading/`` (a process), and what passes between them: ``answers``, ``facts``
 """

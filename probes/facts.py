@@ -135,7 +135,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowTable:
-    """Unwind rules of a binary, sorted by file offset; see unwind.py for the layout of ``info``."""
+    """Unwind rules of a binary, sorted by file offset; see reading/unwind.py for the layout of ``info``."""
 
     pc: NDArray[np.uint32]
     """File offset where each row begins to hold; strictly ascending, shape (rows,)."""

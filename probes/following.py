@@ -2,7 +2,7 @@
 
 A call that an exception ends never passes its return site. If the same call instruction then calls another function,
 that one's return looks like the first one's. So where returns are timed at return sites, the jumps by which frames
-are left (landings.py) carry a probe that strikes out the calls below. Such a jump comes at an exception only.
+are left (reading/landings.py) carry a probe that strikes out the calls below. Such a jump comes at an exception only.
 Processes in which not all of them are known are not *followed*: there only calls that name their function are timed;
 nor, from its first switch to another stack on (contexts.py), is one that does such a thing.
 """

@@ -32,7 +32,7 @@ PATIENCE_S = 180.0
 """How long a blocking call waits for one answer; the child's own limits end it long before."""
 _START = (
     "import sys; sys.path[:] = sys.argv[3:]\n"
-    "from specmine.probes.reader_child import main; main(int(sys.argv[1]), int(sys.argv[2]))"
+    "from specmine.probes.reading.child import main; main(int(sys.argv[1]), int(sys.argv[2]))"
 )
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",

@@ -1,7 +1,7 @@
 """Unwind rows on disk, so that a restart need not convert them again: bounded, and worth nothing if damaged.
 
-The key is a digest of what the rows are made from (see binaries.py), not the build-id alone: a file from a container
-can carry any build-id, and would otherwise speak for another.
+The key is a digest of what the rows are made from (see reading/binaries.py), not the build-id alone: a file from a
+container can carry any build-id, and would otherwise speak for another.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RowCache:
     def __init__(self, folder: Path | None, limit_bytes: int = LARGEST) -> None:
         """Use a folder, made when something is put there; None: keep nothing."""
         self._folder, self._limit = folder, limit_bytes
-        here = Path(__file__).parent
+        here = Path(__file__).parent / "reading"
         texts = (here.joinpath(name).read_bytes() for name in _MAKERS) if folder is not None else ()
         self._version = hashlib.sha256(b"".join(texts)).hexdigest()[:16]
 

@@ -1,7 +1,7 @@
 """Which functions' machine code differs between two builds, and which of them a change is likely to come from.
 
-A digest (``probes/machinecode.py``) is ``scheme:code:names``. Linking anew leaves it as it is, so what is found here
-was compiled to something else. That alone is no fault: ranked first is what also takes more of the CPU's time, or
+A digest (``probes/reading/machinecode.py``) is ``scheme:code:names``. Linking anew leaves it as it is, so what is found
+here was compiled to something else. That alone is no fault: ranked first is what also takes more of the CPU's time, or
 longer a call, than before.
 """
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from specmine.probes.branches import find_branches
-from specmine.probes.functiontable import FunctionTable
-from specmine.probes.image import Image, open_image
-from specmine.probes.symbols import function_table
-from specmine.probes.unwind import read_frames
+from specmine.probes.reading.branches import find_branches
+from specmine.probes.reading.functiontable import FunctionTable
+from specmine.probes.reading.image import Image, open_image
+from specmine.probes.reading.symbols import function_table
+from specmine.probes.reading.unwind import read_frames
 
 LIBRARIES = Path("/lib/x86_64-linux-gnu")
 SYSTEM = tuple(

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from specmine.probes.demangling import printable
+from specmine.probes.errors import InputError
+from specmine.probes.facts import FunctionKind
+
 from .branches import CALL, CONDITIONAL, Branches
-from .demangling import printable
-from .errors import InputError
-from .facts import FunctionKind
 from .functiontable import FunctionTable, Names
 from .image import Image, open_image
 from .unwind import ENTRY_ROW, PLT_ROW, Frames

@@ -13,8 +13,8 @@ import pytest
 from binary_samples import C_SOURCE, SYSTEM, assembled, changed, compiled, image_of, table_of
 
 from specmine.probes.facts import RowTable
-from specmine.probes.frameprogram import Cie, expression_info, run_program
-from specmine.probes.unwind import ENTRY_ROW, read_frames
+from specmine.probes.reading.frameprogram import Cie, expression_info, run_program
+from specmine.probes.reading.unwind import ENTRY_ROW, read_frames
 
 NONE, RSP, RBP, PLT, DEREF_RBP, DEREF_RSP, END, SIGNAL = range(8)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specmine.probes.facts import FunctionFacts, FunctionKind
+
 from .branches import JUMP, Branches
-from .facts import FunctionFacts, FunctionKind
 from .functiontable import FunctionTable
 
 LONGEST = 64

@@ -11,7 +11,8 @@ import re
 
 import capstone
 
-from .facts import Grade, Site
+from specmine.probes.facts import Grade, Site
+
 from .functiontable import FunctionTable
 from .image import Image
 

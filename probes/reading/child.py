@@ -20,13 +20,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from .answers import Answer, encode
+from specmine.probes.answers import Answer, encode
+from specmine.probes.demangling import display_name
+from specmine.probes.errors import InputError
+from specmine.probes.facts import BinaryFacts
+
 from .binaries import build_id_of, debuglink, read_facts
 from .branches import Branches, find_branches
 from .confinement import confine
-from .demangling import display_name
-from .errors import InputError
-from .facts import BinaryFacts
 from .functiontable import FunctionTable
 from .image import Image, open_image
 from .landings import find_landings

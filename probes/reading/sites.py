@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from specmine.probes.facts import FunctionKind, Grade, RowTable, Site
+
 from .branches import CALL, Branches
 from .disassembly import LONGEST, Instruction, decode, first_emulated
-from .facts import FunctionKind, Grade, RowTable, Site
 from .functiontable import FunctionTable
 from .image import Image
 from .instructions import Handling, handling, is_plain_nop5

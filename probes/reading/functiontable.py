@@ -13,8 +13,9 @@ from fnmatch import fnmatchcase
 import numpy as np
 from numpy.typing import NDArray
 
-from .demangling import display_name, is_cold, printable, without_parameters, without_return_type
-from .facts import FunctionFacts, FunctionKind
+from specmine.probes.demangling import display_name, is_cold, printable, without_parameters, without_return_type
+from specmine.probes.facts import FunctionFacts, FunctionKind
+
 from .image import Image, SymbolTable
 
 

@@ -12,8 +12,8 @@ from binary_samples import image_of, table_of
 from specmine.mining.change.suspects import same_code
 from specmine.probes.answers import decode
 from specmine.probes.errors import InputError
-from specmine.probes.machinecode import code_digests
 from specmine.probes.reader import Reader
+from specmine.probes.reading.machinecode import code_digests
 
 PARTS = {
     "work": r"""

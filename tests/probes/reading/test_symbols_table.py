@@ -19,10 +19,10 @@ from binary_samples import (
     table_of,
 )
 
-from specmine.probes.binaries import build_id_of
 from specmine.probes.demangling import display_name, printable, without_parameters, without_return_type
 from specmine.probes.facts import FunctionKind
-from specmine.probes.functiontable import FunctionTable
+from specmine.probes.reading.binaries import build_id_of
+from specmine.probes.reading.functiontable import FunctionTable
 
 
 def names(table: FunctionTable, *globs: str) -> list[str]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from binary_samples import assembled, image_of
 
-from specmine.probes.branches import find_branches
 from specmine.probes.facts import Grade
-from specmine.probes.image import Image
-from specmine.probes.landings import MOST, find_landings
-from specmine.probes.symbols import function_table
-from specmine.probes.unwind import read_frames
+from specmine.probes.reading.branches import find_branches
+from specmine.probes.reading.image import Image
+from specmine.probes.reading.landings import MOST, find_landings
+from specmine.probes.reading.symbols import function_table
+from specmine.probes.reading.unwind import read_frames
 
 LIBGCC, LIBC = Path("/lib/x86_64-linux-gnu/libgcc_s.so.1"), Path("/lib/x86_64-linux-gnu/libc.so.6")
 

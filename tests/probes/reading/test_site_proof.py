@@ -15,15 +15,15 @@ from binary_samples import LIBRARIES, assembled, compiled, image_of
 from uprobe_records import Hit, recorded
 
 from specmine.mining.observation import BUCKETS, Kind
-from specmine.probes.branches import find_branches
 from specmine.probes.facts import Grade, Site
 from specmine.probes.kernel import map_array
 from specmine.probes.layout import COUNTERS, MAX_SLOTS, SLOT
 from specmine.probes.links import Links
 from specmine.probes.loading import load
-from specmine.probes.sites import find_sites
-from specmine.probes.symbols import function_table
-from specmine.probes.unwind import read_frames
+from specmine.probes.reading.branches import find_branches
+from specmine.probes.reading.sites import find_sites
+from specmine.probes.reading.symbols import function_table
+from specmine.probes.reading.unwind import read_frames
 
 pytestmark = pytest.mark.kernel
 

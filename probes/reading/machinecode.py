@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 
 import capstone
 
-from .facts import FunctionKind
+from specmine.probes.facts import FunctionKind
+
 from .functiontable import FunctionTable
 from .image import Image
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
-from .facts import Segment
+from specmine.probes.errors import InputError
+from specmine.probes.facts import Segment
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE, PT_GNU_EH_FRAME = 1, 2, 3, 4, 0x6474E550
 SHT_NOBITS, SHF_COMPRESSED = 8, 0x800

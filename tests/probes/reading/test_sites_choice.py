@@ -10,12 +10,12 @@ import capstone
 import pytest
 from binary_samples import C_SOURCE, LIBRARIES, assembled, compiled, image_of
 
-from specmine.probes.branches import find_branches
 from specmine.probes.facts import FunctionKind, Grade, Site
-from specmine.probes.instructions import Handling, handling
-from specmine.probes.sites import find_sites
-from specmine.probes.symbols import function_table
-from specmine.probes.unwind import ENTRY_ROW, read_frames
+from specmine.probes.reading.branches import find_branches
+from specmine.probes.reading.instructions import Handling, handling
+from specmine.probes.reading.sites import find_sites
+from specmine.probes.reading.symbols import function_table
+from specmine.probes.reading.unwind import ENTRY_ROW, read_frames
 
 # name, body, expected distance of the site (None: refused), expected code when not emulated
 BODIES: list[tuple[str, str, int | None, str]] = [

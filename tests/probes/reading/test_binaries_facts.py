@@ -11,10 +11,10 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.segments import NoteSegment
 
-from specmine.probes.binaries import read_facts
 from specmine.probes.errors import InputError
 from specmine.probes.facts import BinaryFacts
-from specmine.probes.image import open_image
+from specmine.probes.reading.binaries import read_facts
+from specmine.probes.reading.image import open_image
 
 
 def facts_of(path: Path) -> BinaryFacts:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from specmine.probes.facts import FunctionKind, Grade, Site
+
 from .branches import Branches
 from .disassembly import FARTHEST, LONGEST, decode, first_emulated
-from .facts import FunctionKind, Grade, Site
 from .functiontable import FunctionTable
 from .image import Image
 from .instructions import Handling, handling

@@ -153,7 +153,7 @@ def test_the_child_has_no_privileges(reader: Reader, opened: int) -> None:
 CONFINED = """
 import os, sys
 sys.path[:] = sys.argv[2:]
-from specmine.probes.confinement import confine
+from specmine.probes.reading.confinement import confine
 confine(heap_bytes=1 << 30, address_bytes=1 << 33, answer_bytes=1 << 20)
 denied = []
 for name, act in {

@@ -24,8 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from specmine.probes.facts import RowTable
+
 from .callframes import read_entries
-from .facts import RowTable
 from .frameprogram import Cie, Program, run_program
 from .image import Image
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 
-from .demangling import printable
-from .facts import BinaryFacts
+from specmine.probes.demangling import printable
+from specmine.probes.facts import BinaryFacts
+
 from .image import Image
 
 DT_NEEDED, DT_SONAME, DT_STRTAB, DT_STRSZ = 1, 14, 5, 10
