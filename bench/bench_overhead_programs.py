@@ -31,7 +31,7 @@ from peers import BY_FUNCTION, attached, bpftrace, funclatency_all, places_in, s
 from toggling import SETTLE_S, Meter, Mining, Pair, Phases, Toggled, family, loss_of
 
 from specmine.daemon.config import Config
-from specmine.daemon.controller import ControllerState
+from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.loop import run
 from specmine.daemon.settings import settings_of
 from specmine.daemon.sources import DEFAULT_CACHE

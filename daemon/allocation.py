@@ -18,8 +18,10 @@ from .budget import affordable_window, cost_rate, phase, price, watch_for, worth
 from .conclusions import utility_of
 from .finding import Total, in_order, is_worth_it, own_share, total_of, variation
 from .flow import ADMISSION_NS
-from .knowledge import FINISHED, Knowledge, State, Where
+from .knowledge import Knowledge
 from .settings import SECOND, Settings
+from .states import FINISHED, State
+from .where import Where
 
 COUNTED_AT_ONCE = 12
 COUNTING_SHARE = 0.3

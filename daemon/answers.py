@@ -10,7 +10,7 @@ from specmine.probes.errors import InputError, NoData
 
 from .acknowledging import chosen, known_of, marked, standing
 from .clock import utc_ns
-from .controller import ControllerState
+from .controllerstate import ControllerState
 from .killswitch import DEFAULT, switch
 from .names import matches
 from .server import Peer

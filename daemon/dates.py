@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from .controller import ControllerState
+from .controllerstate import ControllerState
 
 
 def utc_offset_ns(state: ControllerState) -> int:

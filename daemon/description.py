@@ -15,13 +15,15 @@ from specmine.probes.encoding import encode
 from .allocation import kind_for, utility
 from .budget import price
 from .conclusions import Check
-from .controller import ControllerState
+from .controllerstate import ControllerState
+from .counting import calls_interval, estimated_calls
 from .dates import date_of
 from .finding import Total, share
 from .inheriting import document_of
-from .knowledge import FINISHED, Knowledge, State
+from .knowledge import Knowledge
 from .reasons import by_waiting, violated_off_cpu
 from .statements import Data, data_of, statements
+from .states import FINISHED, State
 from .timesplit import SplitCalls, class_facts, explained, on_cpu_facts, split_calls, time_facts
 
 
@@ -42,8 +44,8 @@ def description_of(each: Knowledge, state: ControllerState, total: Total, detail
         "reason": _reason(each.reason),
         "needed": each.reason.remedy if each.reason and each.reason.remedy else None,
         "since": date_of(state, each.since_ns),
-        "calls": each.estimated_calls(state.now_ns),
-        "calls_interval": each.calls_interval(state.now_ns),
+        "calls": estimated_calls(each, state.now_ns),
+        "calls_interval": calls_interval(each, state.now_ns),
         "calls_counted": totals.calls,
         "calls_exact": totals.calls > 0 and not totals.gaps,
         "watched_seconds": totals.watched_ns * 1e-9,

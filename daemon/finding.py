@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from specmine.probes.batch import Prices
 
-from .knowledge import Knowledge, Where
+from .knowledge import Knowledge
 from .settings import SECOND, Settings
+from .where import Where
 
 FIRST_LOOK_NS = 1_500 * 1_000_000
 """Sampling lasts this long before the first function is chosen."""

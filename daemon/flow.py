@@ -13,11 +13,13 @@ from specmine.probes.batch import Refusal
 
 from . import oncpu, reasons
 from .conclusions import borders_of, check, conclude, no_finer, shifted
+from .gathering import with_observation
 from .inheriting import checked
 from .jobs import Job, JobResult
 from .kept import Kept
-from .knowledge import FINISHED, Knowledge, State, with_observation
+from .knowledge import Knowledge
 from .settings import MS, SECOND, Settings
+from .states import FINISHED, State
 
 ADMISSION_NS = 200 * MS
 """How long calls are counted before a price is predicted."""

@@ -10,15 +10,16 @@ from typing import Any
 from .clock import utc_ns
 from .conclusions import Check
 from .config import Storing
-from .controller import ControllerState
+from .controllerstate import ControllerState
 from .dates import utc_offset_ns
 from .events import Arrived, Begun, Restored, Stopping, Surveyed
-from .knowledge import FINISHED, Knowledge, State
+from .knowledge import Knowledge
 from .loop import Step
 from .resume import function_record
 from .sampling import Sampling
 from .settings import SECOND
 from .specification import specification
+from .states import FINISHED, State
 from .store import Contents, Host, LifetimeSummary, Marked, Retention, Store, StoreCorrupt, StoreWriter, Vector, Verdict
 
 RECORDS_EVERY_NS = 10 * SECOND

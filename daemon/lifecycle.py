@@ -21,7 +21,7 @@ from .answers import Answers
 from .clock import Clock, SystemClock, utc_ns
 from .config import Config, Program, changed_keys, until_restart
 from .configfile import ConfigError, load_config
-from .controller import ControllerState
+from .controllerstate import ControllerState
 from .events import Arrived, Begun, Reloaded, Stopping, Surveyed
 from .experiments import Scheduler
 from .keeping import Keeper

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from specmine.probes.batch import Sampling, Source, Unwatch, Watch
 
 from .clock import Clock
-from .controller import ControllerState, decide
+from .controller import decide
+from .controllerstate import ControllerState
 from .events import Action, Arrived, Begun, Event, Mine, Mined, Publish, Reloaded, Restored, Stopping, Surveyed
 from .settings import MS, Settings
 from .worker import Worker

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from specmine.mining.observation import Counts, bucket_edges
 
 from .allocation import utility
-from .controller import ControllerState
+from .controllerstate import ControllerState
 from .dates import utc_offset_ns
-from .knowledge import FINISHED, Knowledge, State
+from .knowledge import Knowledge
 from .settings import SECOND
+from .states import FINISHED, State
 
 Floats = NDArray[np.float64]
 _EDGES = bucket_edges()

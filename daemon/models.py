@@ -15,7 +15,7 @@ from specmine.mining.alignment import Names
 from specmine.mining.comparison import Consistency, merge, shares_alike
 from specmine.mining.settings import MiningSettings
 
-from .knowledge import FINISHED
+from .states import FINISHED
 
 Document = Mapping[str, Any]
 Key = tuple[str, str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from fnmatch import fnmatchcase
 
 from specmine.mining.observation import Function
@@ -18,11 +18,13 @@ def bare_name(name: str) -> str:
     return name
 
 
-def matches(function: Function, globs: Iterable[str]) -> bool:
+def matches(function: Function, globs: Collection[str]) -> bool:
     """Tell whether any glob fits a name of the function.
 
     Tried are display name and aliases, these without parameters, mangled name and ``name (module)``.
     """
+    if not globs:
+        return False
     plain = (function.name, *function.aliases)
     shown = f"{function.name} ({function.module})"
     names = {*plain, *map(bare_name, plain), function.mangled, shown} - {""}

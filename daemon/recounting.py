@@ -22,10 +22,10 @@ from specmine.mining.settings import MiningSettings
 from specmine.mining.shares import class_counts
 
 from .jobs import Job, JobResult, run_job
-from .knowledge import FINISHED
 from .models import Key, key_of
 from .reasons import unexplained
 from .statements import behaviours_and_paths
+from .states import FINISHED
 
 Recording = Mapping[str, Sequence[Observation]]
 """The observations of one store by the key of their function, oldest first."""

@@ -18,7 +18,8 @@ from specmine.probes.errors import InputError
 from specmine.probes.recording import Recorder, read_recording
 
 from .configfile import load_config
-from .controller import ControllerState, decide
+from .controller import decide
+from .controllerstate import ControllerState
 from .events import Action, Arrived, Begun, Event, Mine, Mined, Publish, Reloaded, Restored, Stopping, Surveyed
 from .jobs import Job, run_job
 from .loop import Listener, Step

@@ -16,10 +16,13 @@ from specmine.mining.settings import MiningSettings
 from specmine.probes.encoding import decode, encode
 
 from .conclusions import Check, Conclusion
+from .gathering import HELD, spread_of
 from .jobs import JobResult
 from .kept import Kept, kept
-from .knowledge import EMPTY, FINISHED, HELD, Knowledge, State, Totals, Where, spread_of
+from .knowledge import EMPTY, Knowledge, Totals
 from .oncpu import OnCpu
+from .states import FINISHED, State
+from .where import Where
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .controller import ControllerState
+from .controllerstate import ControllerState
 from .dates import date_of
 from .description import description_of
 from .finding import Total, is_worth_it, total_of
-from .knowledge import FINISHED, Knowledge, State
+from .knowledge import Knowledge
+from .states import FINISHED, State
 
 SCHEMA = "specmine.specification/1"
 LISTED_WHILE_COLD = 20

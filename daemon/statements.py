@@ -17,7 +17,8 @@ from specmine.mining.shares import class_counts
 
 from .jobs import JobResult
 from .kept import Kept
-from .knowledge import FINISHED, Knowledge, State
+from .knowledge import Knowledge
+from .states import FINISHED, State
 from .timesplit import SplitCalls, path_facts, split_calls
 
 

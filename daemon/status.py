@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .allocation import Means, predicted
-from .controller import ControllerState
+from .controllerstate import ControllerState
 from .dates import rfc3339, utc_offset_ns
-from .knowledge import State
 from .reasons import PASSING
 from .settings import SECOND
+from .states import State
 
 SCHEMA = "specmine.status/1"
 

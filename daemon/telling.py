@@ -8,7 +8,7 @@ import os
 from specmine import __version__
 from specmine.probes.batch import Batch, Started
 
-from .controller import ControllerState
+from .controllerstate import ControllerState
 from .logs import facts
 from .notify import Notifier
 

@@ -12,12 +12,14 @@ import numpy as np
 
 from specmine.daemon import flow
 from specmine.daemon.conclusions import borders_of, conclude
-from specmine.daemon.controller import ControllerState
+from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.jobs import Job, run_job
 from specmine.daemon.kept import kept
-from specmine.daemon.knowledge import Knowledge, State, Totals, merged
+from specmine.daemon.knowledge import Knowledge, Totals
+from specmine.daemon.pooling import pooled
 from specmine.daemon.settings import Settings
 from specmine.daemon.specification import specification
+from specmine.daemon.states import State
 from specmine.mining.observation import (
     BUCKETS,
     Function,
@@ -145,7 +147,7 @@ def _of_function(known: Knowledge, parts: Sequence[Part], names: Names, settings
         state, reason = _unsettled(enough, chain.chain, settings)
         return known.moved(state, reason, now_ns)
     told = [each for each in seen if chain.start_ns is None or each.start_ns >= chain.start_ns]
-    known = replace(known, learned=chain, paths=(kept(merged(told)),))
+    known = replace(known, learned=chain, paths=(kept(pooled(told)),))
     if not chain.borders:
         return known.moved(State.SINGLE, None, now_ns)
     if not any(names.paths[number].complete for part in parts for number in np.unique(part.paths).tolist()):

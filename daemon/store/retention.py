@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from specmine.mining.observation import CallPath, Counts, Observation, PathHistogram, added
+from specmine.daemon.pooling import pooled
 
 from .records import observation_of, put_observations
 
@@ -28,39 +27,6 @@ class Retention:
     limit_bytes: int = 512 << 20
     merge_after_ns: int = 3_600 * 10**9
     merge_again_after_ns: int = 86_400 * 10**9
-
-
-def merged(observations: Sequence[Observation]) -> Observation:
-    """Return one observation that holds the calls of several of one function, lifetime and kind.
-
-    Counts, calls and watched time add up; the bias is the mean over the timed calls.
-    """
-    first = observations[0]
-    timed = sum(each.timed for each in observations)
-    paths: dict[CallPath, Counts] = {}
-    for each in observations:
-        for path in each.paths:
-            known = paths.get(path.path)
-            paths[path.path] = path.counts if known is None else known + path.counts
-    return Observation(
-        function=first.function,
-        lifetime=first.lifetime,
-        kind=first.kind,
-        start_ns=min(each.start_ns for each in observations),
-        end_ns=max(each.end_ns for each in observations),
-        counts=sum((each.counts for each in observations[1:]), first.counts),
-        calls=sum(each.calls for each in observations),
-        watched_ns=sum(each.watched_ns for each in observations),
-        inner=sum(each.inner for each in observations),
-        censored=sum(each.censored for each in observations),
-        bias_ns=sum(each.bias_ns * each.timed for each in observations) / timed if timed else first.bias_ns,
-        uncertainty_ns=max(each.uncertainty_ns for each in observations),
-        paths=tuple(PathHistogram(path=path, counts=counts) for path, counts in sorted(paths.items())),
-        # of part of the calls nothing could be said that holds for all
-        split=added([each.split for each in observations if each.split is not None])
-        if all(each.split is not None for each in observations)
-        else None,
-    )
 
 
 def merge_old(db: sqlite3.Connection, retention: Retention, now_utc_ns: int) -> int:
@@ -100,7 +66,7 @@ def _merge_rows(db: sqlite3.Connection, ids: list[int], merges: int) -> None:
         with contextlib.suppress(ValueError):  # a damaged row is lost, its neighbours need not be
             whole.append(observation_of(row))
     if whole:
-        put_observations(db, [merged(whole)], merges=merges + 1)
+        put_observations(db, [pooled(whole)], merges=merges + 1)
     db.execute(f"DELETE FROM observations WHERE id IN ({marks})", ids)
 
 

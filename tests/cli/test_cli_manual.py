@@ -13,7 +13,7 @@ import pytest
 from specmine.cli import exits
 from specmine.cli.main import COMMANDS, specmine
 from specmine.cli.stating import STATES
-from specmine.daemon.knowledge import State
+from specmine.daemon.states import State
 
 MANUAL = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 SECTIONS = {part.split("\n", 1)[0]: part for part in MANUAL.split("\n## ")[1:]}

@@ -13,7 +13,7 @@ from test_verdicts import Told, grown, run_lifetimes
 from specmine.daemon.acknowledging import chosen, known_of, marked, standing
 from specmine.daemon.answers import Answers
 from specmine.daemon.buildhistory import History, entries, with_known
-from specmine.daemon.controller import ControllerState
+from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.events import Arrived
 from specmine.daemon.exporter import SnapshotCollector
 from specmine.daemon.loop import Step

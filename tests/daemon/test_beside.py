@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from simulated import MS, SECOND, FakeClock, SimulatedSource, unimodal
 
 from specmine.daemon.beside import AVERAGED_NS, begun, used
-from specmine.daemon.controller import ControllerState
+from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.loop import Step, run
 from specmine.daemon.settings import Settings
 from specmine.daemon.worker import InlineWorker

@@ -9,8 +9,9 @@ import pytest
 from specmine.daemon.allocation import Means, predicted
 from specmine.daemon.budget import affordable_window
 from specmine.daemon.finding import Total, in_order, own_share, share, total_of
-from specmine.daemon.knowledge import Knowledge, Where
+from specmine.daemon.knowledge import Knowledge
 from specmine.daemon.settings import SECOND, Settings
+from specmine.daemon.where import Where
 from specmine.mining.observation import Function, Kind
 from specmine.probes.batch import Finding, Prices, Watch
 

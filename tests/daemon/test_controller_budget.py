@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from simulated import MS, PRICES, SECOND, FakeClock, Planted, SimulatedSource, paper_program, unimodal
 
 from specmine.daemon.budget import Purse, filled, phase, spendable, watch_for
-from specmine.daemon.controller import ControllerState, decide
+from specmine.daemon.controller import decide
+from specmine.daemon.controllerstate import ControllerState
+from specmine.daemon.counting import calls_interval, estimated_calls
 from specmine.daemon.events import Arrived
-from specmine.daemon.knowledge import State
 from specmine.daemon.loop import Step, run
 from specmine.daemon.settings import Settings
+from specmine.daemon.states import State
 from specmine.daemon.worker import InlineWorker
 from specmine.mining.observation import Function, Kind
 from specmine.probes.batch import Activity, Batch, Spent, Unwatch
@@ -63,8 +65,8 @@ def test_a_function_of_a_million_calls_a_second_gets_its_windows() -> None:
     hot = next(iter(state.known.values()))
     assert spent <= allowed
     assert hot.state is State.SINGLE
-    assert hot.totals.gaps and hot.estimated_calls(state.now_ns) == pytest.approx(1e6 * 18.4, rel=0.1)
-    low, high = hot.calls_interval(state.now_ns) or (0, 0)
+    assert hot.totals.gaps and estimated_calls(hot, state.now_ns) == pytest.approx(1e6 * 18.4, rel=0.1)
+    low, high = calls_interval(hot, state.now_ns) or (0, 0)
     assert 0.8 * 1e6 * 18.4 < low < 1e6 * 18.4
     assert high is None  # the probes would take all of the time
 

@@ -17,12 +17,13 @@ from simulated import (
     unimodal,
 )
 
-from specmine.daemon.controller import ControllerState
+from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.events import Reloaded, Stopping
-from specmine.daemon.knowledge import Knowledge, State
+from specmine.daemon.knowledge import Knowledge
 from specmine.daemon.loop import Step, run
 from specmine.daemon.settings import Settings
 from specmine.daemon.specification import specification
+from specmine.daemon.states import State
 from specmine.daemon.worker import InlineWorker
 from specmine.mining.observation import Kind, Reason
 from specmine.probes.batch import Sampling, Watch

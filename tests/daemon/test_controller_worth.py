@@ -8,8 +8,9 @@ from simulated import SECOND
 
 from specmine.daemon.allocation import Means, plan, utility
 from specmine.daemon.conclusions import Conclusion
-from specmine.daemon.knowledge import Knowledge, State
+from specmine.daemon.knowledge import Knowledge
 from specmine.daemon.settings import Settings
+from specmine.daemon.states import State
 from specmine.mining.change.worth import Lifetimes, with_window
 from specmine.mining.observation import Function
 from specmine.probes.batch import Lifetime, Prices

@@ -10,7 +10,7 @@ import pytest
 
 from specmine.daemon.config import HostExperiments
 from specmine.daemon.configfile import ConfigError, parse_config
-from specmine.daemon.controller import ControllerState
+from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.experiments import Scheduler
 from specmine.daemon.exporter import SnapshotCollector
 from specmine.daemon.status import Surroundings, status_of

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.core import Metric
 
 from specmine.daemon.beside import Beside
-from specmine.daemon.controller import ControllerState
+from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.exporter import SnapshotCollector
 from specmine.daemon.families import FAMILIES
 from specmine.daemon.meters import Counters, Reading, Stated, behaviour_id

@@ -11,15 +11,15 @@ import pytest
 from simulated import FAST, MIXED, SECOND, FakeClock, Planted, SimulatedSource, paper_program, unimodal
 
 from specmine.daemon.config import Storing
-from specmine.daemon.controller import ControllerState
+from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.events import Arrived, Restored
 from specmine.daemon.inheriting import Estate, Inherited
 from specmine.daemon.keeping import Keeper
-from specmine.daemon.knowledge import FINISHED, State
 from specmine.daemon.loop import Listener, Step, run
 from specmine.daemon.resume import function_record
 from specmine.daemon.settings import Settings
 from specmine.daemon.specification import specification
+from specmine.daemon.states import FINISHED, State
 from specmine.daemon.store import Store
 from specmine.daemon.worker import InlineWorker
 from specmine.mining.observation import Function, Observation

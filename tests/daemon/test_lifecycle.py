@@ -21,11 +21,11 @@ from simulated import FakeClock, SimulatedSource, paper_program, unimodal
 from specmine.daemon.client import DaemonConnection, NoDaemon, ask
 from specmine.daemon.config import Config
 from specmine.daemon.configfile import parse_config
-from specmine.daemon.controller import ControllerState
-from specmine.daemon.knowledge import State
+from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.lifecycle import Daemon, Seams
 from specmine.daemon.lock import FileLock, LockTaken
 from specmine.daemon.notify import Notifier
+from specmine.daemon.states import State
 from specmine.daemon.store import Store
 from specmine.daemon.worker import InlineWorker
 from specmine.probes.batch import Source

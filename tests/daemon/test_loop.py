@@ -7,9 +7,9 @@ from simulated import SECOND, FakeClock, SimulatedSource, paper_program
 
 from specmine.daemon.events import Arrived, Begun, Mined, Reloaded, Stopping
 from specmine.daemon.jobs import Job
-from specmine.daemon.knowledge import State
 from specmine.daemon.loop import Step, run
 from specmine.daemon.settings import Settings
+from specmine.daemon.states import State
 from specmine.daemon.worker import Done, InlineWorker
 from specmine.probes.errors import ProbeError
 

@@ -7,13 +7,14 @@ import json
 import pytest
 from simulated import SECOND, FakeClock, SimulatedSource, paper_program
 
-from specmine.daemon.controller import ControllerState
+from specmine.daemon.controllerstate import ControllerState
+from specmine.daemon.counting import estimated_calls
 from specmine.daemon.events import Arrived, Restored
-from specmine.daemon.knowledge import State
 from specmine.daemon.loop import Step, run
 from specmine.daemon.resume import function_record
 from specmine.daemon.settings import Settings
 from specmine.daemon.specification import specification
+from specmine.daemon.states import State
 from specmine.daemon.worker import InlineWorker
 from specmine.mining.observation import Observation
 
@@ -86,7 +87,7 @@ def test_counts_go_on() -> None:
     for key in ("calls_counted", "watched_seconds", "timed", "observations"):
         assert entry(again, "z")[key] >= entry(state, "z")[key]  # type: ignore[operator]
     z = next(each for each in again.known.values() if each.function.name == "z")
-    assert z.estimated_calls(again.now_ns) == pytest.approx(40_000 * (15 - 1.55 + 10), rel=0.15)
+    assert estimated_calls(z, again.now_ns) == pytest.approx(40_000 * (15 - 1.55 + 10), rel=0.15)
 
 
 def test_a_record_that_does_not_fit_is_passed_over() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from simulated import PRICES, SECOND, FakeClock, Planted, SimulatedSource, Way, paper_program, unimodal
 
-from specmine.daemon.controller import ControllerState
+from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.loop import Step, run
 from specmine.daemon.settings import Settings
 from specmine.daemon.specification import SCHEMA, dumps, is_learned, specification

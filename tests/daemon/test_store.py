@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmine.daemon.lock import LockTaken
+from specmine.daemon.pooling import pooled
 from specmine.daemon.store import Host, Retention, Store, StoreCorrupt, StoreError, Verdict
 from specmine.daemon.store.codec import decode_counts, decode_paths, encode_counts, encode_paths
-from specmine.daemon.store.retention import merged
 from specmine.daemon.store.schema import VERSION
 from specmine.mining.observation import (
     BUCKETS,
@@ -180,7 +180,7 @@ def test_only_observations_of_one_lifetime_merge(tmp_path: Path) -> None:
 
 def test_merging_adds_up_and_keeps_the_mean_bias() -> None:
     """A merged observation spans the others, adds their counts and averages their bias over calls."""
-    both = merged([observation(2, names=("b",)), observation(5, names=("b", "c"))])
+    both = pooled([observation(2, names=("b",)), observation(5, names=("b", "c"))])
     assert (both.start_ns, both.end_ns) == (2 * SECOND, 6 * SECOND)
     assert (both.timed, both.calls, both.inner, both.censored) == (300, 360, 6, 2)
     assert both.bias_ns == pytest.approx((2 * 100 + 5 * 200) / 300)

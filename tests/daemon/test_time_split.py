@@ -11,16 +11,17 @@ import pytest
 
 from specmine.cli.show import portrait
 from specmine.daemon import flow, oncpu, reasons
-from specmine.daemon.controller import ControllerState
+from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.kept import kept
-from specmine.daemon.knowledge import Knowledge, State
+from specmine.daemon.knowledge import Knowledge
 from specmine.daemon.meters import readings
+from specmine.daemon.pooling import pooled
 from specmine.daemon.resume import function_record, restored
 from specmine.daemon.settings import SECOND, Settings
 from specmine.daemon.specification import dumps, specification
+from specmine.daemon.states import State
 from specmine.daemon.store import Store
 from specmine.daemon.store.codec import decode_split, encode_split
-from specmine.daemon.store.retention import merged
 from specmine.experiments.environment import environment_of
 from specmine.experiments.results import HOST_KEYS, cleaned
 from specmine.experiments.vocabulary import Host
@@ -173,10 +174,10 @@ def test_splits_go_through_the_store(tmp_path: Path) -> None:
             store.put_observations([*windows, replace(windows[0], split=None, start_ns=9 * SECOND, end_ns=10 * SECOND)])
         found = store.load().observations
     assert [encode(each.split) for each in found] == [*(encode(each.split) for each in windows), None]
-    whole = merged(windows)
+    whole = pooled(windows)
     assert whole.split is not None
     assert int(whole.split.waiting_ns.sum()) == sum(int(w.split.waiting_ns.sum()) for w in windows if w.split)
-    assert merged([windows[0], replace(windows[1], split=None)]).split is None
+    assert pooled([windows[0], replace(windows[1], split=None)]).split is None
     with pytest.raises(ValueError, match="cut short"):
         decode_split(encode_split(whole.split)[:-3])
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from specmine.daemon.buildhistory import History, Settled, entries, with_settled
-from specmine.daemon.controller import ControllerState
+from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.events import Arrived
 from specmine.daemon.exporter import SnapshotCollector
 from specmine.daemon.loop import Step

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from specmine.daemon.controller import ControllerState, decide
+from specmine.daemon.controller import decide
+from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.replay import events
 
 Document = Mapping[str, Any]
