@@ -25,8 +25,9 @@ from typing import Any
 
 import numpy as np
 from driving import TARGETS, built, table
+from losses import loss_of
 from numpy.typing import NDArray
-from toggling import Meter, Mining, Phases, Toggled, loss_of
+from toggling import Meter, Mining, Phases, Toggled
 
 from specmine.daemon.config import Config
 from specmine.daemon.loop import run

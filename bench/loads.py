@@ -39,6 +39,8 @@ from specmine.probes.processes import process
 
 ROWS = 10_000
 VARIANTS = 500
+LAST_CPU = (os.cpu_count() or 1) - 1
+"""Where the programs run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,9 +182,8 @@ def loaded(name: str, folder: Path) -> Iterator[Running]:
 @contextmanager
 def serving(program: Program, folder: Path) -> Iterator[Running]:
     """Run a server and its client."""
-    last = str((os.cpu_count() or 1) - 1)
     with ExitStack() as stack:
-        command = ["taskset", "-c", last, *program.command(folder)]
+        command = ["taskset", "-c", str(LAST_CPU), *program.command(folder)]
         server = subprocess.Popen(command, cwd=folder, start_new_session=True, **QUIET)
         stack.callback(stopped, server)
         address = folder / program.socket if program.socket else None
@@ -214,12 +215,14 @@ def serving(program: Program, folder: Path) -> Iterator[Running]:
 @contextmanager
 def compressing(folder: Path) -> Iterator[Running]:
     """Run xz over a text without end."""
-    last = str((os.cpu_count() or 1) - 1)
     chance = random.Random(1)
     words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 9))) for _ in range(5000)]
     text = " ".join(chance.choices(words, k=1_500_000)).encode()
     xz = subprocess.Popen(
-        ["taskset", "-c", last, "xz", "-T1", "-1", "-c"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=folder
+        ["taskset", "-c", str(LAST_CPU), "xz", "-T1", "-1", "-c"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        cwd=folder,
     )
 
     def feed() -> None:

@@ -13,11 +13,13 @@ import random
 import select
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
+from hostspeed import Reference, ns_a_round
+from losses import Pair
+from numpy.typing import NDArray
 
 from specmine.daemon.events import Reloaded, Stopping
 from specmine.daemon.loop import Step
@@ -28,51 +30,6 @@ from specmine.probes.source import BpfSource
 SETTLE_S = 0.25
 """What passes after a change before a reading: links that are made, calls that are open."""
 _TICK_S = 0.05
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """CPU seconds per unit of work with probes and without, in two phases that follow each other."""
-
-    on: float
-    off: float
-
-    @property
-    def loss(self) -> float:
-        """What the probes cost, as a share of the unwatched CPU time."""
-        return self.on / self.off - 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
-    """An estimate over pairs, with the ends of its 95 % interval; as shares."""
-
-    pairs: int
-    value: float
-    low: float
-    high: float
-
-    @property
-    def half_width(self) -> float:
-        """Half the length of the interval."""
-        return (self.high - self.low) / 2
-
-
-def loss_of(pairs: Iterable[Pair]) -> Loss:
-    """Return the Hodges-Lehmann estimate of the loss and its interval by Wilcoxon's signed-rank test.
-
-    A host whose speed changes by the second gives logarithms of ratios with heavy tails: the median of their pairwise
-    means bears them, the mean does not. Hollander, Wolfe, Nonparametric Statistical Methods, section 3.2 and 3.3,
-    large-sample form.
-    """
-    logs = np.log([p.on / p.off for p in pairs])
-    count = len(logs)
-    rows, columns = np.triu_indices(count)
-    walsh = np.sort((logs[rows] + logs[columns]) / 2)
-    middle, deviation = count * (count + 1) / 4, np.sqrt(count * (count + 1) * (2 * count + 1) / 24)
-    cut = max(0, int(middle - stats.norm.ppf(0.975) * deviation))
-    value, low, high = np.expm1([np.median(walsh), walsh[cut], walsh[-1 - cut]])
-    return Loss(pairs=count, value=float(value), low=float(low), high=float(high))
 
 
 def cpu_seconds(pids: Iterable[int]) -> dict[int, float]:
@@ -104,15 +61,17 @@ def family(pid: int) -> list[int]:
 
 
 class Meter:
-    """CPU time and work of a program, read at the ends of phases."""
+    """CPU time and work of a program, and of the reference work on its CPU, read at the ends of phases."""
 
-    def __init__(self, pid: int, work: Callable[[], float]) -> None:
-        self._pid, self._work = pid, work
+    def __init__(self, pid: int, work: Callable[[], float], reference: Reference | None = None) -> None:
+        self._pid, self._work, self._reference = pid, work, reference
         self._begun: tuple[dict[int, float], float] = ({}, 0.0)
+        self._referred = reference.read() if reference else None
 
     def begin(self) -> None:
         """Read at the beginning of a phase."""
         self._begun = (cpu_seconds(family(self._pid)), self._work())
+        self._referred = self._reference.read() if self._reference else None
 
     def end(self) -> float | None:
         """Return the CPU seconds per unit of work since then; None if a process came or went, or nothing was done."""
@@ -121,6 +80,12 @@ class Meter:
         if set(cpu) != set(before) or work <= done:
             return None
         return sum(cpu[pid] - before[pid] for pid in cpu) / (work - done)
+
+    def speed(self) -> NDArray[np.float64] | None:
+        """Return what the reference work has taken since then, None if there is none."""
+        if self._reference is None or self._referred is None:
+            return None
+        return ns_a_round(self._referred, self._reference.read())
 
 
 class Phases:
@@ -136,13 +101,16 @@ class Phases:
         while True:
             order = self._chance.sample([True, False], 2)
             found: dict[bool, float | None] = {}
+            speeds: dict[bool, NDArray[np.float64] | None] = {}
             for on in order:
                 yield on, SETTLE_S
                 self._meter.begin()
                 yield on, self.phase_s
-                found[on] = self._meter.end()
+                found[on], speeds[on] = self._meter.end(), self._meter.speed()
             if found[True] and found[False]:
-                self.pairs.append(Pair(on=found[True], off=found[False]))
+                known = speeds[True] is not None and speeds[False] is not None
+                reference = tuple((speeds[True] / speeds[False]).tolist()) if known else ()  # type: ignore[operator]
+                self.pairs.append(Pair(on=found[True], off=found[False], reference=reference))
             else:
                 self.dropped += 1
 
