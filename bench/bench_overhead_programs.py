@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from toggling import SETTLE_S, Meter, Mining, Phases, Toggled, family
 
 from specmine.daemon.config import Config
 from specmine.daemon.controllerstate import ControllerState
-from specmine.daemon.loop import run
+from specmine.daemon.loop import Step, run
 from specmine.daemon.settings import settings_of
 from specmine.daemon.sources import DEFAULT_CACHE
 from specmine.daemon.specification import specification
@@ -64,10 +64,13 @@ class Run:
     seconds: float
     """With probes."""
     states: dict[str, int]
+    """At the end."""
     spent_ratio: float
     timed: int
     functions: tuple[tuple[str, str], ...]
     """(name, module) of those timed most."""
+    after: dict[str, int] = field(default_factory=dict)
+    """States after LEARNT_S with probes."""
 
 
 def main() -> int:
@@ -126,11 +129,23 @@ def mined(name: str, running: Running, options: argparse.Namespace) -> Run:
     with tempfile.TemporaryDirectory() as folder, referring(LAST_CPU, Path(folder)) as reference:
         phases = Phases(Meter(running.pid, running.work, reference), options.phase, options.seed)
         mining = Mining(source, phases, options.pairs, WARM_S)
-        state = run(source, settings, source, ProcessWorker(), listeners=[mining.see], inbox=mining.inbox)
-    return learnt(name, 0.0 if options.control else options.budget, state, phases)
+        after: dict[str, int] = {}
+
+        def see(step: Step) -> None:
+            mining.see(step)
+            if not after and step.state.now_ns - step.state.began_ns >= LEARNT_S * 1e9:
+                after.update(states(step.state))
+
+        state = run(source, settings, source, ProcessWorker(), listeners=[see], inbox=mining.inbox)
+    return learnt(name, 0.0 if options.control else options.budget, state, after, phases)
 
 
-def learnt(name: str, budget: float, state: ControllerState, phases: Phases) -> Run:
+def states(state: ControllerState) -> dict[str, int]:
+    """Return how many functions are in which state."""
+    return dict(Counter(map(_state, specification(state)["functions"])))
+
+
+def learnt(name: str, budget: float, state: ControllerState, after: dict[str, int], phases: Phases) -> Run:
     """Put together what a run gave."""
     document = specification(state)
     most = sorted(document["functions"], key=lambda each: -each["timed"])
@@ -140,7 +155,8 @@ def learnt(name: str, budget: float, state: ControllerState, phases: Phases) -> 
         pairs=tuple(phases.pairs),
         dropped=phases.dropped,
         seconds=(state.now_ns - state.began_ns) * 1e-9,
-        states=dict(Counter(map(_state, document["functions"]))),
+        states=states(state),
+        after=after,
         spent_ratio=document["collection"]["spent_ratio"],
         timed=sum(each["timed"] for each in document["functions"]),
         functions=tuple((each["function"], each["module"]) for each in most if each["timed"])[:40],
@@ -165,7 +181,7 @@ def told(runs: list[Run]) -> int:
         best = adjusted or measured
         broken = broken or best.low > bound
         stable, explained, waiting = (
-            [sum(one.states.get(s, 0) for s in of) for one in all_runs]
+            [f"{sum(one.after.get(s, 0) for s in of)} / {sum(one.states.get(s, 0) for s in of)}" for one in all_runs]
             for of in (STATES_STABLE, ("explained",), (BY_WAITING,))
         )
         cells = {
@@ -180,9 +196,9 @@ def told(runs: list[Run]) -> int:
             "": verdict_on(best, bound),
             "said to be spent": f"{statistics.mean(one.spent_ratio for one in all_runs):.2%}",
             "s on": f"{statistics.mean(one.seconds for one in all_runs):.0f}",
-            "stable": " ".join(map(str, stable)),
-            "explained by paths": " ".join(map(str, explained)),
-            "by waiting": " ".join(map(str, waiting)),
+            f"stable after {LEARNT_S:.0f} s / at the end": ", ".join(stable),
+            "explained by paths": ", ".join(explained),
+            "by waiting": ", ".join(waiting),
         }
         rows.append(tuple(cells.values()))
         if adjusted:
