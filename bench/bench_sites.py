@@ -22,8 +22,7 @@ from pathlib import Path
 
 from specmine.mining.observation import BUCKETS, Kind
 from specmine.probes.facts import Grade, Site
-from specmine.probes.gate import kernel_at_least
-from specmine.probes.kernel import map_array
+from specmine.probes.kernel import kernel_at_least, map_array
 from specmine.probes.layout import MAX_SLOTS, SLOT
 from specmine.probes.links import Links
 from specmine.probes.loading import load

@@ -30,12 +30,11 @@ from specmine.probes.processes import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "probes"))
-from stackdump import BPF, attached, compiled_programs, compiler
+from stackdump import BPF, attached, compiled_programs, kernel
 
 HERE = Path(__file__).resolve().parent
 FRAMES = (10, 30, 60)
 BUILDS = {"stock": ["-fomit-frame-pointer"], "frames": ["-fno-omit-frame-pointer"]}
-UPROBE_MULTI = 48
 LINES = 6
 """Tenths of a second in which one price is measured."""
 
@@ -134,13 +133,13 @@ def specmine(target: Target, folder: Path) -> float | None:
 def stack_id(target: Target, folder: Path) -> float | None:
     """Count hits by bpf_get_stackid, less a program that only counts."""
     compiled = compiled_programs([str(BPF / "prelude.h"), str(HERE / "stack_id.bpf.c")], ["-Wno-everything"])
-    maps = [compiler.make_map(spec, {})[0] for spec in compiled["maps"]]
+    maps = [kernel.make_map(spec, {})[0] for spec in compiled["maps"]]
     symbols = subprocess.run(["nm", target.path], check=True, capture_output=True, text=True).stdout
     offset = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" T leaf"))
     taken = []
     with target.path.open("rb") as file:
         for name in ("with_stack", "without_stack"):
-            program = compiler.load_program(name, compiled["programs"][name], maps, compiler.KPROBE, UPROBE_MULTI)
+            program = kernel.load_program(name, compiled["programs"][name], maps, kernel.KPROBE, kernel.UPROBE_MULTI)
             link = attached(program, file.fileno(), [offset], target.process.pid)
             taken.append(target.call_ns())
             os.close(link)
