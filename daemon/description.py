@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from specmine.mining.causes import host_times
 from specmine.mining.change.hosting import host_evidence
 from specmine.mining.environment import environment_from
 from specmine.mining.observation import Reason
-from specmine.mining.waiting import host_times
 from specmine.probes.encoding import encode
 
 from .allocation import kind_for, utility

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from specmine.mining.causes import HostTimes
 from specmine.mining.observation import (
     BUCKETS,
     CallPath,
@@ -20,7 +21,7 @@ from specmine.mining.observation import (
     split_or_unbroken,
 )
 from specmine.mining.shares import class_counts
-from specmine.mining.waiting import HostTimes, Part, Parts, parts
+from specmine.mining.waiting import Part, Parts, parts
 from specmine.probes.encoding import encode
 
 from .conclusions import shifted

@@ -13,6 +13,7 @@ from specmine.mining.shares import agreement, dispersion
 from specmine.mining.verify import Verdict
 
 from .data import Data, Missing
+from .instances import comparisons_in, parts_of
 from .interpretations import INTERPRETATIONS
 from .question import Answer, Question, Term
 from .syntax import (
@@ -26,8 +27,6 @@ from .syntax import (
     Not,
     Or,
     Quantified,
-    comparisons_in,
-    parts_of,
 )
 
 

@@ -15,9 +15,6 @@ from specmine.mining.expressions import ExpressionError, parse
 from .grammar import SplError, tree_of
 from .syntax import (
     CPU,
-    SECONDS,
-    SHARE,
-    UNITS,
     And,
     Comparison,
     Condition,
@@ -33,6 +30,7 @@ from .syntax import (
     Statement,
     Subject,
 )
+from .wording import SECONDS, SHARE, UNITS
 
 
 def parse_specification(text: str) -> Specification:

@@ -6,21 +6,13 @@ transformations only, and with names where the paper has workload parameters.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from dataclasses import dataclass, field
 
 from specmine.mining.expressions import Formula as EdgeFormula
 from specmine.mining.expressions import render as render_edges
 
-NAME = r"[A-Za-z_][A-Za-z0-9_.$~]*(?:::[A-Za-z_~][A-Za-z0-9_.$~]*)*"
-KEYWORDS = frozenset(
-    "and or not implies forall exists in at within share shares of none set build list true false s".split(" ")  # noqa: SIM905
-)
-UNITS = {"ns": -9, "us": -6, "ms": -3, "s": 0}
-"""Unit to its power of ten."""
-SECONDS, SHARE, RATE = "seconds", "share", "rate"
-"""What a quantity measures."""
+from .wording import RATE, SECONDS, SHARE, duration, number, percent, quantity, quoted
+
 CPU = "cpu"
 """``cpu(f)``: the time on CPU of the calls of f."""
 
@@ -206,10 +198,6 @@ class Quantified(Formula):
         names = ", ".join(map(quoted, self.items))
         return f"{'forall' if self.every else 'exists'} {self.variable} in {{{names}}}: {self.body}"
 
-    def instances(self) -> tuple[Formula, ...]:
-        """Return the body for each name."""
-        return tuple(substituted(self.body, {self.variable: item}) for item in self.items)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
@@ -237,107 +225,5 @@ class Specification:
     """level, tolerance, summary."""
 
 
-def substituted(formula: Formula, names: dict[str, str]) -> Formula:
-    """Return a formula in which names of functions, builds and hosts are replaced."""
-    result: Formula
-    match formula:
-        case Comparison():
-            result = replace(formula, left=_linear(formula.left, names), right=_linear(formula.right, names))
-        case Mined():
-            result = replace(formula, subject=_subject(formula.subject, names))
-        case Not():
-            result = Not(part=substituted(formula.part, names))
-        case And() | Or():
-            result = replace(formula, parts=tuple(substituted(each, names) for each in formula.parts))
-        case Implies():
-            result = Implies(
-                condition=substituted(formula.condition, names), conclusion=substituted(formula.conclusion, names)
-            )
-        case Quantified():
-            inner = {name: value for name, value in names.items() if name != formula.variable}
-            items = tuple(names.get(item, item) for item in formula.items)
-            result = replace(formula, items=items, body=substituted(formula.body, inner))
-        case _:
-            raise TypeError(f"no formula: {formula!r}")
-    return result
-
-
-def comparisons_in(formula: Formula) -> int:
-    """Return how many tests a formula makes, quantifiers spelled out."""
-    if isinstance(formula, Quantified):
-        return len(formula.items) * comparisons_in(formula.body)
-    return sum(map(comparisons_in, parts_of(formula))) or 1
-
-
-def parts_of(formula: Formula) -> tuple[Formula, ...]:
-    """Return the formulas that a formula is made of; none of those that test."""
-    match formula:
-        case Not():
-            return (formula.part,)
-        case And() | Or():
-            return formula.parts
-        case Implies():
-            return formula.condition, formula.conclusion
-        case Quantified():
-            return formula.instances()
-    return ()
-
-
-def quoted(name: str) -> str:
-    """Return a name as it stands in a formula."""
-    if re.fullmatch(NAME, name) and name not in KEYWORDS:
-        return name
-    return "`" + name.replace("`", "``") + "`"
-
-
-def number(value: float) -> str:
-    """Return a number in the fewest digits that come back equal."""
-    whole = int(value) if value == int(value) and abs(value) < 1e15 else None
-    return str(whole) if whole is not None else repr(float(value))
-
-
-def duration(seconds: float) -> str:
-    """Return a duration in the unit that suits it; it comes back equal to the last digit."""
-    exact = Decimal(repr(float(seconds)))
-    unit = next((name for name in ("s", "ms", "us") if exact >= Decimal(1).scaleb(UNITS[name])), "ns")
-    scaled = (exact.scaleb(-UNITS[unit])).normalize()
-    return f"{scaled:f} {unit}"
-
-
-def percent(share: float) -> str:
-    """Return a share in per cent; it comes back equal to the last digit."""
-    return f"{Decimal(repr(float(share))).scaleb(2).normalize():f}%"
-
-
-def quantity(value: float, dimension: str) -> str:
-    """Return a constant with its unit."""
-    if dimension == SECONDS:
-        return duration(value)
-    return f"{number(value)}/s" if dimension == RATE else number(value)
-
-
 def _inner(formula: Formula) -> str:
     return str(formula) if isinstance(formula, Comparison | Mined | Not) else f"({formula})"
-
-
-def _linear(side: Linear, names: dict[str, str]) -> Linear:
-    return replace(
-        side, terms=tuple((factor, replace(each, subject=_subject(each.subject, names))) for factor, each in side.terms)
-    )
-
-
-def _subject(subject: Subject, names: dict[str, str]) -> Subject:
-    condition = subject.condition
-    if condition is not None and condition.on_path in names:
-        condition = Condition(on_path=names[str(condition.on_path)])
-    return Subject(
-        function=names.get(subject.function, subject.function),
-        build=_replaced(subject.build, names),
-        host=_replaced(subject.host, names),
-        condition=condition,
-        cpu=subject.cpu,
-    )
-
-
-def _replaced(name: str | None, names: dict[str, str]) -> str | None:
-    return None if name is None else names.get(name, name)

@@ -25,6 +25,7 @@ from specmine.daemon.store.codec import decode_split, encode_split
 from specmine.experiments.environment import environment_of
 from specmine.experiments.results import HOST_KEYS, cleaned
 from specmine.experiments.vocabulary import Host
+from specmine.mining.causes import HostTimes, host_times
 from specmine.mining.environment import Environment, Known
 from specmine.mining.observation import (
     BUCKETS,
@@ -36,7 +37,6 @@ from specmine.mining.observation import (
     bucket_of,
     histogram_of,
 )
-from specmine.mining.waiting import HostTimes, host_times
 from specmine.probes.encoding import encode
 
 SLICE_NS = 4_020_000.0

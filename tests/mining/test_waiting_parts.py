@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from specmine.mining.causes import HostTimes
 from specmine.mining.observation import BUCKETS, Split, bucket_of, histogram_of
-from specmine.mining.waiting import HostTimes, Part, Parts, parts
+from specmine.mining.waiting import Part, Parts, parts
 
 MS = 1_000_000
 HOST = HostTimes(

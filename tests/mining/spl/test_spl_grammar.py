@@ -8,12 +8,10 @@ from hypothesis import strategies as st
 
 from specmine.mining.expressions import Literal
 from specmine.mining.spl.grammar import SplError
+from specmine.mining.spl.instances import comparisons_in, instances, parts_of
 from specmine.mining.spl.mined import entries_of, full_name, split_name, statements_of
 from specmine.mining.spl.parsing import parse_formula, parse_specification
 from specmine.mining.spl.syntax import (
-    RATE,
-    SECONDS,
-    SHARE,
     And,
     Comparison,
     Condition,
@@ -27,9 +25,8 @@ from specmine.mining.spl.syntax import (
     Quantified,
     Statement,
     Subject,
-    comparisons_in,
-    parts_of,
 )
+from specmine.mining.spl.wording import RATE, SECONDS, SHARE
 
 _plain = st.from_regex(r"[a-z_][a-z0-9_]{0,6}(::[a-z]{1,4})?", fullmatch=True)
 _strange = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=1, max_size=8)
@@ -170,7 +167,7 @@ def test_quantifiers_stand_for_their_instances() -> None:
         + " <= 0.5"
     )
     assert isinstance(formula, Quantified)
-    assert [str(each) for each in formula.instances()] == ["share(q, > 1 s | a) <= 0.5", "share(q, > 1 s | b) <= 0.5"]
+    assert [str(each) for each in instances(formula)] == ["share(q, > 1 s | a) <= 0.5", "share(q, > 1 s | b) <= 0.5"]
     nested = parse_formula("forall x in {a}: (x < x@x and (exists x in {c, x}: x < 1 s))")
     assert [str(each) for each in parts_of(nested)] == ["a < a@a and (exists x in {c, a}: x < 1 s)"]
     assert comparisons_in(nested) == 3
