@@ -18,7 +18,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "daemon"))
 
-from simulated import SECOND, FakeClock, Planted, SimulatedSource, unimodal
+from planted import Planted, unimodal
+from simulated import SECOND, FakeClock, SimulatedSource
 
 from specmine.daemon import allocation
 from specmine.daemon.loop import Step, run

@@ -63,6 +63,7 @@ class Seams:
     clock: Clock = field(default_factory=SystemClock)
     worker: Callable[[], Worker] = ProcessWorker
     notifier: Notifier = field(default_factory=Notifier)
+    step_back: Callable[[], None] = step_back
 
 
 class Daemon:
@@ -221,7 +222,7 @@ class Daemon:
 
     def _listen(self, step: Step) -> None:
         if isinstance(step.event, Begun):
-            step_back()  # not before: beside two busy CPUs the compiling child would take a minute
+            self._seams.step_back()  # not before: beside two busy CPUs the compiling child would take a minute
             self._teller.begun(step.event.started, ",".join(map(shown, self._config.programs)))
         if isinstance(step.event, Arrived):
             self._teller.arrived(step.event.batch, self._state)

@@ -1,4 +1,4 @@
-"""status, functions, show, assertions, export and label, over a store and over a daemon's socket."""
+"""status, functions, show, assertions and export, over a store and over a daemon's socket."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from typing import Any
 import pytest
 
 from specmine.cli.functions import why
-from specmine.daemon.store import Build, Store
-from specmine.probes.batch import Lifetime
+from specmine.daemon.store import Store
 
 DATA = Path(__file__).parent / "data"
 Outcome = Callable[..., tuple[int, str, str]]
 Keep = Callable[[Mapping[str, Any]], Path]
-
 GOLDEN = {
     "assertions": ["assertions"],
     "functions": ["functions"],
@@ -174,59 +172,6 @@ def test_functions_as_json_and_filtered(store: Path, outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "std::map<int, std::string>::operator[](int const&)",
-        "std::map<int, std::string>::operator[]",
-        "_ZNSt3mapIiSsEixERKi",
-        "std::*",
-        "*operator*",
-        "5f1d9c0a77e2b34c9d1e+0x4200",
-        "std::map<int, std::string>::operator[](int const&) (app)",
-    ],
-)
-def test_show_finds_a_function_by_any_of_its_names(name: str, store: Path, outcome: Outcome) -> None:
-    """Display name, name without parameters, mangled name, key and globs find a function."""
-    code, out, _ = outcome("show", name, "--store", store, "--format", "json")
-    assert code == 0
-    shown = json.loads(out)
-    assert (shown["schema"], shown["mangled"]) == ("specmine.function/1", "_ZNSt3mapIiSsEixERKi")
-
-
-def test_show_of_none_or_several_is_2(store: Path, keep: Keep, document: dict[str, Any], outcome: Outcome) -> None:
-    """No match and several matches are errors that say which names there are."""
-    code, out, err = outcome("show", "Z", "--store", store)
-    assert (code, out) == (2, "")
-    assert err == "specmine: no function matches Z; see `specmine functions`\n"
-    code, out, err = outcome("show", "?", "--store", store)
-    assert (code, out) == (2, "")
-    assert err == "specmine: 3 functions match ?: z (app), a (app) and b (app); name one of them\n"
-    document["functions"].append({**document["functions"][0], "build_id": "77aa", "key": "77aa+0x4000"})
-    code, _, err = outcome("show", "z", "--store", keep(document))
-    assert code == 2
-    assert "z (app) of build 77aa" in err
-
-
-@pytest.mark.parametrize(
-    ("interval", "told"),
-    [
-        ([80_000, 120_000], "100,000 calls (estimated, 95% 80,000 to 120,000)"),
-        ([80_000, None], "100,000 calls (at least 80,000; too fast to count)"),
-        (None, "100,000 calls (estimated)"),
-    ],
-)
-def test_show_tells_how_well_calls_are_known(
-    interval: list[int | None] | None, told: str, keep: Keep, document: dict[str, Any], outcome: Outcome
-) -> None:
-    """An estimated number has its interval, or its lower end where probes took most of the time."""
-    entry = next(each for each in document["functions"] if each["function"] == "z")
-    entry |= {"calls": 100_000, "calls_exact": False, "calls_interval": interval}
-    code, out, _ = outcome("show", "z", "--store", keep(document))
-    assert code == 0
-    assert told in " ".join(out.split())
-
-
-@pytest.mark.parametrize(
     ("used_seconds", "told"), [(4.0, "(promised: at most 1 %)"), (0.4, "(promised: at most 1 %, or 40 ms in all)")]
 )
 def test_what_an_idle_program_may_be_charged_is_told(
@@ -277,72 +222,6 @@ def test_hostile_names_are_harmless(keep: Keep, document: dict[str, Any], outcom
     assert "\x1b" not in err
     exported = outcome("export", "--format", "csv", "--store", store)[1]
     assert next(row for row in csv.DictReader(io.StringIO(exported, newline="")))["function"] == f"{evil}z"
-
-
-def test_export_to_a_file(store: Path, tmp_path: Path, outcome: Outcome) -> None:
-    """An export to a file says nothing and has the same content."""
-    target = tmp_path / "spec.csv"
-    assert outcome("export", "--format", "csv", "--store", store, "--output", target) == (0, "", "")
-    assert target.read_bytes().decode() == (DATA / "export.txt").read_bytes().decode()
-    assert outcome("export", "--store", store, "--output", tmp_path / "no" / "f")[0] == 2
-
-
-def test_shares_in_csv_add_up(store: Path, outcome: Outcome) -> None:
-    """The classes of one behaviour share all of its calls, and their bounds join."""
-    rows = list(csv.DictReader(io.StringIO(outcome("export", "--format", "csv", "--store", store)[1], newline="")))
-    behaviours = {(row["function"], row["behaviour"]) for row in rows}
-    for key in behaviours:
-        chosen = [row for row in rows if (row["function"], row["behaviour"]) == key]
-        assert abs(sum(float(row["share"]) for row in chosen) - 1) < 1e-6
-        assert [row["upper_seconds"] for row in chosen[:-1]] == [row["lower_seconds"] for row in chosen[1:]]
-        assert chosen[-1]["upper_seconds"] == ""
-
-
-def _with_builds(store: Path) -> None:
-    with Store.open(store) as opened, opened.transaction():
-        opened.put_lifetimes(
-            Lifetime(id=f"boot:{pid}:1", pid=pid, executable="/app", build_id=build, start_ns=1, processes=1)
-            for pid, build in ((1, "5f1d9c"), (2, "5f77"), (3, "aa"))
-        )
-
-
-def _labels(store: Path) -> set[Build]:
-    with Store.open(store, read_only=True) as opened:
-        return {each for each in opened.builds() if each.label}
-
-
-def test_label_in_a_store(store: Path, outcome: Outcome) -> None:
-    """A build is named by the first digits of its id."""
-    _with_builds(store)
-    assert outcome("label", "5f1", "v1.2", "--store", store) == (0, "Build 5f1d9c is now called v1.2.\n", "")
-    assert _labels(store) == {Build(build_id="5f1d9c", executable="/app", label="v1.2")}
-    _, out, _ = outcome("label", "aa", "ä", "--store", store, "--format", "json")
-    assert json.loads(out) == {"schema": "specmine.label/1", "build_id": "aa", "label": "ä"}
-
-
-@pytest.mark.parametrize(
-    ("build", "message"), [("5f", "2 builds begin with 5f"), ("9", "no build '9'"), ("", "no build")]
-)
-def test_label_of_an_unclear_build_is_2(build: str, message: str, store: Path, outcome: Outcome) -> None:
-    """A build that is unknown, or not the only one, changes nothing."""
-    _with_builds(store)
-    code, out, err = outcome("label", build, "v1", "--store", store)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert not _labels(store)
-
-
-def test_label_without_a_store_makes_none(tmp_path: Path, outcome: Outcome) -> None:
-    """A mistyped store is not created."""
-    assert outcome("label", "aa", "v1", "--store", tmp_path / "x.db")[0] == 2
-    assert not list(tmp_path.iterdir())
-
-
-def test_label_asks_the_daemon(asked: tuple[Path, list[Mapping[str, Any]]], outcome: Outcome) -> None:
-    """Without --store the daemon is told."""
-    socket, requests = asked
-    assert outcome("label", "5f1d", "v1", "--socket", socket)[1] == "Build 5f1d9c0a77e2b34c9d1e is now called v1.\n"
-    assert requests == [{"command": "label", "build": "5f1d", "name": "v1"}]
 
 
 def test_a_violation_that_the_host_explains_says_so() -> None:

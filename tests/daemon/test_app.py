@@ -209,7 +209,6 @@ def test_an_unexpected_failure_is_one_line_of_the_log(
     path = tmp_path / "c.yaml"
     path.write_text("programs: [{pid: 1}]")
     monkeypatch.setattr("specmine.daemon.lifecycle.Daemon.run", lambda _: dict[str, None]()["missing"])
-    monkeypatch.setattr("specmine.daemon.lifecycle.step_back", lambda: None)
     assert main(["--config", str(path)]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulated import MS, SECOND, FakeClock, SimulatedSource, unimodal
+from planted import unimodal
+from simulated import MS, SECOND, FakeClock, SimulatedSource
 
 from specmine.daemon.beside import AVERAGED_NS, begun, used
 from specmine.daemon.controllerstate import ControllerState

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated import MS, PRICES, SECOND, FakeClock, Planted, SimulatedSource, paper_program, unimodal
+from planted import Planted, paper_program, unimodal
+from simulated import MS, PRICES, SECOND, FakeClock, SimulatedSource
 
 from specmine.daemon.budget import Purse, filled, phase, spendable, watch_for
 from specmine.daemon.controller import decide

@@ -6,16 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from simulated import (
-    FAST,
-    SECOND,
-    FakeClock,
-    Planted,
-    SimulatedSource,
-    Way,
-    paper_program,
-    unimodal,
-)
+from planted import FAST, Planted, Way, paper_program, unimodal
+from simulated import SECOND, FakeClock, SimulatedSource
 
 from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.events import Reloaded, Stopping

@@ -8,7 +8,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
-from simulated import FAST, MIXED, SECOND, FakeClock, Planted, SimulatedSource, paper_program, unimodal
+from planted import FAST, MIXED, Planted, paper_program, unimodal
+from simulated import SECOND, FakeClock, SimulatedSource
 
 from specmine.daemon.config import Storing
 from specmine.daemon.controllerstate import ControllerState

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulated import SECOND, paper_program, path_of
+from planted import paper_program, path_of
+from simulated import SECOND
 
 from specmine.daemon.kept import Kept, kept
 from specmine.mining.observation import (

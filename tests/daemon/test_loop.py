@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from simulated import SECOND, FakeClock, SimulatedSource, paper_program
+from planted import paper_program
+from simulated import SECOND, FakeClock, SimulatedSource
 
 from specmine.daemon.events import Arrived, Begun, Mined, Reloaded, Stopping
 from specmine.daemon.jobs import Job

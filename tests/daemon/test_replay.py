@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from simulated import SECOND, FakeClock, SimulatedSource, paper_program, unimodal
+from planted import paper_program, unimodal
+from simulated import SECOND, FakeClock, SimulatedSource
 
 from specmine.daemon.loop import run
 from specmine.daemon.replay import ReplayError, recorder, replay

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from simulated import SECOND, FakeClock, SimulatedSource, paper_program
+from planted import paper_program
+from simulated import SECOND, FakeClock, SimulatedSource
 
 from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.counting import estimated_calls

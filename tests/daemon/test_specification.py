@@ -6,7 +6,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from simulated import PRICES, SECOND, FakeClock, Planted, SimulatedSource, Way, paper_program, unimodal
+from planted import Planted, Way, paper_program, unimodal
+from simulated import PRICES, SECOND, FakeClock, SimulatedSource
 
 from specmine.daemon.controllerstate import ControllerState
 from specmine.daemon.loop import Step, run

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simulated import SECOND, FakeClock, SimulatedSource, unimodal
+from planted import unimodal
+from simulated import SECOND, FakeClock, SimulatedSource
 
 from specmine.daemon.conclusions import Check
 from specmine.daemon.config import Storing

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from simulated import FAST, Way, path_of
+from planted import FAST, Way, path_of
 
 from specmine.daemon.jobs import Job, run_job
 from specmine.daemon.worker import IDLE_NS, Done, ProcessWorker

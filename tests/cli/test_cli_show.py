@@ -1,0 +1,66 @@
+"""show: one function, found by any of its names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Outcome = Callable[..., tuple[int, str, str]]
+Keep = Callable[[Mapping[str, Any]], Path]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "std::map<int, std::string>::operator[](int const&)",
+        "std::map<int, std::string>::operator[]",
+        "_ZNSt3mapIiSsEixERKi",
+        "std::*",
+        "*operator*",
+        "5f1d9c0a77e2b34c9d1e+0x4200",
+        "std::map<int, std::string>::operator[](int const&) (app)",
+    ],
+)
+def test_show_finds_a_function_by_any_of_its_names(name: str, store: Path, outcome: Outcome) -> None:
+    """Display name, name without parameters, mangled name, key and globs find a function."""
+    code, out, _ = outcome("show", name, "--store", store, "--format", "json")
+    assert code == 0
+    shown = json.loads(out)
+    assert (shown["schema"], shown["mangled"]) == ("specmine.function/1", "_ZNSt3mapIiSsEixERKi")
+
+
+def test_show_of_none_or_several_is_2(store: Path, keep: Keep, document: dict[str, Any], outcome: Outcome) -> None:
+    """No match and several matches are errors that say which names there are."""
+    code, out, err = outcome("show", "Z", "--store", store)
+    assert (code, out) == (2, "")
+    assert err == "specmine: no function matches Z; see `specmine functions`\n"
+    code, out, err = outcome("show", "?", "--store", store)
+    assert (code, out) == (2, "")
+    assert err == "specmine: 3 functions match ?: z (app), a (app) and b (app); name one of them\n"
+    document["functions"].append({**document["functions"][0], "build_id": "77aa", "key": "77aa+0x4000"})
+    code, _, err = outcome("show", "z", "--store", keep(document))
+    assert code == 2
+    assert "z (app) of build 77aa" in err
+
+
+@pytest.mark.parametrize(
+    ("interval", "told"),
+    [
+        ([80_000, 120_000], "100,000 calls (estimated, 95% 80,000 to 120,000)"),
+        ([80_000, None], "100,000 calls (at least 80,000; too fast to count)"),
+        (None, "100,000 calls (estimated)"),
+    ],
+)
+def test_show_tells_how_well_calls_are_known(
+    interval: list[int | None] | None, told: str, keep: Keep, document: dict[str, Any], outcome: Outcome
+) -> None:
+    """An estimated number has its interval, or its lower end where probes took most of the time."""
+    entry = next(each for each in document["functions"] if each["function"] == "z")
+    entry |= {"calls": 100_000, "calls_exact": False, "calls_interval": interval}
+    code, out, _ = outcome("show", "z", "--store", keep(document))
+    assert code == 0
+    assert told in " ".join(out.split())
