@@ -60,7 +60,7 @@ def _add(root: _Node, path: Mapping[str, Any]) -> None:
         node = node.children.setdefault(str(frame), _Node(str(frame)))
         node.calls += path.get("calls") or 0
     behaviour, certainty = path.get("behaviour"), path.get("certainty")
-    doubt = f" ({certainty:.0%} by its calls)" if certainty is not None and certainty < _CERTAIN else ""
+    doubt = f" ({certainty:.0%} sure)" if certainty is not None and certainty < _CERTAIN else ""
     node.ends.append("no behaviour" if behaviour is None else f"behaviour {behaviour + 1}{doubt}")
 
 

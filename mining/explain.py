@@ -62,11 +62,12 @@ def explain(
     rows, noise = grouping.worth.calls(usual.sum(axis=0)), grouping.worth.noise
     worth = iter(grouping.worth.effect)
     effects = [next(worth) if path.complete else None for path in paths]
-    told = _groupings(telling_edges(own, frozenset(program)), rows, grouping.labels, noise, settings)
+    present = telling_edges(own, frozenset(program))
+    told = _groupings(present, rows, grouping.labels, noise, settings)
     if not told:
         reason = "one-path" if len(own) == 1 else "one-group"
         return _single(paths, totals, borders, reason, varied, effects)
-    best = settled(own, rows, told, noise=noise, program=frozenset(program), settings=settings)
+    best = settled(own, present, rows, told, noise=noise, program=frozenset(program), settings=settings)
     if best is None:
         return _single(paths, totals, borders, "same-edges", varied, effects)
     return _explanation(paths=paths, totals=totals, borders=borders, best=best, noise=varied, effects=effects)

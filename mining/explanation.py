@@ -39,9 +39,7 @@ class ExplainedPath:
     behaviour: int | None
     """Index of its behaviour; None: incomplete, or no expression fits what its calls show."""
     certainty: float = 0.0
-    """Probability that its calls belong to its behaviour rather than another, 0 without one: low for few calls, which
-    are where they are because of their edges.
-    """
+    """Probability of its behaviour given its calls, and what its edges say of others; 0 without one."""
     independent_calls: float | None = None
     """How many independent calls its calls are worth (independence.py); None for an incomplete path."""
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .assertions import Statement, state_groups
 from .behaviours import differs
+from .certainty import certainties
 from .expressions import evaluate, named_edges, shared_names
 from .observation import CallPath
 from .settings import MiningSettings
@@ -30,7 +31,7 @@ class Settled:
     labels: tuple[int | None, ...]
     """Group of each path; None if it fulfils no formula, or its calls speak against its group."""
     certainty: tuple[float, ...]
-    """Probability of each path's group given its calls, 0 without one."""
+    """Probability of each path's group given all calls and edges (certainty.py), 0 without one."""
     likelihood: float
     """Log likelihood of the classes of all calls given what the formulas say of their paths, in independent calls."""
     parameters: int
@@ -50,6 +51,7 @@ class Settled:
 
 def settled(
     paths: Sequence[CallPath],
+    present: NDArray[np.bool_],
     counts: NDArray[np.float64],
     groupings: Sequence[Sequence[int | None]],
     *,
@@ -63,6 +65,8 @@ def settled(
     ----------
     paths : sequence of CallPath
         Complete ones.
+    present : ndarray of bool, shape (paths, edges)
+        Which path has which edge, of edges alike one (``telling_edges``).
     counts : ndarray of float64, shape (paths, classes)
         In independent calls.
     groupings : sequence of sequence of int or None
@@ -90,7 +94,10 @@ def settled(
         if (found := _settle(paths, counts, grouped, noise=noise, program=program, settings=settings)) is not None
     ]
     edges = len(set().union(*(path.edges() for path in paths)))
-    return max(possible, key=lambda each: (each.statement.edges <= _READABLE, each.gain(max(edges, 1))), default=None)
+    best = max(possible, key=lambda each: (each.statement.edges <= _READABLE, each.gain(max(edges, 1))), default=None)
+    if best is None:
+        return None
+    return replace(best, certainty=_certainty(paths, present, counts, best, settings.level))
 
 
 def _settle(
@@ -133,7 +140,7 @@ def _settle(
     return Settled(
         statement=statement,
         labels=tuple(labels),
-        certainty=_certainty(counts, labels, sums),
+        certainty=(),
         likelihood=float((rows * np.log(np.maximum(shares, 1e-300))).sum()),
         parameters=int((rows.sum(axis=1) > 0).sum()) * (counts.shape[1] - 1),
         calls=float(counts.sum()),
@@ -141,12 +148,23 @@ def _settle(
 
 
 def _certainty(
-    counts: NDArray[np.float64], labels: Sequence[int | None], sums: NDArray[np.float64]
+    paths: Sequence[CallPath],
+    present: NDArray[np.bool_],
+    counts: NDArray[np.float64],
+    best: Settled,
+    level: float,
 ) -> tuple[float, ...]:
-    """Return the posterior probability of each path's group, all groups being as likely before as they have calls."""
-    prior = np.log(np.maximum(sums.sum(axis=1), 1) / max(sums.sum(), 1))
-    logs = np.log((sums + 0.5) / (sums + 0.5).sum(axis=1, keepdims=True))
-    weight = counts @ logs.T + prior
-    weight = np.exp(weight - weight.max(axis=1, keepdims=True))
-    weight /= weight.sum(axis=1, keepdims=True)
-    return tuple(0.0 if label is None else float(row[label]) for row, label in zip(weight, labels, strict=True))
+    """Return the probability of each path's group."""
+    own = np.array([-1 if label is None else label for label in best.labels])
+    groups = len(best.statement.formulas)
+    sums = np.array([counts[own == group].sum(axis=0) for group in range(groups)]) + 0.5
+    shared = shared_names(paths)
+    named = [named_edges(path, shared) for path in paths]
+    used = {(lit.caller, lit.callee) for formula in best.statement.formulas for conj in formula for lit in conj}
+    stated = set()
+    for edge in used:  # what is alike, or just the contrary, is one column
+        has = np.array([edge in each for each in named])
+        stated.add(int(np.argmax((present == has[:, None]).all(axis=0) | (present != has[:, None]).all(axis=0))))
+    likelihood = counts @ np.log(sums / sums.sum(axis=1, keepdims=True)).T
+    told = certainties(present, likelihood, tuple(sorted(stated)), level=level)
+    return tuple(0.0 if label is None else float(row[label]) for row, label in zip(told, best.labels, strict=True))

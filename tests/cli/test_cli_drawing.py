@@ -96,7 +96,7 @@ def test_a_path_that_ends_inside_another_is_not_lost() -> None:
 
 
 def test_a_path_of_few_calls_says_so() -> None:
-    """Where its own calls hardly tell its behaviour, their say is shown."""
+    """Where it is not sure which behaviour it has, that is shown."""
     paths = [
         {"frames": ["main", "a", "z"], "complete": True, "calls": 900, "behaviour": 0, "certainty": 1.0},
         {"frames": ["main", "b", "z"], "complete": True, "calls": 3, "behaviour": 1, "certainty": 0.52},
@@ -104,7 +104,7 @@ def test_a_path_of_few_calls_says_so() -> None:
     assert tree(paths, frozenset(), 80) == [
         "  main   903",
         "    -> a -> z   900  behaviour 1",
-        "    -> b -> z   3  behaviour 2 (52% by its calls)",
+        "    -> b -> z   3  behaviour 2 (52% sure)",
     ]
 
 

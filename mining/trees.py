@@ -1,0 +1,171 @@
+"""Decision trees over a few call edges that put call paths in groups, and what they tell less what they cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST = 7
+"""Edges of a tree."""
+_BEAM = 8  # sets of edges that are kept of each size
+_TRIED = 24  # edges that are asked whether a tree makes use of them: those that tell most if any use is free
+_NEVER = -1e9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trees:
+    """What sets of edges tell, given the log likelihood of each path in each group, shape (paths, groups)."""
+
+    present: NDArray[np.bool_]
+    likelihood: NDArray[np.float64]
+
+    def price(self) -> float:
+        """Return what it costs to name an edge of all."""
+        return math.log(max(self.present.shape[1], 2))
+
+    def fork(self, edges: int) -> float:
+        """Return what it costs to say where the tree forks by which of so many edges, and a group."""
+        return math.log(2 * max(edges, 1) * self.likelihood.shape[1])
+
+    def beam(self) -> tuple[int, ...]:
+        """Return the best set met when the best few of each size grow by one edge."""
+        kept: list[tuple[int, ...]] = [()]
+        best: tuple[int, ...] = ()
+        value = self.value(best)
+        while len(kept[0]) < MOST:
+            grown: dict[tuple[int, ...], float] = {}
+            for chosen in kept:
+                for told, edge in self.with_each(chosen):
+                    grown[tuple(sorted((*chosen, edge)))] = told
+            kept = sorted(grown, key=lambda each: (-grown[each], each))[:_BEAM]
+            if not kept or grown[kept[0]] <= value:
+                break
+            best, value = kept[0], grown[kept[0]]
+        return best
+
+    def bettered(self, chosen: tuple[int, ...]) -> tuple[int, ...]:
+        """Return a set that no single step betters; of steps that tell as much the first."""
+        value = self.value(chosen)
+        while True:
+            better, following = max(self.steps(chosen), key=lambda step: step[0], default=(value, chosen))
+            if better <= value + 1e-6:
+                return tuple(sorted(chosen))
+            chosen, value = following, better
+
+    def steps(self, chosen: tuple[int, ...]) -> list[tuple[float, tuple[int, ...]]]:
+        """Return the sets of one edge less, one more, or one other, with what they tell less their price."""
+        fewer = [chosen[:i] + chosen[i + 1 :] for i in range(len(chosen))]
+        found = [(self.value(each), each) for each in fewer]
+        for base in [chosen, *fewer] if len(chosen) < MOST else fewer:
+            found += [(told, (*base, edge)) for told, edge in self.with_each(base)]
+        return found
+
+    def value(self, chosen: tuple[int, ...]) -> float:
+        """Return what a set tells, less its price."""
+        k = len(chosen)
+        tree = _best_trees(self._patterns(self.present[:, chosen])[..., None, :], self.fork(k))
+        return float(tree[(2,) * k][0]) - self.price() * k
+
+    def with_each(self, chosen: tuple[int, ...]) -> list[tuple[float, int]]:
+        """Return the same for the set with one more edge, for those most promising, with the edge."""
+        k = len(chosen) + 1
+        yes = np.array([self._patterns(self.present[:, chosen], own) for own in self.likelihood.T])
+        both = self._patterns(self.present[:, chosen])
+        parts = np.stack([np.moveaxis(both, -1, 0)[..., None] - yes, yes], axis=1)  # group, with edge, patterns, edges
+        free = parts.max(axis=0).reshape(-1, parts.shape[-1]).sum(axis=0)  # no tree tells more
+        kept = [edge for edge in np.argsort(-free, kind="stable")[:_TRIED].tolist() if edge not in chosen]
+        if not kept:
+            return []
+        tree = _best_trees(np.moveaxis(parts[..., kept], 0, -1), self.fork(k))
+        return [(float(told) - self.price() * k, edge) for told, edge in zip(tree[(2,) * k], kept, strict=True)]
+
+    def told(self, chosen: tuple[int, ...]) -> NDArray[np.intp]:
+        """Return the group of each path by the best tree over these edges."""
+        k = len(chosen)
+        sums = _cubes(self._patterns(self.present[:, chosen]), k)
+        tree = _best_trees(self._patterns(self.present[:, chosen])[..., None, :], self.fork(k))[..., 0]
+        groups = np.zeros(len(self.present), dtype=np.intp)
+
+        def walk(cube: tuple[int, ...], rows: NDArray[np.intp]) -> None:
+            for axis in range(k):
+                if cube[axis] == 2:
+                    parts = [(*cube[:axis], side, *cube[axis + 1 :]) for side in (0, 1)]
+                    if tree[parts[0]] + tree[parts[1]] - self.fork(k) >= tree[cube] - 1e-9 > sums[cube].max():
+                        has = self.present[rows, chosen[axis]]
+                        walk(parts[0], rows[~has])
+                        walk(parts[1], rows[has])
+                        return
+            groups[rows] = int(np.argmax(sums[cube]))
+
+        walk((2,) * k, np.arange(len(self.present)))
+        return groups
+
+    def weights(self, chosen: tuple[int, ...]) -> NDArray[np.float64]:
+        """Return the logarithm of the sum over all trees of a set that put a path in a group, shape (paths, groups).
+
+        Each tree counts by the exponential of what it tells, less its price and that of the set.
+        """
+        k, groups = len(chosen), self.likelihood.shape[1]
+        number = self._numbers(self.present[:, chosen])
+        seen, own = np.unique(number, return_inverse=True)
+        free = self._patterns(self.present[:, chosen]).reshape(-1, 1, groups)
+        told = np.empty((len(seen), groups))
+        for group in range(groups):
+            patterns = np.repeat(free, len(seen), axis=1)
+            for other in range(groups):
+                if other != group:
+                    patterns[seen, np.arange(len(seen)), other] = _NEVER
+            all_trees = _summed_trees(patterns.reshape((2,) * k + (len(seen), groups)), self.fork(k))
+            told[:, group] = all_trees[(2,) * k] - self.price() * k
+        return np.asarray(told[own.reshape(-1)])
+
+    @staticmethod
+    def _numbers(columns: NDArray[np.bool_]) -> NDArray[np.int64]:
+        return np.asarray(columns.astype(np.int64) @ (1 << np.arange(columns.shape[1], dtype=np.int64)[::-1]))
+
+    def _patterns(self, columns: NDArray[np.bool_], weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the likelihood of each pattern of columns, shape (2, ..., 2, groups), or by edge if weighted."""
+        k = columns.shape[1]
+        pattern = self._numbers(columns)
+        values = self.likelihood if weight is None else self.present * weight[:, None]
+        order = np.argsort(pattern, kind="stable")
+        first = np.flatnonzero(np.diff(pattern[order], prepend=-1))
+        sums = np.zeros((1 << k, values.shape[1]))
+        sums[pattern[order][first]] = np.add.reduceat(values[order], first, axis=0)
+        return sums.reshape((2,) * k + (values.shape[1],))
+
+
+def _cubes(patterns: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """Return the sums over all combinations of absent (0), present (1) and not asked (2), along the first k axes."""
+    for axis in range(k):
+        patterns = np.concatenate((patterns, patterns.sum(axis=axis, keepdims=True)), axis=axis)
+    return patterns
+
+
+def _best_trees(patterns: NDArray[np.float64], fork: float) -> NDArray[np.float64]:
+    """Return the best value of a tree on each combination, shape (3, ..., sets), of patterns (2, ..., sets, groups)."""
+    k = patterns.ndim - 2
+    tree = _cubes(patterns, k).max(axis=-1)
+    for _ in range(k):
+        for axis in range(k):
+            absent, present, either = np.moveaxis(tree, axis, 0)
+            np.maximum(either, absent + present - fork, out=either)
+    return np.asarray(tree)
+
+
+def _summed_trees(patterns: NDArray[np.float64], fork: float) -> NDArray[np.float64]:
+    """Return the logarithm of the sum over all trees on each combination, as ``_best_trees`` the best of them."""
+    k = patterns.ndim - 2
+    alone = np.logaddexp.reduce(_cubes(patterns, k), axis=-1)
+    tree, size = alone.copy(), (np.indices((3,) * k) == 2).sum(axis=0)
+    for asked in range(1, k + 1):  # a tree on so many edges has trees on fewer below it
+        grown = alone.copy()
+        for axis in range(k):
+            absent, present, _ = np.moveaxis(tree, axis, 0)
+            either = np.moveaxis(grown, axis, 0)[2]
+            np.logaddexp(either, absent + present - fork, out=either)
+        tree[size == asked] = grown[size == asked]
+    return np.asarray(tree)
