@@ -12,7 +12,6 @@ MOST = 7
 """Edges of a tree."""
 _BEAM = 8  # sets of edges that are kept of each size
 _TRIED = 24  # edges that are asked whether a tree makes use of them: those that tell most if any use is free
-_NEVER = -1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,19 +107,11 @@ class Trees:
 
         Each tree counts by the exponential of what it tells, less its price and that of the set.
         """
-        k, groups = len(chosen), self.likelihood.shape[1]
-        number = self._numbers(self.present[:, chosen])
-        seen, own = np.unique(number, return_inverse=True)
-        free = self._patterns(self.present[:, chosen]).reshape(-1, 1, groups)
-        told = np.empty((len(seen), groups))
-        for group in range(groups):
-            patterns = np.repeat(free, len(seen), axis=1)
-            for other in range(groups):
-                if other != group:
-                    patterns[seen, np.arange(len(seen)), other] = _NEVER
-            all_trees = _summed_trees(patterns.reshape((2,) * k + (len(seen), groups)), self.fork(k))
-            told[:, group] = all_trees[(2,) * k] - self.price() * k
-        return np.asarray(told[own.reshape(-1)])
+        k = len(chosen)
+        columns = self.present[:, chosen]
+        cubes = _cubes(self._patterns(columns), k)
+        told = _placed(cubes, _reached(_summed_trees(cubes, self.fork(k)), self.fork(k))) - self.price() * k
+        return np.asarray(told.reshape(-1, told.shape[-1])[self._numbers(columns)])
 
     @staticmethod
     def _numbers(columns: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -156,16 +147,45 @@ def _best_trees(patterns: NDArray[np.float64], fork: float) -> NDArray[np.float6
     return np.asarray(tree)
 
 
-def _summed_trees(patterns: NDArray[np.float64], fork: float) -> NDArray[np.float64]:
-    """Return the logarithm of the sum over all trees on each combination, as ``_best_trees`` the best of them."""
-    k = patterns.ndim - 2
-    alone = np.logaddexp.reduce(_cubes(patterns, k), axis=-1)
-    tree, size = alone.copy(), (np.indices((3,) * k) == 2).sum(axis=0)
+def _summed_trees(cubes: NDArray[np.float64], fork: float) -> NDArray[np.float64]:
+    """Return the logarithm of the sum over all trees on each combination, shape (3, ...), of sums (3, ..., groups)."""
+    k = cubes.ndim - 1
+    alone = np.logaddexp.reduce(cubes, axis=-1)
+    tree, size = alone.copy(), _size(k)
     for asked in range(1, k + 1):  # a tree on so many edges has trees on fewer below it
         grown = alone.copy()
         for axis in range(k):
             absent, present, _ = np.moveaxis(tree, axis, 0)
-            either = np.moveaxis(grown, axis, 0)[2]
-            np.logaddexp(either, absent + present - fork, out=either)
+            parts = np.moveaxis(grown, axis, 0)
+            parts[2] = np.logaddexp(parts[2], absent + present - fork)
         tree[size == asked] = grown[size == asked]
     return np.asarray(tree)
+
+
+def _reached(tree: NDArray[np.float64], fork: float) -> NDArray[np.float64]:
+    """Return the logarithm of the weight of all that may stand around a tree on each combination, shape (3, ...)."""
+    k = tree.ndim
+    around, size = np.full(tree.shape, -np.inf), _size(k)
+    around[(2,) * k] = 0.0
+    for asked in range(k, 0, -1):
+        known = np.where(size == asked, around, -np.inf)
+        for axis in range(k):
+            forked = np.moveaxis(known, axis, 0)[2] - fork
+            below, beside = np.moveaxis(around, axis, 0), np.moveaxis(tree, axis, 0)
+            for side in (0, 1):
+                below[side] = np.logaddexp(below[side], forked + beside[1 - side])
+    return around
+
+
+def _placed(cubes: NDArray[np.float64], around: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the logarithm of the weight of all trees in which a pattern is in a group, shape (2, ..., groups)."""
+    placed = around[..., None] + cubes
+    for axis in range(around.ndim):
+        absent, present, either = np.moveaxis(placed, axis, 0)
+        placed = np.stack((np.logaddexp(absent, either), np.logaddexp(present, either)), axis=axis)
+    return np.asarray(placed)
+
+
+def _size(k: int) -> NDArray[np.int64]:
+    """Return how many edges each combination leaves open, shape (3, ...)."""
+    return np.asarray((np.indices((3,) * k) == 2).sum(axis=0))
