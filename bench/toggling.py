@@ -217,9 +217,8 @@ class Toggled:
             again = self._chance.random() < rest
             w.next_on_ns = now_ns if again else now_ns + int(pause_ns * self._chance.uniform(0.5, 1.5))
         watching._on = lambda w, now_ns: None  # type: ignore[method-assign]
-        for number in finder._ids:
-            self.inner._links.close(number)
-        self._sampled, finder._ids = bool(finder._ids), []
+        self._hertz = finder._hertz
+        finder.stop()
 
     def _all_on(self, hidden_ns: int, now_ns: int) -> None:
         """Go on as if no time had passed."""
@@ -229,12 +228,9 @@ class Toggled:
             w.next_on_ns += hidden_ns
             if w.window is not None:
                 w.window.start_ns += hidden_ns
-        if self._sampled and finder._hertz:
-            finder._ids = [self.inner._links.clock(finder._hertz)]
-            if self.inner._loaded is not None and "on_switch" in self.inner._loaded.programs:
-                finder._ids.append(self.inner._links.tracepoint("sched_switch", "on_switch"))
-            finder._begun_ns += hidden_ns
-            finder._due_ns += hidden_ns
+        if self._hertz:
+            finder._hertz = self._hertz
+            finder.begin(now_ns)
 
     def _as_seen(self, batches: list[Batch]) -> Batch:
         """Join batches, in the loop's time."""

@@ -140,7 +140,7 @@ class Spent:
     program_cpu_ns: int = 0
     """CPU time of the watched program while it was watched."""
     beside_ns: int = 0
-    """CPU time of specmine's own processes."""
+    """CPU time of specmine's own processes, and what following waits costs programs that nobody watches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
@@ -12,6 +14,7 @@ from specmine.mining.observation import Function
 
 from .batch import Finding
 from .kernel import HashMap
+from .layout import SWITCHES_A_TIMED
 from .links import Links
 from .modules import Modules
 from .naming import RUNTIME, Naming
@@ -24,6 +27,8 @@ _WAITS_PER_SUM = 100
 _LOOP_SHARE = 0.9
 NO_FUNCTION = ""
 """Stands for what a JIT made."""
+SELDOM = 20
+"""Waits are followed at least in one sum of so many."""
 _IDLE_NS = 50_000_000
 """A main loop's wait for work lasts longer than this on average; waits for a lock that servers share do not."""
 
@@ -48,46 +53,82 @@ class Finder:
     """Samples while asked to."""
 
     def __init__(
-        self, links: Links, naming: Naming, samples: HashMap, waits: HashMap, settings: NDArray[np.void]
+        self,
+        links: Links,
+        naming: Naming,
+        samples: HashMap,
+        waits: HashMap,
+        marks: NDArray[np.uint64],
+        settings: NDArray[np.void],
+        switches: NDArray[np.void],
     ) -> None:
         """Sample nothing yet."""
         self._links, self._naming = links, naming
-        self._samples, self._waits, self._settings = samples, waits, settings
-        self._ids: list[int] = []
-        self._hertz = 0
+        self._samples, self._waits, self._marks = samples, waits, marks
+        self._settings, self._switches = settings, switches
+        self._clock: list[int] = []
+        self._tracepoint: list[int] = []
+        self._hertz, self._sample_ns, self._may_wait = 0, 0.0, False
         self._due_ns = 0
-        self._begun_ns = 0
-        self._every = 8
+        self._every, self._one_in, self._turn = 8, 1, 0
+        self._before = switches[0].copy()
+        """Of the switches, at the start of this sum."""
         self._open: list[tuple[int, NDArray[np.void], NDArray[np.void]]] = []
         self.sampled = 0
-        """Samples taken, each a trap of its own in the thread that it hit."""
+        """Stacks walked: samples of the clock, each a trap of its own in the thread that it hit, and waits."""
 
-    def set_rate(self, hertz: int, now_ns: int, *, waits: bool = True) -> None:
-        """Sample at this rate per busy CPU; 0 stops."""
+    def set_rate(self, hertz: int, now_ns: int, *, sample_ns: float, waits: bool = True) -> None:
+        """Sample at this rate per busy CPU, for so much a sample; 0 stops."""
         if hertz == self._hertz:
             return
         self.stop()
-        self._hertz = hertz
-        if not hertz:
-            return
-        self._samples.drain()
-        self._waits.drain()
-        self._settings[0] = (self._every, 1_000_000_000 // hertz)
-        self._ids = [self._links.clock(hertz)]
-        if waits:
-            self._ids.append(self._links.tracepoint("sched_switch", "on_switch"))
-        self._begun_ns, self._due_ns = now_ns, now_ns + SUM_NS
+        self._hertz, self._sample_ns, self._may_wait, self._turn = hertz, sample_ns, waits, 0
+        if hertz:
+            self._samples.drain()
+            self.begin(now_ns)
+
+    def begin(self, now_ns: int) -> None:
+        """Put the clock and the tracepoint on, for a new sum."""
+        self._clock = [self._links.clock(self._hertz)]
+        self._begin_sum(now_ns)
 
     def stop(self) -> None:
         """Take the clock and the tracepoint off."""
-        for number in self._ids:
+        for number in (*self._clock, *self._tracepoint):
             self._links.close(number)
-        self._ids, self._hertz = [], 0
+        self._clock, self._tracepoint, self._hertz = [], [], 0
 
     def resume(self, now_ns: int) -> None:
         """Begin anew after the holder took everything off."""
-        hertz, self._ids, self._hertz = self._hertz, [], 0
-        self.set_rate(hertz, now_ns)
+        self._clock, self._tracepoint, self._turn = [], [], 0
+        if self._hertz:
+            self._samples.drain()
+            self.begin(now_ns)
+
+    def passes_ns(self) -> tuple[float, float]:
+        """Return what the switch tracepoint has cost watched programs, and everybody, ns.
+
+        A pass whose time is taken takes longer by telling whose it is: about what the kernel takes to call the program.
+        """
+        s = self._switches[0]
+        one = SWITCHES_A_TIMED * int(s["ns"]) / max(1, int(s["timed"]))
+        return int(s["own"]) * one, int(s["timed"]) * one
+
+    def _begin_sum(self, now_ns: int) -> None:
+        """Have the tracepoint on in one sum of so many that it stays cheap."""
+        self._due_ns = now_ns + SUM_NS
+        self._before = self._switches[0].copy()
+        wanted = self._may_wait and self._turn % self._one_in == 0
+        self._turn += 1
+        if wanted and not self._tracepoint:
+            self._waits.drain()
+            self._marks[:] = 0
+            self._tracepoint = [self._links.tracepoint("sched_switch", "on_switch")]
+        elif not wanted:
+            for number in self._tracepoint:
+                self._links.close(number)
+            self._tracepoint = []
+        self._settings[0] = (self._every, 1_000_000_000 // self._hertz)
 
     def poll(self, now_ns: int) -> tuple[Finding, ...]:
         """Return the findings whose names are known by now; of ``NO_FUNCTION`` those of code made at run time."""
@@ -105,23 +146,47 @@ class Finder:
 
     def _close_sum(self, now_ns: int) -> None:
         keys, values = self._samples.drain()
-        self.sampled += int(values["count"][keys["waiting"] == 0].sum()) if len(keys) else 0
+        waiting = keys["waiting"] == 1
+        samples, seen = int(values["count"][~waiting].sum()), int(values["count"][waiting].sum())
+        self.sampled += samples + round(seen / self._every)
+        if self._tracepoint:
+            keys, values = self._with_open(keys, values)
+            # each wait that is followed costs a stack walk: follow so few that it stays cheap
+            self._every = max(1, round(seen / _WAITS_PER_SUM))
+            self._one_in = self._affordable(samples)
+        self._begin_sum(now_ns)
+        if len(keys):
+            self._open.append((now_ns, keys, values))
+
+    def _with_open(self, keys: NDArray[np.void], values: NDArray[np.void]) -> tuple[NDArray[np.void], NDArray[np.void]]:
+        """Add the waits that go on, since the last sum at most; those of sums that are not followed are like these."""
         waits, since = self._waits.entries()
-        if len(waits):  # those that still wait have waited as well, since the last sum at most
+        if len(waits):
             begun = np.maximum(since["start"], np.uint64(self._due_ns - SUM_NS))
-            still = np.clip(now_ns - begun.astype(np.int64), 0, None) * since["weight"]
+            still = np.clip(self._due_ns - begun.astype(np.int64), 0, None) * since["weight"]
             more = np.zeros(len(waits), keys.dtype)
             more["path"], more["program"], more["waiting"] = since["path"], since["program"], 1
             extra = np.zeros(len(waits), values.dtype)
             extra["count"], extra["ns"] = since["weight"], still.astype(np.uint64)
             keys, values = np.concatenate([keys, more]), np.concatenate([values, extra])
-        seen = int(values["count"][keys["waiting"] == 1].sum()) if len(keys) else 0
-        # each wait that is followed costs a stack walk: follow so few that it stays cheap
-        self._every = max(1, round(seen / _WAITS_PER_SUM))
-        self._settings[0] = (self._every, 1_000_000_000 // self._hertz)
-        self._due_ns = now_ns + SUM_NS
-        if len(keys):
-            self._open.append((now_ns, keys, values))
+        for what in ("count", "ns"):
+            values[what][keys["waiting"] == 1] *= np.uint64(self._one_in)
+        return keys, values
+
+    def _affordable(self, samples: int) -> int:
+        """Return in one sum of how many waits may be followed.
+
+        The tracepoint may cost watched programs what the samples of the clock cost them, and all others what samples of
+        all CPUs would.
+        """
+        passed = {name: int(self._switches[0][name]) - int(self._before[name]) for name in ("timed", "ns", "own")}
+        if not passed["timed"]:
+            return 1
+        one = SWITCHES_A_TIMED * passed["ns"] / passed["timed"]
+        usual = self._hertz * SUM_NS * 1e-9
+        own = one * passed["own"] / (self._sample_ns * max(samples, usual))
+        everybody = one * passed["timed"] / (self._sample_ns * usual * (os.cpu_count() or 1))
+        return min(SELDOM, max(1, math.ceil(max(own, everybody))))
 
     def _summed(self, keys: NDArray[np.void], values: NDArray[np.void], *, give_up: bool) -> tuple[Finding, ...] | None:
         sums: dict[str, _Sum] = defaultdict(_Sum)

@@ -9,6 +9,7 @@ FREE_SLOTS = MAX_SLOTS - 4
 """The last four are following's and calibration's own."""
 MAX_FRAMES = 64
 MAX_RANGES = 128
+WAIT_MARKS, SWITCHES_A_TIMED = 1024, 64
 
 COOKIE_SHARED = 1 << 8
 COOKIE_PATH = 1 << 9
@@ -65,6 +66,7 @@ SAMPLE = np.dtype([("path", "<u8"), ("program", "<u4"), ("waiting", "<u4")])
 SAMPLE_VALUE = np.dtype([("count", "<u8"), ("ns", "<u8")])
 WAIT = np.dtype([("start", "<u8"), ("path", "<u8"), ("program", "<u4"), ("weight", "<u4")])
 SETTINGS = np.dtype([("wait_every", "<u4"), ("period_ns", "<u4")])
+SWITCHES = np.dtype([("timed", "<u8"), ("ns", "<u8"), ("own", "<u8")])
 CHANGES = np.dtype([("by_user", "<u8"), ("by_kernel", "<u8")])
 NEST = np.dtype([("inner", "<u8", MAX_SLOTS // 64)])
 SINGLES = 256

@@ -55,7 +55,9 @@ from .layout import (
     SETTINGS,
     SINGLE,
     SLOT,
+    SWITCHES,
     WAIT,
+    WAIT_MARKS,
 )
 from .linking import Linking
 from .links import LinkNews, Links
@@ -148,7 +150,6 @@ class BpfSource:
         self._notes += loaded.notes
         maps, entries = loaded.maps, loaded.entries
         slots = map_array(maps["slots"], MAX_SLOTS, SLOT, writable=True)
-        self._settings_map = map_array(maps["settings"], 1, SETTINGS, writable=True)
         self._outcomes = map_array(maps["walk_outcomes"], entries["walk_outcomes"], "<u8")
         self._counters = map_array(maps["counters"], MAX_SLOTS, COUNTERS)
         self._events = RingBuffer(maps["events"], entries["events"])
@@ -176,7 +177,9 @@ class BpfSource:
             self._naming,
             HashMap(maps["samples"], SAMPLE, SAMPLE_VALUE),
             HashMap(maps["waits"], "<u4", WAIT),
-            self._settings_map,
+            map_array(maps["wait_marks"], WAIT_MARKS, "<u8", writable=True),
+            map_array(maps["settings"], 1, SETTINGS, writable=True),
+            map_array(maps["switches"], 1, SWITCHES),
         )
         self._watching = self._watcher(loaded, slots, prices)
         self._following = Following(
@@ -311,7 +314,8 @@ class BpfSource:
             self._watching.unwatch(request.function, now_ns)
         elif isinstance(request, Sampling) and self._settings.sampling:
             assert self._loaded is not None
-            self._finder.set_rate(request.hertz, now_ns, waits="on_switch" in self._loaded.programs)
+            waits = "on_switch" in self._loaded.programs
+            self._finder.set_rate(request.hertz, now_ns, sample_ns=self._prices.sample_ns, waits=waits)
 
     # polling
 
@@ -353,6 +357,7 @@ class BpfSource:
         self._digests.ask()
         refusals, self._watching.refusals = tuple(self._watching.refusals), []
         fresh, self._naming.fresh = tuple(self._naming.fresh), []
+        switches_ns, all_switches_ns = self._finder.passes_ns()
         return Batch(
             now_ns=now_ns,
             observations=tuple(observations),
@@ -370,9 +375,10 @@ class BpfSource:
             spent=Spent(
                 inside_ns=self._watching.windows.inside_ns
                 + self._following.cost_ns
-                + self._finder.sampled * self._prices.sample_ns,
+                + self._finder.sampled * self._prices.sample_ns
+                + switches_ns,
                 program_cpu_ns=self._programs.cpu_ns,
-                beside_ns=self._beside.ns,
+                beside_ns=self._beside.ns + round(all_switches_ns - switches_ns),
             ),
             ended=self._programs.ended,
             due_ns=self._watching.due_ns(),

@@ -174,6 +174,16 @@ struct settings {
 	u32 period_ns;     /* of the CPU clock */
 };
 
+#define WAIT_MARKS 1024   /* numbers of open waits, by the low bits of their thread's id */
+#define SWITCHES_A_TIMED 64 /* passes of the switch tracepoint of which the time of one is taken */
+
+/* What the switch tracepoint cost so far. */
+struct switches {
+	u64 timed;     /* passes whose time was taken */
+	u64 ns;        /* what they took */
+	u64 own;       /* those of them in which a watched thread came or went */
+};
+
 /* How often what threads keep in mind of other maps was changed, by whom. */
 struct changes {
 	u64 by_user;

@@ -6,12 +6,15 @@ BPF_F_TABLE("array", u32, u64, histogram, 1, 1024);
 BPF_F_TABLE("array", u32, struct counters, counters, MAX_SLOTS, 1024);
 BPF_F_TABLE("array", u32, u64, walk_outcomes, WALK_OUTCOMES, 1024);
 BPF_F_TABLE("array", u32, struct nest, nests, MAX_SLOTS, 1024);
+BPF_F_TABLE("array", u32, struct switches, switches, 1, 1024);
 /* Written in user space by memory mapping, read by the programs. */
 BPF_F_TABLE("array", u32, struct slot, slots, MAX_SLOTS, 1024);
 BPF_F_TABLE("array", u32, u64, rows, 1, 1024);
 BPF_F_TABLE("array", u32, u32, page_index, 1, 1024);
 BPF_F_TABLE("array", u32, struct layout, layouts, 1, 1024);
 BPF_F_TABLE("array", u32, struct settings, settings, 1, 1024);
+
+BPF_F_TABLE("array", u32, u64, wait_marks, WAIT_MARKS, 1024); /* written on both sides, never at the same time */
 
 BPF_F_TABLE("array", u32, struct changes, changes, 1, 1024); /* written on both sides, a word each */
 

@@ -54,38 +54,81 @@ int on_cpu(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
-/* The thread that leaves the CPU is still the current one here; the next one is only a number. */
-int on_switch(struct bpf_raw_tracepoint_args *ctx)
+#define TASK_DEAD 0x80
+
+/* The next thread may have ended a wait that is followed: few have, and a mark tells that most have not. */
+static inline __attribute__((always_inline)) void end_wait(u32 tid, u64 now)
 {
-	u64 prev = ctx->args[1], next = ctx->args[2], now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
-	u32 tgid = id >> 32, tid = id, next_tid = 0, state = 0, key = SCRATCH_SWITCH, zero = 0;
-	struct wait fresh = {}, *ended;
-	struct settings *s;
-	struct process *p;
+	u32 at = tid & (WAIT_MARKS - 1);
+	u64 *mark = wait_marks.lookup(&at);
+	struct wait *ended;
+
+	if (!mark || !*mark)
+		return;
+	ended = waits.lookup(&tid);
+	if (!ended)
+		return;
+	if (!now)
+		now = bpf_ktime_get_ns();
+	add_sample(ended->path, ended->program, 1, ended->weight, (now - ended->start) * ended->weight);
+	waits.delete(&tid);
+	atomic_add(*mark, -1);
+}
+
+static inline __attribute__((always_inline)) void begin_wait(u64 thread, u32 every)
+{
+	u64 id = bpf_get_current_pid_tgid(), *mark;
+	u32 tgid = id >> 32, tid = id, state = 0, key = SCRATCH_SWITCH, at = tid & (WAIT_MARKS - 1);
+	struct process *p = processes.lookup(&tgid);
+	struct wait fresh = {};
 	struct walk *w;
 
-	bpf_probe_read_kernel(&next_tid, 4, (void *)next + TASK_PID);
-	ended = waits.lookup(&next_tid);
-	if (ended) {
-		add_sample(ended->path, ended->program, 1, ended->weight, (now - ended->start) * ended->weight);
-		waits.delete(&next_tid);
-	}
-	p = processes.lookup(&tgid);
 	if (!p)
-		return 0;
-	bpf_probe_read_kernel(&state, 4, (void *)prev + TASK_STATE);
-	if (!state) /* preempted, not waiting */
-		return 0;
-	s = settings.lookup(&zero);
+		return;
+	bpf_probe_read_kernel(&state, 4, (void *)thread + TASK_STATE);
+	if (!state || state & TASK_DEAD) /* preempted, or gone for good: not waiting */
+		return;
 	w = walks.lookup(&key);
-	if (!s || !w || !s->wait_every)
-		return 0;
-	if (s->wait_every > 1 && bpf_get_prandom_u32() % s->wait_every)
-		return 0;
-	fresh.start = now;
+	mark = wait_marks.lookup(&at);
+	if (!w || !mark)
+		return;
+	fresh.start = bpf_ktime_get_ns();
 	fresh.program = p->program;
-	fresh.weight = s->wait_every;
+	fresh.weight = every;
 	fresh.path = user_path(w, p->layout, false); /* a probe does not wait */
-	waits.update(&tid, &fresh);
+	if (!waits.insert(&tid, &fresh))
+		atomic_add(*mark, 1);
+	else /* the end of the one before was not seen */
+		waits.update(&tid, &fresh);
+}
+
+static inline __attribute__((always_inline)) bool is_watched(u32 tgid)
+{
+	return processes.lookup(&tgid);
+}
+
+/* The thread that leaves the CPU is still the current one here; the next one is only an address. This runs at every switch
+ * of the host: whether the wait that begins is followed is drawn before anything is looked up. */
+int on_switch(struct bpf_raw_tracepoint_args *ctx)
+{
+	u32 chance = bpf_get_prandom_u32(), tid = 0, tgid = 0, zero = 0;
+	u64 prev = ctx->args[1], next = ctx->args[2], began = 0;
+	struct settings *s = settings.lookup(&zero);
+	struct switches *c;
+
+	if (!(chance & (SWITCHES_A_TIMED - 1)))
+		began = bpf_ktime_get_ns();
+	bpf_probe_read_kernel(&tid, 4, (void *)next + TASK_PID);
+	end_wait(tid, began);
+	if (s && s->wait_every && !((u64)chance * s->wait_every >> 32))
+		begin_wait(prev, s->wait_every);
+	c = began ? switches.lookup(&zero) : 0;
+	if (c) {
+		bpf_probe_read_kernel(&tgid, 4, (void *)next + TASK_TGID);
+		if (is_watched(tgid) || is_watched(bpf_get_current_pid_tgid() >> 32))
+			atomic_add(c->own, 1);
+		atomic_add(c->ns, bpf_ktime_get_ns() - began);
+		atomic_add(c->timed, 1);
+	}
 	return 0;
 }

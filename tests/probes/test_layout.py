@@ -31,6 +31,7 @@ STRUCTS = {
     "sample_value": layout.SAMPLE_VALUE,
     "wait": layout.WAIT,
     "settings": layout.SETTINGS,
+    "switches": layout.SWITCHES,
     "event": layout.EVENT,
 }
 
@@ -59,7 +60,8 @@ def test_numbers_are_the_same_on_both_sides() -> None:
     """Constants that both sides name have one value."""
     text = (BPF / "layout.h").read_text()
     defined = dict(re.findall(r"#define (\w+) +\(?(\w+)", text))
-    for name in ("MAX_SLOTS", "MAX_FRAMES", "MAX_RANGES", "SINGLES", "RANGE_ROWS", "RANGE_FRAMES", "RANGE_JIT"):
+    same = ("MAX_SLOTS", "MAX_FRAMES", "MAX_RANGES", "SINGLES", "WAIT_MARKS", "SWITCHES_A_TIMED")
+    for name in (*same, "RANGE_ROWS", "RANGE_FRAMES", "RANGE_JIT"):
         assert int(defined[name]) == getattr(layout, name), name
     for name in ("FORK", "EXEC", "EXIT", "ALARM", "STRANGER"):
         assert int(defined[f"EVENT_{name}"]) == getattr(layout, f"EVENT_{name}")
