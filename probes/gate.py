@@ -16,6 +16,7 @@ from .textcheck import is_changed
 
 MOST_CHECKED = 8
 """Processes whose code is compared with the file: forked ones share what their parent changed."""
+LONGEST_INSTRUCTION = 15
 
 
 class Gate:
@@ -77,9 +78,9 @@ class Gate:
                     return reason
         return None
 
-    def changed(self, module: Module, start: int, end: int) -> Reason | None:
-        """Return why code at file offsets [start, end) of a file may not be probed: a process runs something else."""
-        expected = os.pread(module.fd, end - start, start) if module.fd >= 0 else b""
+    def changed(self, module: Module, start: int, at: int) -> Reason | None:
+        """Return why a file's code from ``start`` may not be probed ``at`` a place: a process runs something else."""
+        expected = os.pread(module.fd, at + LONGEST_INSTRUCTION - start, start) if module.fd >= 0 else b""
         looked = 0
         for pid, member in sorted(self._programs.members.items()):
             layout = self._modules.layouts.get(member.layout)

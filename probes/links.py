@@ -57,7 +57,7 @@ class Links:
 
     def __init__(self, loaded: Loaded) -> None:
         """Start the holder and hand it the programs. Raises ProbeError if it cannot be started."""
-        self.mode = loaded.mode
+        self.mode, self.programs = loaded.mode, frozenset(loaded.programs)
         self._next = 1
         self._lock = threading.Lock()
         self._progress = threading.Event()

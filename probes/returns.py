@@ -6,7 +6,6 @@ expect. Calls from a place that is not probed yet, or cannot be, are counted as 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from specmine.mining.observation import Reason
 
 from .facts import Grade, Site
+from .gate import Gate
 from .kernel import RememberedMap
 from .layout import RETURN_PROBED, RETURN_REFUSED, RETURN_SHARED, RETURN_SITE
 from .links import Links
@@ -77,13 +77,13 @@ class Returns:
 class ReturnSites:
     """The return sites of all functions whose returns are timed without touching the stack."""
 
-    def __init__(self, links: Links, modules: Modules, kernel: RememberedMap, *, emulates_nops: bool) -> None:
+    def __init__(
+        self, links: Links, modules: Modules, kernel: RememberedMap, gate: Gate, *, emulates_nops: bool
+    ) -> None:
         """Know none."""
-        self._links, self._modules, self._kernel = links, modules, kernel
+        self._links, self._modules, self._kernel, self._gate = links, modules, kernel, gate
         self._emulates_nops = emulates_nops
         self._pages = TextPages()
-        self.unlike_file: Callable[[Module, int], bool] = lambda module, offset: False
-        """Tells whether a process runs other code at a place than the file says."""
         self._of: dict[str, Returns] = {}
         self._pending: dict[int, tuple[Watched, list[Caller]]] = {}
 
@@ -152,7 +152,8 @@ class ReturnSites:
         r = self._returns(w)
         fresh, r.fresh = r.fresh, []
         for caller in fresh:
-            if r.sites[caller] >= 0 and self.unlike_file(caller[0], r.sites[caller]):
+            module, site = caller[0], r.sites[caller]
+            if site >= 0 and self._gate.changed(module, site, site) is not None:
                 r.sites[caller] = -1
         self._tell(w, [c for c in fresh if r.sites[c] < 0])
         good = [c for c in fresh if r.sites[c] >= 0]

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import os
 import platform
-import random
 import select
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from specmine.mining.observation import BUCKETS
 
 from . import processes as proc
-from .absences import Absences
+from . import tracepoints
+from .assembling import watching_over
 from .batch import Batch, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
-from .buckets import Buckets
 from .bystanders import Bystanders
 from .calibration import calibrated
 from .coldness import scaled
@@ -32,57 +29,38 @@ from .digests import Digests
 from .errors import HostError, ProbeError
 from .finding import NO_FUNCTION, Finder, Wrapped
 from .following import Following
-from .gate import Gate
 from .hints import Hints
-from .isolation import Isolation
 from .kernel import HashMap, RememberedMap, RingBuffer, kernel_at_least, map_array
 from .layout import (
-    ABSENCE,
-    ABSENCE_VALUE,
     CHANGES,
     COUNTERS,
     EVENT,
     EVENT_RETURN,
     EVENT_STOP,
-    FREE_SLOTS,
     MAX_SLOTS,
-    NEST,
-    PATH_BUCKET,
     PROCESS,
-    RETURN_SITE,
     SAMPLE,
     SAMPLE_VALUE,
     SETTINGS,
-    SINGLE,
     SLOT,
     SWITCHES,
     WAIT,
     WAIT_MARKS,
 )
-from .linking import Linking
 from .links import LinkNews, Links
 from .loading import LINK_KINDS, Loaded, load
 from .modules import Modules
 from .naming import Naming, outcomes
 from .owncost import OwnCost
-from .processes import FileId, Selection
+from .placing import Placing
+from .processes import Selection
 from .programs import Programs
 from .reader import Reader
 from .recalibration import Recalibration
-from .returns import ReturnSites
-from .singles import SingleDurations
-from .watching import Watching
-from .windows import Windows
 
 LOOK_NS = 1_000_000_000
-REMAP_NS = 2_000_000_000
-"""How often one process's mappings are read again: libraries come and go."""
-_PROCESSES_PER_LOOK = 8
-_TRIES = 20
 _NOTABLE = 0.1
 """A change of what hits cost in the programs that plans must know of."""
-MAX_PERF = 6
-"""Functions watched at once over perf events, which come off slowly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +97,8 @@ class BpfSource:
         for selection in self._selections:
             proc.check_choice(selection)
         self._loaded: Loaded | None = None
-        self._look_ns = self._remap_ns = 0
+        self._look_ns = 0
         self._beside = OwnCost()
-        self._notes: list[str] = []
-        self._dead_ns = 0
-        self._sampling_hz = 0
         self._off = False
 
     # start and stop
@@ -147,7 +122,6 @@ class BpfSource:
             sampling=s.sampling,
             waiting=s.waiting,
         )
-        self._notes += loaded.notes
         maps, entries = loaded.maps, loaded.entries
         slots = map_array(maps["slots"], MAX_SLOTS, SLOT, writable=True)
         self._outcomes = map_array(maps["walk_outcomes"], entries["walk_outcomes"], "<u8")
@@ -163,7 +137,7 @@ class BpfSource:
         prices = calibrated(loaded, self._links, slots, self._counters, cache)
         self._prices, self._factor = prices, 1.0
         self._recalibration = Recalibration(
-            interpreter=s.interpreter, mode=loaded.mode, cache=cache, now_ns=_monotonic_ns()
+            interpreter=s.interpreter, mode=loaded.mode, cache=cache, now_ns=time.monotonic_ns()
         )
         self._naming = Naming(self._modules)
         self._hints = Hints((*s.watch, *s.ignore), self._modules, self._naming)
@@ -181,7 +155,19 @@ class BpfSource:
             map_array(maps["settings"], 1, SETTINGS, writable=True),
             map_array(maps["switches"], 1, SWITCHES),
         )
-        self._watching = self._watcher(loaded, slots, prices)
+        self._watching = watching_over(
+            loaded,
+            slots=slots,
+            counters=self._counters,
+            prices=prices,
+            links=self._links,
+            modules=self._modules,
+            naming=self._naming,
+            programs=self._programs,
+            bystanders=self._bystanders,
+            isolate=s.isolate,
+        )
+        self._placing = Placing(self._modules, self._naming, self._programs, self._bystanders, self._watching)
         self._following = Following(
             self._links,
             self._modules,
@@ -193,44 +179,15 @@ class BpfSource:
         )
         self._arm_switch()
         self._beside.take_ended()
-        now_ns = _monotonic_ns()
+        now_ns = time.monotonic_ns()
         self._programs.begin(now_ns)
-        self._place_new(now_ns)
+        self._placing.look_around(now_ns)
         return Started(
             now_ns=now_ns,
-            host=self._host(loaded),
+            host=_host(loaded.mode),
             prices=prices,
-            lifetimes=self._programs.lifetimes(self._build_ids()),
-            notes=tuple(self._notes),
-        )
-
-    def _watcher(self, loaded: Loaded, slots: NDArray[Any], prices: Prices) -> Watching:
-        """Put together what watches functions."""
-        maps, emulates_nops = loaded.maps, kernel_at_least(6, 16)
-        histogram = map_array(maps["histogram"], loaded.entries["histogram"], "<u8")
-        path_histogram = HashMap(maps["path_histogram"], PATH_BUCKET, "<u8")
-        changes = map_array(maps["changes"], 1, CHANGES, writable=True)
-        known_returns = RememberedMap(maps["return_sites"], RETURN_SITE, "<u8", changes)
-        returns = ReturnSites(self._links, self._modules, known_returns, emulates_nops=emulates_nops)
-        buckets = Buckets(slots, self._counters, prices)
-        absences = Absences(HashMap(maps["absences"], ABSENCE, ABSENCE_VALUE)) if loaded.waiting else None
-        isolation = Isolation(map_array(maps["nests"], MAX_SLOTS, NEST, writable=True))
-        singles = SingleDurations(map_array(maps["singles"], MAX_SLOTS, SINGLE, writable=True), random.Random(0))
-        return Watching(
-            modules=self._modules,
-            naming=self._naming,
-            programs=self._programs,
-            bystanders=self._bystanders,
-            gate=Gate(self._modules, self._programs, mode=loaded.mode, emulates_nops=emulates_nops),
-            windows=Windows(
-                self._counters, histogram, path_histogram, self._naming, prices, isolation, singles, absences
-            ),
-            returns=returns,
-            isolation=isolation,
-            isolate=self._settings.isolate and loaded.mode != "perf",
-            linking=Linking(self._links, returns, buckets),
-            buckets=buckets,
-            places=MAX_PERF if loaded.mode == "perf" else FREE_SLOTS,
+            lifetimes=self._programs.lifetimes(self._placing.build_ids()),
+            notes=tuple(loaded.notes),
         )
 
     def _warm(self) -> None:
@@ -241,13 +198,12 @@ class BpfSource:
 
     def _arm_switch(self) -> None:
         """Name the kill switch to the holder, and begin unless it is on."""
-        if self._settings.kill_switch:
-            self._links.switch(self._settings.kill_switch)
-        self._off = self._watching.off = bool(self._settings.kill_switch) and os.path.lexists(
-            self._settings.kill_switch
-        )
+        switch = self._settings.kill_switch
+        if switch:
+            self._links.switch(switch)
+        self._off = self._watching.off = bool(switch) and os.path.lexists(switch)
         if not self._off:
-            self._follow()
+            tracepoints.follow(self._links)
 
     def _switched(self, news: LinkNews, now_ns: int) -> None:
         """The holder saw the kill switch come, and has taken everything off, or go."""
@@ -259,37 +215,8 @@ class BpfSource:
             self._following.hear(gone, now_ns)
             self._watching.hear(gone, now_ns)
         elif was:
-            self._follow()
+            tracepoints.follow(self._links)
             self._finder.resume(now_ns)
-
-    def _follow(self) -> None:
-        """Attach what follows forks, execs, exits and stops, and wait until it is on."""
-        assert self._loaded is not None
-        asked = set()
-        for name, program in (
-            ("sched_process_fork", "on_fork"),
-            ("sched_process_exec", "on_exec"),
-            ("sched_process_exit", "on_exit"),
-            ("signal_generate", "on_stop"),
-        ):
-            if program in self._loaded.programs:
-                asked.add(self._links.tracepoint(name, program))
-        for _ in range(_TRIES):
-            for news in self._links.news(0.5) if asked else ():
-                if news.id in asked and news.what == "failed":
-                    raise ProbeError(f"the kernel refuses a tracepoint: {news.text}")
-                asked.discard(news.id)
-
-    def _host(self, loaded: Loaded) -> dict[str, str]:
-        return {
-            "hostname": platform.node(),
-            "kernel": platform.release(),
-            "boot_id": proc.boot_id(),
-            "cpus": str(os.cpu_count() or 1),
-            "link": loaded.mode,
-            "unwinder": "eh_frame",
-            "utc_offset_ns": str(time.time_ns() - _monotonic_ns()),
-        }
 
     def close(self) -> None:
         """Take every probe off and end the children."""
@@ -307,14 +234,13 @@ class BpfSource:
 
     def apply(self, request: Request) -> None:
         """Carry out a request of the controller."""
-        now_ns = _monotonic_ns()
+        now_ns = time.monotonic_ns()
         if isinstance(request, Watch):
             self._watching.watch(request, now_ns)
         elif isinstance(request, Unwatch):
             self._watching.unwatch(request.function, now_ns)
         elif isinstance(request, Sampling) and self._settings.sampling:
-            assert self._loaded is not None
-            waits = "on_switch" in self._loaded.programs
+            waits = "on_switch" in self._links.programs
             self._finder.set_rate(request.hertz, now_ns, sample_ns=self._prices.sample_ns, waits=waits)
 
     # polling
@@ -340,7 +266,7 @@ class BpfSource:
             self._programs.look_around(now_ns)
             self._bystanders.look_around(now_ns, self._programs.members)
             self._beside.look([os.getpid(), self._links.pid, *self._reader.pids(), *self._recalibration.pids()])
-        self._place_new(now_ns)
+        self._placing.look_around(now_ns)
         self._modules.collect()
         if not self._off:
             self._following.follow(self._watching.return_pids(), now_ns)
@@ -367,7 +293,7 @@ class BpfSource:
             runtime=tuple(each for each in found if each.function == NO_FUNCTION),
             functions=fresh,
             refusals=refusals,
-            lifetimes=self._programs.lifetimes(self._build_ids()),
+            lifetimes=self._programs.lifetimes(self._placing.build_ids()),
             bystander_hits=int(self._counters["strangers"].sum()),
             lost=self._lost(),
             unwinding=outcomes(self._outcomes),
@@ -407,62 +333,10 @@ class BpfSource:
             if not self._following.hear(news, now_ns):
                 self._watching.hear(news, now_ns)
             if news.what == "released":
-                self._follow()
+                tracepoints.follow(self._links)
                 self._finder.resume(now_ns)
             elif news.what == "dead":
                 raise ProbeError("the process that holds the probes was killed; all probes are off")
-
-    def _place_new(self, now_ns: int) -> None:
-        """Give every process that came its layout, and read some of the old ones' mappings again."""
-        forked, arrived, gone, executed = self._programs.take_news()
-        for pid in arrived:
-            self._bystanders.chosen(pid)
-            self._place(pid)
-        for parent, child in forked:
-            self._watching.forked(parent, child)
-        for pid in gone:
-            self._watching.gone(pid)
-        for pid in executed[:_PROCESSES_PER_LOOK]:
-            self._bystanders.look_at(pid)
-        if executed:
-            self._watching.check_bystanders(now_ns)
-        if now_ns >= self._remap_ns:
-            members = sorted(self._programs.members)
-            self._remap_ns = now_ns + REMAP_NS
-            if len(members) > _PROCESSES_PER_LOOK:
-                at = int(now_ns // REMAP_NS) * _PROCESSES_PER_LOOK % len(members)
-                members = (members + members)[at : at + _PROCESSES_PER_LOOK]
-            for pid in members:
-                self._place(pid)
-            self._watching.recheck_safety(now_ns)
-        elif arrived:
-            self._remap_ns = min(self._remap_ns, now_ns + 100_000_000)
-
-    def _place(self, pid: int) -> None:
-        try:
-            layout = self._modules.layout_of(pid)
-        except OSError:
-            return
-        if not layout:
-            return
-        self._programs.place(pid, layout)
-        executable = proc.executable(pid)
-        for mapping, module in zip(
-            self._modules.layouts[layout].mappings, self._modules.layouts[layout].modules, strict=True
-        ):
-            if module is not None and executable is not None and mapping.file[1] == executable[1]:
-                self._naming.programs.add(module)
-
-    def _build_ids(self) -> dict[FileId, str]:
-        found: dict[FileId, str] = {}
-        for member in self._programs.members.values():
-            if member.file is None or member.file in found:
-                continue
-            layout = self._modules.layouts.get(member.layout)
-            for module in layout.modules if layout else ():
-                if module is not None and module.file[1] == member.file[1] and module.facts is not None:
-                    found[member.file] = module.facts.build_id
-        return found
 
     def _lost(self) -> dict[str, int]:
         return {
@@ -476,6 +350,13 @@ class BpfSource:
         }
 
 
-def _monotonic_ns() -> int:
-    """Return the clock that the kernel's times are on."""
-    return time.monotonic_ns()
+def _host(mode: str) -> dict[str, str]:
+    return {
+        "hostname": platform.node(),
+        "kernel": platform.release(),
+        "boot_id": proc.boot_id(),
+        "cpus": str(os.cpu_count() or 1),
+        "link": mode,
+        "unwinder": "eh_frame",
+        "utc_offset_ns": str(time.time_ns() - time.monotonic_ns()),
+    }

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 from binary_samples import compiled
-from source_driver import driven, running
+from source_driver import Driver, driven, running
 
 from specmine.mining.observation import Kind
 from specmine.probes.batch import Watch
+from specmine.probes.watched import Watched
 
 pytestmark = pytest.mark.kernel
 
@@ -154,60 +155,60 @@ def test_code_that_must_not_change_is_not_probed(tmp_path: Path, how: str, code:
         assert finish(child) > 0
 
 
+@contextmanager
+def timed(folder: Path, how: str) -> Iterator[tuple[subprocess.Popen[str], Driver, Watched]]:
+    """Have ``work`` timed in a target, which ends well afterwards."""
+    with target(folder, how) as child:
+        with driven(child.pid, "work") as driver:
+            key = driver.watch("work", Kind.TIME, window_calls=200)
+            driver.poll(lambda: driver.observations)
+            yield child, driver, driver.source._watching.by_function[key]
+        assert finish(child) > 0
+
+
 @pytest.mark.parametrize("how", [FILTERED, SWITCHING], ids=["seccomp", "switches"])
 def test_return_addresses_stay_where_they_must(tmp_path: Path, how: str) -> None:
     """A program under a strict filter, or that switches stacks by its own assembler, is timed at return sites."""
-    with target(tmp_path, how) as child:
-        with driven(child.pid, "work") as driver:
-            key = driver.watch("work", Kind.TIME, window_calls=200)
-            driver.poll(lambda: len(driver.observations) >= 2)
-            assert driver.source._watching.by_function[key].by_site
-            assert not driver.refusals
-        assert finish(child) > 0
+    with timed(tmp_path, how) as (_, driver, w):
+        driver.poll(lambda: len(driver.observations) >= 2)
+        assert w.by_site
+        assert not driver.refusals
 
 
 def test_a_plain_program_is_timed_by_sessions(tmp_path: Path) -> None:
     """Nothing speaks against replacing return addresses in the same program without any of that."""
-    with target(tmp_path, PLAIN) as child:
-        with driven(child.pid, "work") as driver:
-            if driver.source._loaded is None or driver.source._loaded.mode != "session":
-                pytest.skip("this kernel has no session links")
-            key = driver.watch("work", Kind.TIME, window_calls=200)
-            driver.poll(lambda: driver.observations)
-            assert not driver.source._watching.by_function[key].by_site
-        finish(child)
+    with timed(tmp_path, PLAIN) as (_, driver, w):
+        if driver.source._loaded is None or driver.source._loaded.mode != "session":
+            pytest.skip("this kernel has no session links")
+        assert not w.by_site
 
 
 def test_a_debugger_ends_watching_until_it_is_gone(tmp_path: Path) -> None:
     """Within a second of its coming no probe is left; it is refused while it is there, and watched again after."""
     libc = ctypes.CDLL(None, use_errno=True)
-    with target(tmp_path, PLAIN) as child:
-        with driven(child.pid, "work") as driver:
-            key = driver.watch("work", Kind.TIME, window_calls=200)
-            driver.poll(lambda: driver.observations)
-            w = driver.source._watching.by_function[key]
-            assert libc.ptrace(SEIZE, child.pid, None, None) == 0
-            began = time.monotonic()
-            driver.poll(lambda: not w.links)
-            assert time.monotonic() - began < 1.0
-            driver.poll(lambda: driver.refusals)
-            assert (driver.refusals[0].kind, driver.refusals[0].reason.code) == (Kind.COUNT, "debugger")
-            assert str(os.getpid()) in driver.refusals[0].reason.text
-            before = len(driver.observations)
-            driver.source.apply(Watch(function=key, kind=Kind.TIME))
-            driver.poll(lambda: len(driver.refusals) > 1)
-            assert len(driver.observations) == before
-            assert libc.ptrace(INTERRUPT, child.pid, None, None) == 0
-            os.waitpid(child.pid, os.WUNTRACED)
-            assert libc.ptrace(DETACH, child.pid, None, None) == 0
+    with timed(tmp_path, PLAIN) as (child, driver, w):
+        key = w.function.key
+        assert libc.ptrace(SEIZE, child.pid, None, None) == 0
+        began = time.monotonic()
+        driver.poll(lambda: not w.links)
+        assert time.monotonic() - began < 1.0
+        driver.poll(lambda: driver.refusals)
+        assert (driver.refusals[0].kind, driver.refusals[0].reason.code) == (Kind.COUNT, "debugger")
+        assert str(os.getpid()) in driver.refusals[0].reason.text
+        before = len(driver.observations)
+        driver.source.apply(Watch(function=key, kind=Kind.TIME))
+        driver.poll(lambda: len(driver.refusals) > 1)
+        assert len(driver.observations) == before
+        assert libc.ptrace(INTERRUPT, child.pid, None, None) == 0
+        os.waitpid(child.pid, os.WUNTRACED)
+        assert libc.ptrace(DETACH, child.pid, None, None) == 0
 
-            def watched_again() -> bool:
-                if key not in driver.source._watching.by_function:
-                    driver.watch("work", Kind.TIME, window_calls=200)
-                return len(driver.observations) > before
+        def watched_again() -> bool:
+            if key not in driver.source._watching.by_function:
+                driver.watch("work", Kind.TIME, window_calls=200)
+            return len(driver.observations) > before
 
-            driver.poll(watched_again)
-        assert finish(child) > 0
+        driver.poll(watched_again)
 
 
 def test_a_debugger_that_stops_the_program_is_seen_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,20 +216,15 @@ def test_a_debugger_that_stops_the_program_is_seen_at_once(tmp_path: Path, monke
     monkeypatch.setattr("specmine.probes.gate.FRESH_NS", 10**15)
     monkeypatch.setattr("specmine.probes.conditions.FRESH_NS", 10**15)
     libc = ctypes.CDLL(None, use_errno=True)
-    with target(tmp_path, PLAIN) as child:
-        with driven(child.pid, "work") as driver:
-            key = driver.watch("work", Kind.TIME, window_calls=200)
-            driver.poll(lambda: driver.observations)
-            w = driver.source._watching.by_function[key]
-            os.kill(child.pid, signal.SIGSTOP)
-            os.kill(child.pid, signal.SIGCONT)
-            before = len(driver.observations)
-            driver.poll(lambda: len(driver.observations) > before)  # nobody traces it
-            assert libc.ptrace(ATTACH, child.pid, None, None) == 0
-            os.waitpid(child.pid, os.WUNTRACED)
-            driver.poll(lambda: not w.links and not driver.source._watching._linking.due_ns(), 2)
-            assert libc.ptrace(DETACH, child.pid, None, None) == 0
-        assert finish(child) > 0
+    with timed(tmp_path, PLAIN) as (child, driver, w):
+        os.kill(child.pid, signal.SIGSTOP)
+        os.kill(child.pid, signal.SIGCONT)
+        before = len(driver.observations)
+        driver.poll(lambda: len(driver.observations) > before)  # nobody traces it
+        assert libc.ptrace(ATTACH, child.pid, None, None) == 0
+        os.waitpid(child.pid, os.WUNTRACED)
+        driver.poll(lambda: not w.links and not driver.source._watching._linking.due_ns(), 2)
+        assert libc.ptrace(DETACH, child.pid, None, None) == 0
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare (util-linux) is not there")
