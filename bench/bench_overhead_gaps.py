@@ -25,8 +25,8 @@ from driving import LIMIT_S, TARGETS, Driver, Spoken, built, driven, table
 from peers import all_probed, none_probed, places_in, symbols
 
 from specmine.mining.observation import Kind
-from specmine.probes.buckets import NO_LIMIT
 from specmine.probes.links import Links
+from specmine.probes.watching.buckets import NO_LIMIT
 
 FUNCTIONS, AT_ONCE, LINKS = 1000, 500, 100
 RUN_MS, REST_S = 300, 0.4

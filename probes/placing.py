@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from specmine.probes.watching.table import Watching
+
 from . import processes as proc
 from .bystanders import Bystanders
 from .modules import Modules
 from .naming import Naming
 from .processes import FileId
 from .programs import Programs
-from .watching import Watching
 
 REMAP_NS = 2_000_000_000
 """How often one process's mappings are read again: libraries come and go."""

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from specmine.mining.observation import BUCKETS
+from specmine.probes.watching.assembling import watching_over
 
 from . import processes as proc
 from . import tracepoints
-from .assembling import watching_over
 from .batch import Batch, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
 from .bystanders import Bystanders
 from .calibration import calibrated

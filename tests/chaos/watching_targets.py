@@ -22,7 +22,7 @@ from specmine.mining.observation import BUCKETS, Counts, Function, Kind
 from specmine.probes.batch import Refusal, Unwatch, Watch
 from specmine.probes.processes import Selection
 from specmine.probes.source import BpfSource, SourceSettings
-from specmine.probes.watched import Watched
+from specmine.probes.watching.watched import Watched
 
 LIMIT_S = 40.0
 _COUNTS = ("hits", "calls", "timed", "inner", "lost", "dropped", "unlearnt")

@@ -14,10 +14,10 @@ from specmine.daemon import reasons
 from specmine.probes import safety
 from specmine.probes.conditions import Condition, Conditions, any_huge_code, huge_code, parse_status, writable_code
 from specmine.probes.modules import Module
-from specmine.probes.pages import TextPages
 from specmine.probes.reading.binaries import read_facts
 from specmine.probes.reading.stackswitch import stack_switch
 from specmine.probes.reading.unwind import read_frames
+from specmine.probes.watching.pages import TextPages
 
 # Linux 6.9, Intel with shadow stacks on, a daemon under a systemd filter, gdb attached
 STATUS = """Name:	mariadbd

@@ -18,7 +18,7 @@ from source_driver import Driver, driven, running
 
 from specmine.mining.observation import Kind
 from specmine.probes.batch import Watch
-from specmine.probes.watched import Watched
+from specmine.probes.watching.watched import Watched
 
 pytestmark = pytest.mark.kernel
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from specmine.mining.observation import Reason
+from specmine.probes.facts import Grade, Site
+from specmine.probes.gate import Gate
+from specmine.probes.kernel import RememberedMap
+from specmine.probes.layout import RETURN_PROBED, RETURN_REFUSED, RETURN_SHARED, RETURN_SITE
+from specmine.probes.links import Links
+from specmine.probes.modules import Module, Modules
+from specmine.probes.safety import refuses_module
 
-from .facts import Grade, Site
-from .gate import Gate
-from .kernel import RememberedMap
-from .layout import RETURN_PROBED, RETURN_REFUSED, RETURN_SHARED, RETURN_SITE
-from .links import Links
-from .modules import Module, Modules
 from .pages import MAX_PAGES, TextPages
-from .safety import refuses_module
 from .watched import Watched
 
 MAX_SITES = 64

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from specmine.mining.observation import Kind
+from specmine.probes.layout import COOKIE_PATH, COOKIE_SHARED, GENERATION_SHIFT
+from specmine.probes.links import LinkNews, Links
 
 from .buckets import Buckets
-from .layout import COOKIE_PATH, COOKIE_SHARED, GENERATION_SHIFT
-from .links import LinkNews, Links
 from .returns import ReturnSites
 from .watched import Watched
 

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.mining.observation import Function, Kind
-
-from .batch import Prices, Watch
-from .coldness import nested_factor, price_factor
-from .modules import Module
+from specmine.probes.batch import Prices, Watch
+from specmine.probes.coldness import nested_factor, price_factor
+from specmine.probes.modules import Module
 
 
 @dataclass(slots=True, eq=False)

@@ -11,9 +11,9 @@ import pytest
 from source_driver import Driver, driven, running
 
 from specmine.mining.observation import Kind, quantiles
-from specmine.probes.isolation import Isolation, is_perturbed
 from specmine.probes.layout import MAX_SLOTS, NEST
 from specmine.probes.loading import LINK_KINDS
+from specmine.probes.watching.isolation import Isolation, is_perturbed
 
 Programs = Callable[..., Path]
 

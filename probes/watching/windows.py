@@ -20,14 +20,14 @@ from specmine.mining.observation import (
     quantiles,
     split_or_unbroken,
 )
+from specmine.probes.batch import Activity, Prices
+from specmine.probes.coldness import bias_factor, coldness, coldness_for, geometric_mean, price_factor
+from specmine.probes.kernel import HashMap
+from specmine.probes.layout import MAX_SLOTS
+from specmine.probes.naming import Naming
 
 from .absences import Absences, by_path, split_of
-from .batch import Activity, Prices
-from .coldness import bias_factor, coldness, coldness_for, geometric_mean, price_factor
 from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
-from .kernel import HashMap
-from .layout import MAX_SLOTS
-from .naming import Naming
 from .singles import SingleDurations
 from .watched import Watched, Window, cost_ns
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .batch import Prices
+from specmine.probes.batch import Prices
+
 from .watched import Watched, hit_costs_ns
 
 NO_LIMIT = 1 << 62

@@ -15,8 +15,8 @@ from source_driver import driven, running
 from specmine.mining.observation import Kind
 from specmine.probes.batch import Singles
 from specmine.probes.layout import SINGLE, SINGLES
-from specmine.probes.singles import MOST, SingleDurations, sampled_together
-from specmine.probes.watched import Watched
+from specmine.probes.watching.singles import MOST, SingleDurations, sampled_together
+from specmine.probes.watching.watched import Watched
 
 Programs = Callable[..., Path]
 

@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable
 
 from specmine.mining.observation import Kind, Observation, Reason
+from specmine.probes.batch import Activity, Prices, Refusal, Watch
+from specmine.probes.facts import Grade, Site
+from specmine.probes.links import LinkNews
+from specmine.probes.modules import Modules
+from specmine.probes.safety import with_remedy
 
-from .batch import Activity, Prices, Refusal, Watch
-from .facts import Grade, Site
 from .linking import DRAIN_NS, IDENTITY
-from .links import LinkNews
-from .modules import Modules
-from .safety import with_remedy
 from .switching import Refused, Switching
 from .watched import Watched
 

@@ -6,17 +6,17 @@ import random
 from dataclasses import dataclass, field
 
 from specmine.mining.observation import Kind, Reason
+from specmine.probes.bystanders import Bystanders
+from specmine.probes.gate import Gate
+from specmine.probes.naming import Naming
+from specmine.probes.programs import Programs
+from specmine.probes.safety import kind_refused
 
 from .buckets import Buckets
-from .bystanders import Bystanders
 from .choosing import Choosing
-from .gate import Gate
 from .isolation import TURN_NS, Isolation
 from .linking import Linking
-from .naming import Naming
-from .programs import Programs
 from .returns import ReturnSites
-from .safety import kind_refused
 from .watched import Watched
 from .windows import Windows
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .batch import Singles
-from .layout import SINGLES
+from specmine.probes.batch import Singles
+from specmine.probes.layout import SINGLES
+
 from .watched import Watched
 
 TOLD_AGAIN = 1.25

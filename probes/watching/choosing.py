@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 
-from .bystanders import Bystanders
-from .gate import Gate
+from specmine.probes.bystanders import Bystanders
+from specmine.probes.gate import Gate
+from specmine.probes.modules import Modules
+from specmine.probes.programs import Programs
+
 from .linking import MAX_PIDS
-from .modules import Modules
-from .programs import Programs
 from .returns import ReturnSites
 from .watched import Watched
 

@@ -7,15 +7,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .absences import Absences
-from .batch import Prices
-from .buckets import Buckets
-from .bystanders import Bystanders
-from .choosing import Choosing
-from .gate import Gate
-from .isolation import Isolation
-from .kernel import HashMap, RememberedMap, kernel_at_least, map_array
-from .layout import (
+from specmine.probes.batch import Prices
+from specmine.probes.bystanders import Bystanders
+from specmine.probes.gate import Gate
+from specmine.probes.kernel import HashMap, RememberedMap, kernel_at_least, map_array
+from specmine.probes.layout import (
     ABSENCE,
     ABSENCE_VALUE,
     CHANGES,
@@ -26,16 +22,21 @@ from .layout import (
     RETURN_SITE,
     SINGLE,
 )
+from specmine.probes.links import Links
+from specmine.probes.loading import Loaded
+from specmine.probes.modules import Modules
+from specmine.probes.naming import Naming
+from specmine.probes.programs import Programs
+
+from .absences import Absences
+from .buckets import Buckets
+from .choosing import Choosing
+from .isolation import Isolation
 from .linking import Linking
-from .links import Links
-from .loading import Loaded
-from .modules import Modules
-from .naming import Naming
-from .programs import Programs
 from .returns import ReturnSites
 from .singles import SingleDurations
 from .switching import Switching
-from .watching import Watching
+from .table import Watching
 from .windows import Windows
 
 MAX_PERF = 6

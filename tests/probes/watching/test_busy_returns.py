@@ -10,7 +10,7 @@ from source_driver import driven, running
 
 from specmine.mining.observation import Kind, Reason
 from specmine.probes import gate
-from specmine.probes.returns import PASSED_BY_LEAST, PASSED_BY_TIMES, Returns
+from specmine.probes.watching.returns import PASSED_BY_LEAST, PASSED_BY_TIMES, Returns
 
 # often() and, as one of so many, work() are called from one place
 SHARED_PLACE = r"""

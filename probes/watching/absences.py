@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.mining.observation import BUCKETS, Counts, Split
-
-from .kernel import HashMap
-from .layout import ABSENCE, ABSENCE_VALUE
+from specmine.probes.kernel import HashMap
+from specmine.probes.layout import ABSENCE, ABSENCE_VALUE
 
 _ROWS = np.dtype([("key", ABSENCE), ("value", ABSENCE_VALUE)])
 

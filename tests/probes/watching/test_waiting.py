@@ -13,8 +13,8 @@ import pytest
 from source_driver import Driver, counts_of, driven, running
 
 from specmine.mining.observation import BUCKETS, Kind, Observation, added, bucket_edges, split_or_unbroken
-from specmine.probes.absences import split_of
 from specmine.probes.layout import ABSENCE, ABSENCE_VALUE
+from specmine.probes.watching.absences import split_of
 
 Programs = Callable[..., Path]
 MIDDLES = 0.5 * (bucket_edges()[:-1] + bucket_edges()[1:])
