@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-FOLDERS = sorted(path.parent for path in ROOT.glob("*/__init__.py"))
+FOLDERS = sorted(path.parent for pattern in ("*", "*/*") for path in ROOT.glob(f"{pattern}/__init__.py"))
 _TOP = "|".join(sorted(path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")))
 
 
@@ -27,8 +27,9 @@ def test_files_that_a_document_names_exist(document: Path) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
 def test_modules_that_a_folder_names_exist(folder: Path) -> None:
-    """What the docstring of a folder points to."""
+    """What the docstring of a folder points to, in it or, for one within another, beside it."""
     told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
     names = [each for each in re.findall(r"``([^`]+)``", told) if re.fullmatch(r"[\w.]+/?", each)]
-    missing = [each for each in names if not (folder / each).exists() and not (folder / f"{each}.py").exists()]
+    there = [path.name for at in {folder, folder.parent} - {ROOT} for path in at.iterdir()]
+    missing = [each for each in names if not {each.rstrip("/"), f"{each}.py"} & {*there}]
     assert not missing

@@ -1,6 +1,6 @@
 """Read foreign files: the process that parses what comes from users and containers.
 
-Started by ``reader.py`` beside this folder, as ``nobody``, without capabilities, with limits on memory and time
+Started by ``reader.py`` beside this folder, as nobody, without capabilities, with limits on memory and time
 (``confinement``). ``child`` takes an open file and a question and answers with the values of ``facts.py``; no other
 process imports anything from here. What it reads, by question:
 
