@@ -74,7 +74,10 @@ FAMILIES = (
     _counter("inside_seconds", "CPU time added to watched programs: hits by their prices, a model."),
     _counter("program_cpu_seconds", "CPU time of the watched programs while watched."),
     _gauge("beside_promised_ratio", "Most CPU time of specmine's own processes, as a share of one CPU."),
-    _counter("beside_seconds", "CPU time of specmine's own processes."),
+    _counter(
+        "beside_seconds",
+        "CPU time of specmine's own processes, and what following waits costs programs that nobody watches.",
+    ),
     _gauge("beside_pressure_ratio", "How much specmine holds itself back to keep that promise, from 0 to 1."),
     _gauge(
         "price_seconds", "What one hit costs the watched thread on this host, with caches as cold as lately.", "what"
