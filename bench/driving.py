@@ -84,7 +84,18 @@ def built(folder: Path, source: Path, *flags: str) -> Path:
     """Compile a target program."""
     program = folder / source.stem
     include = ["-I", str(ROOT / "tests" / "programs")]
-    command = ["gcc", "-O2", "-fno-omit-frame-pointer", *include, "-o", program, source, *flags, "-lm", "-lpthread"]
+    command = [
+        "gcc",
+        "-O2",
+        "-fno-omit-frame-pointer",
+        *include,
+        "-o",
+        str(program),
+        str(source),
+        *flags,
+        "-lm",
+        "-lpthread",
+    ]
     subprocess.run(command, check=True)
     return program
 

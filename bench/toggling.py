@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from hostspeed import Reference, ns_a_round
@@ -100,16 +101,19 @@ class Phases:
         """Yield (probes on, seconds) for each stretch of time; read the meter between."""
         while True:
             order = self._chance.sample([True, False], 2)
-            found: dict[bool, float | None] = {}
-            speeds: dict[bool, NDArray[np.float64] | None] = {}
+            found: dict[bool, float] = {}
+            speeds: dict[bool, NDArray[np.float64]] = {}
             for on in order:
                 yield on, SETTLE_S
                 self._meter.begin()
                 yield on, self.phase_s
-                found[on], speeds[on] = self._meter.end(), self._meter.speed()
-            if found[True] and found[False]:
-                known = speeds[True] is not None and speeds[False] is not None
-                reference = tuple((speeds[True] / speeds[False]).tolist()) if known else ()  # type: ignore[operator]
+                cost, speed = self._meter.end(), self._meter.speed()
+                if cost is not None:
+                    found[on] = cost
+                if speed is not None:
+                    speeds[on] = speed
+            if len(found) == 2:
+                reference = tuple((speeds[True] / speeds[False]).tolist()) if len(speeds) == 2 else ()
                 self.pairs.append(Pair(on=found[True], off=found[False], reference=reference))
             else:
                 self.dropped += 1
@@ -122,7 +126,7 @@ class Toggled:
         self.inner, self._pid = inner, pid
         self._stretches: Iterator[tuple[bool, float]] | None = None
         self._until_ns = self.begun_ns = 0
-        self._on = True
+        self._on, self._hertz = True, 0
         self.switched: list[tuple[int, bool]] = []
         """When the probes came on (True) or went, CLOCK_MONOTONIC ns."""
         self._gaps: list[tuple[int, int]] = [(0, 0)]
@@ -188,6 +192,8 @@ class Toggled:
             elif not self._on:
                 time.sleep(_TICK_S)
                 batches.append(self.inner.poll(time.monotonic_ns()))
+                if any(w.links for w in self.inner._watching.by_function.values()):
+                    raise RuntimeError("a probe came on in a phase without probes")
         return self._as_seen(batches)
 
     def _switch(self, on: bool) -> None:
@@ -216,14 +222,14 @@ class Toggled:
             pause_ns = max(0, w.watch.period_ns - w.watch.on_ns)
             again = self._chance.random() < rest
             w.next_on_ns = now_ns if again else now_ns + int(pause_ns * self._chance.uniform(0.5, 1.5))
-        watching._on = lambda w, now_ns: None  # type: ignore[method-assign]
+        watching.off = True
         self._hertz = finder._hertz
         finder.stop()
 
     def _all_on(self, hidden_ns: int, now_ns: int) -> None:
         """Go on as if no time had passed."""
         watching, finder = self.inner._watching, self.inner._finder
-        del watching._on
+        watching.off = self.inner._off
         for w in watching.by_function.values():
             w.next_on_ns += hidden_ns
             if w.window is not None:
@@ -236,7 +242,9 @@ class Toggled:
         """Join batches, in the loop's time."""
         last = batches[-1]
         lists = [f.name for f in fields(Batch) if isinstance(getattr(last, f.name), tuple)]
-        joined = {name: tuple(each for batch in batches for each in getattr(batch, name)) for name in lists}
+        joined: dict[str, Any] = {
+            name: tuple(each for batch in batches for each in getattr(batch, name)) for name in lists
+        }
         joined["observations"] = tuple(map(self._observed, joined["observations"]))
         # the kernel side reads CPU times once a second: what is seen must not fall behind what was seen
         self._cpu_ns = max(self._cpu_ns, last.spent.program_cpu_ns - int(self._hidden_cpu_s * 1e9))

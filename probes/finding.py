@@ -150,7 +150,7 @@ class Finder:
         samples, seen = int(values["count"][~waiting].sum()), int(values["count"][waiting].sum())
         self.sampled += samples + round(seen / self._every)
         if self._tracepoint:
-            keys, values = self._with_open(keys, values)
+            keys, values = self._with_open(keys, values, now_ns)
             # each wait that is followed costs a stack walk: follow so few that it stays cheap
             self._every = max(1, round(seen / _WAITS_PER_SUM))
             self._one_in = self._affordable(samples)
@@ -158,12 +158,14 @@ class Finder:
         if len(keys):
             self._open.append((now_ns, keys, values))
 
-    def _with_open(self, keys: NDArray[np.void], values: NDArray[np.void]) -> tuple[NDArray[np.void], NDArray[np.void]]:
+    def _with_open(
+        self, keys: NDArray[np.void], values: NDArray[np.void], now_ns: int
+    ) -> tuple[NDArray[np.void], NDArray[np.void]]:
         """Add the waits that go on, since the last sum at most; those of sums that are not followed are like these."""
         waits, since = self._waits.entries()
         if len(waits):
             begun = np.maximum(since["start"], np.uint64(self._due_ns - SUM_NS))
-            still = np.clip(self._due_ns - begun.astype(np.int64), 0, None) * since["weight"]
+            still = np.clip(now_ns - begun.astype(np.int64), 0, None) * since["weight"]
             more = np.zeros(len(waits), keys.dtype)
             more["path"], more["program"], more["waiting"] = since["path"], since["program"], 1
             extra = np.zeros(len(waits), values.dtype)

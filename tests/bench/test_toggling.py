@@ -1,0 +1,73 @@
+"""Phases without probes are that: nothing is on in them, and all goes on afterwards."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from source_driver import running
+
+from specmine.mining.observation import Kind
+from specmine.probes.batch import Watch
+from specmine.probes.processes import Selection
+from specmine.probes.source import BpfSource, SourceSettings
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+
+from toggling import Toggled
+
+OFF_S = 0.6
+
+
+@pytest.mark.kernel
+def test_no_probe_is_hit_in_a_phase_without_probes(program: Callable[..., Path]) -> None:
+    """Whatever is due then: a function that is called all the time takes no hit until the next phase."""
+    with running(program("paths"), 40) as child:
+        source = BpfSource([Selection(pid=child.pid)], SourceSettings(watch=("z",), sampling=False))
+        toggled = Toggled(source, child.pid)
+        try:
+            toggled.start()
+            key = _watched(toggled)
+            hits: list[int] = []
+
+            def phases() -> Iterator[tuple[bool, float]]:
+                yield False, 0.2
+                hits.append(_hits(source, key))
+                yield False, OFF_S
+                hits.append(_hits(source, key))
+                yield True, 60.0
+
+            fake: Any = SimpleNamespace(run=phases)
+            toggled.begin(fake)
+            end = time.monotonic() + 20
+            while len(hits) < 2 or _hits(source, key) <= hits[1]:
+                assert time.monotonic() < end
+                toggled.poll(toggled.now_ns())
+                time.sleep(0.01)
+            assert hits[0] == hits[1] > 0
+        finally:
+            toggled.close()
+
+
+def _watched(toggled: Toggled) -> str:
+    """Have a function counted in short on-phases, one after the other, and wait until it was hit; return its key."""
+    key, end = "", time.monotonic() + 20
+    while not key or not _hits(toggled.inner, key):
+        assert time.monotonic() < end
+        batch = toggled.poll(toggled.now_ns())
+        for each in batch.functions:
+            if each.name == "z" and not key:
+                key = each.key
+                toggled.apply(Watch(function=key, kind=Kind.TIME, on_ns=20_000_000, period_ns=60_000_000))
+        time.sleep(0.01)
+    return key
+
+
+def _hits(source: BpfSource, key: str) -> int:
+    watching = source._watching
+    return int(source._counters["hits"][watching.by_function[key].slot]) if key in watching.by_function else 0
