@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 
 from specmine.mining.observation import BUCKETS
-from specmine.probes.watching.assembling import watching_over
 
 from . import processes as proc
 from . import tracepoints
@@ -57,6 +56,7 @@ from .processes import Selection
 from .programs import Programs
 from .reader import Reader
 from .recalibration import Recalibration
+from .watching.assembling import watching_over
 
 LOOK_NS = 1_000_000_000
 _NOTABLE = 0.1
