@@ -29,6 +29,9 @@ _BIAS_SLOPES = {"replaced": 0.43, "site": 0.23}
 their handlers took as long."""
 _UNSURE_SLOPE = 0.7
 """So the uncertainty reaches from nothing to the most that was seen."""
+STEP_ERROR = 0.45
+"""Relative uncertainty of what a single-stepped entry adds: in a virtual machine the same step takes 8, 10.5 or 12 us,
+for seconds at a time, and calibration meets one of these."""
 
 
 def coldness(before: float, took_ns: float, handlers: int, loop_ns: float) -> float:

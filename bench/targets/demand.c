@@ -10,12 +10,15 @@
 
 enum { FIRST = 20, CALLS_A_LOOK = 100 };
 
-static volatile unsigned long sink;
-
+/* In a register: a sum in memory takes 0.3 or 0.5 ns a round, as the CPU happens to guess where it is stored. */
 __attribute__((noinline, noclone)) void demand(unsigned long rounds)
 {
-	for (unsigned long i = 0; i < rounds; i++)
-		sink += i;
+	unsigned long sum = 1;
+
+	for (unsigned long i = 0; i < rounds; i++) {
+		sum = sum * 3 + i;
+		__asm__ volatile("" : "+r"(sum));
+	}
 }
 
 static double cpu_s(void)
@@ -33,8 +36,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < FIRST; i++) {
 		double before = cpu_s();
 
-		for (unsigned long j = 0; j < 1000000; j++)
-			sink += j;
+		demand(1000000);
 		if (cpu_s() - before < best)
 			best = cpu_s() - before;
 	}

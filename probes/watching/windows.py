@@ -21,7 +21,7 @@ from specmine.mining.observation import (
     split_or_unbroken,
 )
 from specmine.probes.batch import Activity, Prices
-from specmine.probes.coldness import bias_factor, coldness, coldness_for, geometric_mean, price_factor
+from specmine.probes.coldness import STEP_ERROR, bias_factor, coldness, coldness_for, geometric_mean, price_factor
 from specmine.probes.kernel import HashMap
 from specmine.probes.layout import MAX_SLOTS
 from specmine.probes.naming import Naming
@@ -209,8 +209,9 @@ class Windows:
         """Return what the function's own probes add to its durations, and how well that is known."""
         loop_ns = self.prices.site_bias_ns if w.by_site else self.prices.bias_ns
         factor, unsure = bias_factor(w.typical, by_site=w.by_site)
-        bias_ns = loop_ns * factor + (self.prices.stepped_bias_ns if w.stepped else 0.0)
-        return bias_ns, self.prices.bias_uncertainty * bias_ns + unsure * loop_ns
+        step_ns = self.prices.stepped_bias_ns if w.stepped else 0.0
+        own_ns = loop_ns * factor
+        return own_ns + step_ns, self.prices.bias_uncertainty * own_ns + unsure * loop_ns + STEP_ERROR * step_ns
 
     def _feel(self, w: Watched) -> None:
         """Take in how long the function's handlers took since the last time."""
