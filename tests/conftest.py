@@ -6,7 +6,7 @@ import ctypes
 import functools
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,28 @@ def outcome_without_kernel(missing: str, ci: str | None) -> Callable[[str], obje
     if not missing:
         return None
     return pytest.fail if ci and ci.lower() not in ("0", "false") else pytest.skip
+
+
+def again(items: Iterable[pytest.Item], ci: str | None) -> None:
+    """Have a kernel test that fails in continuous integration run once more.
+
+    It measures a live machine, and the machines that CI gets are shared: others change their speed twofold.
+    """
+    for item in items:
+        if ci and item.get_closest_marker("kernel"):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what may run again."""
+    again(items, os.environ.get("CI"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show in full why a test failed that was run again: it may have met a fault that is rare."""
+    for report in terminalreporter.stats.get("rerun", ()):
+        terminalreporter.section(f"failed at first: {report.nodeid}")
+        terminalreporter.line(report.longreprtext)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
