@@ -27,6 +27,7 @@ _SOURCES = (
     "scratch.h",
     "maps.h",
     "hit.h",
+    "threads.h",
     "walk.h",
     "chance.h",
     "waiting.h",

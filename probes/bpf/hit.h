@@ -13,12 +13,6 @@ static inline __attribute__((always_inline)) void *this_task(void)
 	return (void *)bpf_get_current_task_btf();
 }
 
-/* What is known of a thread, if it has hit a probe before. */
-static inline __attribute__((always_inline)) struct thread *thread_met(void *task)
-{
-	return threads.task_storage_get(task, 0, 0);
-}
-
 #ifdef KERNEL_FIELDS
 /* bcc would make calls of what looks like a pointer into the kernel */
 #define FIELD(into, width, from, offset) asm volatile("%0 = *(" #width " *)(%1 + %2)" : "=r"(into) : "r"(from), "i"(offset))

@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) struct thread *meet(struct counters
 		atomic_add(c->strangers, 1);
 		return 0;
 	}
-	t = threads.task_storage_get(task, 0, 1 /* create */);
+	t = thread_made(task);
 	if (!t) {
 		atomic_add(c->lost, 1);
 		return 0;

@@ -4,6 +4,7 @@
 #define SPECMINE_LAYOUT
 
 #define MAX_SLOTS 256    /* functions watched at once */
+#define PLACES 2048      /* threads whose memory is found by their number; a power of two */
 #define MAX_OPEN 32      /* timed calls open at once on one thread */
 #ifndef MAX_FRAMES
 #define MAX_FRAMES 64    /* frames walked for one path; a probed caller's path continues it */
@@ -68,9 +69,12 @@ struct known_return {
 };
 
 struct thread {
+	u64 born;                  /* whose it is, see threads.h; 0: nobody's */
+	u32 tid;
 	u32 depth;
 	u32 layout, followed;      /* its process's, as they were in the state ``known`` of ``changes`` */
 	u32 random;                /* which calls are timed; 0: not drawn yet */
+	u32 spare;
 	u64 known;                 /* 0: the process was not watched */
 	u64 cost;                  /* what probes have cost this thread so far, ns */
 	u64 stack_end;             /* first address above the stack known not to be readable, 0: none found */

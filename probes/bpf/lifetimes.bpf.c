@@ -48,7 +48,10 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
 	u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	bool watched = processes.lookup(&tgid) != 0;
+	u32 was = ctx->args[1];
 
+	if (was != tgid) /* the image goes on in a thread that is not its first; it has the first one's number now */
+		vacate(was);
 	if (watched) {
 		processes.delete(&tgid);
 		begin_anew();
@@ -62,6 +65,7 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	u64 id = bpf_get_current_pid_tgid();
 	u32 tgid = id >> 32, tid = id;
 
+	vacate(tid);
 	if (tgid != tid || !processes.lookup(&tgid))
 		return 0;
 	/* the group's other threads may live on: user space looks and removes it */

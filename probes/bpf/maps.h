@@ -25,6 +25,9 @@ BPF_HASH(seen_paths, u64, u64, 1);
 BPF_HASH(return_sites, struct return_site, u64, 1);
 BPF_HASH(samples, struct sample, struct sample_value, 1);
 BPF_HASH(waits, u32, struct wait, 1);
+/* What is known of each thread, see threads.h. */
+BPF_F_TABLE("array", u32, struct thread, places, PLACES, 0);
+BPF_HASH(taken, u32, u32, PLACES); /* places that somebody has */
 BPF_HASH(threads, u32, struct thread, 1); /* made as task storage: it goes with its thread */
 BPF_PERCPU_ARRAY(walks, struct walk, 3);
 

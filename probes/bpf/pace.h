@@ -3,12 +3,12 @@
 
 #define PACE_LIMIT_NS 1024 /* twice the most that cold caches made of one: an interrupt came */
 
-/* At one return in eight, take the time since its beginning; the clock's low bits are as good as chance. */
+/* At one return in 32, take the time since its beginning; the clock's low bits are as good as chance. */
 static inline __attribute__((always_inline)) void note_pace(struct counters *c, u64 began)
 {
 	u64 took;
 
-	if (began & 7)
+	if (began & 31)
 		return;
 	took = bpf_ktime_get_ns() - began;
 	if (took < PACE_LIMIT_NS) {

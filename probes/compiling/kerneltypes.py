@@ -2,7 +2,7 @@
 import struct
 
 KERNEL_STRUCTS = {  # what is read of the kernel's own structs, where its BTF says they lie
-    "task_struct": ("pid", "tgid", "__state", "state", "sched_info", "se", "bpf_ctx", "utask"),
+    "task_struct": ("pid", "tgid", "start_time", "__state", "state", "sched_info", "se", "bpf_ctx", "utask"),
     "sched_info": ("pcount", "run_delay"),
     "sched_entity": ("sum_exec_runtime", "exec_start", "cfs_rq"),
     "cfs_rq": ("rq",),
@@ -93,6 +93,7 @@ def field_flags(types):
         values = {
             "TASK_BPF_CTX": task["bpf_ctx"],
             "TASK_UTASK": task["utask"],
+            "TASK_BORN": task["start_time"],
             "TYPE_RUN_CTX": number["bpf_uprobe_multi_run_ctx"],
             "RUN_CTX_UPROBE": context["uprobe"],
             "RUN_CTX_IS_RETURN": context["session_ctx"] + session["is_return"],
