@@ -183,7 +183,7 @@ static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx
  * The frames below are gone; without this, what their callers call next might return in their name. */
 int call_landing(struct pt_regs *ctx)
 {
-	void *task = this_task();
+	void *task = task_hitting();
 	u64 cookie = cookie_of(ctx, task);
 	u32 slot = COOKIE_SLOT(cookie);
 	struct counters *c = counters.lookup(&slot);
@@ -207,7 +207,7 @@ int call_landing(struct pt_regs *ctx)
  * any order: the process is followed no more, and what is open on this thread counts as abandoned. */
 int call_context(struct pt_regs *ctx)
 {
-	void *task = this_task();
+	void *task = task_hitting();
 	u64 cookie = cookie_of(ctx, task);
 	u32 slot = COOKIE_SLOT(cookie), tgid = bpf_get_current_pid_tgid() >> 32, zero = 0;
 	struct counters *c = counters.lookup(&slot);
@@ -249,7 +249,7 @@ static inline __attribute__((always_inline)) void count(void *task, u64 cookie)
 
 int call_count(struct pt_regs *ctx)
 {
-	void *task = this_task();
+	void *task = task_hitting();
 
 	count(task, cookie_of(ctx, task));
 	return 0;
@@ -290,7 +290,7 @@ int call_path_return(struct pt_regs *ctx)
 /* Sessions: one program for both ends. */
 static inline __attribute__((always_inline)) int session(struct pt_regs *ctx, bool want_path)
 {
-	void *task = this_task();
+	void *task = task_hitting();
 	u64 cookie = cookie_of(ctx, task);
 
 	if (!is_return(ctx, task))
@@ -312,7 +312,7 @@ int call_path_session(struct pt_regs *ctx)
 /* Return sites: the stack is left as it is, so exceptions, panics and debuggers find what they expect. */
 int call_time_site(struct pt_regs *ctx)
 {
-	void *task = this_task();
+	void *task = task_hitting();
 
 	enter(ctx, task, cookie_of(ctx, task), false, true);
 	return 0;
@@ -320,7 +320,7 @@ int call_time_site(struct pt_regs *ctx)
 
 int call_path_site(struct pt_regs *ctx)
 {
-	void *task = this_task();
+	void *task = task_hitting();
 
 	enter(ctx, task, cookie_of(ctx, task), true, true);
 	return 0;
@@ -328,7 +328,7 @@ int call_path_site(struct pt_regs *ctx)
 
 int call_site_return(struct pt_regs *ctx)
 {
-	void *task = this_task();
+	void *task = task_hitting();
 
 	leave_site(ctx, task, cookie_of(ctx, task));
 	return 0;

@@ -19,6 +19,34 @@ static inline __attribute__((always_inline)) void *this_task(void)
 
 static u64 (*typed)(u64 address, u32 type) = (void *)KFUNC_RDONLY_CAST; /* no call in the end: the verifier drops it */
 
+/* The running task of a scheduler's queue. */
+static inline __attribute__((always_inline)) u64 running(u64 queue)
+{
+	u64 task;
+
+	FIELD(task, u64, typed(queue, TYPE_QUEUE), QUEUE_CURR);
+	return task;
+}
+
+/* The task that hit a probe: what its CPU's queue runs, since it stays on its CPU until the program ends. Which queue
+ * that is the first hit on each CPU finds out. To be read only: what the kernel hands out may be handed to helpers. */
+static inline __attribute__((always_inline)) void *task_hitting(void)
+{
+	u32 zero = 0;
+	u64 *queue = queues.lookup(&zero), task, found;
+
+	if (queue && *queue) {
+		task = running(*queue);
+	} else {
+		task = bpf_get_current_task();
+		FIELD(found, u64, typed(task, TYPE_TASK), TASK_CFS_QUEUE);
+		FIELD(found, u64, found, CFS_QUEUE_QUEUE);
+		if (queue && running(found) == task)
+			*queue = found;
+	}
+	return (void *)typed(task, TYPE_TASK);
+}
+
 static inline __attribute__((always_inline)) u64 run_context(void *task)
 {
 	u64 context;
@@ -74,6 +102,8 @@ static inline __attribute__((always_inline)) u64 replaced_return(u64 *at, u64 sp
 	return 0;
 }
 #else
+#define task_hitting() this_task()
+
 static inline __attribute__((always_inline)) u64 cookie_of(void *ctx, void *task)
 {
 	return bpf_get_attach_cookie(ctx);

@@ -30,6 +30,7 @@ BPF_F_TABLE("array", u32, struct thread, places, PLACES, 0);
 BPF_HASH(taken, u32, u32, PLACES); /* places that somebody has */
 BPF_HASH(threads, u32, struct thread, 1); /* made as task storage: it goes with its thread */
 BPF_PERCPU_ARRAY(walks, struct walk, 3);
+BPF_PERCPU_ARRAY(queues, u64, 1); /* of the scheduler, see hit.h */
 
 BPF_RINGBUF_OUTPUT(stacks, 1);
 BPF_RINGBUF_OUTPUT(events, 1);

@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) struct thread *thread_met(void *tas
 {
 	struct thread *t = placed(task);
 
-	return t ? t : threads.task_storage_get(task, 0, 0);
+	return t ? t : threads.task_storage_get(this_task(), 0, 0);
 }
 
 /* The same, made now if need be; 0: there is no memory. */
@@ -87,5 +87,5 @@ static inline __attribute__((always_inline)) struct thread *thread_made(void *ta
 
 	if (!t)
 		t = place(task);
-	return t ? t : threads.task_storage_get(task, 0, 1 /* create */);
+	return t ? t : threads.task_storage_get(this_task(), 0, 1 /* create */);
 }

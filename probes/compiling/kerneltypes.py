@@ -6,7 +6,7 @@ KERNEL_STRUCTS = {  # what is read of the kernel's own structs, where its BTF sa
     "sched_info": ("pcount", "run_delay"),
     "sched_entity": ("sum_exec_runtime", "exec_start", "cfs_rq"),
     "cfs_rq": ("rq",),
-    "rq": ("clock", "clock_task"),
+    "rq": ("clock", "clock_task", "curr"),
     "bpf_uprobe_multi_run_ctx": ("session_ctx", "uprobe"),
     "bpf_session_run_ctx": ("is_return",),
     "bpf_uprobe": ("cookie",),
@@ -32,25 +32,36 @@ def kernel_types():
     sizes = {1: 4, 3: 12, 14: 4, 17: 4}
     unpack = struct.Struct("<III").unpack_from
     found = {}  # type: dict[str, tuple[int, dict[str, int]]]
-    while position < end and len(found) < len(KERNEL_STRUCTS):
+    nameless = {}  # type: dict[int, bytes]
+    within = []  # type: list[tuple[str, int, int]]
+
+    def take(owner, members, base):
+        """Note the places of a struct's members, and which ones are structs or unions without a name."""
+        for at, kind, bits in struct.iter_unpack("<III", members):
+            field = data[strings + at : data.index(b"\0", strings + at)].decode()
+            if field in KERNEL_STRUCTS[owner]:
+                found[owner][1].setdefault(field, base + ((bits & 0xFFFFFF) >> 3))
+            elif not field:
+                within.append((owner, kind, base + ((bits & 0xFFFFFF) >> 3)))
+
+    while position < end and (len(found) < len(KERNEL_STRUCTS) or any(kind not in nameless for _, kind, _ in within)):
         number += 1
         name, info, _ = unpack(data, position)
         kind, vlen = info >> 24 & 31, info & 0xFFFF
         position += 12
-        if name in names and (kind == 4 and vlen or kind == 12):
-            fields = {}
-            members = data[position : position + 12 * vlen] if kind == 4 else b""
-            for at, _, bits in struct.iter_unpack("<III", members):
-                field = data[strings + at : data.index(b"\0", strings + at)].decode()
-                if field in KERNEL_STRUCTS[names[name]]:
-                    fields[field] = (bits & 0xFFFFFF) >> 3
-            found.setdefault(names[name], (number, fields))
+        if name in names and (kind == 4 and vlen or kind == 12) and names[name] not in found:
+            found[names[name]] = number, {}
+            take(names[name], data[position : position + 12 * vlen] if kind == 4 else b"", 0)
+        elif not name and kind in (4, 5):
+            nameless[number] = data[position : position + 12 * vlen]
         if kind in (4, 5, 15, 19):
             position += 12 * vlen
         elif kind in (6, 13):
             position += 8 * vlen
         else:
             position += sizes.get(kind, 0)
+    for owner, kind, base in within:  # grows while it is gone through
+        take(owner, nameless.get(kind, b""), base)
     return found
 
 
@@ -94,6 +105,11 @@ def field_flags(types):
             "TASK_BPF_CTX": task["bpf_ctx"],
             "TASK_UTASK": task["utask"],
             "TASK_BORN": task["start_time"],
+            "TASK_CFS_QUEUE": task["se"] + types["sched_entity"][1]["cfs_rq"],
+            "CFS_QUEUE_QUEUE": types["cfs_rq"][1]["rq"],
+            "QUEUE_CURR": types["rq"][1]["curr"],
+            "TYPE_QUEUE": number["rq"],
+            "TYPE_TASK": number["task_struct"],
             "TYPE_RUN_CTX": number["bpf_uprobe_multi_run_ctx"],
             "RUN_CTX_UPROBE": context["uprobe"],
             "RUN_CTX_IS_RETURN": context["session_ctx"] + session["is_return"],
