@@ -38,8 +38,8 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 	t->cost += s->entry_ns;
 	drop_abandoned(t, sp);
 	note_nesting(t, sp, slot);
-	if (by_site && bpf_probe_read_user(&ret, 8, (void *)sp))
-		ret = 0;
+	if (by_site)
+		ret = return_address(t, sp);
 	word = slot >> 6;
 	barrier_var(word);
 	word &= MAX_SLOTS / 64 - 1;
@@ -138,7 +138,7 @@ static inline __attribute__((always_inline)) void leave(struct pt_regs *ctx, voi
 		return;
 	t->depth = at;
 	forget(t, o);
-	finish(o, t, task, now, cost, want_path);
+	finish(o, c, s, t, task, now, cost, want_path);
 	note_pace(c, now);
 }
 
@@ -173,7 +173,7 @@ static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx
 			break;
 		t->depth = at;
 		forget(t, o);
-		finish(o, t, task, now, cost, o->cookie & COOKIE_PATH);
+		finish_any(o, t, task, now, cost);
 	}
 	if (i)
 		note_pace(c, now);

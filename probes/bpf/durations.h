@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /* What becomes of a call that has ended. */
 
-/* Take the duration of a call that has ended, less what other probes cost meanwhile; ``cost`` is the thread's. */
-static inline __attribute__((always_inline)) void finish(struct open_call *o, struct thread *t, void *task, u64 now,
-							  u64 cost, bool by_path)
+/* Take the duration of a call of this slot that has ended, less what other probes cost meanwhile; ``cost`` is the
+ * thread's. */
+static inline __attribute__((always_inline)) void finish(struct open_call *o, struct counters *c, struct slot *s,
+							  struct thread *t, void *task, u64 now, u64 cost, bool by_path)
 {
 	u64 duration = now - o->start, nested = cost - o->cost;
 	u32 slot = COOKIE_SLOT(o->cookie), key;
-	struct counters *c = counters.lookup(&slot);
-	struct slot *s = slots.lookup(&slot);
 	struct path_bucket pb = {};
 	u64 *cell, one = 1;
 
-	if (o->cookie == STRUCK_OUT || !c)
-		return;
-	if (!s || s->generation != COOKIE_GENERATION(o->cookie)) {
+	if (s->generation != COOKIE_GENERATION(o->cookie)) {
 		atomic_add(c->dropped, 1);
 		return;
 	}
@@ -41,4 +38,16 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, st
 	cell = histogram.lookup(&key);
 	if (cell)
 		atomic_add(*cell, 1);
+}
+
+/* The same of a call of whatever slot. */
+static inline __attribute__((always_inline)) void finish_any(struct open_call *o, struct thread *t, void *task, u64 now,
+							      u64 cost)
+{
+	u32 slot = COOKIE_SLOT(o->cookie);
+	struct counters *c = counters.lookup(&slot);
+	struct slot *s = slots.lookup(&slot);
+
+	if (o->cookie != STRUCK_OUT && c && s)
+		finish(o, c, s, t, task, now, cost, o->cookie & COOKIE_PATH);
 }

@@ -74,7 +74,7 @@ struct thread {
 	u32 depth;
 	u32 layout, followed;      /* its process's, as they were in the state ``known`` of ``changes`` */
 	u32 random;                /* which calls are timed; 0: not drawn yet */
-	u32 spare;
+	u32 low;                   /* its calls return to low addresses, see return_sites.h */
 	u64 known;                 /* 0: the process was not watched */
 	u64 cost;                  /* what probes have cost this thread so far, ns */
 	u64 stack_end;             /* first address above the stack known not to be readable, 0: none found */

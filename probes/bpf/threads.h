@@ -42,6 +42,7 @@ static inline __attribute__((always_inline)) struct thread *place(void *task)
 	t->tid = tid;
 	t->depth = 0;
 	t->random = 0;
+	t->low = 0;
 	t->known = 0;
 	t->cost = 0;
 	t->stack_end = 0;
