@@ -184,7 +184,7 @@ static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx
 int call_landing(struct pt_regs *ctx)
 {
 	void *task = task_hitting();
-	u64 cookie = cookie_of(ctx, task);
+	u64 cookie = cookie_of(ctx, run_of(task));
 	u32 slot = COOKIE_SLOT(cookie);
 	struct counters *c = counters.lookup(&slot);
 	struct slot *s = slots.lookup(&slot);
@@ -208,7 +208,7 @@ int call_landing(struct pt_regs *ctx)
 int call_context(struct pt_regs *ctx)
 {
 	void *task = task_hitting();
-	u64 cookie = cookie_of(ctx, task);
+	u64 cookie = cookie_of(ctx, run_of(task));
 	u32 slot = COOKIE_SLOT(cookie), tgid = bpf_get_current_pid_tgid() >> 32, zero = 0;
 	struct counters *c = counters.lookup(&slot);
 	struct process *p = processes.lookup(&tgid);
@@ -251,7 +251,7 @@ int call_count(struct pt_regs *ctx)
 {
 	void *task = task_hitting();
 
-	count(task, cookie_of(ctx, task));
+	count(task, cookie_of(ctx, run_of(task)));
 	return 0;
 }
 
@@ -291,9 +291,9 @@ int call_path_return(struct pt_regs *ctx)
 static inline __attribute__((always_inline)) int session(struct pt_regs *ctx, bool want_path)
 {
 	void *task = task_hitting();
-	u64 cookie = cookie_of(ctx, task);
+	u64 run = run_of(task), cookie = cookie_of(ctx, run);
 
-	if (!is_return(ctx, task))
+	if (!is_return(ctx, run))
 		return !enter(ctx, task, cookie, want_path, false);
 	leave(ctx, task, cookie, want_path);
 	return 0;
@@ -314,7 +314,7 @@ int call_time_site(struct pt_regs *ctx)
 {
 	void *task = task_hitting();
 
-	enter(ctx, task, cookie_of(ctx, task), false, true);
+	enter(ctx, task, cookie_of(ctx, run_of(task)), false, true);
 	return 0;
 }
 
@@ -322,7 +322,7 @@ int call_path_site(struct pt_regs *ctx)
 {
 	void *task = task_hitting();
 
-	enter(ctx, task, cookie_of(ctx, task), true, true);
+	enter(ctx, task, cookie_of(ctx, run_of(task)), true, true);
 	return 0;
 }
 
@@ -330,6 +330,6 @@ int call_site_return(struct pt_regs *ctx)
 {
 	void *task = task_hitting();
 
-	leave_site(ctx, task, cookie_of(ctx, task));
+	leave_site(ctx, task, cookie_of(ctx, run_of(task)));
 	return 0;
 }

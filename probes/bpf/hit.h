@@ -47,28 +47,29 @@ static inline __attribute__((always_inline)) void *task_hitting(void)
 	return (void *)typed(task, TYPE_TASK);
 }
 
-static inline __attribute__((always_inline)) u64 run_context(void *task)
+/* What the kernel keeps of this run of the program. */
+static inline __attribute__((always_inline)) u64 run_of(void *task)
 {
-	u64 context;
+	u64 run;
 
-	FIELD(context, u64, task, TASK_BPF_CTX);
-	return typed(context, TYPE_RUN_CTX);
+	FIELD(run, u64, task, TASK_BPF_CTX);
+	return typed(run, TYPE_RUN_CTX);
 }
 
-static inline __attribute__((always_inline)) u64 cookie_of(void *ctx, void *task)
+static inline __attribute__((always_inline)) u64 cookie_of(void *ctx, u64 run)
 {
 	u64 uprobe, cookie;
 
-	FIELD(uprobe, u64, run_context(task), RUN_CTX_UPROBE);
+	FIELD(uprobe, u64, run, RUN_CTX_UPROBE);
 	FIELD(cookie, u64, uprobe, UPROBE_COOKIE);
 	return cookie;
 }
 
-static inline __attribute__((always_inline)) bool is_return(struct pt_regs *ctx, void *task)
+static inline __attribute__((always_inline)) bool is_return(struct pt_regs *ctx, u64 run)
 {
 	u64 returned;
 
-	FIELD(returned, u8, run_context(task), RUN_CTX_IS_RETURN);
+	FIELD(returned, u8, run, RUN_CTX_IS_RETURN);
 	return returned;
 }
 
@@ -104,13 +105,18 @@ static inline __attribute__((always_inline)) u64 replaced_return(u64 *at, u64 sp
 #else
 #define task_hitting() this_task()
 
-static inline __attribute__((always_inline)) u64 cookie_of(void *ctx, void *task)
+static inline __attribute__((always_inline)) u64 run_of(void *task)
+{
+	return 0;
+}
+
+static inline __attribute__((always_inline)) u64 cookie_of(void *ctx, u64 run)
 {
 	return bpf_get_attach_cookie(ctx);
 }
 
 /* At the entry the instruction pointer is the probe's own address. */
-static inline __attribute__((always_inline)) bool is_return(struct pt_regs *ctx, void *task)
+static inline __attribute__((always_inline)) bool is_return(struct pt_regs *ctx, u64 run)
 {
 	return ctx->ip != bpf_get_func_ip(ctx);
 }
