@@ -4,7 +4,7 @@
 #define SPECMINE_LAYOUT
 
 #define MAX_SLOTS 256    /* functions watched at once */
-#define PLACES 2048      /* threads whose memory is found by their number; a power of two */
+#define PLACES 1024      /* threads whose memory is found by their number; a power of two */
 #define MAX_OPEN 32      /* timed calls open at once on one thread */
 #ifndef MAX_FRAMES
 #define MAX_FRAMES 64    /* frames walked for one path; a probed caller's path continues it */
