@@ -19,34 +19,6 @@ static inline __attribute__((always_inline)) void *this_task(void)
 
 static u64 (*typed)(u64 address, u32 type) = (void *)KFUNC_RDONLY_CAST; /* no call in the end: the verifier drops it */
 
-/* The running task of a scheduler's queue. */
-static inline __attribute__((always_inline)) u64 running(u64 queue)
-{
-	u64 task;
-
-	FIELD(task, u64, typed(queue, TYPE_QUEUE), QUEUE_CURR);
-	return task;
-}
-
-/* The task that hit a probe: what its CPU's queue runs, since it stays on its CPU until the program ends. Which queue
- * that is the first hit on each CPU finds out. To be read only: what the kernel hands out may be handed to helpers. */
-static inline __attribute__((always_inline)) void *task_hitting(void)
-{
-	u32 zero = 0;
-	u64 *queue = queues.lookup(&zero), task, found;
-
-	if (queue && *queue) {
-		task = running(*queue);
-	} else {
-		task = bpf_get_current_task();
-		FIELD(found, u64, typed(task, TYPE_TASK), TASK_CFS_QUEUE);
-		FIELD(found, u64, found, CFS_QUEUE_QUEUE);
-		if (queue && running(found) == task)
-			*queue = found;
-	}
-	return (void *)typed(task, TYPE_TASK);
-}
-
 /* What the kernel keeps of this run of the program. */
 static inline __attribute__((always_inline)) u64 run_of(void *task)
 {
@@ -103,8 +75,6 @@ static inline __attribute__((always_inline)) u64 replaced_return(u64 *at, u64 sp
 	return 0;
 }
 #else
-#define task_hitting() this_task()
-
 static inline __attribute__((always_inline)) u64 run_of(void *task)
 {
 	return 0;
@@ -130,4 +100,36 @@ static inline __attribute__((always_inline)) u64 replaced_return(u64 *at, u64 sp
 {
 	return 0;
 }
+#endif
+
+#ifdef KERNEL_QUEUES
+/* The running task of a scheduler's queue. */
+static inline __attribute__((always_inline)) u64 running(u64 queue)
+{
+	u64 task;
+
+	FIELD(task, u64, typed(queue, TYPE_QUEUE), QUEUE_CURR);
+	return task;
+}
+
+/* The task that hit a probe: what its CPU's queue runs, since it stays on its CPU until the program ends. Which queue
+ * that is the first hit on each CPU finds out. To be read only: what the kernel hands out may be handed to helpers. */
+static inline __attribute__((always_inline)) void *task_hitting(void)
+{
+	u32 zero = 0;
+	u64 *queue = queues.lookup(&zero), task, found;
+
+	if (queue && *queue) {
+		task = running(*queue);
+	} else {
+		task = bpf_get_current_task();
+		FIELD(found, u64, typed(task, TYPE_TASK), TASK_CFS_QUEUE);
+		FIELD(found, u64, found, CFS_QUEUE_QUEUE);
+		if (queue && running(found) == task)
+			*queue = found;
+	}
+	return (void *)typed(task, TYPE_TASK);
+}
+#else
+#define task_hitting() this_task()
 #endif

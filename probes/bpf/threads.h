@@ -4,9 +4,10 @@
  * A thread that is met first takes the place of its number in one array: found again by an address that is computed,
  * where its task's storage takes a call of the kernel, 20 to 30 ns at each hit. The place is its own until it ends, and
  * is told by its time of birth: what another left behind is never taken for this one's. A thread whose place somebody
- * has, as few have, is kept in its task's storage, and so are all where the kernel's types are not known. */
+ * has, as few have, is kept in its task's storage, and so are all where the kernel's types are not known, or where the
+ * verifier must be shown that walks end: two kinds of memory are twice the work for it, which is too much there. */
 
-#ifdef KERNEL_FIELDS
+#if defined(KERNEL_FIELDS) && defined(MAY_GOTO)
 static inline __attribute__((always_inline)) u64 born(void *task)
 {
 	u64 when;

@@ -105,11 +105,6 @@ def field_flags(types):
             "TASK_BPF_CTX": task["bpf_ctx"],
             "TASK_UTASK": task["utask"],
             "TASK_BORN": task["start_time"],
-            "TASK_CFS_QUEUE": task["se"] + types["sched_entity"][1]["cfs_rq"],
-            "CFS_QUEUE_QUEUE": types["cfs_rq"][1]["rq"],
-            "QUEUE_CURR": types["rq"][1]["curr"],
-            "TYPE_QUEUE": number["rq"],
-            "TYPE_TASK": number["task_struct"],
             "TYPE_RUN_CTX": number["bpf_uprobe_multi_run_ctx"],
             "RUN_CTX_UPROBE": context["uprobe"],
             "RUN_CTX_IS_RETURN": context["session_ctx"] + session["is_return"],
@@ -123,4 +118,19 @@ def field_flags(types):
         }
     except KeyError:
         return []
-    return ["-DKERNEL_FIELDS"] + ["-D%s=%d" % each for each in sorted(values.items())]
+    return ["-DKERNEL_FIELDS"] + ["-D%s=%d" % each for each in sorted(values.items())] + queue_flags(types)
+
+
+def queue_flags(types):
+    """Return the definitions for finding the task that a CPU runs; none where the scheduler has no groups of tasks."""
+    try:
+        values = {
+            "TASK_CFS_QUEUE": types["task_struct"][1]["se"] + types["sched_entity"][1]["cfs_rq"],
+            "CFS_QUEUE_QUEUE": types["cfs_rq"][1]["rq"],
+            "QUEUE_CURR": types["rq"][1]["curr"],
+            "TYPE_QUEUE": types["rq"][0],
+            "TYPE_TASK": types["task_struct"][0],
+        }
+    except KeyError:
+        return []
+    return ["-DKERNEL_QUEUES"] + ["-D%s=%d" % each for each in sorted(values.items())]
