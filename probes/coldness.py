@@ -6,7 +6,7 @@ not, and what they push out the program has to fetch again. The return's handler
 
 The laws below were fitted to an empty function between work on 0 to 4 MiB of data and 32 KiB to 1 MiB of code
 (docs/overhead.md, "In cold caches"): with coldness, what a call costs the program grows about as the handler's own
-time does, and what the probe leaves in a duration as its root. A shorter handler has other laws: fit them again.
+time does, and what the probe leaves in a duration more slowly. A shorter handler has other laws: fit them again.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ MOST = 4.0
 PRIOR = 16
 """Measured handlers that weigh as much as what was known before."""
 _PRICE_SLOPES = {Kind.COUNT: 1.25, Kind.TIME: 1.25, Kind.PATH: 1.2}
-_BIAS_ROOTS = {"replaced": 0.43, "site": 0.28}
+_BIAS_GROWTH = {"replaced": 0.43, "site": 0.28}
 """Half of what was measured of the empty function: of functions that spin for 5 to 20 us far less was added, though
 their handlers took as long. So the uncertainty is as large: it reaches from nothing to the most that was seen."""
+_BIAS_POWER = 0.75
 STEP_ERROR = 0.45
 """Relative uncertainty of what a single-stepped entry adds: in a virtual machine the same step takes 8, 10.5 or 12 us,
 for seconds at a time, and calibration meets one of these."""
@@ -76,7 +77,7 @@ def coldness_for(factor: float) -> float:
 def bias_factor(coldness: float, *, by_site: bool) -> tuple[float, float]:
     """Return what the function's own probes leave in its durations, relative to calibration's loop, and how well that
     is known: the uncertainty that comes with coldness, in the same unit."""
-    more = _BIAS_ROOTS["site" if by_site else "replaced"] * (coldness - 1.0) ** 0.5
+    more = _BIAS_GROWTH["site" if by_site else "replaced"] * max(0.0, coldness - 1.0) ** _BIAS_POWER
     return 1.0 + more, more
 
 
