@@ -100,7 +100,7 @@ def path_facts(held: Sequence[Kept], bias_ns: float) -> dict[CallPath, dict[str,
     for each in held:
         left = each.split is not None and (each.split.waiting_ns or each.split.blocked_ns)
         if each.split is None or (left and not any(split for _, _, split in each.paths)):
-            continue  # not known, or not of each path: it comes from a store
+            continue  # not known, or not of each path: it comes from an old store
         for path, own, split in each.paths:
             counts = own.counts
             by_path.setdefault(path, []).append(

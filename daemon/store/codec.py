@@ -11,6 +11,7 @@ import json
 import struct
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,28 +33,27 @@ def decode_counts(blob: bytes) -> Counts:
 
 def encode_split(split: Split) -> bytes:
     """Return the bytes of what calls did of their time: its three histograms, one after the other."""
-    return zlib.compress(b"".join(_sparse(each) for each in (split.waiting_ns, split.blocked_ns, split.on_cpu)), 6)
+    return zlib.compress(_sparse_split(split), 6)
 
 
 def decode_split(blob: bytes) -> Split:
     """Return the split of ``encode_split``; ValueError if the bytes are damaged."""
-    data = _inflated(blob)
-    waiting, at = _dense(data, 0)
-    blocked, at = _dense(data, at)
-    on_cpu, _ = _dense(data, at)
-    return Split(waiting_ns=waiting, blocked_ns=blocked, on_cpu=on_cpu)
+    return _dense_split(_inflated(blob), 0)[0]
 
 
 def encode_paths(paths: Sequence[PathHistogram]) -> bytes:
-    """Return the bytes of the histograms of call paths, paths included."""
+    """Return the bytes of the histograms of call paths, paths included, and of what their calls did of their time."""
     frames = sorted({frame for each in paths for frame in each.path.frames})
     row = {frame: index for index, frame in enumerate(frames)}
     table = {
         "frames": [[frame.name, frame.module] for frame in frames],
         "paths": [[int(each.path.complete), *(row[frame] for frame in each.path.frames)] for each in paths],
+        "splits": [index for index, each in enumerate(paths) if each.split is not None],
     }
     head = json.dumps(table, ensure_ascii=True, separators=(",", ":")).encode("ascii")
-    return zlib.compress(_LENGTH.pack(len(head)) + head + b"".join(_sparse(each.counts) for each in paths), 6)
+    counts = b"".join(_sparse(each.counts) for each in paths)
+    splits = b"".join(_sparse_split(each.split) for each in paths if each.split is not None)
+    return zlib.compress(_LENGTH.pack(len(head)) + head + counts + splits, 6)
 
 
 def decode_paths(blob: bytes) -> tuple[PathHistogram, ...]:
@@ -69,6 +69,9 @@ def decode_paths(blob: bytes) -> tuple[PathHistogram, ...]:
             counts, at = _dense(data, at)
             path = CallPath(tuple(frames[row] for row in rows), complete=bool(complete))
             histograms.append(PathHistogram(path=path, counts=counts))
+        for row in table.get("splits", ()):  # stores of schema 6 and older have none
+            split, at = _dense_split(data, at)
+            histograms[row] = replace(histograms[row], split=split)
     except (struct.error, KeyError, IndexError, TypeError) as error:
         raise ValueError(f"stored call paths are damaged: {error}") from error
     return tuple(histograms)
@@ -87,6 +90,18 @@ def decode_durations(blob: bytes) -> tuple[int, ...]:
 def _sparse(counts: Counts) -> bytes:
     index = np.flatnonzero(counts)
     return _LENGTH.pack(len(index)) + index.astype("<u2").tobytes() + counts[index].astype("<u8").tobytes()
+
+
+def _sparse_split(split: Split) -> bytes:
+    return b"".join(_sparse(each) for each in (split.waiting_ns, split.blocked_ns, split.on_cpu))
+
+
+def _dense_split(data: bytes, at: int) -> tuple[Split, int]:
+    """Return the split that begins at a byte, and where it ends."""
+    waiting, at = _dense(data, at)
+    blocked, at = _dense(data, at)
+    on_cpu, at = _dense(data, at)
+    return Split(waiting_ns=waiting, blocked_ns=blocked, on_cpu=on_cpu), at
 
 
 def _dense(data: bytes, at: int) -> tuple[Counts, int]:

@@ -82,6 +82,7 @@ def put_observations(db: sqlite3.Connection, observations: Iterable[Observation]
             encode_counts(each.counts),
             encode_paths(each.paths) if each.paths else None,
             encode_split(each.split) if each.split is not None else None,
+            each.uncertainty_ns,
         )
         db.execute(f"INSERT INTO observations VALUES(NULL{', ?' * len(row)})", row)
 
@@ -178,6 +179,7 @@ def observation_of(row: sqlite3.Row) -> Observation:
         inner=row["inner"],
         censored=row["censored"],
         bias_ns=row["bias_ns"],
+        uncertainty_ns=row["uncertainty_ns"],
         paths=decode_paths(row["paths"]) if row["paths"] is not None else (),
         split=decode_split(row["split"]) if row["split"] is not None else None,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import surveys
 
-VERSION = 6
+VERSION = 7
 APPLICATION_ID = 0x73706D6E  # "spmn", at a fixed place of the file's header
 
 _SUMMARIES = """
@@ -34,6 +34,8 @@ CREATE TABLE singles(
 
 # what calls did of their time; null where that is not known
 _SPLITS = "ALTER TABLE observations ADD COLUMN split BLOB;\n"
+
+_UNCERTAINTY = "ALTER TABLE observations ADD COLUMN uncertainty_ns REAL NOT NULL DEFAULT 0;\n"
 
 TABLES = (
     """
@@ -77,7 +79,16 @@ CREATE TABLE documents(
     + surveys.TABLES
     + _SINGLES
     + _SPLITS
+    + _UNCERTAINTY
 )
 
-MIGRATIONS: dict[int, str] = {1: _SUMMARIES, 2: _CODE, 3: surveys.TABLES, 4: _SINGLES, 5: _SPLITS}
+MIGRATIONS: dict[int, str] = {
+    1: _SUMMARIES,
+    2: _CODE,
+    3: surveys.TABLES,
+    4: _SINGLES,
+    5: _SPLITS,
+    # the least that calibration ever told
+    6: _UNCERTAINTY + "UPDATE observations SET uncertainty_ns = 0.12 * bias_ns;\n",
+}
 """From a version to the next: the SQL that leads there."""

@@ -6,13 +6,17 @@ import numpy as np
 
 from specmine.daemon.store import Host, Store
 from specmine.mining.observation import (
+    BUCKETS,
     CallPath,
     Frame,
     Function,
     Kind,
     Observation,
     PathHistogram,
+    Split,
+    added,
     histogram_of,
+    split_or_unbroken,
 )
 from specmine.probes.batch import Lifetime
 
@@ -37,13 +41,15 @@ def observation(
 ) -> Observation:
     """Return an observation of one second that holds 100 calls over each path."""
     rng = np.random.default_rng(second)
-    paths = tuple(
-        PathHistogram(
-            path=CallPath((Frame("main", "app"), Frame(name, "app"), Frame("z", "app")), name != "?"),
-            counts=histogram_of(rng.integers(1000, 9000, 100)),
-        )
-        for name in names
-    )
+    nothing = np.zeros(BUCKETS, np.uint64)
+    paths = []
+    for number, name in enumerate(names):
+        path = CallPath((Frame("main", "app"), Frame(name, "app"), Frame("z", "app")), name != "?")
+        counts = histogram_of(rng.integers(1000, 9000, 100))
+        # of every second path the calls were blocked for half of their time
+        split = Split(waiting_ns=nothing, blocked_ns=counts * np.uint64(500), on_cpu=np.roll(counts, -16))
+        paths.append(PathHistogram(path=path, counts=counts, split=split if number % 2 else None))
+    splits = [split_or_unbroken(each.counts, each.split) for each in paths]
     return Observation(
         function=key,
         lifetime=lifetime,
@@ -56,7 +62,9 @@ def observation(
         inner=3,
         censored=1,
         bias_ns=float(second % 7),
-        paths=paths,
+        uncertainty_ns=float(second % 5),
+        paths=tuple(paths),
+        split=added(splits),
     )
 
 

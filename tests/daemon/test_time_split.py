@@ -22,6 +22,7 @@ from specmine.daemon.specification import dumps, specification
 from specmine.daemon.states import State
 from specmine.daemon.store import Store
 from specmine.daemon.store.codec import decode_split, encode_split
+from specmine.daemon.timesplit import path_facts
 from specmine.experiments.environment import environment_of
 from specmine.experiments.results import HOST_KEYS, cleaned
 from specmine.experiments.vocabulary import Host
@@ -29,9 +30,12 @@ from specmine.mining.causes import HostTimes, host_times
 from specmine.mining.environment import Environment, Known
 from specmine.mining.observation import (
     BUCKETS,
+    CallPath,
+    Frame,
     Function,
     Kind,
     Observation,
+    PathHistogram,
     Reason,
     Split,
     bucket_of,
@@ -180,6 +184,28 @@ def test_splits_go_through_the_store(tmp_path: Path) -> None:
     assert pooled([windows[0], replace(windows[1], split=None)]).split is None
     with pytest.raises(ValueError, match="cut short"):
         decode_split(encode_split(whole.split)[:-3])
+
+
+def test_what_paths_did_of_their_time_is_the_same_after_a_restart(tmp_path: Path) -> None:
+    """A path whose calls waited does not read as never interrupted once it comes from the store."""
+    windows = []
+    for number in range(3):
+        one = window(number, 1)
+        ran = histogram_of(np.full(400, 1e5))
+        paths = (
+            PathHistogram(path=CallPath((Frame("waits", "app"),), True), counts=one.counts, split=one.split),
+            PathHistogram(path=CallPath((Frame("runs", "app"),), True), counts=ran),
+        )
+        assert one.split is not None
+        whole = replace(one.split, on_cpu=one.split.on_cpu + ran)
+        windows.append(replace(one, kind=Kind.PATH, counts=one.counts + ran, calls=1000, paths=paths, split=whole))
+    with Store.open(tmp_path / "s.db") as store:
+        with store.transaction():
+            store.put_observations(windows)
+        found = store.load().observations
+    before, after = (path_facts([kept(each) for each in every], 0.0) for every in (windows, found))
+    assert before == after
+    assert [facts["waiting"] > 0.3 for _, facts in sorted(after.items())] == [False, True]
 
 
 def test_where_no_call_leaves_its_cpu_time_on_cpu_is_duration() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +16,13 @@ from specmine.mining.observation import (
     BUCKETS,
     Observation,
 )
+from specmine.probes.encoding import encode
 
 
 def alike(first: Observation, second: Observation) -> bool:
-    """Tell whether two observations say the same; they compare by identity otherwise."""
-    plain = [name for name in Observation.__slots__ if name not in ("counts", "paths")]
-    return (
-        all(getattr(first, name) == getattr(second, name) for name in plain)
-        and np.array_equal(first.counts, second.counts)
-        and {path.path: path.counts.tolist() for path in first.paths}
-        == {path.path: path.counts.tolist() for path in second.paths}
-    )
+    """Tell whether two observations say the same in every field; they compare by identity otherwise."""
+    told = [encode(replace(each, paths=tuple(sorted(each.paths, key=lambda p: p.path)))) for each in (first, second)]
+    return bool(told[0] == told[1])
 
 
 def test_what_was_put_comes_back(tmp_path: Path) -> None:

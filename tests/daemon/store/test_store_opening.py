@@ -71,11 +71,11 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     Store.open(path, version=1).close()
     db = sqlite3.connect(path)
-    db.execute("UPDATE meta SET value = '7'")
+    db.execute(f"UPDATE meta SET value = '{VERSION + 1}'")
     db.commit()
     db.close()
     for read_only in (True, False):
-        with pytest.raises(StoreError, match=r"schema 7.*upgrade specmine"):
+        with pytest.raises(StoreError, match=rf"schema {VERSION + 1}.*upgrade specmine"):
             Store.open(path, read_only=read_only, set_aside=pytest.fail)
 
 

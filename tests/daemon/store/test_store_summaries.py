@@ -89,11 +89,14 @@ def test_a_store_of_the_first_schema_learns_to_summarise(tmp_path: Path) -> None
     db.executescript(
         "DROP TABLE summaries; DROP TABLE sampled; DROP TABLE singles; DROP TABLE environments; DROP TABLE marks;"
         "ALTER TABLE functions DROP COLUMN code; ALTER TABLE observations DROP COLUMN split;"
+        "ALTER TABLE observations DROP COLUMN uncertainty_ns;"
         "UPDATE meta SET value = '1';"
     )
     db.close()
     with Store.open(path) as store:
         assert store.summaries() == ()
+        (old,) = store.load().observations
+        assert old.uncertainty_ns == 0.12 * old.bias_ns
         fill(store, [observation(21, 1000)])
         assert len(store.summaries()) == 1
         assert len(store.load().observations) == 2
