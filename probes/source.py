@@ -54,6 +54,7 @@ from .owncost import OwnCost
 from .placing import Placing
 from .processes import Selection
 from .programs import Programs
+from .pruning import prune
 from .reader import Reader
 from .recalibration import Recalibration
 from .watching.assembling import watching_over
@@ -113,6 +114,7 @@ class BpfSource:
         cache = Path(s.cache) if s.cache else None
         if cache is not None:
             cache.mkdir(parents=True, exist_ok=True)
+            prune(cache)
         self._loaded = loaded = load(
             interpreter=s.interpreter,
             memory_bytes=s.memory_bytes,
