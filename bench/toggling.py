@@ -131,6 +131,7 @@ class Toggled:
         """When the probes came on (True) or went, CLOCK_MONOTONIC ns."""
         self._gaps: list[tuple[int, int]] = [(0, 0)]
         """(end of a phase without probes, time hidden until then)."""
+        self._off_ns = 0
         self._hidden_cpu_s = self._cpu_at_gap = 0.0
         self._cpu_ns = 0
         self._chance = random.Random(0)
@@ -138,8 +139,15 @@ class Toggled:
     # time
 
     def virtual_ns(self, real_ns: int) -> int:
-        """Return a time as the loop sees it."""
-        return real_ns - self._gaps[bisect.bisect_right(self._gaps, (real_ns, 1 << 62)) - 1][1]
+        """Return a time as the loop sees it: within a phase without probes, that of its beginning."""
+        place = bisect.bisect_right(self._gaps, (real_ns, 1 << 62))
+        hidden_ns = self._gaps[place - 1][1]
+        if place < len(self._gaps):
+            end_ns, hidden_until_ns = self._gaps[place]
+            begun_ns = end_ns - (hidden_until_ns - hidden_ns)
+        else:
+            begun_ns = real_ns if self._on else self._off_ns
+        return min(real_ns, begun_ns) - hidden_ns
 
     def now_ns(self) -> int:
         """Be the loop's clock."""
@@ -246,8 +254,10 @@ class Toggled:
             name: tuple(each for batch in batches for each in getattr(batch, name)) for name in lists
         }
         joined["observations"] = tuple(map(self._observed, joined["observations"]))
-        # the kernel side reads CPU times once a second: what is seen must not fall behind what was seen
-        self._cpu_ns = max(self._cpu_ns, last.spent.program_cpu_ns - int(self._hidden_cpu_s * 1e9))
+        # the kernel side reads CPU times once a second: what is seen must not fall behind what was seen; and what it
+        # read in a phase without probes holds time that is hidden at its end only
+        if len(batches) == 1:
+            self._cpu_ns = max(self._cpu_ns, last.spent.program_cpu_ns - int(self._hidden_cpu_s * 1e9))
         spent = replace(last.spent, program_cpu_ns=self._cpu_ns)
         due_ns = self.virtual_ns(last.due_ns) if last.due_ns else 0
         return replace(last, **joined, now_ns=self.virtual_ns(last.now_ns), spent=spent, due_ns=due_ns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import pytest
 from source_driver import running
 
 from specmine.mining.observation import Kind
-from specmine.probes.batch import Watch
+from specmine.probes.batch import Batch, Spent, Watch
 from specmine.probes.processes import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 
@@ -52,6 +53,31 @@ def test_no_probe_is_hit_in_a_phase_without_probes(program: Callable[..., Path])
             assert hits[0] == hits[1] > 0
         finally:
             toggled.close()
+
+
+def test_time_and_cpu_time_stand_still_in_a_phase_without_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that always uses one CPU earns as much a second as if there were no such phases, at each moment."""
+    monkeypatch.setattr("toggling.family", lambda pid: [pid])
+    monkeypatch.setattr("toggling.cpu_seconds", lambda pids: dict.fromkeys(pids, time.monotonic()))
+    nothing = SimpleNamespace(by_function={}, windows=SimpleNamespace(drain=list), off=False)
+    finder = SimpleNamespace(_hertz=0, stop=lambda: None)
+
+    def read(now_ns: int) -> Batch:
+        return Batch(now_ns=now_ns, spent=Spent(program_cpu_ns=now_ns))
+
+    inner: Any = SimpleNamespace(poll=read, _watching=nothing, _finder=finder, _off=False)
+    toggled = Toggled(inner, 1)
+    fake: Any = SimpleNamespace(run=lambda: itertools.cycle([(True, 0.1), (False, 0.25)]))
+    seen = [toggled.poll(toggled.now_ns())]
+    toggled.begin(fake)
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        seen.append(toggled.poll(toggled.now_ns()))
+        time.sleep(0.01)
+    times, cpu = [each.now_ns for each in seen], [each.spent.program_cpu_ns for each in seen]
+    assert times == sorted(times)
+    assert 0.3e9 < times[-1] - times[0] < 1.2e9
+    assert all(abs((c - cpu[0]) - (t - times[0])) < 20e6 for t, c in zip(times, cpu, strict=True))
 
 
 def _watched(toggled: Toggled) -> str:
