@@ -169,6 +169,7 @@ def test_an_older_store_gets_the_tables(tmp_path: Path) -> None:
     with sqlite3.connect(path) as db:
         db.executescript("DROP TABLE environments; DROP TABLE marks; DROP TABLE singles; PRAGMA user_version = 3")
         db.execute("ALTER TABLE observations DROP COLUMN split")
+        db.execute("ALTER TABLE observations DROP COLUMN uncertainty_ns")
         db.execute("UPDATE meta SET value = '3' WHERE key = 'schema_version'")
     db.close()
     with Store.open(path) as store, store.transaction():
