@@ -28,6 +28,7 @@ _BIAS_GROWTH = {"replaced": 0.43, "site": 0.28}
 """Half of what was measured of the empty function: of functions that spin for 5 to 20 us far less was added, though
 their handlers took as long. So the uncertainty is as large: it reaches from nothing to the most that was seen."""
 _BIAS_POWER = 0.75
+"""Of the coldness beyond 1: by three runs of bench/bench_overhead_cold.py; linear was too wide, the root too narrow."""
 STEP_ERROR = 0.45
 """Relative uncertainty of what a single-stepped entry adds: in a virtual machine the same step takes 8, 10.5 or 12 us,
 for seconds at a time, and calibration meets one of these."""

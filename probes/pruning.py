@@ -7,7 +7,7 @@ from pathlib import Path
 
 KEPT = 16
 """Of each kind: more than the links, settings and versions that take turns on one host."""
-_KINDS = ("[0-9a-f]*.json", "prices-*.json")
+_KINDS = ("[0-9a-f]" * 32 + ".json", "prices-*.json")
 
 
 def prune(folder: Path) -> None:

@@ -11,7 +11,7 @@ from specmine.probes.pruning import KEPT, prune
 def test_the_newest_of_each_kind_stay_and_nothing_else_is_touched(tmp_path: Path) -> None:
     """What is old goes; rows, which have a bound of their own, and strangers' files do not."""
     for number in range(KEPT + 3):
-        for name in (f"{number:032x}.json", f"prices-boot-session-{number}.json", f"notes-{number}.txt"):
+        for name in (f"{number:032x}.json", f"prices-boot-session-{number}.json", f"facts-{number}.json"):
             (tmp_path / name).write_text("{}")
             os.utime(tmp_path / name, (number, number))
     (tmp_path / "rows").mkdir()
