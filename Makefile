@@ -28,7 +28,7 @@ bpfcc:
 moved:
 
 demo: setup ## mine a stock apache2 under load, at most 3 minutes; leaves nothing of it behind; needs root
-	@$(BIN)/python bench/demo/run.py
+	@$(BIN)/python -m bench.demo.run
 
 test: setup ## everything: checks, then all tests (those marked kernel need root)
 	@.ci/packages gcc g++ libc6-dev libdw-dev gdb golang-go libboost-context-dev strace
@@ -45,12 +45,12 @@ format: setup ## let ruff lay out the code
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-# The short ones of bench/bench_*.py; all together take hours, and the docs tell which table is made by which.
-BENCHES ?= overhead_prices overhead_gaps sites bystander
+# The short ones of bench/*/*.py; all together take hours, and the docs tell which table is made by which.
+BENCHES ?= overhead.calls overhead.attach_pauses overhead.probe_sites overhead.bystander
 
 bench: setup ## what specmine costs a program and its neighbours; the short benches, BENCHES=... chooses others; needs root
 	@.ci/packages gcc g++ libc6-dev bpftrace bpfcc-tools
-	@for b in $(BENCHES); do echo "== bench/bench_$$b.py"; $(BIN)/python bench/bench_$$b.py || exit; done
+	@for b in $(BENCHES); do echo "== bench.$$b"; $(BIN)/python -m bench.$$b || exit; done
 
 chaos: setup ## hostile programs under probes, 20 runs each (RUNS=n overrides); needs root
 	@.ci/packages gcc g++ libc6-dev gdb golang-go libboost-context-dev

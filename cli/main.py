@@ -9,9 +9,8 @@ from collections.abc import Sequence
 import click
 
 from specmine import __version__
-from specmine.daemon.descriptors import hold_standard_descriptors
-
-from .exits import exit_code
+from specmine.cli.base.exit_codes import exit_code
+from specmine.daemon.system.descriptors import hold_standard_descriptors
 
 COMMANDS = (
     "doctor",
@@ -49,7 +48,7 @@ class Commands(click.Group):
         """Return a command, None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        found: click.Command = importlib.import_module(f".{cmd_name}", __package__).command
+        found: click.Command = importlib.import_module(f".commands.{cmd_name}", __package__).command
         return found
 
 

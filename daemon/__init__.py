@@ -1,15 +1,11 @@
-"""The daemon: what decides, what keeps and tells; it and ``specmine mine`` run the same loop.
+"""The daemon: what decides, what is stored and reported; it and ``specmine mine`` run the same loop.
 
-Begin with ``loop.py``: events come in, ``controller.py`` decides, listeners hear of it. The rest by question:
+Begin with ``loop``: events come in, ``controller/`` decides, listeners hear of it.
 
-- What is decided? ``candidates``, ``flow`` of one function, ``acting``, ``allocation``, ``budget``, ``finding``,
-  ``conclusions``, ``inheriting``
-- On what? ``events``, ``controllerstate``, ``knowledge``, ``states``, ``where``, ``settings``, ``reasons``
-- How is that put together? ``counting``, ``gathering``, ``kept``, ``pooling``
-- Who runs it? ``lifecycle`` (specmined), ``session`` (mine), ``worker`` and ``jobs`` (mining that needs scipy),
-  ``replay``
-- What is told? ``specification``, ``status``, ``answers`` (over ``server``), ``exporter``, ``telling``, ``verdicts``
-- What is kept? ``store/``, ``keeping``, ``resume``
-- From elsewhere: ``durations/`` (recordings of other tools), ``merging``, ``recounting``, ``experiments``, ``survey``
-- Configuration: ``config``, ``configfile``, ``readers``, ``default.yaml``
+- Who runs the loop? ``main`` and ``service`` (specmined), ``foreground`` (mine), ``replay`` (recordings)
+- Where do events come from? ``kernel_source``, ``recording``, ``worker/`` (mining that needs scipy), ``host/``
+- What is reported? ``documents/``, ``metrics/``, ``socket/``, ``regression/`` (changes between builds)
+- What is stored? ``persistence/``
+- What did the user choose? ``config/``
+- The process itself: ``system/``
 """

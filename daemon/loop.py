@@ -8,14 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from specmine.probes.batch import Sampling, Source, Unwatch, Watch
-
-from .clock import Clock
-from .controller import decide
-from .controllerstate import ControllerState
-from .events import Action, Arrived, Begun, Event, Mine, Mined, Publish, Reloaded, Restored, Stopping, Surveyed
-from .settings import MS, Settings
-from .worker import Worker
+from specmine.daemon.config.settings import MS, Settings
+from specmine.daemon.controller.decide import decide
+from specmine.daemon.controller.events import (
+    Action,
+    Arrived,
+    Begun,
+    Event,
+    Mine,
+    Mined,
+    Publish,
+    Reloaded,
+    Restored,
+    Stopping,
+    Surveyed,
+)
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.worker.process import Worker
+from specmine.model.batch import Sampling, Source, Unwatch, Watch
+from specmine.model.clock import Clock
 
 POLL_EVERY_NS = 50 * MS
 """How often the source is asked at most, and while it has something to do at a certain time ..."""

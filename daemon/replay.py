@@ -13,18 +13,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from specmine.probes.encoding import Json, decode, encode
-from specmine.probes.errors import InputError
-from specmine.probes.recording import Recorder, read_recording
+from specmine.daemon.config.loader import load_config
+from specmine.daemon.config.settings import Settings, settings_of
+from specmine.daemon.controller.decide import decide
+from specmine.daemon.controller.events import (
+    Action,
+    Arrived,
+    Begun,
+    Event,
+    Mine,
+    Mined,
+    Publish,
+    Reloaded,
+    Restored,
+    Stopping,
+    Surveyed,
+)
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.specification import specification
+from specmine.daemon.worker.jobs import Job, run_job
+from specmine.model.errors import InputError
+from specmine.model.json_codec import Json, decode, encode
 
-from .configfile import load_config
-from .controller import decide
-from .controllerstate import ControllerState
-from .events import Action, Arrived, Begun, Event, Mine, Mined, Publish, Reloaded, Restored, Stopping, Surveyed
-from .jobs import Job, run_job
 from .loop import Listener, Step
-from .settings import Settings, settings_of
-from .specification import specification
+from .recording import Recorder, read_recording
 
 EVENTS: dict[str, type] = {
     "begun": Begun,

@@ -2,10 +2,10 @@
 
 import sys
 
-from .humble import LOWEST, weigh
+from specmine.experiments.runner.self_priority import LOWEST, weigh
 
 if __name__ == "__main__":
     weigh(LOWEST)
-    from .serving import main
+    from specmine.experiments.runner.server import main
 
     sys.exit(main())

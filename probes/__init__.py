@@ -1,13 +1,13 @@
-"""The kernel side: everything that touches BPF, ELF and /proc.
+"""The kernel side: everything that touches BPF, ELF files and /proc.
 
-``source.py`` puts it together; ``batch.py`` holds the values that pass between it and the daemon. The rest by question:
+``source`` assembles it and is polled by the daemon's loop; ``doctor`` says what this host allows.
 
-- Which processes? ``programs``, ``processes``, ``tracepoints``, ``placing``, ``bystanders``, ``conditions``
-- Which functions? ``finding``, ``hints``, ``modules``, ``naming``, ``paths``, ``digests``
-- May it be probed? ``gate``, ``safety``, ``textcheck``, ``doctor``; may its returns? ``following``, ``contexts``
-- Probes on and off, and what was counted: ``watching/``, ``links``, ``holding/`` (a process)
-- The kernel's programs: ``bpf/``, ``compiling/`` (a process), ``loading``, ``kernel``, ``layout``
-- What that cost: ``calibration``, ``recalibration``, ``coldness``, ``owncost``
-- Foreign files: ``reader``, ``reading/`` (a process), and what passes between them: ``answers``, ``facts``
-- Recordings: ``recording``, ``encoding``
+- Which processes? ``process/``
+- Which functions are hot? ``sampling/``. What are they called, and who calls them? ``symbols/``
+- What is timed, when, and what was counted? ``timing/``
+- What must not be probed? ``safety/``
+- What does a hit cost, and what does it add to a duration? ``calibration/``
+- The kernel's programs: ``bpf/`` (C), ``compiler/`` (a process), ``kernel/`` (programs, maps, links),
+  ``holder/`` (a process)
+- Foreign files: ``elf/``; only its child process parses them
 """

@@ -10,19 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from specmine.mining.observation import BUCKETS
-
-from . import processes as proc
-from .batch import Prices
-from .conditions import Condition, Conditions
-from .errors import ProbeError, SpecmineError
-from .facts import Grade
-from .kernel import kernel_at_least
-from .loading import Loaded, load
-from .modules import Module
-from .reader import Reader
-from .recalibration import measured_here
-from .safety import (
+from specmine.model.batch import Prices
+from specmine.model.errors import ProbeError, SpecmineError
+from specmine.model.observation import BUCKETS
+from specmine.probes.calibration.recalibrate import measured_here
+from specmine.probes.elf.client import Reader
+from specmine.probes.elf.facts import Grade
+from specmine.probes.kernel.loader import Loaded, load
+from specmine.probes.kernel.maps import kernel_at_least
+from specmine.probes.process import proc
+from specmine.probes.process.status import Condition, Conditions
+from specmine.probes.safety.rules import (
     REMEDIES,
     fips_mode,
     forbids_replacing,
@@ -30,6 +28,7 @@ from .safety import (
     refuses_process,
     refuses_returns,
 )
+from specmine.probes.symbols.modules import Module
 
 CAPABILITIES = {
     "CAP_DAC_READ_SEARCH": 2,

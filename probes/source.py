@@ -16,21 +16,19 @@ from pathlib import Path
 
 import numpy as np
 
-from specmine.mining.observation import BUCKETS
-
-from . import processes as proc
-from . import tracepoints
-from .batch import Batch, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
-from .bystanders import Bystanders
-from .calibration import calibrated
-from .coldness import scaled
-from .digests import Digests
-from .errors import HostError, ProbeError
-from .finding import NO_FUNCTION, Finder, Wrapped
-from .following import Following
-from .hints import Hints
-from .kernel import HashMap, RememberedMap, RingBuffer, kernel_at_least, map_array
-from .layout import (
+from specmine.model.batch import Batch, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
+from specmine.model.errors import HostError, ProbeError
+from specmine.model.observation import BUCKETS
+from specmine.probes.calibration.calibrate import calibrated
+from specmine.probes.calibration.cold_cache import scaled
+from specmine.probes.calibration.recalibrate import Recalibration
+from specmine.probes.elf.client import Reader
+from specmine.probes.kernel import tracepoints
+from specmine.probes.kernel.cache import prune
+from specmine.probes.kernel.links import LinkNews, Links
+from specmine.probes.kernel.loader import LINK_KINDS, Loaded, load
+from specmine.probes.kernel.maps import HashMap, RememberedMap, RingBuffer, kernel_at_least, map_array
+from specmine.probes.kernel.structs import (
     CHANGES,
     COUNTERS,
     EVENT,
@@ -46,18 +44,19 @@ from .layout import (
     WAIT,
     WAIT_MARKS,
 )
-from .links import LinkNews, Links
-from .loading import LINK_KINDS, Loaded, load
-from .modules import Modules
-from .naming import Naming, outcomes
-from .owncost import OwnCost
-from .placing import Placing
-from .processes import Selection
-from .programs import Programs
-from .pruning import prune
-from .reader import Reader
-from .recalibration import Recalibration
-from .watching.assembling import watching_over
+from specmine.probes.process import proc
+from specmine.probes.process.bystanders import Bystanders
+from specmine.probes.process.proc import Selection
+from specmine.probes.process.self_cpu import OwnCost
+from specmine.probes.process.tracker import Programs
+from specmine.probes.safety.nonlocal_exits import Following
+from specmine.probes.sampling.profiler import NO_FUNCTION, Finder, Wrapped
+from specmine.probes.symbols.code_digests import Digests
+from specmine.probes.symbols.function_globs import Hints
+from specmine.probes.symbols.modules import Modules
+from specmine.probes.symbols.symbolizer import Naming, outcomes
+from specmine.probes.timing.address_spaces import Placing
+from specmine.probes.timing.factory import watching_over
 
 LOOK_NS = 1_000_000_000
 _NOTABLE = 0.1

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.support.paths import ROOT
+
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-FOLDERS = sorted(path.parent for pattern in ("*", "*/*") for path in ROOT.glob(f"{pattern}/__init__.py"))
+FOLDERS = sorted(path.parent for pattern in ("*", "*/*", "*/*/*") for path in ROOT.glob(f"{pattern}/__init__.py"))
 _TOP = "|".join(sorted(path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")))
 
 

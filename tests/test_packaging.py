@@ -13,27 +13,31 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.support.paths import ROOT
+
 PACKAGED = (
     "pyproject.toml",
     "README.md",
     "LICENSE",
     "src",
+    "analysis",
     "cli",
     "daemon",
     "experiments",
     "mining",
+    "model",
     "probes",
+    "store",
     "systemd",
 )
 
 _READ_DATA = """
 import importlib.metadata
 import importlib.resources
-import specmine.daemon, specmine.probes
+import specmine.daemon.config, specmine.probes
 for name in ("calls.bpf.c", "histogram.h"):
     assert len(importlib.resources.files("specmine.probes").joinpath("bpf", name).read_bytes()) > 100
-assert b"budget:" in importlib.resources.files("specmine.daemon").joinpath("default.yaml").read_bytes()
+assert b"budget:" in importlib.resources.files("specmine.daemon.config").joinpath("default.yaml").read_bytes()
 print(importlib.metadata.version("specmine"), specmine.__version__)
 """
 
@@ -105,7 +109,7 @@ def _carried(wheel: Path) -> set[str]:
 def test_wheel_carries_every_file_of_the_code_folders(wheel: Path, clone: Path) -> None:
     """Code, BPF sources with their headers, the default configuration: all of it and nothing else."""
     expected = _code_files(clone)
-    assert {"specmine/probes/bpf/calls.bpf.c", "specmine/daemon/default.yaml"} <= expected
+    assert {"specmine/probes/bpf/calls.bpf.c", "specmine/daemon/config/default.yaml"} <= expected
     assert _carried(wheel) == expected
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import random
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "demo"))
-
-from server import DIES_WITH_US, LIBRARIES, free_ports, stop, wait_until_answering
+from bench.demo.server import DIES_WITH_US, LIBRARIES, free_ports, stop, wait_until_answering
 
 CHILDREN = 6
 MODULES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from specmine.experiments.vocabulary import Experiment
+from specmine.experiments.types import Experiment
 
 from . import (
     additional,

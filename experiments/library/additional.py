@@ -9,8 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from specmine.experiments.statistics import mean_interval, quantiles, significant
-from specmine.experiments.vocabulary import SECOND, Context, Experiment, Finding, Load, LoadRun
+from specmine.experiments.types import SECOND, Context, Experiment, Finding, Load, LoadRun
+
+from .statistics import mean_interval, quantiles, significant
 
 _EVERY_S = 0.25
 _DECILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)

@@ -13,20 +13,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.experiments.frames import needing, repeating
-from specmine.experiments.statistics import significant
-from specmine.experiments.vocabulary import (
-    MS,
-    SECOND,
-    Check,
-    Context,
-    Experiment,
-    Finding,
-    Load,
-    LoadRun,
-    TaskRun,
-    Why,
-)
+from specmine.experiments.types import MS, SECOND, Check, Context, Experiment, Finding, Load, LoadRun, TaskRun, Why
+
+from .load_patterns import needing, repeating
+from .statistics import significant
 
 _DEMAND_NS, _EACH = 40 * MS, 3
 _FIRST_S, _STEP_S = 3.5, 3.0

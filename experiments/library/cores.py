@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from specmine.experiments.statistics import SAME_SPEED, mean_interval, median_interval, significant, speed_kept
-from specmine.experiments.vocabulary import MS, Check, Context, Experiment, Finding, Kind, Load, LoadRun, Task
+from specmine.experiments.types import MS, Check, Context, Experiment, Finding, Kind, Load, LoadRun, Task
+
+from .statistics import SAME_SPEED, mean_interval, median_interval, significant, speed_kept
 
 _DEMAND_NS = 2 * MS
 _ALONE_S, _TOGETHER_S = 0.1, 1.0

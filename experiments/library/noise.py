@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from specmine.experiments.statistics import mean_interval, quantiles, significant
-from specmine.experiments.vocabulary import Check, Context, Experiment, Finding, Load, LoadRun, Task
+from specmine.experiments.types import Check, Context, Experiment, Finding, Load, LoadRun, Task
+
+from .statistics import mean_interval, quantiles, significant
 
 _THRESHOLD_NS = 5_000
 _SECONDS, _SLICES = 1.5, 15

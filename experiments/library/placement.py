@@ -14,9 +14,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.experiments.frames import needing, repeating
-from specmine.experiments.statistics import significant
-from specmine.experiments.vocabulary import MS, Check, Context, Experiment, Finding, Load, LoadRun, Why
+from specmine.experiments.types import MS, Check, Context, Experiment, Finding, Load, LoadRun, Why
+
+from .load_patterns import needing, repeating
+from .statistics import significant
 
 _DEMAND_NS, _ADDED_NS, _ADDED = 10 * MS, 250 * MS, 16
 _SECONDS = 8.0

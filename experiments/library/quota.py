@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.experiments.statistics import mean_interval, quantiles, significant
-from specmine.experiments.vocabulary import (
+from specmine.experiments.types import (
     MS,
     SECOND,
     Check,
@@ -23,6 +22,8 @@ from specmine.experiments.vocabulary import (
     Task,
     Why,
 )
+
+from .statistics import mean_interval, quantiles, significant
 
 Lengths = NDArray[np.int64]
 

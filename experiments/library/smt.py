@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from specmine.experiments.statistics import SAME_SPEED, median_interval, significant, speed_kept
-from specmine.experiments.vocabulary import MS, Check, Context, Experiment, Finding, Kind, Load, LoadRun, Task, Why
+from specmine.experiments.types import MS, Check, Context, Experiment, Finding, Kind, Load, LoadRun, Task, Why
+
+from .statistics import SAME_SPEED, median_interval, significant, speed_kept
 
 _DEMAND_NS, _SECONDS = MS, 0.12
 _KINDS: tuple[Kind, ...] = ("integer", "float", "memory")

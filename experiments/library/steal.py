@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from specmine.experiments.statistics import significant
-from specmine.experiments.vocabulary import Check, Context, Experiment, Finding, Load, LoadRun, Task
+from specmine.experiments.types import Check, Context, Experiment, Finding, Load, LoadRun, Task
+
+from .statistics import significant
 
 _LONG_NS = 1_000_000
 _SECONDS = 2.0

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from specmine.experiments.statistics import median_interval, quantiles, significant
-from specmine.experiments.vocabulary import MS, Check, Context, Experiment, Finding, Load, LoadRun, Step, Task
+from specmine.experiments.types import MS, Check, Context, Experiment, Finding, Load, LoadRun, Step, Task
+
+from .statistics import median_interval, quantiles, significant
 
 _SLEEP_NS, _SLEEPS = 100_000, 300
 _LONG_SLACK_NS, _LONG_SLEEPS = 5 * MS, 40

@@ -14,9 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.experiments.frames import beside
-from specmine.experiments.statistics import clusters, median_interval, quantiles, settled, significant
-from specmine.experiments.vocabulary import (
+from specmine.experiments.types import (
     MS,
     REAL_TIME,
     SECOND,
@@ -30,6 +28,9 @@ from specmine.experiments.vocabulary import (
     Task,
     Why,
 )
+
+from .load_patterns import beside
+from .statistics import clusters, median_interval, quantiles, settled, significant
 
 _ROUND_S, _MOST_ROUNDS = 0.5, 4
 _ENOUGH, _HALF_WIDTH = 60, 0.02

@@ -14,21 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from specmine.experiments.statistics import SAME_SPEED, quantiles, significant, speed_kept, spread
-from specmine.experiments.trees import grow, leaves
-from specmine.experiments.vocabulary import (
-    Check,
-    Context,
-    Experiment,
-    Finding,
-    Host,
-    Kind,
-    Load,
-    LoadRun,
-    Step,
-    Task,
-    Why,
-)
+from specmine.experiments.types import Check, Context, Experiment, Finding, Host, Kind, Load, LoadRun, Step, Task, Why
+
+from .regression_tree import grow, leaves
+from .statistics import SAME_SPEED, quantiles, significant, speed_kept, spread
 
 _UNITS: dict[Kind, int] = {"integer": 3_500_000, "float": 400_000, "sort": 120, "memory": 7_000}
 """About a millisecond each on a machine of 2020."""

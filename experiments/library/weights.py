@@ -5,8 +5,9 @@ Not in the thesis, which gives all tasks one priority (section 5.9).
 
 from __future__ import annotations
 
-from specmine.experiments.statistics import significant
-from specmine.experiments.vocabulary import Check, Context, Experiment, Finding, Load, LoadRun, Task
+from specmine.experiments.types import Check, Context, Experiment, Finding, Load, LoadRun, Task
+
+from .statistics import significant
 
 WEIGHTS = {0: 1024, 5: 335, 10: 110, 19: 15}
 """From ``sched_prio_to_weight`` of the kernel, the same since 2.6.23."""

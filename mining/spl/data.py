@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from specmine.mining.change.verdicts import LifetimeSample
+from specmine.mining.regression.comparison import LifetimeSample
 
 from .syntax import Subject
 

@@ -6,28 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from specmine.mining.change.sample import FEWEST_CALLS, SUMMARIES, share_above
-from specmine.mining.change.verdicts import LifetimeSample
+from specmine.mining.assertions.verification import Verdict
+from specmine.mining.regression.comparison import LifetimeSample
+from specmine.mining.regression.sample import FEWEST_CALLS, SUMMARIES, share_above
 from specmine.mining.settings import MiningSettings
-from specmine.mining.shares import agreement, dispersion
-from specmine.mining.verify import Verdict
+from specmine.mining.statistics.class_shares import agreement, dispersion
 
 from .data import Data, Missing
-from .instances import comparisons_in, parts_of
-from .interpretations import INTERPRETATIONS
-from .question import Answer, Question, Term
-from .syntax import (
-    And,
-    Comparison,
-    Formula,
-    Implies,
-    Linear,
-    Measure,
-    Mined,
-    Not,
-    Or,
-    Quantified,
-)
+from .quantifiers import comparisons_in, parts_of
+from .query import Answer, Question, Term
+from .semantics import INTERPRETATIONS
+from .syntax import And, Comparison, Formula, Implies, Linear, Measure, Mined, Not, Or, Quantified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

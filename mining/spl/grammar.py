@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
-from .wording import NAME
+from .lexicon import NAME
 
 GRAMMAR = (
     r"""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from specmine.mining.expressions import Formula as EdgeFormula
-from specmine.mining.expressions import render as render_edges
+from specmine.mining.assertions.expression import Formula as EdgeFormula
+from specmine.mining.assertions.expression import render as render_edges
 
-from .wording import RATE, SECONDS, SHARE, duration, number, percent, quantity, quoted
+from .lexicon import RATE, SECONDS, SHARE, duration, number, percent, quantity, quoted
 
 CPU = "cpu"
 """``cpu(f)``: the time on CPU of the calls of f."""

@@ -2,7 +2,7 @@
 /* Which probe was hit, at which end of the call, by whom.
  *
  * Each call of a helper costs 10 to 20 ns. Where the kernel's type information is there (KERNEL_FIELDS; the numbers
- * come from probes/compiling/kerneltypes.py) what the helpers would return is read from where they read it: checked by
+ * come from probes/compiler/btf.py) what the helpers would return is read from where they read it: checked by
  * the verifier, by type, and a load that faults gives 0. Programs over perf events run in another context and call the
  * helper. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* What the programs and probes/layout.py agree on; a test compiles this file and compares sizes and offsets. */
+/* What the programs and probes/kernel/structs.py agree on; a test compiles this file and compares sizes and offsets. */
 #ifndef SPECMINE_LAYOUT
 #define SPECMINE_LAYOUT
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* All maps. The sizes of those marked 1 are set by probes/loading.py. */
+/* All maps. The sizes of those marked 1 are set by probes/kernel/loader.py. */
 
 /* Written by the programs, read in user space by memory mapping. */
 BPF_F_TABLE("array", u32, u64, histogram, 1, 1024);

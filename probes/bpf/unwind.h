@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* Rules of the compact unwind rows (probes/reading/unwind.py makes them). Pure: also compiled for the host. */
+/* Rules of the compact unwind rows (probes/elf/parser/unwind_rows.py makes them). Pure: also compiled for the host. */
 #ifndef SPECMINE_UNWIND
 #define SPECMINE_UNWIND
 

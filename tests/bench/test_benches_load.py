@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
-BENCH = Path(__file__).resolve().parents[2] / "bench"
+from tests.support.paths import ROOT
+
 _LOAD = """
 import importlib, sys
 sys.path.insert(0, sys.argv[1])
@@ -20,7 +20,8 @@ for name in sys.argv[2:]:
 
 def test_every_bench_finds_what_it_imports() -> None:
     """None of them does anything when it is imported, and each of its imports is there."""
-    names = [each.stem for each in sorted(BENCH.glob("*.py"))]
+    paths = [each.relative_to(ROOT).with_suffix("") for each in sorted(ROOT.glob("bench/*/*.py"))]
+    names = [".".join(each.parts) for each in paths]
     assert len(names) > 20
-    done = subprocess.run([sys.executable, "-c", _LOAD, BENCH, *names], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", _LOAD, ROOT, *names], capture_output=True, text=True, check=True)
     assert not done.stdout

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from building import build
-from hostile import HOT, SUCCESSOR, TARGETS, Target
-from judging import HEADER, faults, gained, row
-from watching_targets import Outcome, unwatched, watched
 
-from specmine.mining.observation import Reason
-from specmine.probes import gate
+from specmine.model.observation import Reason
+from specmine.probes.safety import gate
+from tests.support.chaos_building import build
+from tests.support.chaos_hostile import HOT, SUCCESSOR, TARGETS, Target
+from tests.support.chaos_judging import HEADER, faults, gained, row
+from tests.support.chaos_watching_targets import Outcome, unwatched, watched
 
 pytestmark = pytest.mark.kernel
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from planted import paper_program
-from simulated import SECOND, FakeClock, SimulatedSource
 
-from specmine.daemon.events import Arrived, Begun, Mined, Reloaded, Stopping
-from specmine.daemon.jobs import Job
+from specmine.daemon.config.settings import Settings
+from specmine.daemon.controller.events import Arrived, Begun, Mined, Reloaded, Stopping
+from specmine.daemon.controller.phase import State
 from specmine.daemon.loop import Step, run
-from specmine.daemon.settings import Settings
-from specmine.daemon.states import State
-from specmine.daemon.worker import Done, InlineWorker
-from specmine.probes.errors import ProbeError
+from specmine.daemon.worker.jobs import Job
+from specmine.daemon.worker.process import Done, InlineWorker
+from specmine.model.errors import ProbeError
+from tests.support.planted import paper_program
+from tests.support.simulated import SECOND, FakeClock, SimulatedSource
 
 SHORT = Settings(window_ns=SECOND, limit_ns=10 * SECOND)
 

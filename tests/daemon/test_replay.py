@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planted import paper_program, unimodal
-from simulated import SECOND, FakeClock, SimulatedSource
 
+from specmine.daemon.config.settings import Settings
+from specmine.daemon.documents.specification import dumps, specification
 from specmine.daemon.loop import run
+from specmine.daemon.recording import RecordedSource, read_recording
 from specmine.daemon.replay import ReplayError, recorder, replay
-from specmine.daemon.settings import Settings
-from specmine.daemon.specification import dumps, specification
-from specmine.daemon.worker import InlineWorker
-from specmine.probes.errors import InputError
-from specmine.probes.recording import RecordedSource, read_recording
+from specmine.daemon.worker.process import InlineWorker
+from specmine.model.errors import InputError
+from tests.support.planted import paper_program, unimodal
+from tests.support.simulated import SECOND, FakeClock, SimulatedSource
 
 SHORT = Settings(window_ns=SECOND, limit_ns=10 * SECOND)
 
@@ -54,7 +54,8 @@ def test_replay_is_the_same_everywhere(recorded: tuple[Path, str], tmp_path: Pat
     """Hash seed, threads, time zone and folder change nothing."""
     path, text = recorded
     program = (
-        "import sys; from specmine.daemon.replay import replay; from specmine.daemon.specification import dumps;"
+        "import sys; from specmine.daemon.replay import replay;"
+        " from specmine.daemon.documents.specification import dumps;"
         f"sys.stdout.write(dumps(replay({str(path)!r})))"
     )
     for seed, threads, zone in (("1", "1", "Asia/Tokyo"), ("4242", "4", "America/Lima")):

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from breakpoints import family
-from product import wait_until
+
+from tests.support.breakpoints import family
+from tests.support.product import wait_until
 
 PR_SET_CHILD_SUBREAPER = 36
 

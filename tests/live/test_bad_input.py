@@ -13,7 +13,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from product import BIN, SPECMINED, Daemon, daemon, run, running, specmine, wait_for_probes
+
+from tests.support.product import BIN, SPECMINED, Daemon, daemon, run, running, specmine, wait_for_probes
 
 pytestmark = pytest.mark.kernel
 

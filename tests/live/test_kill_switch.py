@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from breakpoints import Text, family
-from product import (
+
+from tests.support.breakpoints import Text, family
+from tests.support.product import (
     Daemon,
     daemon,
     running,

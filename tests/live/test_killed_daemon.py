@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from breakpoints import Text, family
-from killing import FREE_S, kill, observations_stored
-from product import (
+
+from tests.support.breakpoints import Text, family
+from tests.support.killing import FREE_S, kill, observations_stored
+from tests.support.product import (
     PATIENCE_S,
     busy,
     daemon,

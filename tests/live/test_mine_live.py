@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from product import specmine
-from truth import wrong_about_paths, wrong_about_single
+
+from tests.support.product import specmine
+from tests.support.truth import wrong_about_paths, wrong_about_single
 
 pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 

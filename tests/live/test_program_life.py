@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from breakpoints import Text, family
-from product import PATIENCE_S, SPECMINE, daemon, running, specmine, wait_for_probes, wait_until
-from truth import function_named
+
+from tests.support.breakpoints import Text, family
+from tests.support.product import PATIENCE_S, SPECMINE, daemon, running, specmine, wait_for_probes, wait_until
+from tests.support.truth import function_named
 
 pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from product import SPECMINE, SPECMINED, daemon, run, running, wait_until
+
+from tests.support.paths import ROOT
+from tests.support.product import SPECMINE, SPECMINED, daemon, run, running, wait_until
 
 pytestmark = [
     pytest.mark.kernel,
@@ -19,7 +21,7 @@ pytestmark = [
 ]
 
 Programs = Callable[..., Path]
-UNIT = Path(__file__).parents[2] / "systemd" / "specmined.service"
+UNIT = ROOT / "systemd" / "specmined.service"
 NOBODY = 65534
 NUMBERS = {
     "CAP_DAC_READ_SEARCH": 2,

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from source_driver import counts_of, driven, running
 
-from specmine.mining.observation import Kind, bucket_edges
-from specmine.probes.batch import Sampling, Unwatch, Watch
+from specmine.model.batch import Sampling, Unwatch, Watch
+from specmine.model.observation import Kind, bucket_edges
 from specmine.probes.doctor import made_at_run_time
-from specmine.probes.kernel import kernel_at_least
-from specmine.probes.loading import LINK_KINDS, VARIANTS
-from specmine.probes.processes import executable_mappings
+from specmine.probes.kernel.loader import LINK_KINDS, VARIANTS
+from specmine.probes.kernel.maps import kernel_at_least
+from specmine.probes.process.proc import executable_mappings
+from tests.support.source_driver import counts_of, driven, running
 
 pytestmark = pytest.mark.kernel
 
@@ -72,7 +72,7 @@ def test_every_kind_of_link_gives_paths(
     """Sessions, multi links and perf events find the same paths of the same calls, for verifiers of every age."""
     if kind == "session" and not kernel_at_least(6, 12):
         pytest.skip("this kernel does not count rounds")
-    monkeypatch.setattr("specmine.probes.loading.VARIANTS", (variant, variant))
+    monkeypatch.setattr("specmine.probes.kernel.loader.VARIANTS", (variant, variant))
     with running(program("paths"), 30) as child, driven(child.pid, "z", links=(kind,)) as driver:
         driver.watch("z", Kind.PATH)
         driver.poll(lambda: len(driver.observations) >= 2)

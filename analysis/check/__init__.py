@@ -1,0 +1,1 @@
+"""Data against which formulas are evaluated."""

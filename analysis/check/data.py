@@ -1,0 +1,224 @@
+"""What formulas are evaluated on: lifetimes from a CSV or a store, or a specification as mined or live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from specmine.analysis.lifetimes.lifetime import Observed
+from specmine.analysis.lifetimes.selection import side
+from specmine.mining.assertions.expression import evaluate
+from specmine.mining.regression.comparison import LifetimeSample
+from specmine.mining.regression.sample import Sample, sample_of_counts
+from specmine.mining.spl.data import ClassCalls, Missing
+from specmine.mining.spl.syntax import Condition, Subject
+from specmine.model.errors import InputError
+from specmine.model.globs import bare_name
+from specmine.model.observation import BUCKETS
+from specmine.model.text import listed
+
+BASE, NEW = "base", "new"
+_SAME_BORDER = 0.01
+
+
+class LifetimeData:
+    """Lifetimes of functions; ``by_path`` holds the same calls apart by path, as far as paths are known."""
+
+    def __init__(
+        self,
+        observed: Sequence[Observed],
+        by_path: Sequence[Observed] = (),
+        builds: Mapping[str, str] | None = None,
+        on_cpu: Callable[[], Sequence[Observed]] = tuple,
+    ) -> None:
+        """Take the lifetimes.
+
+        Parameters
+        ----------
+        observed, by_path : sequence of Observed
+        builds : mapping, optional
+            Alias to build; without ``base`` and ``new`` in it these are the two builds seen last.
+        on_cpu : callable
+            What gives the same windows by their calls' time on CPU; asked once, if a formula speaks of it.
+        """
+        self._observed, self._by_path = tuple(observed), tuple(by_path)
+        self._builds = {**_last_two(observed), **(builds or {})}
+        self._read_on_cpu = cache(on_cpu)
+
+    def lifetimes(self, subject: Subject) -> Sequence[LifetimeSample]:
+        """Return the lifetimes of a subject, in ns."""
+        if subject.cpu:
+            source = self._on_cpu(subject)
+        else:
+            source = self._by_path if subject.condition is not None else self._observed
+        chosen = self._chosen(source, subject)
+        groups: dict[tuple[str, str, str], list[Observed]] = {}
+        for each in chosen:
+            groups.setdefault((each.build, each.host, each.lifetime), []).append(each)
+        return [
+            replace(group[0].as_lifetime(), lifetime=f"{build}/{lifetime}", sample=_merged(group))
+            for (build, _, lifetime), group in groups.items()
+        ]
+
+    def class_calls(self, subject: Subject, borders_ns: Sequence[float]) -> ClassCalls:
+        """Return the calls per class, a row per window where windows are known, else per lifetime."""
+        condition = subject.condition
+        if subject.cpu:
+            source = self._on_cpu(subject)
+        elif condition is not None or any(each.window for each in self._by_path):
+            source = self._by_path
+        else:
+            source = self._observed
+        chosen = self._chosen(source, subject)
+        if not chosen and condition is None and not subject.cpu:
+            chosen = self._chosen(self._observed, subject)
+        rows: dict[tuple[str, int], list[Observed]] = {}
+        for each in chosen:
+            rows.setdefault((each.lifetime, each.window), []).append(each)
+        return ClassCalls(rows=tuple(_classes(_merged(group), borders_ns) for group in rows.values()))
+
+    def _on_cpu(self, subject: Subject) -> Sequence[Observed]:
+        if subject.condition is not None:
+            raise Missing("time on CPU is not kept apart by call path")
+        found = self._read_on_cpu()
+        if not found:
+            raise Missing("what calls did of their time is not known here; a store that specmine filled knows it")
+        return found
+
+    def _chosen(self, source: Sequence[Observed], subject: Subject) -> list[Observed]:
+        named = [each for each in source if _is_called(each.function, each.module, subject.function)]
+        if not named:
+            if subject.condition is not None and not source:
+                raise Missing("no call paths are known here")
+            known = sorted({each.function for each in source})
+            raise Missing(f"no function {subject.function} was seen; known: {listed(known[:5]) or 'none'}")
+        if subject.host is not None:
+            named = [each for each in named if each.host == subject.host]
+        wanted = self._builds.get(subject.build, subject.build) if subject.build else self._builds.get(NEW)
+        if wanted is not None:
+            try:
+                everywhere = {(each.build, each.host, each.lifetime) for each in side(self._observed, wanted, "it")}
+            except InputError as error:
+                raise Missing(str(error)) from error
+            named = [each for each in named if (each.build, each.host, each.lifetime) in everywhere]
+        elif subject.build is not None:
+            raise Missing(f"there is no build {subject.build}: only one build was seen")
+        condition = subject.condition
+        return named if condition is None else [each for each in named if _fulfils(each.path, condition)]
+
+
+class DocumentData:
+    """A specification: one lifetime as mined, with durations only if it was written in detail."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        """Take the document."""
+        self._functions = [each for each in document["functions"] if isinstance(each, Mapping)]
+
+    def lifetimes(self, subject: Subject) -> Sequence[LifetimeSample]:
+        """Return the one lifetime that the document is of."""
+        entry = self._entry(subject)
+        if subject.condition is not None:
+            raise Missing("a specification holds class shares of paths, not their durations")
+        histogram = _on_cpu(entry).get("histogram") if subject.cpu else entry.get("histogram")
+        if histogram is None:
+            raise Missing("this specification holds no durations; check against a store")
+        counts = np.zeros(BUCKETS, dtype=np.uint64)
+        for bucket, calls in histogram:
+            counts[bucket] = calls
+        rate = entry.get("rate_per_second")
+        sample = sample_of_counts(counts, 1e9 * float(entry.get("bias_seconds") or 0.0))
+        return [LifetimeSample(lifetime="1", host="", sample=sample, rate=rate)]
+
+    def class_calls(self, subject: Subject, borders_ns: Sequence[float]) -> ClassCalls:
+        """Return the calls per class, of the durations or of the paths."""
+        entry = self._entry(subject)
+        told = _on_cpu(entry) if subject.cpu else entry
+        if subject.condition is None and told.get("histogram") is not None:
+            (whole,) = self.lifetimes(subject)
+            return ClassCalls(rows=(_classes(whole.sample, borders_ns),))
+        own = [1e9 * float(each) for each in told.get("borders_seconds") or ()]
+        if len(own) != len(borders_ns) or any(
+            abs(a - b) > _SAME_BORDER * b for a, b in zip(own, borders_ns, strict=True)
+        ):
+            raise Missing("its classes are cut elsewhere, and it holds no durations; check against a store")
+        paths = entry.get("paths") or ()
+        if subject.cpu:
+            rows = [_calls([each["share"] for each in told["classes"]], told["calls"])]
+        elif subject.condition is None:
+            rows = [_calls(each["shares"], each["calls"]) for each in entry.get("behaviours") or ()]
+        elif not paths:
+            raise Missing("no call paths are known of it")
+        else:
+            rows = [
+                _calls(each["shares"], each["calls"])
+                for each in paths
+                if each.get("complete") and _fulfils(tuple(each["frames"]), subject.condition)
+            ]
+        summed = np.sum(np.array(rows, dtype=np.int64).reshape(-1, len(borders_ns) + 1), axis=0)
+        return ClassCalls(rows=(tuple(int(each) for each in summed),))
+
+    def _entry(self, subject: Subject) -> Mapping[str, Any]:
+        if subject.build is not None or subject.host is not None:
+            raise Missing("a specification is of one build on one host; check against a store")
+        found = [each for each in self._functions
+                 if _is_called(str(each.get("function")), str(each.get("module") or ""), subject.function)]  # fmt: skip
+        if not found:
+            raise Missing(f"no function {subject.function} was seen")
+        return found[0]
+
+
+def _on_cpu(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what an entry tells of time on CPU; where calls do not leave it, that is their duration."""
+    found: Mapping[str, Any] | None = entry.get("on_cpu")
+    if found is not None:
+        return found
+    if not entry.get("time"):
+        raise Missing("what its calls did of their time is not known")
+    calls = entry["time"]["calls"]
+    return {**{name: entry.get(name) for name in ("histogram", "borders_seconds", "classes")}, "calls": calls}
+
+
+def _is_called(function: str, module: str, wanted: str) -> bool:
+    return wanted in (function, bare_name(function), f"{function} ({module})")
+
+
+def _fulfils(path: Sequence[str], condition: Condition) -> bool:
+    if not path:
+        return False
+    if condition.on_path is not None:
+        return any(_is_called(frame, "", condition.on_path) for frame in path[:-1])
+    return evaluate(condition.edges, frozenset(pairwise(path)))
+
+
+def _last_two(observed: Iterable[Observed]) -> dict[str, str]:
+    """Return what base and new mean: the last two builds in the order in which they were first seen."""
+    first: dict[str, int] = {}
+    for each in observed:
+        first[each.build] = min(first.get(each.build, each.start_ns), each.start_ns)
+    labels = [build for build in first]
+    ordered = sorted(labels, key=first.__getitem__)  # stable: without times the order of the file
+    return {BASE: ordered[-2], NEW: ordered[-1]} if len(ordered) > 1 else {}
+
+
+def _merged(group: Sequence[Observed]) -> Sample:
+    if len(group) == 1:
+        return group[0].sample
+    lower, upper = (np.concatenate([getattr(each.sample, name) for each in group]) for name in ("lower", "upper"))
+    order = np.argsort(lower, kind="stable")
+    counts = np.concatenate([each.sample.counts for each in group])
+    return Sample(lower[order], upper[order], counts[order])
+
+
+def _classes(sample: Sample, borders_ns: Sequence[float]) -> tuple[int, ...]:
+    """Count calls per class; a duration equal to a border belongs to the lower one."""
+    cell = np.searchsorted(np.asarray(borders_ns, dtype=np.float64), sample.middle, side="left")
+    return tuple(int(each) for each in np.bincount(cell, weights=sample.counts, minlength=len(borders_ns) + 1))
+
+
+def _calls(shares: Sequence[float], calls: int) -> list[int]:
+    return [round(share * calls) for share in shares]

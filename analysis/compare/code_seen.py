@@ -1,0 +1,86 @@
+"""The functions that a store saw on stacks or observed, by build: where their code is, what it is, what it takes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from specmine.mining.regression.code_diff import Name, Reached
+from specmine.store import WHOLE, Contents, LifetimeSummary, Sampled, Store
+
+
+class Sightings:
+    """What a store saw, read once for any number of builds."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the store."""
+        with Store.open(path, read_only=True) as store:
+            self._contents, self._summaries, self._rows = store.load(newest=2), store.summaries(), store.sampled()
+
+    def reached(self, builds: Collection[str]) -> dict[Name, Reached]:
+        """Return the functions reached in some builds of the program; of several of one name that with most time."""
+        return _reached(self._contents, self._summaries, self._rows, builds)
+
+
+def _reached(
+    contents: Contents, summaries: Sequence[LifetimeSummary], rows: Sequence[Sampled], builds: Collection[str]
+) -> dict[Name, Reached]:
+    lifetimes = {each.id for each in contents.lifetimes if each.build_id in builds}
+    sampled = [each for each in rows if each.build_id in builds]
+    totals = _by_function(sampled)
+    whole = totals.get(WHOLE)
+    observed = {each.function for each in summaries if each.lifetime in lifetimes}
+    functions = {each.key: each for each in contents.functions}
+    names = {key: (each.name, each.module) for key, each in functions.items()}
+    callers: dict[Name, dict[Name, float]] = defaultdict(dict)
+    for each in totals.values():
+        if each.function in names:
+            over = callers[names[each.function]]
+            for key, ns in each.callers.items():
+                if key in names:
+                    over[names[key]] = over.get(names[key], 0.0) + ns
+    for window in contents.observations:
+        if window.lifetime in lifetimes:
+            for one in window.paths:
+                for caller, callee in one.path.edges():
+                    callers[callee.name, callee.module].setdefault((caller.name, caller.module), 0.0)
+    found: dict[Name, Reached] = {}
+    for key, function in sorted(functions.items()):
+        own = totals.get(key)
+        if own is None and key not in observed and function.build_id not in builds:
+            continue
+        name = names[key]
+        before = found.get(name)
+        if before is not None and before.samples >= (own.samples if own else 0):
+            continue
+        found[name] = Reached(
+            name=name,
+            digest=function.code,
+            offset=function.offset,
+            samples=own.samples if own else 0,
+            share=(own.cpu_ns if own else 0.0) / whole.cpu_ns if whole is not None and whole.cpu_ns > 0 else None,
+            callers={each: ns for each, ns in callers[name].items() if each != name},
+            inside=(own.cpu_ns + own.wait_ns) / own.inclusive_ns if own and own.inclusive_ns > 0 else None,
+        )
+    return found
+
+
+def _by_function(rows: Collection[Sampled]) -> dict[str, Sampled]:
+    """Add the rows of several builds up."""
+    found: dict[str, Sampled] = {}
+    for each in rows:
+        before = found.get(each.function)
+        if before is None:
+            found[each.function] = each
+            continue
+        found[each.function] = Sampled(
+            build_id=each.build_id,
+            function=each.function,
+            samples=before.samples + each.samples,
+            cpu_ns=before.cpu_ns + each.cpu_ns,
+            wait_ns=before.wait_ns + each.wait_ns,
+            inclusive_ns=before.inclusive_ns + each.inclusive_ns,
+            callers={**before.callers, **each.callers},
+        )
+    return found

@@ -1,0 +1,76 @@
+"""What the hosts have to do with a comparison: in what they differ, and what of a change they explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from specmine.analysis.lifetimes.lifetime import Observed
+from specmine.mining.regression.attribution import Blame, histogram
+from specmine.mining.regression.host_effect import HostEvidence, host_evidence
+from specmine.model.host_environment import Environment, common, differences
+from specmine.model.observation import BUCKETS, Counts
+from specmine.model.text import duration, escaped
+
+
+def environments_document(
+    base: Mapping[Any, Sequence[Observed]], new: Mapping[Any, Sequence[Observed]]
+) -> dict[str, Any]:
+    """Return what is known of both sides' hosts, and in what they differ."""
+    sides = [_environment(each for group in side.values() for each in group) for side in (base, new)]
+    was, now = (each or Environment() for each in sides)
+    return {
+        "base": sides[0].document() if sides[0] else None,
+        "new": sides[1].document() if sides[1] else None,
+        "differences": [{"property": each.name, "base": each.base, "new": each.new} for each in differences(was, now)],
+    }
+
+
+def host_of(base: Sequence[Observed], new: Sequence[Observed]) -> HostEvidence:
+    """Return what the hosts explain of how durations differ."""
+    return host_evidence(_pooled(base), _pooled(new), (_environment(base), _environment(new)))
+
+
+def host_cause(explained: Blame, found: HostEvidence | None) -> dict[str, Any]:
+    """Return cause and reason of a change if the host explains all of it, {} if not."""
+    if found is None or not found.explained or explained.cause == "load":
+        return {}
+    return {"cause": "host", "reason": found.reason}
+
+
+def hosts_text(document: Mapping[str, Any]) -> list[str]:
+    """Return a sentence about hosts that differ in what both are known for, [] if they do not."""
+    known = [each for each in document["differences"] if each["base"] is not None and each["new"] is not None]
+    if not known:
+        return []
+    told = ", ".join(f"{_word(each['property'])} {_value(each, 'new')}, not {_value(each, 'base')}" for each in known)
+    return [f"The hosts differ: {told}."]
+
+
+def _environment(observed: Iterable[Observed]) -> Environment | None:
+    """Return what is known of the hosts of some lifetimes: the newest vector of each, what they have in common."""
+    newest: dict[str, Environment] = {}
+    for each in sorted(observed, key=lambda one: one.start_ns):
+        if each.environment is not None:
+            newest[each.host] = each.environment
+    return common([newest[host] for host in sorted(newest)])
+
+
+def _pooled(observed: Sequence[Observed]) -> Counts:
+    total = np.zeros(BUCKETS, dtype=np.uint64)
+    for each in observed:
+        total += histogram(each.sample)
+    return total
+
+
+def _word(name: str) -> str:
+    return name.removesuffix("_seconds").replace("_", " ")
+
+
+def _value(each: Mapping[str, Any], side: str) -> str:
+    value = each[side]
+    if isinstance(value, str):
+        return escaped(value)
+    return duration(value) if each["property"].endswith("_seconds") else f"{value:.3g}"

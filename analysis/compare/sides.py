@@ -1,0 +1,115 @@
+"""The two sides of a comparison: which lifetimes a user means by BASE and NEW."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from specmine.analysis.documents import is_store
+from specmine.analysis.lifetimes.lifetime import Observed, Skipped
+from specmine.analysis.lifetimes.selection import read_lifetimes, side
+from specmine.mining.regression.comparison import LifetimeSample
+from specmine.model.errors import InputError
+
+Key = tuple[str, str]
+"""Function and module: what makes it the same in another build."""
+
+
+class Sides:
+    """The lifetimes of both sides by function, and what the sides were called."""
+
+    def __init__(
+        self,
+        positional: tuple[str | None, str | None],
+        store: Path | None,
+        labels: tuple[str | None, str | None],
+        *,
+        skip_bad: bool,
+        warmup: bool,
+    ) -> None:
+        self.skipped: list[Skipped] = []
+        self._options = {"skip_bad": skip_bad, "warmup": warmup}
+        first, second = positional
+        file, names = _meant(first, second, store, labels)
+        self.names = names
+        self.files = (file, file) if file is not None else (Path(names[0]), Path(names[1]))
+        if file is not None:
+            everything = self._read(file)
+            chosen = (
+                [side(everything, name, what) for name, what in zip(names, ("BASE", "NEW"), strict=True)]
+                if (everything)
+                else [[], []]
+            )
+        else:
+            chosen = [self._read(Path(name)) for name in names]
+        self.renamed = other_name(*({each.module for each in side} for side in chosen))
+        """Module of the base to what the same program is called in the new side."""
+        base = [replace(each, module=self.renamed.get(each.module, each.module)) for each in chosen[0]]
+        self.base, self.new = _by_function(base), _by_function(chosen[1])
+
+    def _read(self, path: Path) -> list[Observed]:
+        found, skipped = read_lifetimes(path, **self._options)
+        self.skipped.append(skipped)
+        return found
+
+
+def _meant(
+    first: str | None, second: str | None, store: Path | None, labels: tuple[str | None, str | None]
+) -> tuple[Path | None, tuple[str, str]]:
+    """Return the one file to read, None if there are two, and the names of both sides."""
+    if store is not None:
+        if not is_store(store):
+            raise InputError(f"{store} is not a store", remedy="give a CSV file without --store")
+        names = labels if labels != (None, None) and first is None else (first, second)
+        if names[0] is not None and names[1] is not None and (names is labels or labels == (None, None)):
+            return store, (names[0], names[1])
+    elif first is not None and second is None and labels[0] is not None and labels[1] is not None:
+        return Path(first), (labels[0], labels[1])
+    elif first is not None and second is not None and labels == (None, None):
+        return None, (first, second)
+    raise InputError(
+        "say which two: compare BASE NEW (two stores), compare --store FILE BASE NEW, or"
+        " compare FILE --base LABEL --new LABEL",
+        remedy="see `specmine compare --help`",
+    )
+
+
+def other_name(base: Set[str], new: Set[str]) -> dict[str, str]:
+    """Take a program whose file has another name in each build, as ``app-1.2`` and ``app-1.3``, for one."""
+    left, right = base - new, new - base
+    return {next(iter(left)): next(iter(right))} if len(left) == len(right) == 1 else {}
+
+
+def _by_function(observed: Sequence[Observed]) -> dict[Key, list[Observed]]:
+    found: dict[Key, list[Observed]] = {}
+    for each in observed:
+        found.setdefault(each.key, []).append(each)
+    return found
+
+
+def chosen_functions(sides: Sides, globs: Sequence[str]) -> list[Key]:
+    """Return the functions to compare: those of both sides, all that are asked for by name."""
+    known = {**sides.base, **sides.new}
+    if not globs:
+        return [key for key in known if key in sides.base and key in sides.new]
+    chosen = [key for key in known if any(fits(key, glob) for glob in globs)]
+    if not chosen:
+        raise InputError(f"no function matches {', '.join(globs)}", remedy="without --function all are compared")
+    return chosen
+
+
+def fits(key: Key, glob: str) -> bool:
+    from specmine.model.globs import bare_name  # noqa: PLC0415
+
+    name, module = key
+    return any(each == glob or fnmatchcase(each, glob) for each in {name, bare_name(name), f"{name} ({module})"})
+
+
+def samples(observed: Sequence[Observed]) -> list[LifetimeSample]:
+    return [each.as_lifetime() for each in observed]
+
+
+def calls_of(sides: Sides, key: Key) -> int:
+    return sum(each.sample.calls for each in [*sides.base.get(key, ()), *sides.new.get(key, ())])

@@ -1,0 +1,1 @@
+"""Durations that other tools recorded: one reader a format."""

@@ -1,0 +1,260 @@
+"""Durations in CSV (RFC 4180): ``function,path,duration_ns[,time_ns,lifetime,process]`` in any order of columns.
+
+Where the names stand before the numbers, which is how people write it, a line is cut at its last commas and what
+stands before them is looked up as it is, quotes included; any other line goes through Python's csv module.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.model.errors import InputError
+
+from .csv_columns import Lines
+from .records import Chunk, Faults, Names
+
+NAMES = ("function", "path", "lifetime")
+DURATION, TIME = "duration_ns", "time_ns"
+BLOCK = 1 << 20
+_LONGEST = 1 << 24
+"""A quote that is still open after so many bytes is no quote."""
+_DECIMAL = re.compile(rb"\+?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_TIME = re.compile(r"[+-]?\d{1,19}")
+_LARGEST, _LATEST = 1e18, b"9223372036854775807"
+
+
+def read_csv(file: BinaryIO, names: Names, faults: Faults) -> Iterator[Chunk]:
+    """Yield the calls of a CSV file.
+
+    Parameters
+    ----------
+    file : binary file
+        At its start, after a byte order mark.
+    names : Names
+        Takes up functions, paths and lifetimes.
+    faults : Faults
+        Takes up bad lines: a wrong number of fields, no duration, one that is no decimal number or below 0.
+
+    Raises
+    ------
+    InputError
+        If the header has no ``duration_ns``, or at a bad line that is not to be skipped.
+    """
+    blocks = _blocks(file)
+    first = next(blocks, b"")
+    lines = _Lines(_header(first, faults), names, faults)
+    if lines.columns:
+        yield from lines.chunks(_after_header(first))
+        for block in blocks:
+            yield from lines.chunks(block)
+
+
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the file in pieces that end at the end of a record."""
+    rest = b""
+    while data := file.read(BLOCK):
+        data = rest + data
+        end = data.rfind(b"\n") + 1
+        if end == 0 or (data.count(b'"', 0, end) % 2 and len(data) < _LONGEST):
+            rest = data
+            continue
+        yield data[:end]
+        rest = data[end:]
+    if rest:
+        yield rest
+
+
+def _header(block: bytes, faults: Faults) -> list[str]:
+    """Return the names of the columns, none for an empty file."""
+    row = next(csv.reader([_text(block.split(b"\n", 1)[0])]), []) if block.strip() else []
+    columns = [name.strip().lower() for name in row]
+    if columns and DURATION not in columns:
+        raise InputError(
+            f"{faults.source}: line 1: no column {DURATION} in the header",
+            remedy="see docs/analyze.md for the formats that are read",
+        )
+    repeated = next((name for name in (*NAMES, DURATION, TIME) if columns.count(name) > 1), None)
+    if repeated:
+        raise InputError(f"{faults.source}: line 1: two columns are called {repeated}")
+    return columns
+
+
+def _after_header(block: bytes) -> bytes:
+    return block.split(b"\n", 1)[1] if b"\n" in block else b""
+
+
+class _Lines:
+    """Turns blocks of lines into chunks, and counts the lines."""
+
+    def __init__(self, columns: list[str], names: Names, faults: Faults) -> None:
+        self.columns = columns
+        self._names, self._faults = names, faults
+        self._at = 2
+        """Number of the next line."""
+        self._place = {name: place for place, name in enumerate(columns) if name in (*NAMES, DURATION, TIME)}
+        named = [place for name, place in self._place.items() if name in NAMES]
+        self._head = len(named)
+        self._names_first = sorted(named) == list(range(len(named)))
+        self._hashes = np.array([np.iinfo(np.uint64).max], dtype=np.uint64)
+        self._index = np.array([-1], dtype=np.int64)
+        """From what stands before the numbers, hashed, to a place in the next two; -1 for what cannot be read."""
+        self._keys: dict[tuple[str, str, str], int] = {}
+        self._paths: list[int] = []
+        self._lifetimes: list[int] = []
+
+    def chunks(self, block: bytes) -> Iterator[Chunk]:
+        """Yield the calls of some whole lines."""
+        block = block.replace(b"\r\n", b"\n")
+        start, count = self._at, block.count(b"\n") + (not block.endswith(b"\n") and bool(block))
+        chunk = self._by_cutting(block) if self._names_first else None
+        if chunk is not None:
+            yield chunk
+        else:
+            yield from self._by_rows(block, start)
+        self._at = start + count
+
+    def _by_cutting(self, block: bytes) -> Chunk | None:
+        """Return the calls, None if there is anything in these lines that this way cannot be sure of."""
+        try:
+            lines = Lines(block, named=self._head > 0, tail=len(self.columns) - self._head)
+        except ValueError:
+            return None
+        field = {name: lines.tail[place - self._head] for name, place in self._place.items() if name not in NAMES}
+        if b'"' in block and any(lines.has(each, b'"') for each in lines.tail):
+            return None
+        durations = lines.decimals(field[DURATION])
+        times = lines.whole_numbers(field[TIME]) if TIME in field else None
+        if durations is None or durations.max(initial=0) > _LARGEST or (TIME in field and times is None):
+            return None
+        numbers = self._numbers(lines)
+        return self._chunk(numbers, durations, times) if numbers.min(initial=0) >= 0 else None
+
+    def _numbers(self, lines: Lines) -> NDArray[np.int64]:
+        """Return for each line the index of its path and lifetime; -1 for what is not so many whole fields."""
+        hashes = lines.hashes(lines.head)
+        place = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        new = np.flatnonzero(self._hashes[place] != hashes)
+        if len(new):
+            unknown, first = np.unique(hashes[new], return_index=True)
+            order = np.argsort(first)  # names are numbered in the order in which they appear
+            numbers = [self._number_of(lines.text(lines.head, int(new[each]))) for each in first[order]]
+            every = np.concatenate((self._hashes, unknown[order]))
+            index = np.concatenate((self._index, np.array(numbers, dtype=np.int64)))
+            sorting = np.argsort(every, kind="stable")
+            self._hashes, self._index = every[sorting], index[sorting]
+            place = np.searchsorted(self._hashes, hashes)
+        return self._index[place]
+
+    def _number_of(self, head: bytes) -> int:
+        """Return the index of what stands before the numbers, -1 if it is not so many whole fields."""
+        text = _text(head)
+        quotes = text.count('"')
+        rows = list(csv.reader([text])) if head else [[""] * self._head]
+        # a quote inside a field may belong to one that began on an earlier line, or goes on in the next
+        if len(rows) != 1 or len(rows[0]) != self._head or quotes % 2 or (quotes and not _whole(head)):
+            return -1
+        return self._key(rows[0])
+
+    def _key(self, row: Sequence[str]) -> int:
+        """Return the index of the path and lifetime of a row."""
+        function, path, lifetime = (row[self._place[name]] if name in self._place else "" for name in NAMES)
+        key = (function, path, lifetime)
+        if key not in self._keys:
+            self._keys[key] = len(self._paths)
+            self._paths.append(self._names.path_of_text(function, path))
+            self._lifetimes.append(self._names.lifetime(lifetime))
+        return self._keys[key]
+
+    def _chunk(
+        self, numbers: NDArray[np.int64], durations: NDArray[np.float64], times: NDArray[np.int64] | None
+    ) -> Chunk:
+        return Chunk(
+            paths=np.array(self._paths, dtype=np.int32)[numbers],
+            durations_ns=durations,
+            lifetimes=np.array(self._lifetimes, dtype=np.int32)[numbers],
+            times_ns=times,
+        )
+
+    def _by_rows(self, block: bytes, start: int) -> Iterator[Chunk]:
+        """Yield the calls read by the csv module; each field is looked at, bad lines get their number."""
+        text = _text(block)
+        rows = self._good_rows(csv.reader(_lines_of(text)), start)
+        while some := list(islice(rows, 1 << 16)):
+            keys, durations, times = zip(*some, strict=True)
+            yield self._chunk(
+                np.array(keys, dtype=np.int64),
+                np.array(durations, dtype=np.float64),
+                np.array(times, dtype=np.int64) if TIME in self._place else None,
+            )
+
+    def _good_rows(self, reader: Iterator[list[str]], start: int) -> Iterator[tuple[int, float, int]]:
+        at_duration, at_time, width = self._place[DURATION], self._place.get(TIME), len(self.columns)
+        keys, places = self._keys, [self._place.get(name, -1) for name in NAMES]
+        line_of: Callable[[], int] = lambda: start + reader.line_num - 1  # type: ignore[attr-defined]  # noqa: E731
+        while True:
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                self._faults.bad(line_of(), str(error))
+                continue
+            if not row:
+                continue
+            if len(row) != width:
+                self._faults.bad(line_of(), f"{len(row)} fields, but the header has {width}")
+                continue
+            duration, why = decimal(row[at_duration])
+            if why:
+                self._faults.bad(line_of(), why)
+                continue
+            time_ns = 0
+            if at_time is not None:
+                time_ns, why = whole_ns(row[at_time])
+                if why:
+                    self._faults.bad(line_of(), why)
+                    continue
+            row.append("")
+            key = keys.get((row[places[0]], row[places[1]], row[places[2]]))
+            yield (self._key(row) if key is None else key), duration, time_ns
+
+
+def decimal(text: str) -> tuple[float, str]:
+    """Return a duration in ns and '', or anything and why it is none."""
+    if text.isdecimal() and text.isascii() and len(text) < 18:
+        return float(text), ""
+    data = text.strip().encode()
+    if not data:
+        return 0.0, f"no {DURATION}"
+    if not _DECIMAL.fullmatch(data):
+        return 0.0, f"{DURATION} is {text[:40]!r}, not a decimal number of at least 0"
+    value = float(data)
+    return (value, "") if value <= _LARGEST else (0.0, f"{DURATION} is {text[:40]!r}, more than thirty years")
+
+
+def whole_ns(text: str) -> tuple[int, str]:
+    """Return a time in ns and '', or anything and why it is none."""
+    if not _TIME.fullmatch(text.strip()) or abs(int(text)) > int(_LATEST):
+        return 0, f"{TIME} is {text[:40]!r}, not a whole number of ns"
+    return int(text), ""
+
+
+def _whole(head: bytes) -> bool:
+    """Tell whether every quote of some fields opens or closes one of them."""
+    return re.fullmatch(rb'(?:"(?:[^"]|"")*"|[^",]*)(?:,(?:"(?:[^"]|"")*"|[^",]*))*', head) is not None
+
+
+def _lines_of(text: str) -> Iterator[str]:
+    """Cut at line feeds only; splitlines would also cut at others."""
+    return (line + "\n" for line in text.split("\n"))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "backslashreplace")

@@ -1,0 +1,320 @@
+"""How a recording is cut into observations, and their histograms.
+
+Without times the calls of a function, in the order of the file, are cut into ten equal parts. With times each
+part is a window: ten of them, or one for every ten seconds. Where such windows hold too few calls to be judged
+they are joined, as live ones go on until they hold enough. A part never reaches over two lifetimes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.model.observation import BUCKETS
+
+from .records import Names
+from .spool import Block, Spool
+
+PARTS = 10
+WINDOW_NS = 10_000_000_000
+_DENSE = 1 << 22
+"""Up to so many cells are counted in one array, 32 MiB."""
+_GATHERED = 1 << 21
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Part:
+    """One observation of one function, in numbers."""
+
+    lifetime: int
+    start_ns: int
+    end_ns: int
+    timed: bool
+    """False if start and end are only places in the file."""
+    paths: Numbers
+    buckets: Numbers
+    calls: Numbers
+    """Calls of each (path, bucket); all three of one length."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Series:
+    """The calls of one function in one lifetime: how they are cut."""
+
+    calls: int
+    first: int
+    """Number of its first part among those of the function."""
+    parts: int
+    joined: Numbers | None
+    """Part of each window of the lifetime; None if calls are cut by their rank."""
+
+
+class Cut:
+    """The parts of every function of a recording."""
+
+    def __init__(self, spool: Spool, names: Names, minimum_calls: int) -> None:
+        """Look at the calls and decide where to cut; parts with fewer than ``minimum_calls`` are joined."""
+        self._spool, self._names = spool, names
+        self._functions = len(names.functions)
+        self._owner = np.array(names.function_of, dtype=np.int64)
+        self._lives = max(len(names.lifetimes), 1)
+        self._calls = self._counted(self._functions * self._lives, self._series_of)
+        self.first_ns, self.last_ns = self._spans()
+        self.timed = spool.timed and bool((self.last_ns > self.first_ns).any())
+        """True if times tell the calls apart."""
+        self._windows = self._windows_of_lifetimes()
+        self._series = self._cut(minimum_calls)
+        self._most = max((series.first + series.parts for series in self._series.values()), default=1)
+
+    @property
+    def seconds(self) -> float:
+        """Sum of the lengths of all lifetimes; 0 without times."""
+        return float((self.last_ns - self.first_ns).sum()) * 1e-9 if self.timed else 0.0
+
+    def parts(self) -> Iterator[tuple[int, list[Part]]]:
+        """Yield the number of each function with its parts, oldest first; parts without a call are left out."""
+        keys, calls = self._histograms()
+        if not len(keys):
+            return
+        path, rest = np.divmod(keys, self._most * BUCKETS)
+        part, bucket = np.divmod(rest, BUCKETS)
+        owner = self._owner[path]
+        order = np.lexsort((bucket, path, part, owner))
+        owner, part, path, bucket, calls = (each[order] for each in (owner, part, path, bucket, calls))
+        at = np.flatnonzero(np.diff(owner * self._most + part, prepend=-1))
+        ends = np.append(at[1:], len(owner))
+        found: list[Part] = []
+        for begin, end in zip(at.tolist(), ends.tolist(), strict=True):
+            some = slice(begin, end)
+            found.append(self._part(int(owner[begin]), int(part[begin]), path[some], bucket[some], calls[some]))
+            if end == len(owner) or owner[end] != owner[begin]:
+                yield int(owner[begin]), found
+                found = []
+
+    def _part(self, function: int, number: int, paths: Numbers, buckets: Numbers, calls: Numbers) -> Part:
+        lifetime, series = next(
+            (series % self._lives, each)
+            for series, each in self._of_function(function)
+            if each.first <= number < each.first + each.parts
+        )
+        start_ns, end_ns = number, number + 1
+        if series.joined is not None:
+            windows = np.flatnonzero(series.joined == number - series.first)
+            start_ns = self._edge(lifetime, int(windows[0]))
+            end_ns = max(start_ns + 1, self._edge(lifetime, int(windows[-1]) + 1))
+        return Part(
+            lifetime=lifetime,
+            start_ns=start_ns,
+            end_ns=end_ns,
+            timed=self.timed,
+            paths=paths,
+            buckets=buckets,
+            calls=calls,
+        )
+
+    def _of_function(self, function: int) -> list[tuple[int, _Series]]:
+        start = function * self._lives
+        return [
+            (series, self._series[series]) for series in range(start, start + self._lives) if series in self._series
+        ]
+
+    def _edge(self, lifetime: int, window: int) -> int:
+        first, last = int(self.first_ns[lifetime]), int(self.last_ns[lifetime])
+        return first + (last - first) * window // int(self._windows[lifetime])
+
+    def _series_of(self, block: Block) -> Numbers:
+        return self._owner[block.paths] * self._lives + block.lifetimes
+
+    def _counted(self, size: int, number_of: Callable[[Block], Numbers]) -> Numbers:
+        total = np.zeros(size, dtype=np.int64)
+        for block in self._spool.blocks():
+            total += np.bincount(number_of(block), minlength=size)
+        return total
+
+    def _spans(self) -> tuple[Numbers, Numbers]:
+        """Return first and last time of each lifetime."""
+        first = np.full(self._lives, np.iinfo(np.int64).max)
+        last = np.full(self._lives, np.iinfo(np.int64).min)
+        if not self._spool.timed:
+            return np.zeros(self._lives, dtype=np.int64), np.zeros(self._lives, dtype=np.int64)
+        for block in self._spool.blocks():
+            if block.times_ns is not None:
+                np.minimum.at(first, block.lifetimes, block.times_ns)
+                np.maximum.at(last, block.lifetimes, block.times_ns)
+        empty = first > last
+        first[empty] = last[empty] = 0
+        return first, last
+
+    def _windows_of_lifetimes(self) -> Numbers:
+        """Return how many windows each lifetime has: ten in all at least, by their lengths, and one for ten seconds."""
+        spans = (self.last_ns - self.first_ns).astype(np.float64)
+        share = np.ceil(PARTS * spans / max(spans.sum(), 1.0))
+        return np.asarray(np.maximum(np.maximum(share, np.ceil(spans / WINDOW_NS)), 1), dtype=np.int64)
+
+    def _window_of(self, block: Block) -> Numbers:
+        """Return each call's window in its lifetime."""
+        assert block.times_ns is not None
+        first, windows = self.first_ns[block.lifetimes], self._windows[block.lifetimes]
+        spans = np.maximum(self.last_ns[block.lifetimes] - first, 1).astype(np.float64)
+        place = (block.times_ns - first).astype(np.float64) / spans * windows
+        return np.asarray(np.minimum(place.astype(np.int64), windows - 1), dtype=np.int64)
+
+    def _cut(self, minimum_calls: int) -> dict[int, _Series]:
+        """Return how each series is cut that has calls."""
+        found: dict[int, _Series] = {}
+        counts = self._counts_of_windows() if self.timed else {}
+        for function in range(self._functions):
+            own = np.arange(function * self._lives, (function + 1) * self._lives)
+            live = [int(series) for series in own if self._calls[series]]
+            order = sorted(live, key=lambda series: int(self.first_ns[series % self._lives])) if self.timed else live
+            first = 0
+            shares = _shared(PARTS, [int(self._calls[series]) for series in order])
+            for series, share in zip(order, shares, strict=True):
+                calls, joined, parts = int(self._calls[series]), None, share
+                if self.timed:
+                    lifetime = series % self._lives
+                    least = max(1, round(PARTS * self._part_of_time(lifetime)))
+                    joined = _joined(int(self._windows[lifetime]), counts[series], least, minimum_calls)
+                    parts = int(joined[-1]) + 1
+                found[series] = _Series(calls=calls, first=first, parts=parts, joined=joined)
+                first += parts
+        return found
+
+    def _part_of_time(self, lifetime: int) -> float:
+        spans = self.last_ns - self.first_ns
+        return float(spans[lifetime]) / max(float(spans.sum()), 1.0)
+
+    def _counts_of_windows(self) -> dict[int, tuple[Numbers, Numbers]]:
+        """Return for each series its windows with calls, and their calls."""
+        most = int(self._windows.max())
+        sums = _Sums(self._functions * self._lives * most)
+        for block in self._spool.blocks():
+            sums.add(self._series_of(block) * most + self._window_of(block))
+        keys, calls = sums.total()
+        series, window = np.divmod(keys, most)
+        at = np.flatnonzero(np.diff(series, prepend=-1))
+        return {
+            int(series[begin]): (window[begin:end], calls[begin:end])
+            for begin, end in zip(at.tolist(), np.append(at[1:], len(series)).tolist(), strict=True)
+        }
+
+    def _histograms(self) -> tuple[Numbers, Numbers]:
+        """Return (path, part, bucket) as one number each, ascending, and how many calls have it."""
+        sums = _Sums(len(self._names.paths) * self._most * BUCKETS)
+        seen = np.zeros(self._functions * self._lives, dtype=np.int64)
+        first = np.zeros(len(seen), dtype=np.int64)
+        parts = np.ones(len(seen), dtype=np.int64)
+        joined: dict[int, Numbers] = {}
+        for number, series in self._series.items():
+            first[number], parts[number] = series.first, series.parts
+            if series.joined is not None:
+                joined[number] = series.joined
+        table, start = _stacked(joined, len(seen))
+        for block in self._spool.blocks():
+            own = self._series_of(block)
+            if self.timed:
+                part = table[start[own] + self._window_of(block)]
+            else:
+                part = _ranks(own, seen) * parts[own] // self._calls[own]
+            sums.add((block.paths * self._most + first[own] + part) * BUCKETS + block.buckets)
+        return sums.total()
+
+
+class _Sums:
+    """How often each number was added; numbers below ``size``."""
+
+    def __init__(self, size: int) -> None:
+        self._dense = np.zeros(size, dtype=np.int64) if size <= _DENSE else None
+        self._parts: list[tuple[Numbers, Numbers]] = []
+        self._held = 0
+
+    def add(self, numbers: Numbers) -> None:
+        if self._dense is not None:
+            self._dense += np.bincount(numbers, minlength=len(self._dense))
+            return
+        found, calls = np.unique(numbers, return_counts=True)
+        self._parts.append((found, calls))
+        self._held += len(found)
+        if self._held > _GATHERED and len(self._parts) > 1:
+            merged = self._merged()
+            # once most numbers are known, merging again after each block would cost more than it saves
+            self._parts, self._held = [merged], 0
+
+    def total(self) -> tuple[Numbers, Numbers]:
+        """Return the numbers that were added, ascending, and how often."""
+        if self._dense is not None:
+            found = np.flatnonzero(self._dense)
+            return found, self._dense[found]
+        return self._merged()
+
+    def _merged(self) -> tuple[Numbers, Numbers]:
+        if not self._parts:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        numbers = np.concatenate([each for each, _ in self._parts])
+        order = np.argsort(numbers, kind="stable")
+        numbers, calls = numbers[order], np.concatenate([each for _, each in self._parts])[order]
+        at = np.flatnonzero(np.diff(numbers, prepend=-1))
+        return numbers[at], np.add.reduceat(calls, at) if len(at) else calls
+
+
+def _ranks(series: Numbers, seen: Numbers) -> Numbers:
+    """Return the how manieth call of its series each is, from 0; ``seen`` counts them and is brought up to date."""
+    order = np.argsort(series, kind="stable")
+    ordered = series[order]
+    at = np.flatnonzero(np.diff(ordered, prepend=-1))
+    lengths = np.diff(np.append(at, len(ordered)))
+    ranks = np.empty(len(series), dtype=np.int64)
+    ranks[order] = np.arange(len(series)) - np.repeat(at, lengths) + np.repeat(seen[ordered[at]], lengths)
+    seen[ordered[at]] += lengths
+    return ranks
+
+
+def _stacked(tables: dict[int, Numbers], size: int) -> tuple[Numbers, Numbers]:
+    """Return all tables in one, and where each begins."""
+    start = np.zeros(size, dtype=np.int64)
+    place = 0
+    for number, table in tables.items():
+        start[number] = place
+        place += len(table)
+    return np.concatenate(list(tables.values())) if tables else np.empty(0, dtype=np.int64), start
+
+
+def _shared(parts: int, calls: list[int]) -> list[int]:
+    """Divide a number of parts by the sizes of series: at least one each, the largest remainders rounded up."""
+    if not calls:
+        return []
+    exact = [parts * each / sum(calls) for each in calls]
+    whole = [max(1, int(each)) for each in exact]
+    for place in sorted(range(len(calls)), key=lambda at: int(exact[at]) - exact[at]):
+        if sum(whole) < parts:
+            whole[place] += 1
+    return [min(number, each) for number, each in zip(whole, calls, strict=True)]
+
+
+def _joined(windows: int, counts: tuple[Numbers, Numbers], least: int, minimum_calls: int) -> Numbers:
+    """Return the part of each window.
+
+    Windows are joined until each part has ``minimum_calls``, unless fewer than ``least`` parts are left: then
+    these are of equal length.
+    """
+    calls = np.zeros(windows, dtype=np.int64)
+    calls[counts[0]] = counts[1]
+    if windows <= least or calls.min() >= minimum_calls:
+        return np.arange(windows)
+    parts = np.zeros(windows, dtype=np.int64)
+    number = held = 0
+    for window, more in enumerate(calls.tolist()):
+        parts[window] = number
+        held += more
+        if held >= minimum_calls:
+            number, held = number + 1, 0
+    if held < minimum_calls and number > 0:
+        parts[parts == number] = number - 1
+    if int(parts[-1]) + 1 < least:
+        return np.arange(windows) * least // windows
+    return parts

@@ -1,0 +1,1 @@
+"""Lifetimes with their samples, from stores and from files."""

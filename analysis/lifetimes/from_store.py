@@ -1,0 +1,145 @@
+"""Lifetimes that a store remembers: their summaries, and their windows with call paths."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from specmine.mining.assertions.expression import shared_names, shown
+from specmine.mining.regression.sample import sample_of_counts
+from specmine.model.host_environment import environment_from
+from specmine.model.observation import CallPath, Function, Observation
+from specmine.store import Contents, LifetimeSummary, Store, vector_at
+
+from .lifetime import Observed
+
+_WINDOWS = 400
+"""Newest windows of each function and kind that are read."""
+
+
+def from_store(path: Path) -> list[Observed]:
+    """Return all lifetimes that a store remembers."""
+    with Store.open(path, read_only=True) as store:
+        contents, summaries, builds = store.load(newest=0), store.summaries(), store.builds()
+        singles = {(each.function, each.lifetime): each for each in store.singles()}
+    labels = {each.build_id: each.label for each in builds}
+    hosts = {each.boot_id: each.hostname for each in contents.hosts}
+    functions = {each.key: each for each in contents.functions}
+    lifetimes = {each.id: each for each in contents.lifetimes}
+    # the better known kind of each function, so that nothing is compared across kinds of probes
+    kinds: dict[tuple[str, str], int] = defaultdict(int)
+    for each in summaries:
+        kinds[_name(each.function, functions), each.kind.value] += 1
+    found = []
+    for each in summaries:
+        name = _name(each.function, functions)
+        if any(kinds[name, other] > kinds[name, each.kind.value] or
+               (kinds[name, other] == kinds[name, each.kind.value] and other > each.kind.value)
+               for other in ("time", "path") if kinds[name, other]):  # fmt: skip
+            continue
+        function, lifetime = functions.get(each.function), lifetimes.get(each.lifetime)
+        if function is None:
+            continue
+        build = lifetime.build_id if lifetime is not None else function.build_id
+        single = singles.get((each.function, each.lifetime))
+        found.append(
+            Observed(
+                function=function.name,
+                module=function.module,
+                build=build,
+                label=labels.get(build),
+                host=hosts.get(each.lifetime.split(":", maxsplit=1)[0], ""),
+                lifetime=each.lifetime,
+                start_ns=each.start_utc_ns,
+                sample=sample_of_counts(each.counts, each.bias_ns),
+                rate=each.calls / (each.watched_ns * 1e-9) if each.watched_ns else None,
+                warmup=each.warmup_calls,
+                prefix=np.array(single.first, dtype=np.float64) if single is not None else None,
+                kept=np.array(single.kept, dtype=np.float64) if single is not None else None,
+                environment=environment_from(vector) if (vector := _vector(contents, each)) else None,
+            )
+        )
+    return _kept_apart(found)
+
+
+def windows_of_store(path: Path) -> list[Observed]:
+    """Return the windows with call paths, one entry per window and complete path, oldest first."""
+    windows = [(seen, window) for seen, window in _windows(path) if seen.paths]
+    paths: dict[str, list[CallPath]] = defaultdict(list)
+    for seen, _ in windows:
+        paths[seen.function] += [one.path for one in seen.paths]
+    shared = {function: shared_names(each) for function, each in paths.items()}
+    return [
+        replace(
+            window,
+            sample=sample_of_counts(one.counts, seen.bias_ns),
+            path=tuple(shown(frame, shared[seen.function]) for frame in one.path.frames),
+        )
+        for seen, window in windows
+        for one in seen.paths
+        if one.path.complete
+    ]
+
+
+def on_cpu_of_store(path: Path) -> list[Observed]:
+    """Return the windows of which it is known, oldest first, with their calls' time on CPU."""
+    return [
+        replace(window, sample=sample_of_counts(seen.split.on_cpu, seen.bias_ns))
+        for seen, window in _windows(path)
+        if seen.split is not None and seen.timed
+    ]
+
+
+def _windows(path: Path) -> list[tuple[Observation, Observed]]:
+    """Return the newest windows of each function, oldest first."""
+    with Store.open(path, read_only=True) as store:
+        contents, builds = store.load(newest=_WINDOWS), store.builds()
+    labels = {each.build_id: each.label for each in builds}
+    hosts = {each.boot_id: each.hostname for each in contents.hosts}
+    lifetimes = {each.id: each for each in contents.lifetimes}
+    functions = {each.key: each for each in contents.functions}
+    found = []
+    for seen in contents.observations:
+        function, lifetime = functions.get(seen.function), lifetimes.get(seen.lifetime)
+        if function is None:
+            continue
+        build = lifetime.build_id if lifetime is not None else function.build_id
+        window = Observed(
+            function=function.name,
+            module=function.module,
+            build=build,
+            label=labels.get(build),
+            host=hosts.get(seen.lifetime.split(":", maxsplit=1)[0], ""),
+            lifetime=seen.lifetime,
+            start_ns=seen.start_ns,
+            sample=sample_of_counts(seen.counts, seen.bias_ns),
+            window=seen.start_ns,
+        )
+        found.append((seen, window))
+    return found
+
+
+def _vector(contents: Contents, summary: LifetimeSummary) -> Mapping[str, Any] | None:
+    boot_id = summary.lifetime.split(":", maxsplit=1)[0]
+    return vector_at(contents.environments, boot_id, summary.end_utc_ns)
+
+
+def _name(key: str, functions: Mapping[str, Function]) -> str:
+    found = functions.get(key)
+    return f"{found.name}\0{found.module}" if found is not None else key
+
+
+def _kept_apart(found: list[Observed]) -> list[Observed]:
+    """Give two functions of one name in one module and lifetime names of their own."""
+    seen: dict[tuple[str, str, str], int] = defaultdict(int)
+    renamed = []
+    for each in found:
+        key = (*each.key, each.lifetime)
+        seen[key] += 1
+        renamed.append(each if seen[key] == 1 else replace(each, function=f"{each.function}~{seen[key]}"))
+    return renamed

@@ -1,0 +1,66 @@
+"""The lifetimes that compare, check and report speak of, and which of them a user means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specmine.mining.regression.comparison import LifetimeSample
+from specmine.mining.regression.sample import Floats, Sample
+from specmine.model.host_environment import Environment
+
+EVERYTHING = "all"
+"""Name of the function where a file names none."""
+PREFIX = 256
+"""So many durations of each lifetime are kept in their order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Observed:
+    """One function in one lifetime."""
+
+    function: str
+    module: str
+    build: str
+    """Build-id, or the label in a CSV."""
+    label: str | None
+    host: str
+    lifetime: str
+    start_ns: int
+    """When it began, UTC; 0: unknown."""
+    sample: Sample
+    rate: float | None = None
+    """Calls per watched second."""
+    warmup: int = 0
+    """Calls left out as warm-up."""
+    path: tuple[str, ...] = ()
+    """The call path that these calls came over, if they are kept apart by path."""
+    window: int = 0
+    """Start of the window, if they are kept apart by window."""
+    prefix: Floats | None = None
+    """The first durations in their order, ns, if the source has an order."""
+    kept: Floats | None = None
+    """A fair sample of the durations, ns, in any order; at most ``PREFIX``."""
+    environment: Environment | None = None
+    """What was known of the host when it ended."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What makes it the same function in another build."""
+        return self.function, self.module
+
+    @property
+    def shown(self) -> str:
+        """The build as people call it."""
+        return self.label or self.build[:12]
+
+    def as_lifetime(self) -> LifetimeSample:
+        """Return what the comparison needs."""
+        return LifetimeSample(lifetime=self.lifetime, host=self.host, sample=self.sample, rate=self.rate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """Lines of a file that could not be used."""
+
+    lines: int = 0
+    first: str = ""

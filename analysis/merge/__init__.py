@@ -1,0 +1,1 @@
+"""Several stores, runs or hosts as one."""

@@ -1,0 +1,222 @@
+"""The same mining as of a running program, over recorded durations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any, cast, overload
+
+import numpy as np
+
+from specmine.analysis.importers.records import Faults, Names
+from specmine.analysis.importers.registry import opened, reader_of
+from specmine.analysis.importers.spool import Spool
+from specmine.analysis.importers.windows import Cut, Part
+from specmine.daemon.config.settings import Settings
+from specmine.daemon.controller import transitions
+from specmine.daemon.controller.function import Knowledge, Totals
+from specmine.daemon.controller.phase import State
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.specification import specification
+from specmine.daemon.worker.jobs import Job, run_job
+from specmine.mining.borders.inference import borders_of, conclude
+from specmine.model.json_codec import encode
+from specmine.model.observation import BUCKETS, Function, Kind, Observation, PathHistogram, Reason, frozen_counts
+from specmine.model.pooling import pooled
+from specmine.model.sparse import kept
+
+NEWEST = 1000
+"""Observations of a function that conclusions are drawn from; older ones only count."""
+
+Progress = Callable[[int, float | None], None]
+"""Told how many calls were read so far, and the share of the file, None for a pipe."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What was learned from a recording."""
+
+    document: dict[str, Any]
+    """``specmine.specification/1`` with histograms."""
+    records: int
+    skipped: int
+
+
+def analyze(
+    path: str,
+    *,
+    wanted: str | None = None,
+    skip_bad: bool = False,
+    functions: Sequence[str] = (),
+    settings: Settings,
+    progress: Progress = lambda *_: None,
+) -> Analysis:
+    """Mine the durations that a file holds.
+
+    Parameters
+    ----------
+    path : str
+        File, ``-`` for standard input; may be packed with gzip.
+    wanted : str, optional
+        One of ``FORMATS``; by default the file's beginning tells.
+    skip_bad : bool
+        Count lines that cannot be read, instead of stopping at the first.
+    functions : sequence of str
+        Globs; functions of other names are left out.
+    settings : Settings
+    progress : callable
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, its format is unknown, or a line is bad.
+    """
+    source = "standard input" if path == "-" else path
+    names, faults = Names(), Faults(source, skip=skip_bad)
+    with closing(Spool()) as spool:
+        with opened(path) as (file, position, size):
+            found, reader = reader_of(file, source, wanted)
+            for chunk in reader(file, names, faults):
+                spool.put(chunk)
+                progress(spool.records, position() / size if size else None)
+        cut = Cut(spool, names, settings.mining.minimum_calls)
+        known = {
+            each.function.key: each
+            for each in _learned(cut, names, settings)
+            if not functions or any(fnmatchcase(each.function.name, glob) for glob in functions)
+        }
+    state = ControllerState(settings=settings, known=known)
+    document = specification(state, detail=True)
+    for entry in document["functions"]:
+        _with_histograms(entry, known[entry["key"]])
+    document["program"] |= {"lifetimes": []}
+    document["collection"] |= {
+        "seconds": cut.seconds,
+        "budget_ratio": 0.0,
+        "source": {
+            "path": path,
+            "format": found,
+            "records": spool.records,
+            "skipped": faults.skipped,
+            "first_skipped": {"line": faults.first[0], "reason": faults.first[1]} if faults.first else None,
+            "lifetimes": len(names.lifetimes),
+            "timed": cut.timed,
+        },
+    }
+    return Analysis(document=document, records=spool.records, skipped=faults.skipped)
+
+
+def _learned(cut: Cut, names: Names, settings: Settings) -> Iterator[Knowledge]:
+    for number, parts in cut.parts():
+        frame = names.functions[number]
+        function = Function(build_id="", offset=number, name=frame.name, module=frame.module, in_program=True)
+        totals = Totals(
+            calls=sum(int(part.calls.sum()) for part in parts) + names.inner[number],
+            timed=sum(int(part.calls.sum()) for part in parts),
+            inner=names.inner[number],
+            censored=names.censored[number],
+            observations=len(parts),
+            watched_ns=sum(part.end_ns - part.start_ns for part in parts) if cut.timed else 0,
+        )
+        yield _of_function(Knowledge(function=function, totals=totals), parts, names, settings)
+
+
+def _of_function(known: Knowledge, parts: Sequence[Part], names: Names, settings: Settings) -> Knowledge:
+    """Return what the parts of a function say of it."""
+    mining = settings.mining
+    total = np.zeros(BUCKETS, dtype=np.uint64)
+    for part in parts:
+        np.add.at(total, part.buckets, part.calls.astype(np.uint64))
+    seen = [_observation(known.function, part, names) for part in parts[-NEWEST:]]
+    chain = conclude(seen, [borders_of(each, mining) for each in seen], None, mining)
+    now_ns = parts[-1].end_ns
+    known = replace(known, histogram=frozen_counts(total), chain=chain, tried=len(parts))
+    if not chain.stable:
+        enough = sum(each.timed >= mining.minimum_calls for each in seen)
+        state, reason = _unsettled(enough, chain.chain, settings)
+        return known.moved(state, reason, now_ns)
+    told = [each for each in seen if chain.start_ns is None or each.start_ns >= chain.start_ns]
+    known = replace(known, learned=chain, paths=(kept(pooled(told)),))
+    if not chain.borders:
+        return known.moved(State.SINGLE, None, now_ns)
+    if not any(names.paths[number].complete for part in parts for number in np.unique(part.paths).tolist()):
+        return known.moved(State.UNEXPLAINED, _no_paths(), now_ns)
+    job = Job(
+        function=known.function.key,
+        observations=tuple(told),
+        borders=chain.edges,
+        program_modules=(known.function.module,),
+        mining=mining,
+    )
+    return transitions.explained(known, run_job(job), now_ns, settings)
+
+
+def _with_histograms(entry: dict[str, Any], known: Knowledge) -> None:
+    """Add to each behaviour the durations of the calls over its paths."""
+    owner = {path.path: path.behaviour for path in known.result.paths} if known.result else {}
+    if len(entry["behaviours"]) < 2 or known.result is None:
+        return
+    totals = np.zeros((len(known.result.behaviours), BUCKETS), dtype=np.uint64)
+    for one in known.paths:
+        for path, own, _ in one.paths:
+            behaviour = owner.get(path)
+            if behaviour is not None:
+                totals[behaviour] += own.counts
+    by_expression = {each.expression: total for each, total in zip(known.result.behaviours, totals, strict=True)}
+    for each in entry["behaviours"]:
+        each["histogram"] = encode(by_expression[each["expression"]])
+
+
+def _unsettled(enough: int, agreeing: int, settings: Settings) -> tuple[State, Reason]:
+    mining = settings.mining
+    need = mining.chain_observations
+    if enough < need:
+        text = f"{enough} of {need} observations of at least {mining.minimum_calls} calls"
+        return State.TIMING, Reason(code="learning", text=text, remedy="record more calls")
+    text = f"only the last {agreeing} of {enough} observations agree; {need} must"
+    return State.UNSTABLE, Reason(code="unstable", text=text, remedy="record longer, or under a steadier load")
+
+
+def _no_paths() -> Reason:
+    return Reason(code="no-paths", text="the recording says no call path of it", remedy="record call paths as well")
+
+
+def _observation(function: Function, part: Part, names: Names) -> Observation:
+    counts = np.bincount(part.buckets, weights=part.calls, minlength=BUCKETS).astype(np.uint64)
+    return Observation(
+        function=function.key,
+        lifetime=names.lifetimes[part.lifetime],
+        kind=Kind.PATH,
+        start_ns=part.start_ns,
+        end_ns=part.end_ns,
+        counts=counts,
+        calls=int(counts.sum()),
+        watched_ns=part.end_ns - part.start_ns if part.timed else 0,
+        paths=cast("tuple[PathHistogram, ...]", _Unpacked(part, names)),
+    )
+
+
+class _Unpacked(Sequence[PathHistogram]):
+    """The histograms of the paths of a part, made one by one when asked for: all at once may be gigabytes."""
+
+    def __init__(self, part: Part, names: Names) -> None:
+        self._part, self._names = part, names
+        self._at = np.flatnonzero(np.diff(part.paths, prepend=-1))
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    @overload
+    def __getitem__(self, place: int) -> PathHistogram: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[PathHistogram]: ...
+    def __getitem__(self, place: int | slice) -> PathHistogram | Sequence[PathHistogram]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        begin = int(self._at[place])
+        end = int(self._at[place + 1]) if place + 1 < len(self._at) else len(self._part.paths)
+        counts = np.zeros(BUCKETS, dtype=np.uint64)
+        counts[self._part.buckets[begin:end]] = self._part.calls[begin:end]
+        return PathHistogram(path=self._names.paths[int(self._part.paths[begin])], counts=counts)

@@ -1,0 +1,104 @@
+"""What following waits costs at each switch of a CPU: measured from outside, beside what specmine tells.
+
+    .venv/bin/python -m bench.overhead.switches [--pairs 60]
+
+Two processes hand a byte to and fro over pipes on one CPU; in random order the tracepoint that follows waits is on
+or off for a quarter of a second. First the two are watched, then another program. Needs root and gcc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import mmap
+import os
+import random
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.lib.driver import TARGETS, built, table
+from bench.lib.peers import stopped
+from bench.lib.server_load import LAST_CPU
+from specmine.daemon.kernel_source import DEFAULT_CACHE
+from specmine.probes.kernel.structs import SWITCHES_A_TIMED
+from specmine.probes.process.proc import Selection
+from specmine.probes.source import BpfSource, SourceSettings
+
+PHASE_S, SETTLE_S = 0.25, 0.05
+EVERY = 100
+"""One wait in so many is followed, as of a server under load."""
+
+
+def main() -> int:
+    """Measure; 0."""
+    parser = argparse.ArgumentParser(description="What following waits costs at each switch of a CPU.")
+    parser.add_argument("--pairs", type=int, default=60)
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        print("bench_overhead_switches: needs root", file=sys.stderr)
+        return 4
+    with tempfile.TemporaryDirectory(prefix="specmine-bench-") as name:
+        folder = Path(name)
+        program, counter = built(folder, TARGETS / "handing.c"), folder / "counter"
+        counter.write_bytes(bytes(8))
+        handing = subprocess.Popen(["taskset", "-c", str(LAST_CPU), program, counter], start_new_session=True)
+        other = subprocess.Popen(["sleep", "infinity"], start_new_session=True)
+        try:
+            with counter.open("r+b") as file, mmap.mmap(file.fileno(), 8) as memory:
+
+                def switches() -> int:
+                    return int(struct.unpack("<Q", memory[:8])[0])
+
+                pids = {"the two": handing.pid, "another program": other.pid}
+                rows = [(what, *costs(pid, switches, options.pairs)) for what, pid in pids.items()]
+        finally:
+            stopped(handing)
+            stopped(other)
+    table(["watched", "ns a switch without", "added, ns", "95 %", "told, ns", "told as the program's"], rows)
+    return 0
+
+
+def costs(pid: int, switches: Callable[[], int], pairs: int) -> tuple[str, ...]:
+    """Watch a program, have the tracepoint on and off in turn; return what that added to each switch."""
+    source = BpfSource([Selection(pid=pid)], SourceSettings(cache=DEFAULT_CACHE))
+    os.sched_setaffinity(0, set(range(os.cpu_count() or 1)) - {LAST_CPU} or {0})
+    added, without = [], []
+    try:
+        source.start()
+        for _ in range(20):
+            source.poll(time.monotonic_ns())
+            time.sleep(0.05)
+        finder, links = source._finder, source._links
+        for _ in range(pairs):
+            took = {}
+            for on in random.sample([True, False], 2):
+                finder._settings[0] = (EVERY, 10_000_000)
+                link = links.tracepoint("sched_switch", "on_switch") if on else 0
+                time.sleep(SETTLE_S)
+                source.poll(time.monotonic_ns())
+                begun, before = time.monotonic_ns(), switches()
+                time.sleep(PHASE_S)
+                took[on] = (time.monotonic_ns() - begun) / (switches() - before)
+                if link:
+                    links.close(link)
+                time.sleep(SETTLE_S)
+            added.append(took[True] - took[False])
+            without.append(took[False])
+        passes = finder._switches[0]
+        own_ns, all_ns = finder.passes_ns()
+        told = all_ns / max(1, SWITCHES_A_TIMED * int(passes["timed"]))
+    finally:
+        source.close()
+    half = 1.96 * 1.25 * statistics.stdev(added) / pairs**0.5  # of a median
+    middle = statistics.median(added)
+    interval = f"{middle - half:.0f} .. {middle + half:.0f}"
+    return f"{statistics.median(without):.0f}", f"{middle:.0f}", interval, f"{told:.0f}", f"{own_ns / all_ns:.0%}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,75 @@
+"""Where the reading commands get the specification from: a running daemon or a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from specmine.analysis.documents import Document, document_in, pick_build
+from specmine.model.errors import InputError
+
+
+def read_document(store: Path | None, socket: Path | None) -> Document:
+    """Return the specification with all details.
+
+    Raises
+    ------
+    InputError
+        If no daemon answers, or the store cannot be read.
+    NoData
+        If nothing has been learned yet.
+    """
+    one_place(store, socket)
+    document = document_in(store) if store else _ask(socket, {"command": "specification", "detail": True})
+    if not isinstance(document.get("functions"), list):
+        raise InputError(f"{store or 'the daemon'} gave no specification")
+    return document
+
+
+def read_status(socket: Path | None) -> Document:
+    """Return what the daemon says of itself."""
+    return _ask(socket, {"command": "status"})
+
+
+def ask_daemon(socket: Path | None, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the daemon's answer to a request."""
+    return _ask(socket, request)
+
+
+def send_label(build: str, name: str, store: Path | None, socket: Path | None) -> str:
+    """Give a build a label and return its whole build-id; ``build`` may be a beginning of it.
+
+    Raises
+    ------
+    InputError
+        If the build is unknown, or several begin like that.
+    """
+    one_place(store, socket)
+    if store is None:
+        result = _ask(socket, {"command": "label", "build": build, "name": name})
+        return str(result.get("build_id", build))
+    from specmine.store import Store  # noqa: PLC0415
+
+    if not store.is_file():
+        raise InputError(f"there is no store {store}")
+    with Store.open(store) as opened:
+        known = sorted({each.build_id for each in opened.builds()})
+        chosen = pick_build(known, build)
+        with opened.transaction():
+            opened.label(chosen, name)
+    return chosen
+
+
+def one_place(store: Path | None, socket: Path | None) -> None:
+    """Raise UsageError if both a store and a socket are given."""
+    if store is not None and socket is not None:
+        raise click.UsageError("--store names a file, --socket a daemon: choose one.")
+
+
+def _ask(socket: Path | None, request: Mapping[str, Any]) -> dict[str, Any]:
+    from specmine.daemon.socket.client import DEFAULT_SOCKET, ask  # noqa: PLC0415
+
+    return ask(socket or DEFAULT_SOCKET, request)

@@ -1,0 +1,110 @@
+"""``specmine analyze``: the same mining over durations that another tool recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from specmine.analysis.documents import Document, functions_of
+from specmine.cli.base.exit_codes import learned
+from specmine.cli.base.options import config_option, output_option, result_format_option
+from specmine.cli.base.output import OutputFile, complain, emit
+from specmine.cli.text.assertions import is_asserted, summary
+from specmine.model.text import count, share
+
+from .mine import result_text
+
+FORMATS = ("csv", "ndjson", "uftrace", "perf", "bpftrace", "otlp")
+FIRST_AFTER_S, EVERY_S = 2.0, 5.0
+
+
+@click.command("analyze", short_help="Mine durations that were recorded.")
+@click.argument("file", metavar="FILE")
+@click.option("--from", "form_of_file", type=click.Choice(FORMATS), help="Format of FILE.  [default: as it looks]")
+@click.option("--skip-bad", is_flag=True, help="Count lines that cannot be read, instead of stopping at the first.")
+@click.option(
+    "--function", "functions", multiple=True, metavar="GLOB", help="Only functions of this name; may be repeated."
+)
+@config_option
+@output_option
+@result_format_option
+def command(
+    file: str,
+    form_of_file: str | None,
+    skip_bad: bool,
+    functions: tuple[str, ...],
+    config: Path | None,
+    output: Path | None,
+    form: str | None,
+) -> int:
+    """Mine performance assertions from durations that another tool recorded in FILE, - for standard input.
+
+    Read are CSV and NDJSON of durations, uftrace (dump --chrome, replay), text of perf script and bpftrace, and
+    OpenTelemetry spans in OTLP JSON; docs/analyze.md says how to record them.
+
+    Exits with 3 if nothing is stable.
+    """
+
+    def work() -> Document:
+        return mined(file, form_of_file=form_of_file, skip_bad=skip_bad, functions=functions, config=config)
+
+    if output is None:
+        document = work()
+        emit(result_text(dict(document), form or "text"))
+    else:
+        with OutputFile(output) as target:
+            document = work()
+            target.write(result_text(dict(document), form or "json"))
+        complain(f"specmine: wrote {output}: {summary(functions_of(document))}")
+    return learned(any(map(is_asserted, functions_of(document))))
+
+
+def mined(
+    file: str, *, form_of_file: str | None, skip_bad: bool, functions: tuple[str, ...], config: Path | None
+) -> Document:
+    """Return the specification that a recording leads to, with progress on standard error.
+
+    Raises
+    ------
+    InputError
+        If the file or the configuration cannot be read, or functions were named and none of them is there.
+    """
+    from specmine.analysis.mine_recording import analyze  # noqa: PLC0415
+    from specmine.daemon.config.loader import load_config  # noqa: PLC0415
+    from specmine.daemon.config.settings import settings_of  # noqa: PLC0415
+    from specmine.daemon.config.tree import Config  # noqa: PLC0415
+    from specmine.model.errors import InputError  # noqa: PLC0415
+
+    settings = settings_of(load_config(config) if config else Config())
+    found = analyze(
+        file,
+        wanted=form_of_file,
+        skip_bad=skip_bad,
+        functions=functions,
+        settings=settings,
+        progress=Telling(time.monotonic),
+    )
+    if found.skipped:
+        first = found.document["collection"]["source"]["first_skipped"]
+        complain(f"specmine: skipped {count(found.skipped)} bad lines; line {first['line']}: {first['reason']}")
+    if functions and found.records and not found.document["functions"]:
+        raise InputError(f"no function in {file} matches {' or '.join(functions)}")
+    return found.document
+
+
+class Telling:
+    """Says on standard error how far reading is, for those who wait long."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        """Begin to wait."""
+        self._now = now
+        self._next = now() + FIRST_AFTER_S
+
+    def __call__(self, records: int, part: float | None) -> None:
+        """Say it, if it is time to."""
+        if self._now() >= self._next:
+            self._next = self._now() + EVERY_S
+            complain(f"specmine: read {count(records)} calls" + (f" ({share(part)})" if part is not None else ""))

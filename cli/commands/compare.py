@@ -1,0 +1,63 @@
+"""``specmine compare``: has it changed from one build, store, host or lifetime to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from specmine.cli.base.options import PATH, format_option, globs_option, output_option, rule_options, skip_bad_option
+
+
+@click.command("compare", short_help="Has it changed from one build to another.")
+@click.argument("base", required=False, metavar="[BASE]")
+@click.argument("new", required=False, metavar="[NEW]")
+@click.option("--store", type=PATH, metavar="FILE", help="BASE and NEW are builds, hosts or lifetimes in this store.")
+@click.option("--base", "base_label", metavar="LABEL", help="With one FILE: the build to compare with.")
+@click.option("--new", "new_label", metavar="LABEL", help="With one FILE: the build to judge.")
+@rule_options
+@click.option("--fdr", is_flag=True, help="Control the share of false ones among all changes reported.")
+@globs_option
+@click.option("--self-test", "split", is_flag=True, help="Compare halves of each side: how often is an alarm false.")
+@click.option("--keep-warmup", is_flag=True, help="Leave nothing out at the start of a lifetime.")
+@skip_bad_option
+@output_option
+@format_option
+def command(
+    base: str | None,
+    new: str | None,
+    store: Path | None,
+    base_label: str | None,
+    new_label: str | None,
+    summary: str,
+    level: float,
+    tolerance: float,
+    fdr: bool,
+    globs: tuple[str, ...],
+    split: bool,
+    keep_warmup: bool,
+    skip_bad: bool,
+    output: Path | None,
+    form: str,
+) -> int:
+    """Compare BASE and NEW, function by function.
+
+    BASE and NEW are two stores; or with --store two builds (labels, build-ids, hosts or lifetimes) in it; or one
+    FILE, CSV or store, with --base and --new. Lifetimes are what is compared: calls inside one are not
+    independent. Exit code 1 if a function became worse, 3 if nothing could be decided.
+    """
+    from specmine.cli.runners.compare import compared  # noqa: PLC0415  (it brings numpy)
+
+    return compared(
+        (base, new),
+        store,
+        (base_label, new_label),
+        rule={"summary": summary, "level": level, "tolerance": tolerance},
+        fdr=fdr,
+        globs=globs,
+        split=split,
+        warmup=not keep_warmup,
+        skip_bad=skip_bad,
+        output=output,
+        form=form,
+    )

@@ -1,0 +1,117 @@
+"""``specmine mine``: learn a specification from a running program, here and now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from specmine.analysis.documents import functions_of
+from specmine.cli.base.exit_codes import learned
+from specmine.cli.base.options import PATH, check_selection, output_option, program_options, result_format_option
+from specmine.cli.base.output import OutputFile, check_writable, complain, emit, specification_text, width
+from specmine.cli.runners.progress import Progress, wants_live
+from specmine.cli.text.assertions import is_asserted, specification, summary
+from specmine.cli.text.functions import table
+from specmine.model.errors import InputError
+
+MOST_SHOWN = 12
+"""Functions that are listed where nothing is asserted."""
+
+
+@click.command(
+    "mine",
+    short_help="Learn assertions from a running program.",
+    context_settings={"allow_interspersed_args": False},
+)
+@program_options
+@click.option("--store", type=PATH, metavar="FILE", help="Join what is learned with what this store holds.")
+@click.option("--record", type=PATH, metavar="FILE", help="Record all that was seen, for `specmine replay`.")
+@output_option
+@result_format_option
+def command(output: Path | None, form: str | None, **given: Any) -> int:
+    """Mine performance assertions from a running program, or from CMD.
+
+    Runs until --duration ends, the program ends, or ^C, which shows what was learned; a second ^C gives up.
+    CMD runs as the user who called sudo; what it prints goes to standard error.
+
+    Exits with 3 if nothing became stable.
+    """
+    selected(**given)
+    if output is None:
+        document = run_mining(**given)
+        emit(result_text(document, form or "text"))
+    else:
+        with OutputFile(output) as file:
+            document = run_mining(**given)
+            file.write(result_text(document, form or "json"))
+        complain(f"specmine: wrote {output}: {summary(functions_of(document))}")
+    return learned(any(map(is_asserted, functions_of(document))))
+
+
+def selected(
+    *, pid: int | None, exe: Path | None, unit: str | None, command: tuple[str, ...], user: str | None,
+    store: Path | None, record: Path | None, **_: Any,
+) -> None:  # fmt: skip
+    """Find what is wrong with the options before anything starts.
+
+    Raises
+    ------
+    UsageError, InputError
+        With what is wrong.
+    """
+    check_selection(pid, exe, unit, command, user)
+    for path, what in ((store, "the store"), (record, "the recording")):
+        if path is not None:
+            check_writable(path, what)
+
+
+def run_mining(
+    *, pid: int | None, exe: Path | None, unit: str | None, command: tuple[str, ...], duration: float | None,
+    budget: float | None, functions: tuple[str, ...], ignore: tuple[str, ...], user: str | None,
+    config: Path | None, store: Path | None, record: Path | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Mine with live progress and return the specification.
+
+    Raises
+    ------
+    InputError
+        Also if functions were named and the program has none of them.
+    """
+    from specmine.daemon.foreground import MineOptions, mine  # noqa: PLC0415
+
+    options = MineOptions(
+        pid=pid,
+        exe=exe,
+        unit=unit,
+        command=command,
+        duration_s=duration,
+        budget=budget,
+        functions=functions,
+        ignore=ignore,
+        store=store,
+        record=record,
+        user=user,
+        config=config,
+    )
+    with Progress(duration_s=duration, live=wants_live(command)) as progress:
+        document = dict(mine(options, progress).document)
+    seen = (document.get("program") or {}).get("path") is not None
+    if functions and seen and not document["functions"]:
+        raise InputError(f"no function of the program matches {' or '.join(functions)}")
+    return document
+
+
+def result_text(document: dict[str, Any], form: str) -> str:
+    """Return a specification as text for people or as canonical JSON.
+
+    Where nothing is asserted the text says of the busiest functions why.
+    """
+    if form == "json":
+        return specification_text(document)
+    lines = specification(document, width())
+    entries = functions_of(document)
+    if entries and not any(map(is_asserted, entries)):
+        lines += ["", *table(entries[:MOST_SHOWN], width())]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,51 @@
+"""``specmine plot``: one function as a picture."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import click
+
+from specmine.analysis.documents import Entry, functions_of
+from specmine.cli.base.options import PATH, socket_option, store_option
+from specmine.cli.base.output import OutputFile, complain, emit_bytes
+from specmine.cli.base.sources import read_document
+from specmine.cli.text.function_names import the_one
+
+FORMATS = ("svg", "png", "pdf")
+
+
+@click.command("plot", short_help="One function as a picture.")
+@click.argument("function", default="*")
+@store_option
+@socket_option
+@click.option("--output", type=PATH, metavar="FILE", help="Write the picture there instead of standard output.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), help="Kind of picture.  [default: as FILE is called, else svg]"
+)
+def command(function: str, store: Path | None, socket: Path | None, output: Path | None, form: str | None) -> None:
+    """Draw one FUNCTION: its durations with borders and classes, its behaviours, and the merged call graph with
+    the edges that decide between behaviours.
+
+    FUNCTION is a name or a glob, as for `mine --function`; it may be left out where only one is known.
+    """
+    entry = the_one(functions_of(read_document(store, socket)), function)
+    suffix = output.suffix.lower().removeprefix(".") if output is not None else ""
+    if form is None and output is not None and suffix not in FORMATS:
+        raise click.UsageError(f"Call {output} .svg, .png or .pdf, or say --format.")
+    chosen = form or (suffix if suffix in FORMATS else "svg")
+    if output is None:
+        emit_bytes(_picture(entry, chosen))
+        return
+    with OutputFile(output) as file:
+        file.write(_picture(entry, chosen))
+    complain(f"specmine: wrote {output}")
+
+
+def _picture(entry: Entry, form: str) -> bytes:
+    # without a home it says at length where its cache goes
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    from specmine.cli.pictures.figure import picture  # noqa: PLC0415  (matplotlib takes a second to come)
+
+    return picture(entry, form)

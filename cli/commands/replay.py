@@ -1,0 +1,46 @@
+"""``specmine replay``: repeat every decision of a recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from specmine.analysis.documents import functions_of
+from specmine.cli.base.exit_codes import learned
+from specmine.cli.base.options import PATH, config_option, output_option, result_format_option
+from specmine.cli.base.output import OutputFile, complain, emit
+from specmine.cli.text.assertions import is_asserted
+
+from .mine import result_text
+
+
+@click.command("replay", short_help="Mine again from a recording.")
+@click.argument("file", type=PATH)
+@config_option
+@output_option
+@result_format_option
+def command(file: Path, config: Path | None, output: Path | None, form: str | None) -> int:
+    """Mine again what `mine --record` or `record` saw in FILE, and print the same specification.
+
+    Every decision is made again and compared; the first that differs is an error. With --config other
+    settings decide, over data that was collected under the old ones.
+
+    Exits with 3 if nothing became stable.
+    """
+    from specmine.daemon.config.loader import load_config  # noqa: PLC0415
+    from specmine.daemon.config.settings import settings_of  # noqa: PLC0415
+    from specmine.daemon.replay import replay  # noqa: PLC0415
+
+    settings = None
+    if config is not None:
+        settings = settings_of(load_config(config))
+        complain(f"specmine: open loop: {config} decides now, but could not choose what was recorded")
+    if output is None:
+        document = replay(file, settings=settings)
+        emit(result_text(document, form or "text"))
+    else:
+        with OutputFile(output) as target:
+            document = replay(file, settings=settings)
+            target.write(result_text(document, form or "json"))
+    return learned(any(map(is_asserted, functions_of(document))))

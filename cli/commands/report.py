@@ -1,0 +1,38 @@
+"""``specmine report``: how functions changed over builds and hosts, as one page that needs no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from specmine.cli.base.options import PATH, globs_option, output_option, rule_options, skip_bad_option
+
+
+@click.command("report", short_help="Changes of functions over builds and hosts.")
+@click.argument("file", type=PATH)
+@rule_options
+@globs_option
+@skip_bad_option
+@output_option
+@click.option("--format", "form", type=click.Choice(["html", "json"]), default="html", show_default=True,
+              help="A page for people, or its numbers.")  # fmt: skip
+def command(
+    file: Path,
+    summary: str,
+    level: float,
+    tolerance: float,
+    globs: tuple[str, ...],
+    skip_bad: bool,
+    output: Path | None,
+    form: str,
+) -> int:
+    """Report on FILE, a store or a CSV of durations: each build of a function beside the one before.
+
+    The page holds a table of changes, and per function its builds with intervals and the run-sequence plot of
+    its lifetimes. Exit code 3 if there are not two builds to compare.
+    """
+    from specmine.cli.runners.report import reported  # noqa: PLC0415  (it brings numpy)
+
+    rule = {"summary": summary, "level": level, "tolerance": tolerance}
+    return reported(file, rule, globs=globs, skip_bad=skip_bad, output=output, form=form)

@@ -1,0 +1,93 @@
+"""``specmine status``: what the daemon does and what it costs, or what a store holds."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from specmine.analysis.documents import Document, functions_of
+from specmine.cli.base.options import reading_options
+from specmine.cli.base.output import emit, json_text, width
+from specmine.cli.base.sources import read_document, read_status
+from specmine.cli.text.assertions import heading, summary
+from specmine.model.text import age, count, duration, escaped, share
+
+
+@click.command("status", short_help="What the daemon watches, costs and knows.")
+@reading_options
+def command(store: Path | None, socket: Path | None, form: str) -> None:
+    """Show what the daemon watches, what it costs and what it knows; with --store what the store holds."""
+    if store is not None:
+        document = read_document(store, socket)
+        status = _of_store(document, store)
+        lines = [*heading(document, width()), summary(functions_of(document))]
+    else:
+        status = {"schema": "specmine.status/1", **read_status(socket)}
+        lines = []
+    if form == "json":
+        emit(json_text(status))
+        return
+    lines += list(_lines({key: value for key, value in status.items() if key != "schema"} if not lines else {}))
+    wrapped = [textwrap.wrap(line, width(), subsequent_indent=" " * 6, break_on_hyphens=False) for line in lines]
+    emit("\n".join(part for parts in wrapped for part in parts) + "\n")
+
+
+def _of_store(document: Document, store: Path) -> dict[str, Any]:
+    states: dict[str, int] = {}
+    for each in functions_of(document):
+        states[str(each.get("state"))] = states.get(str(each.get("state")), 0) + 1
+    kept = {key: document[key] for key in ("program", "host", "environment", "collection") if key in document}
+    return {
+        "schema": "specmine.status/1",
+        "store": str(store),
+        **kept,
+        "states": dict(sorted(states.items())),
+    }
+
+
+def _lines(tree: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
+    """Write a tree of facts, one a line, names in plain words."""
+    indent = "  " * depth
+    for key, value in tree.items():
+        name = escaped(str(key)).replace("_", " ")
+        if isinstance(value, Mapping):
+            if value:
+                yield f"{indent}{name}"
+                yield from _lines(value, depth + 1)
+        elif isinstance(value, list):
+            if value:
+                yield f"{indent}{name}"
+            for each in value:
+                if isinstance(each, Mapping):
+                    facts = (
+                        f"{escaped(str(part)).replace('_', ' ')} {_fact(part, fact)}" for part, fact in each.items()
+                    )
+                    yield f"{indent}  - {', '.join(facts)}"
+                else:
+                    yield f"{indent}  - {_fact(key, each)}"
+        else:
+            yield f"{indent}{name}: {_fact(key, value)}"
+
+
+def _fact(name: object, value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) and name != "pid":
+        return count(value)
+    if isinstance(value, float):
+        return _number(str(name), value)
+    return escaped(str(value))
+
+
+def _number(name: str, value: float) -> str:
+    if name.endswith("_ratio"):
+        return share(value)
+    if name.endswith("_seconds"):
+        return duration(value) if value < 100 else age(value)
+    return f"{value:,.4g}"

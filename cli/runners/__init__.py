@@ -1,0 +1,1 @@
+"""What a command does; imported when it runs."""

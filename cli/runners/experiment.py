@@ -1,0 +1,266 @@
+"""What ``specmine experiment`` reads and writes: parameters from text, results as text."""
+
+from __future__ import annotations
+
+import csv
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from specmine.model.errors import InputError
+from specmine.model.text import age, escaped
+from specmine.model.units import parse_duration
+
+if TYPE_CHECKING:
+    from specmine.experiments.results.prediction import Contention, Distribution
+    from specmine.experiments.types import Experiment, Host
+
+Result = Mapping[str, Any]
+_HOURS = {0.0: "once a boot", -1.0: "only when asked"}
+_SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+
+
+def listing(experiments: Mapping[str, Experiment]) -> list[dict[str, Any]]:
+    """Return the experiments as JSON."""
+    return [
+        {
+            "name": each.name,
+            "summary": each.summary,
+            "unit": each.unit,
+            "cpus": each.cpus,
+            "cpu_seconds": each.cost,
+            "every_hours": each.hours if each.hours > 0 else None,
+            "daemon": each.hours >= 0,
+            "parameters": {name: value for name, value in each.parameters.items() if name != "best"},
+        }
+        for each in experiments.values()
+    ]
+
+
+def list_lines(experiments: Mapping[str, Experiment], columns: int) -> list[str]:
+    """Return one entry an experiment."""
+    lines = []
+    for each in experiments.values():
+        often = _HOURS.get(each.hours, f"every {each.hours:g} h")
+        loads = {"none": "no load", "one": "1 CPU", "two": "2 CPUs", "all": "all CPUs"}[each.cpus]
+        lines.append(f"{each.name:<24} {loads}, {each.cost:g} CPU s, daemon: {often}")
+        lines += textwrap.wrap(each.summary, columns, initial_indent="    ", subsequent_indent="    ")
+        names = [name for name in each.parameters if name != "best"]
+        if names:
+            lines += textwrap.wrap(
+                f"--set {', '.join(names)}", columns, initial_indent="    ", subsequent_indent="      "
+            )
+    return lines
+
+
+def known(name: str) -> str:
+    """Return an experiment's name, or the path of a pattern file.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415
+
+    if name in EXPERIMENTS:
+        return name
+    if Path(name).is_file():
+        return str(Path(name).absolute())
+    raise InputError(f"there is no experiment {name!r}", remedy=f"known: {', '.join(EXPERIMENTS)}, or a YAML file")
+
+
+def parameters(names: Sequence[str], settings: Sequence[str]) -> dict[str, Any]:
+    """Return parameters from ``KEY=VALUE``, each of the kind that its default has.
+
+    Raises
+    ------
+    InputError
+        If no experiment named has such a parameter, or the value is not one.
+    """
+    from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415
+
+    defaults = {
+        key: value for name in names if name in EXPERIMENTS for key, value in EXPERIMENTS[name].parameters.items()
+    }
+    defaults.pop("best", None)
+    found = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or key not in defaults:
+            told = ", ".join(defaults) or "none"
+            raise InputError(f"no parameter {setting!r}", remedy=f"--set KEY=VALUE; parameters of these: {told}")
+        found[key] = _parameter(key, text, defaults[key])
+    return found
+
+
+def _parameter(key: str, text: str, default: Any) -> Any:
+    try:
+        if isinstance(default, dict):
+            return _reference(Path(text))
+        if isinstance(default, int):
+            return int(text) if text.isdigit() else parse_duration(text)
+    except ValueError as error:
+        raise InputError(f"{key}: {error}") from error
+    if key == "disk" and not Path(text).is_dir():
+        raise InputError(f"disk: {text} is no folder")
+    return text
+
+
+def _reference(path: Path) -> dict[str, Any]:
+    """Return the times of fixed work from the JSON of ``virtualization-constant`` on another machine."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        evidence = document["evidence"]
+        return {
+            "seconds": {str(name): float(each) for name, each in evidence["seconds"].items()},
+            "work": evidence["work"],
+        }
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"reference: {path} is no result of virtualization-constant ({error})") from error
+
+
+def result_lines(result: Result, columns: int) -> list[str]:
+    """Return a result in full."""
+    head = f"{result['name']}: {quantity(result['value'], result['unit'])}"
+    if result["interval"]:
+        low, high = (quantity(each, result["unit"]) for each in result["interval"])
+        head += f" [{low}, {high}]"
+    if result["ground_truth"] is not None:
+        head += f", told {quantity(result['ground_truth'], result['unit'])}"
+    lines = [head]
+    reason = result["reason"]
+    if reason:
+        told = f"{'none' if result['valid'] else 'not sure'}: {reason['text']} [{reason['code']}]"
+        told += f". Next: {reason['remedy']}" if reason["remedy"] else ""
+        lines += textwrap.wrap(escaped(told), columns, initial_indent="    ", subsequent_indent="      ")
+    for check in result["checks"]:
+        mark = "ok" if check["ok"] else "FAIL"
+        lines.append(f"    {mark:<4} {check['name']} {check['value']:.4g} in {check['low']:.4g} to {check['high']:.4g}")
+    for name, each in result["evidence"].items():
+        told = f"{name}: {each if isinstance(each, str) else json.dumps(each)}"
+        lines += textwrap.wrap(escaped(told), columns, initial_indent="    ", subsequent_indent="      ")
+    return lines
+
+
+def shown(entry: Mapping[str, Any], host: Host, now_s: float) -> dict[str, Any]:
+    """Return the result of an entry to show: the last valid one, marked where it no longer holds, else the last."""
+    from specmine.experiments.results.document import of_this_host  # noqa: PLC0415
+
+    result = dict(entry["valid"] or entry["last"])
+    result["age_seconds"] = round(now_s - datetime.fromisoformat(result["time"]).timestamp(), 1)
+    result["skipped"] = entry["skipped"]
+    result["last_try"] = {
+        "time": entry["last"]["time"],
+        "valid": entry["last"]["valid"],
+        "reason": entry["last"]["reason"],
+    }
+    stale = of_this_host(result, host)
+    if result["valid"] and stale:
+        result |= {"valid": False, "reason": {"code": "stale", "text": stale, "remedy": "run it again"}}
+    return result
+
+
+def table(results: Sequence[Result], columns: int) -> list[str]:
+    """Return one line a result."""
+    lines = []
+    for each in results:
+        told = quantity(each["value"], each["unit"])
+        truth = "" if each["ground_truth"] is None else f"told {quantity(each['ground_truth'], each['unit'])}, "
+        line = f"{each['name']:<24} {told:<12} {truth}{age(each['age_seconds'])} ago"
+        if each["reason"]:
+            line += f"; {each['reason']['text']}"
+        lines.append(escaped(line)[:columns])
+    return lines
+
+
+def value_of(entries: Mapping[str, Any], name: str, host: Host) -> float | None:
+    """Return the value of an experiment if it holds on this host."""
+    from specmine.experiments.results.document import of_this_host  # noqa: PLC0415
+
+    entry = entries.get(name)
+    if not entry or not entry["valid"] or of_this_host(entry["valid"], host):
+        return None
+    value = entry["valid"]["value"]
+    return float(value) if isinstance(value, int | float) else None
+
+
+def measured(path: Path, function: str | None) -> Distribution:
+    """Return durations from CSV, or times on CPU (where not known: durations) from the JSON of ``specmine show``.
+
+    Raises
+    ------
+    InputError
+        If the file holds none.
+    """
+    from specmine.experiments.results.prediction import distribution  # noqa: PLC0415
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        if text.lstrip().startswith("{"):
+            found = _of_document(json.loads(text), function)
+        else:
+            rows = [row for row in csv.DictReader(text.splitlines()) if function in (None, row.get("function"))]
+            found = [float(row["duration_ns"]) / 1e9 for row in rows], [1.0] * len(rows)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"no durations in {path}: {error}") from error
+    if not found[0]:
+        raise InputError(f"no durations of {function or 'any function'} in {path}")
+    return distribution(*found)
+
+
+def _of_document(document: Mapping[str, Any], function: str | None) -> tuple[list[float], list[float]]:
+    from specmine.cli.text.histogram import histogram_bins  # noqa: PLC0415
+
+    listed = document.get("functions", [document])
+    chosen = [each for each in listed if function in (None, each["function"])]
+    if len(chosen) != 1:
+        raise ValueError(f"{len(chosen)} functions match, name one with --function")
+    entry = chosen[0]
+    # what waiting added is not what the calls need: time on CPU is the same whatever ran beside them
+    own = (entry.get("on_cpu") or {}).get("histogram") or entry.get("histogram")
+    bins = histogram_bins(own, float(entry.get("bias_seconds") or 0.0))
+    return [(low + high) / 2 for low, high, _ in bins], [calls for _, _, calls in bins]
+
+
+def prediction_document(alone: Distribution, beside: Distribution, how: Contention) -> dict[str, Any]:
+    """Return a prediction as JSON."""
+    return {
+        "schema": "specmine.prediction/1",
+        "beside": {"rivals": how.rivals, "cores": how.cores, "slice_seconds": how.slice_s},
+        "alone": _summary(alone),
+        "predicted": _summary(beside),
+        "delayed_share": float(f"{beside.above(float(alone.seconds[-1]) + how.slice_s / 2):.6g}"),
+    }
+
+
+def prediction_lines(document: Mapping[str, Any]) -> list[str]:
+    """Return a prediction as text."""
+    how = document["beside"]
+    lines = [f"beside {how['rivals']} on {how['cores']:g} CPUs, slice {quantity(how['slice_seconds'], 's')}:"]
+    lines += [
+        f"{name:<7} {quantity(document['alone'][f'{name}_seconds'], 's'):>10} alone"
+        f" {quantity(document['predicted'][f'{name}_seconds'], 's'):>10} predicted"
+        for name in ("mean", "median", "p95", "p99")
+    ]
+    return [*lines, f"{100 * document['delayed_share']:.1f} % of calls are delayed"]
+
+
+def _summary(each: Distribution) -> dict[str, float]:
+    values = {"mean": each.mean, "median": each.quantile(0.5), "p95": each.quantile(0.95), "p99": each.quantile(0.99)}
+    return {f"{name}_seconds": float(f"{value:.6g}") for name, value in values.items()}
+
+
+def quantity(value: Any, unit: str) -> str:
+    """Write a value with its unit, ``-`` for none."""
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value
+    if unit != "s":
+        return f"{value:.4g} {unit}".strip()
+    scale, name = next((each for each in _SCALES if abs(value) >= each[0]), (1e-9, "ns"))
+    return f"{value / scale:.4g} {name}"

@@ -1,0 +1,1 @@
+"""The configuration: one frozen tree, one loader, a documented default for every key."""

@@ -1,0 +1,63 @@
+"""What the controller may spend and how it measures; goes into recordings, so a replay decides alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from specmine.mining.settings import MiningSettings
+
+from .tree import Config
+
+MS, SECOND = 1_000_000, 1_000_000_000
+WINDOWS_A_MINE = 40
+"""A mining of a given length has time for so many windows, one after the other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything about the controller that a user can choose."""
+
+    budget: float = 0.01
+    """CPU time added to the watched programs' threads, as a share of theirs."""
+    floor_ns: int = MS
+    """The same per second and program, below which ``budget`` does not bind."""
+    watching: float = 1 / 3
+    """Share of the budget kept for checking what is known already."""
+    beside: float = 0.0
+    """CPU time of our own processes, as a share of one CPU; 0: nothing is promised."""
+    window_calls: int = 1000
+    window_ns: int = 10 * SECOND
+    minimum_calls: int = 200
+    limit_ns: int = 60 * SECOND
+    verify_every_ns: int = 60 * SECOND
+    sampling_hertz: int = 49
+    watch: tuple[str, ...] = ()
+    """Globs over function names; if there are any they replace finding."""
+    ignore: tuple[str, ...] = ()
+    mining: MiningSettings = field(default_factory=MiningSettings)
+
+    def for_duration(self, duration_ns: int | None) -> Settings:
+        """Shorten the windows where the whole mining takes but minutes: a function needs some fifteen of them."""
+        if duration_ns is None:
+            return self
+        window_ns = min(self.window_ns, max(SECOND, duration_ns // WINDOWS_A_MINE))
+        return replace(self, window_ns=window_ns, limit_ns=min(self.limit_ns, 10 * window_ns))
+
+
+def settings_of(config: Config) -> Settings:
+    """Take from the configuration what the controller needs."""
+    return Settings(
+        budget=config.budget.inside,
+        floor_ns=config.budget.floor_ns,
+        watching=config.budget.watching,
+        beside=config.budget.beside,
+        window_calls=config.windows.calls,
+        window_ns=config.windows.length_ns,
+        minimum_calls=config.windows.minimum_calls,
+        limit_ns=config.windows.limit_ns,
+        verify_every_ns=config.verify_every_ns,
+        sampling_hertz=config.finding.rate,
+        watch=config.functions.watch,
+        ignore=config.functions.ignore,
+        mining=config.mining,
+    )

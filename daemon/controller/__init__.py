@@ -1,0 +1,1 @@
+"""The pure decision: what happened in, what to do out."""

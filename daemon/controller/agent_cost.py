@@ -1,0 +1,60 @@
+"""What our own processes may cost beside the programs watched, and how hard that presses now.
+
+The promise is a share of one CPU over ten minutes, after an allowance for the start. Half of the first ten
+minutes' share is there at once, since what is learned first is worth most; the rest comes as time passes.
+What is left is a pressure in [0, 1] that the controller answers by sampling, planning and learning less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specmine.daemon.config.settings import SECOND, Settings
+
+ALLOWANCE_NS = 3 * SECOND
+"""CPU time of the start: importing, compiling, reading the program's files."""
+AVERAGED_NS = 600 * SECOND
+"""Over this time the share is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """CPU time that our own processes may still use."""
+
+    left_ns: float = 0.0
+    spent_ns: int = 0
+    began_ns: int = 0
+    now_ns: int = 0
+    pressure: float = 0.0
+    """0: nothing need be saved; 1: all is spent."""
+
+
+def begun(now_ns: int, settings: Settings) -> Beside:
+    """Return what there is at the start."""
+    return Beside(left_ns=ALLOWANCE_NS + _saved(settings), began_ns=now_ns, now_ns=now_ns)
+
+
+def used(before: Beside, spent_ns: int, now_ns: int, settings: Settings) -> Beside:
+    """Return what is left after some time, and after ``spent_ns`` of CPU time since the start."""
+    if settings.beside <= 0:  # no promise was made
+        return Beside(spent_ns=spent_ns, began_ns=before.began_ns, now_ns=now_ns)
+    left = before.left_ns - max(0, spent_ns - before.spent_ns)
+    earned = settings.beside * (_counted(now_ns - before.began_ns) - _counted(before.now_ns - before.began_ns))
+    left = max(left, min(left + earned, _saved(settings)))
+    return Beside(
+        left_ns=left,
+        spent_ns=spent_ns,
+        began_ns=before.began_ns,
+        now_ns=now_ns,
+        pressure=round(min(1.0, max(0.0, 1 - left / _saved(settings))), 2),
+    )
+
+
+def _counted(age_ns: int) -> float:
+    """Return the time that the share is earned in; half of the first ten minutes' was there at the start."""
+    return max(0, age_ns) - 0.5 * min(max(0, age_ns), AVERAGED_NS)
+
+
+def _saved(settings: Settings) -> float:
+    """Return the most that is saved up: half of what the averaged time brings."""
+    return 0.5 * settings.beside * AVERAGED_NS

@@ -1,0 +1,217 @@
+"""What observing may cost and what it will: a purse that fills with the program's CPU time, and prices.
+
+The purse is the promise: it fills at ``budget`` of the CPU time that the program used (at least the floor)
+and empties by what the probes took. Plans are made in rates, ns of cost per second, from the calibrated
+price of a hit and the measured rate of calls.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from specmine.daemon.config.settings import MS, SECOND, Settings
+from specmine.model.batch import Batch, Prices, Spent, Watch
+from specmine.model.observation import Function, Kind
+
+REACTION_NS = 3 * MS
+"""How long a probe goes on trapping after its bucket ran empty, until its link is closed."""
+SHORTEST_ON_NS = 50 * MS
+LONGEST_ON_NS = SECOND
+SMOOTHED_NS = 3 * SECOND
+"""Over this time the CPU time of the programs is averaged."""
+MEMORY_NS = 5 * SECOND
+"""The purse holds what is earned in this time; an idle daemon does not save up for a storm."""
+LEAST_SHARE = 1 / 64
+"""Share of calls timed below which counting the others is not worth its price."""
+AT_ONCE = 8
+"""So many functions can be learned side by side, each with a window in the time that one may take at most."""
+LEAST_WINDOW = 1.5
+"""A window holds at least this many times the calls without which it is not judged."""
+SPARE_CALLS = 1.1
+"""An on-phase allows this many windows, since calls still open at its end are lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purse:
+    """The budget inside the watched programs, as it stands."""
+
+    rate: float = 0.0
+    """Budget, ns of cost per second of wall-clock time, over the last seconds."""
+    balance_ns: float = 0.0
+    """Earned and not spent; negative after an overrun."""
+    earned_ns: float = 0.0
+    """Since the start."""
+    cpu_rate: float = 0.0
+    """CPU time of the programs, ns per second."""
+    spent: Spent = field(default_factory=Spent)
+    began_ns: int = 0
+    now_ns: int = 0
+
+
+def filled(purse: Purse, batch: Batch, settings: Settings) -> Purse:
+    """Return the purse after a batch: filled by the time that passed, emptied by what the probes took."""
+    passed = max(0, batch.now_ns - purse.now_ns)
+    cpu = max(0, batch.spent.program_cpu_ns - purse.spent.program_cpu_ns)
+    took = max(0.0, batch.spent.inside_ns - purse.spent.inside_ns)
+    # CPU time comes in lumps: the floor is compared with its mean over seconds, else each gap would earn extra
+    age = batch.now_ns - purse.began_ns
+    fade = min(1.0, passed / max(1, min(SMOOTHED_NS, age)))
+    cpu_rate = purse.cpu_rate + fade * ((cpu * SECOND / passed if passed else 0.0) - purse.cpu_rate)
+    rate = max(settings.budget * cpu_rate, float(settings.floor_ns))
+    earned = rate * passed / SECOND
+    balance = min(purse.balance_ns + earned - took, rate * MEMORY_NS / SECOND)
+    return Purse(
+        rate=rate,
+        balance_ns=balance,
+        earned_ns=purse.earned_ns + earned,
+        cpu_rate=cpu_rate,
+        spent=batch.spent,
+        began_ns=purse.began_ns,
+        now_ns=batch.now_ns,
+    )
+
+
+def spendable(purse: Purse) -> float:
+    """Return the rate to plan with, ns per second: debts are paid back at once, savings are used slowly.
+
+    What a second brings is kept, since on-phases begin at random and several may meet.
+    """
+    debt, savings = min(0.0, purse.balance_ns), max(0.0, purse.balance_ns - purse.rate)
+    rate = 0.9 * purse.rate + debt + savings / 5
+    return min(max(rate, 0.02 * purse.rate), 1.5 * purse.rate)
+
+
+def price(prices: Prices, kind: Kind, function: Function) -> float:
+    """Return what one call costs the program, ns."""
+    base = {Kind.COUNT: prices.count_ns, Kind.TIME: prices.time_ns, Kind.PATH: prices.path_ns}[kind]
+    return base + (prices.stepped_ns if function.stepped else 0.0)
+
+
+HITS = {Kind.COUNT: 1, Kind.TIME: 2, Kind.PATH: 2}
+"""Traps of one call: the entry, and the return if it is timed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """One on-phase that brings a window of calls, and what it is predicted to cost."""
+
+    on_ns: int
+    calls: float
+    cost_ns: float
+
+
+def affordable_window(rate: float, prices: Prices, settings: Settings) -> int:
+    """Return how many calls a window is to hold: fewer than asked for where calls are dear or the time is short.
+
+    Parameters
+    ----------
+    rate : float
+        Budget, ns of cost per second.
+    prices : Prices
+    settings : Settings
+        ``window_calls`` is the most.
+    """
+    most = rate * settings.window_ns / SECOND / AT_ONCE / prices.time_ns
+    least = min(settings.window_calls, round(LEAST_WINDOW * settings.mining.minimum_calls))
+    steps = math.floor(4 * math.log2(max(most, least) / least)) / 4  # in steps: prices change all the time
+    return min(settings.window_calls, round(least * 2**steps))
+
+
+def phase(rate: float, call_ns: float, hit_ns: float, settings: Settings) -> Phase:
+    """Plan an on-phase for a function called ``rate`` times a second.
+
+    Parameters
+    ----------
+    rate : float
+        Calls per second while on.
+    call_ns, hit_ns : float
+        Price of a call of the kind wanted, and of a trap that finds the bucket empty.
+    settings : Settings
+        For the length of a window.
+    """
+    wanted = SPARE_CALLS * settings.window_calls
+    on_ns = int(min(max(wanted / max(rate, 1e-9) * SECOND, SHORTEST_ON_NS), LONGEST_ON_NS))
+    available = rate * on_ns / SECOND
+    overrun = rate * REACTION_NS / SECOND if available > wanted else 0.0
+    calls = min(available, wanted)
+    return Phase(on_ns=on_ns, calls=calls, cost_ns=calls * call_ns + overrun * hit_ns)
+
+
+def shortest_period_ns(settings: Settings) -> int:
+    """Return how often on-phases come at most: ten observations in the time of one full window."""
+    return max(settings.window_ns // 10, 5 * SHORTEST_ON_NS)
+
+
+def watch_for(
+    function: Function,
+    kind: Kind,
+    rate: float,
+    *,
+    grant: float,
+    prices: Prices,
+    settings: Settings,
+    duty: bool,
+) -> Watch | None:
+    """Return the request that fits a grant, ns of cost per second; None if none does.
+
+    Always on where that fits, since counts are exact then; else on-phases at random times whose mean cost
+    fits; none where they would come too rarely, or where links cannot be taken off fast (``duty`` False).
+    """
+    call_ns = price(prices, kind, function)
+    window = Watch(
+        function=function.key,
+        kind=kind,
+        window_calls=settings.window_calls,
+        window_ns=settings.window_ns,
+        minimum_calls=settings.minimum_calls,
+        limit_ns=settings.limit_ns,
+    )
+    affordable = grant / call_ns
+    if rate <= affordable * (1 + 1e-9):
+        # the bucket bounds what a sudden rise of the rate can cost before the controller sees it
+        per_second = HITS[kind] * max(2 * affordable, 100.0)
+        return replace(window, hits_per_second=round(per_second, 1), burst_hits=int(max(per_second, 200)))
+    share = sampled_share(function, call_ns, rate, grant, prices)
+    if share:
+        per_second = 2 * rate * (1 + share)
+        return replace(window, timed_share=share, hits_per_second=round(per_second, 1), burst_hits=int(per_second))
+    if not duty:
+        return None
+    one = phase(rate, call_ns, price(prices, Kind.COUNT, function), settings)
+    period = int(max(one.cost_ns / max(grant, 1e-9) * SECOND, shortest_period_ns(settings), 1.25 * one.on_ns))
+    if period > settings.limit_ns:
+        return None
+    burst = int(HITS[kind] * SPARE_CALLS * settings.window_calls)
+    refill = max(1.0, round(burst * SECOND / period, 1))
+    return replace(window, on_ns=one.on_ns, period_ns=period, hits_per_second=refill, burst_hits=burst)
+
+
+def sampled_share(function: Function, call_ns: float, rate: float, grant: float, prices: Prices) -> float:
+    """Return the share of a function's calls that can be timed while all are counted, a power of two; 0: none.
+
+    Returns that are not wanted are skipped over session links only; elsewhere there is no price of an untimed call.
+    """
+    untimed_ns = prices.untimed_ns + (prices.stepped_ns if function.stepped else 0.0)
+    if not prices.untimed_ns or function.unsampled or rate <= 0 or call_ns <= untimed_ns:
+        return 0.0
+    most = (grant / rate - untimed_ns) / (call_ns - untimed_ns)
+    return 2.0 ** math.floor(math.log2(most)) if most >= LEAST_SHARE else 0.0
+
+
+def cost_rate(prices: Prices, watch: Watch, rate: float, function: Function) -> float:
+    """Return what a watch that is always on costs, ns per second."""
+    call_ns = price(prices, watch.kind, function)
+    if watch.timed_share >= 1:
+        return rate * call_ns
+    untimed_ns = prices.untimed_ns + (prices.stepped_ns if function.stepped else 0.0)
+    return rate * (untimed_ns + watch.timed_share * (call_ns - untimed_ns))
+
+
+def worthwhile(function: Function, kind: Kind, rate: float, prices: Prices, settings: Settings) -> float:
+    """Return the largest grant that brings observations faster, ns of cost per second."""
+    call_ns = price(prices, kind, function)
+    full = rate * call_ns
+    one = phase(rate, call_ns, price(prices, Kind.COUNT, function), settings)
+    window_ns = max(one.cost_ns, SPARE_CALLS * settings.window_calls * call_ns)
+    return min(full, window_ns * SECOND / shortest_period_ns(settings))

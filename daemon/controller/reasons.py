@@ -1,0 +1,156 @@
+"""Why a function is in its state and what would move it on: the codes are stable and documented."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from specmine.daemon.config.settings import SECOND, Settings
+from specmine.model.observation import Reason
+
+HINTS = frozenset({"excluded", "ignored"})
+"""Codes of refusals that are a wish of the user, not a danger."""
+PASSING = frozenset({"debugger", "many-pages", "slots"})
+"""Codes of refusals that another moment may lift."""
+
+
+def _because(code: str, text: str, remedy: str) -> Reason:
+    return Reason(code=code, text=text, remedy=remedy)
+
+
+def _calls(rate: float) -> str:
+    return f"{rate:,.0f} calls a second" if rate >= 10 else f"{rate:.2g} calls a second"
+
+
+def queued(share: float) -> Reason:
+    """Worth measuring, not counted yet."""
+    return _because("queued", f"{share:.1%} of the time; its calls are not counted yet", "wait: counting takes 0.2 s")
+
+
+def cold(share: float, least: float) -> Reason:
+    """Too little time is spent in it."""
+    return _because(
+        "cold",
+        f"{share:.2%} of the time; measured from {least:.1%}",
+        "name it with --function to measure it anyway",
+    )
+
+
+def counting() -> Reason:
+    """Its calls are being counted."""
+    return _because("counting", "its calls are being counted to predict what timing them costs", "wait: it takes 0.2 s")
+
+
+def no_budget(rate: float, cost: float, budget: float) -> Reason:
+    """No share of the budget is left for it."""
+    return _because(
+        "budget",
+        f"{_calls(rate)} would cost {cost / 1e6:.3g} ms a second; the budget ({budget / 1e6:.3g}) is in use",
+        "wait until others are learned, or raise the budget",
+    )
+
+
+def too_fast(rate: float, limit: float) -> Reason:
+    """This kernel cannot take its probe off fast enough."""
+    return _because(
+        "too-fast",
+        f"{_calls(rate)}; with the links of this kernel at most {limit:,.0f}",
+        "a kernel with uprobe_multi links can time it in short phases",
+    )
+
+
+def no_slot(limit: int) -> Reason:
+    """All places for probes are taken."""
+    return _because("slots", f"all {limit} places for probes are in use", "wait until others are learned")
+
+
+def learning(have: int, need: int, what: str, rate: float | None, settings: Settings) -> Reason:
+    """Not enough observations that agree; ``what`` is what is observed."""
+    least_calls = settings.mining.minimum_calls
+    text = f"{have} of {need} {what} of at least {least_calls} calls"
+    missing = max(1, need - have)
+    if rate is None or rate <= 0:
+        return _because("learning", text, "no call seen yet: it must be called")
+    seconds = max(least_calls / rate, 0.0) * missing
+    if seconds > 2 * missing * settings.window_ns / SECOND:
+        return _because("slow", f"{text}; {_calls(rate)}", f"{missing} more: {seconds:,.0f} s at this rate")
+    return _because("learning", text, f"{missing} more")
+
+
+def mining() -> Reason:
+    """The worker computes."""
+    return _because("mining", "call paths are observed; they are being grouped", "wait: it takes a second")
+
+
+def unstable(tried: int, again_ns: int) -> Reason:
+    """Parked."""
+    return _because(
+        "unstable",
+        f"{tried} observations and too few running that agree",
+        f"tried again after {again_ns // SECOND} s; a steadier load helps",
+    )
+
+
+_UNEXPLAINED = {
+    "one-group": (
+        "its classes occur alike on all call paths",
+        "something else decides: arguments, data, the machine",
+    ),
+    "one-path": (
+        "all its calls come over one call path",
+        "something else decides: arguments, data, the machine",
+    ),
+    "same-edges": (
+        "call paths behave differently, but no set of call edges tells them apart",
+        "how often or in which order edges occur may decide",
+    ),
+    "unseen-paths": (
+        "its call paths were not observed: this execution alone showed no classes",
+        "mine it longer",
+    ),
+    "no-complete-path": (
+        "none of its call paths is complete",
+        "build with frame pointers, or keep the unwind tables of its libraries",
+    ),
+}
+
+
+def unexplained(why: str) -> Reason:
+    """Classes that call paths do not tell apart."""
+    text, remedy = _UNEXPLAINED[why]
+    return _because(why, text, remedy)
+
+
+def by_waiting(labels: Sequence[str]) -> Reason:
+    """Classes that differ by how long calls waited for a CPU or were blocked, not by their call paths."""
+    named = f" ({'; '.join(dict.fromkeys(labels))})" if labels else ""
+    return _because(
+        "waiting",
+        f"how long calls waited or were blocked tells its classes apart, better than call paths do{named}",
+        "look at the host's load, its limits, and at what the function waits for",
+    )
+
+
+def mining_failed(failure: str) -> Reason:
+    """The worker failed twice."""
+    return _because("mining-failed", f"grouping its call paths failed: {failure}", "report a bug with a recording")
+
+
+def violated(subjects: int) -> Reason:
+    """What was asserted is no longer true; it is being learned again."""
+    what = "the assertion" if subjects == 1 else f"{subjects} assertions"
+    return _because("violated", f"{what} no longer holds; it is being learned again", "compare the load or the build")
+
+
+def violated_off_cpu(reason: Reason, waiting: float, blocked: float) -> Reason:
+    """What was asserted of durations is no longer true, but what was asserted of time on CPU is."""
+    return _because(
+        reason.code,
+        f"{reason.text}; its time on CPU is as asserted, of their time calls wait {waiting:.0%} for a CPU"
+        f" and are blocked {blocked:.0%}",
+        "look at the host's load and at what it waits for before the code",
+    )
+
+
+def excluded() -> Reason:
+    """The user does not want it."""
+    return _because("excluded", "a hint excludes it", "remove the hint that names it")

@@ -1,0 +1,66 @@
+"""All that decisions rest on, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from specmine.daemon.config.settings import Settings
+from specmine.model.batch import Batch, Lifetime, Started
+from specmine.model.observation import Function
+
+from .agent_cost import Beside
+from .budget import Purse
+from .events import Mark
+from .function import Knowledge
+from .profile import Where
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ControllerState:
+    """Everything the daemon knows; replaced at each event, never changed."""
+
+    settings: Settings = field(default_factory=Settings)
+    started: Started | None = None
+    now_ns: int = 0
+    purse: Purse = field(default_factory=Purse)
+    beside: Beside = field(default_factory=Beside)
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    """All that the source described, callers included."""
+    known: Mapping[str, Knowledge] = field(default_factory=dict)
+    runtime: Where = field(default_factory=Where)
+    """What sampling said about code made at run time, which no file holds."""
+    lifetimes: Mapping[str, Lifetime] = field(default_factory=dict)
+    batch: Batch | None = None
+    """The last one, for its running totals."""
+    bystander_hits: int = 0
+    hertz: int = 0
+    """Present rate of sampling."""
+    burst_ns: int = 0
+    """Start of the last burst of sampling."""
+    next_job: int = 1
+    worker_ns: int = 0
+    """CPU time that the worker's jobs took."""
+    worked_ns: int = 0
+    """When the worker was last given a job or had finished one."""
+    planned_ns: int = 0
+    reasoned_ns: int = 0
+    published_ns: int = 0
+    faded_ns: int = 0
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """What is known of the host: a ``specmine.environment/1``."""
+    marks: tuple[Mark, ...] = ()
+    """When experiments ran on it, the newest."""
+    stopped: str = ""
+    """Why the loop ended, '' while it runs."""
+
+    @property
+    def running(self) -> tuple[Lifetime, ...]:
+        """Lifetimes that have not ended."""
+        return tuple(each for each in self.lifetimes.values() if each.processes)
+
+    @property
+    def began_ns(self) -> int:
+        """When the source started."""
+        return self.started.now_ns if self.started else 0

@@ -1,0 +1,1 @@
+"""The state of the controller as documents: specification, status."""

@@ -1,0 +1,143 @@
+"""What is known as one JSON document, ``specmine.specification/1``: pure and canonical."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from specmine.daemon.controller.function import Knowledge
+from specmine.daemon.controller.hotness import Total, is_worth_it, total_of
+from specmine.daemon.controller.phase import FINISHED, State
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.timestamps import date_of
+
+from .function import description_of
+
+SCHEMA = "specmine.specification/1"
+LISTED_WHILE_COLD = 20
+"""Candidates that are not worth measuring are listed up to this number, the warmest first."""
+
+
+def specification(state: ControllerState, *, detail: bool = False) -> dict[str, Any]:
+    """Return the document.
+
+    Parameters
+    ----------
+    state : ControllerState
+    detail : bool
+        Adds ``histogram``, all durations timed as ``[[bucket, calls], ...]``, to each function.
+
+    Returns
+    -------
+    dict
+        JSON values only, functions sorted by calls, then name. Durations are in seconds, less what the probes
+        add to them.
+    """
+    total = total_of(state.known.values(), state.runtime)
+    listed = sorted(
+        (description_of(each, state, total, detail) for each in _listed(state, total)),
+        key=lambda entry: (-entry["calls"], entry["function"], entry["module"], entry["key"]),
+    )
+    return {
+        "schema": SCHEMA,
+        "program": _program(state),
+        "host": dict(sorted(state.started.host.items())) if state.started else {},
+        "environment": json.loads(json.dumps(state.environment, sort_keys=True)),
+        "collection": _collection(state, total),
+        "functions": listed,
+    }
+
+
+def dumps(document: Mapping[str, Any]) -> str:
+    """Return the canonical text: floats to 6 significant digits, no NaN, a newline at the end."""
+    return json.dumps(_rounded(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def is_learned(document: Mapping[str, Any]) -> bool:
+    """Tell whether something is stated about at least one function."""
+    return any(each["state"] in FINISHED for each in document["functions"])
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, Mapping):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(each) for each in value]
+    return value
+
+
+def _listed(state: ControllerState, total: Total) -> list[Knowledge]:
+    cold = [each for each in state.known.values() if _is_cold(each, total)]
+    cold.sort(key=lambda each: (-each.where.inclusive_ns, each.function.key))
+    kept = {each.function.key for each in cold[:LISTED_WHILE_COLD]}
+    return [each for key, each in state.known.items() if key in kept or not _is_cold(each, total)]
+
+
+def _is_cold(each: Knowledge, total: Total) -> bool:
+    return each.state is State.CANDIDATE and not is_worth_it(each, total)
+
+
+def _program(state: ControllerState) -> dict[str, Any]:
+    lifetimes = [state.lifetimes[key] for key in sorted(state.lifetimes)]
+    lifetimes.sort(key=lambda each: each.start_ns)
+    first = lifetimes[0] if lifetimes else None
+    return {
+        "path": first.executable if first else None,
+        "build_id": first.build_id if first else None,
+        "exit_status": state.batch.exit_status if state.batch else None,
+        "lifetimes": [
+            {"id": each.id, "pid": each.pid, "path": each.executable, "build_id": each.build_id,
+             "processes": each.processes}
+            for each in lifetimes
+        ],
+    }  # fmt: skip
+
+
+def _collection(state: ControllerState, total: Total) -> dict[str, Any]:
+    purse, batch, started = state.purse, state.batch, state.started
+    seconds = (state.now_ns - state.began_ns) * 1e-9
+    cpu = purse.spent.program_cpu_ns
+    return {
+        "seconds": seconds,
+        "budget_ratio": state.settings.budget,
+        "spent_ratio": purse.spent.inside_ns / cpu if cpu else 0.0,
+        "allowed_seconds": purse.earned_ns * 1e-9,
+        "inside_seconds": purse.spent.inside_ns * 1e-9,
+        "program_cpu_seconds": cpu * 1e-9,
+        "beside_cpu_seconds": state.beside.spent_ns * 1e-9,
+        "lost": dict(sorted(batch.lost.items())) if batch else {},
+        "unwinding": dict(sorted(batch.unwinding.items())) if batch else {},
+        "jit_cpu_ratio": state.runtime.cpu_ns / total.cpu_ns if total.cpu_ns > 0 else None,
+        "bystander_hits": state.bystander_hits,
+        "prices_ns": {
+            "count": started.prices.count_ns,
+            "time": started.prices.time_ns,
+            "path": started.prices.path_ns,
+            "stepped": started.prices.stepped_ns,
+            "sample": started.prices.sample_ns,
+        }
+        if started
+        else {},
+        "notes": list(started.notes) if started else [],
+        "experiments": _experiments(state),
+        "began": date_of(state, state.began_ns),
+        "at": date_of(state, state.now_ns),
+        "stopped": state.stopped or None,
+    }
+
+
+def _experiments(state: ControllerState) -> list[dict[str, Any]]:
+    """Return what loaded CPUs of the host meanwhile, oldest first: calls on these are not as usual."""
+    return [
+        {
+            "name": each.name,
+            "cpus": list(each.cpus),
+            "start": date_of(state, each.start_ns),
+            "end": date_of(state, each.end_ns),
+        }
+        for each in sorted(state.marks, key=lambda mark: (mark.start_ns, mark.name))
+        if each.end_ns > state.began_ns and each.start_ns < state.now_ns
+    ]

@@ -1,0 +1,158 @@
+"""What is stated of a function's durations: borders, classes, behaviours, call paths.
+
+Nothing is claimed before the function is stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from specmine.daemon.controller.function import Knowledge
+from specmine.daemon.controller.phase import FINISHED, State
+from specmine.mining.assertions.explanation import JobResult
+from specmine.mining.assertions.expression import shared_names, shown, to_records
+from specmine.mining.statistics.class_shares import class_counts
+from specmine.model.observation import BUCKETS, CallPath, Counts, bucket_edges, frozen_counts
+from specmine.model.sparse import Kept
+
+from .time_split import SplitCalls, path_facts, split_calls
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Data:
+    """What the statements about a function rest on."""
+
+    counts: Counts
+    edges: tuple[int, ...]
+    bias_ns: float
+    uncertainty_ns: float
+    held: tuple[Kept, ...]
+    split: SplitCalls | None
+    """What the same calls did of their time; None where this is not known."""
+
+
+def data_of(each: Knowledge) -> Data | None:
+    """Return the histogram that the classes cut, None while nothing is stable."""
+    if each.learned is None or each.state in (State.CANDIDATE, State.WAITING, State.TIMING, State.UNSTABLE):
+        return None
+    explained_by_paths = each.result is not None and bool(each.paths)
+    held = each.paths if explained_by_paths else each.timing or each.paths
+    bias_ns = each.result.bias_ns if each.result is not None and explained_by_paths else each.learned.bias_ns
+    return Data(
+        counts=_summed(held),
+        edges=each.result.borders if each.result is not None and explained_by_paths else each.learned.edges,
+        bias_ns=bias_ns,
+        uncertainty_ns=max((one.uncertainty_ns for one in held), default=each.learned.uncertainty_ns),
+        held=held,
+        split=split_calls(held, bias_ns),
+    )
+
+
+def statements(each: Knowledge, data: Data | None) -> dict[str, Any]:
+    """Return borders, classes, behaviours and paths; empty lists without data."""
+    if data is None:
+        return {"borders_seconds": [], "borders": [], "classes": [], "behaviours": [], "paths": []}
+    upper = [_seconds(edge, data.bias_ns) for edge in data.edges]
+    shares = _shares(class_counts(data.counts, data.edges))
+    result = each.result if each.state in (State.EXPLAINED, State.UNEXPLAINED) else None
+    behaviours: list[dict[str, Any]] = []
+    paths: list[dict[str, Any]] = []
+    if result is not None:
+        behaviours, paths = behaviours_and_paths(result, path_facts(data.held, data.bias_ns))
+    if not behaviours and each.state in FINISHED:
+        calls = int(data.counts.sum())
+        count = len(paths) or None
+        behaviours = [{"expression": "true", "formula": [[]], "calls": calls, "paths": count, "shares": shares}]
+    return {
+        "borders_seconds": upper,
+        "borders": _borders(each, data),
+        "classes": [
+            {"upper_seconds": bound, "share": part} for bound, part in zip([*upper, None], shares, strict=True)
+        ],
+        "behaviours": behaviours,
+        "paths": paths,
+    }
+
+
+def behaviours_and_paths(
+    result: JobResult, times: Mapping[CallPath, Mapping[str, float]] | None = None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return both lists sorted by calls, the paths' references renumbered to match."""
+    order = sorted(
+        range(len(result.behaviours)),
+        key=lambda at: (-result.behaviours[at].calls, result.behaviours[at].expression),
+    )
+    place = {old: new for new, old in enumerate(order)}
+    behaviours = [
+        {
+            "expression": each.expression,
+            "formula": to_records(each.formula),
+            "calls": each.calls,
+            "paths": each.paths,
+            "shares": _shares(each.class_calls),
+        }
+        for each in (result.behaviours[old] for old in order)
+    ]
+    shared = shared_names(each.path for each in result.paths)
+    paths = [
+        {
+            "frames": [shown(frame, shared) for frame in each.path.frames],
+            "complete": each.path.complete,
+            "calls": each.calls,
+            "independent_calls": each.independent_calls,
+            "shares": _shares(each.class_calls),
+            "behaviour": place[each.behaviour] if each.behaviour is not None else None,
+            "certainty": each.certainty if each.behaviour is not None else None,
+            **(times or {}).get(each.path, {}),
+        }
+        for each in sorted(result.paths, key=lambda one: (-one.calls, one.path))
+    ]
+    return behaviours, paths
+
+
+def _borders(each: Knowledge, data: Data) -> list[dict[str, Any]]:
+    known = each.learned.borders if each.learned and len(each.learned.borders) == len(data.edges) else ()
+    edges = bucket_edges()
+    stated = []
+    for place, edge in enumerate(data.edges):
+        evidence: dict[str, Any] = {}
+        if place < len(known):
+            border = known[place]
+            evidence = {
+                "cdf": border.cdf,
+                "found": border.found,
+                "of": border.of,
+                "depth": border.evidence.depth,
+                "significance": border.evidence.significance,
+                "lower_calls": border.evidence.lower_calls,
+                "upper_calls": border.evidence.upper_calls,
+            }
+        stated.append(
+            {
+                "seconds": _seconds(edge, data.bias_ns),
+                "evidence": evidence,
+                # a border lies between two buckets: it is known no finer than the wider of the two
+                "uncertainty_seconds": max(float(edges[edge + 1] - edges[edge]), data.uncertainty_ns) * 1e-9,
+            }
+        )
+    return stated
+
+
+def _summed(observations: Sequence[Kept]) -> Counts:
+    total = np.zeros(BUCKETS, dtype=np.uint64)
+    for observation in observations:
+        total += observation.counts
+    return frozen_counts(total)
+
+
+def _seconds(edge: int, bias_ns: float) -> float:
+    return max(0.0, float(bucket_edges()[edge]) - bias_ns) * 1e-9
+
+
+def _shares(class_calls: Iterable[int]) -> list[float]:
+    numbers = [int(number) for number in class_calls]
+    return [number / max(sum(numbers), 1) for number in numbers]

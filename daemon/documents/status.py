@@ -1,0 +1,167 @@
+"""What the daemon says of itself: what it watches, what that costs, what went wrong. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from specmine.daemon.config.settings import SECOND
+from specmine.daemon.controller.phase import State
+from specmine.daemon.controller.reasons import PASSING
+from specmine.daemon.controller.scheduler import Means, predicted
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.timestamps import rfc3339, utc_offset_ns
+
+SCHEMA = "specmine.status/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the controller does not know: the daemon around it."""
+
+    version: str = ""
+    pid: int = 0
+    programs: tuple[str, ...] = ()
+    promised: float = 0.01
+    """The budget inside programs, loans included."""
+    beside_promised: float = 0.01
+    lent_ratio: float = 0.0
+    """Part of the budget lent to others."""
+    metrics: str = ""
+    kill_switch: str = ""
+    """The file that switches all probes off."""
+    store: Mapping[str, Any] = field(default_factory=dict)
+    resident_bytes: int = 0
+    notes: tuple[str, ...] = ()
+    experiments: Mapping[str, Any] = field(default_factory=dict)
+    """The journal's entries by experiment."""
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """What is known of the host: a ``specmine.environment/1``."""
+    changes: tuple[Mapping[str, Any], ...] = ()
+    """Comparisons between builds, as ``buildhistory.entries`` has them."""
+
+
+def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:
+    """Return the document ``specmine.status/1``.
+
+    Parameters
+    ----------
+    state : ControllerState
+        After the source has started.
+    around : Surroundings
+
+    Returns
+    -------
+    dict
+        JSON values; times RFC 3339 UTC, durations in seconds, ratios of CPU time.
+    """
+    offset = utc_offset_ns(state)
+    started = state.started
+    batch = state.batch
+    refused = Counter(_refusal_codes(state))
+    return {
+        "schema": SCHEMA,
+        "version": around.version,
+        "pid": around.pid,
+        "started": rfc3339(state.began_ns + offset),
+        "updated": rfc3339(state.now_ns + offset),
+        "host": dict(started.host) if started else {},
+        "notes": [*(started.notes if started else ()), *around.notes],
+        "probes": "off" if batch is not None and batch.switched_off else "on",
+        "kill_switch": around.kill_switch,
+        "programs": list(around.programs),
+        "lifetimes": _lifetimes(state),
+        "functions": {name.value: count for name, count in _by_state(state).items() if count},
+        "budget": _budget(state, around),
+        "prices_seconds": _prices(state),
+        "bystander_hits": state.bystander_hits,
+        "refusals": dict(sorted(refused.items())),
+        "lost": dict(sorted(batch.lost.items())) if batch else {},
+        "stacks": dict(sorted(batch.unwinding.items())) if batch else {},
+        "unwind_row_bytes": batch.row_bytes if batch else 0,
+        "resident_bytes": around.resident_bytes,
+        "store": dict(around.store),
+        "metrics": around.metrics,
+        "environment": dict(around.environment),
+        "changes": [dict(each) for each in around.changes],
+        "experiments": {name: _experiment(each) for name, each in sorted(around.experiments.items())},
+    }
+
+
+def _experiment(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known by an experiment: the last valid result, and how the last try went."""
+    last, result = entry["last"], entry["valid"] or {}
+    names = ("value", "unit", "interval", "ground_truth", "samples", "time", "duration_seconds")
+    return {
+        **{name: result.get(name) for name in names},
+        "valid": bool(last["valid"]),
+        "last_try": last["time"],
+        "reason": last["reason"],
+        "skipped": dict(sorted(entry["skipped"].items())),
+        "cpu_seconds": entry["cpu_seconds"],
+    }
+
+
+def _lifetimes(state: ControllerState) -> list[dict[str, Any]]:
+    names = ("pid", "executable", "build_id", "processes")
+    living = [each for each in state.lifetimes.values() if each.processes > 0]
+    return [{name: getattr(each, name) for name in names} for each in sorted(living, key=lambda each: each.id)]
+
+
+def _by_state(state: ControllerState) -> dict[State, int]:
+    counts = Counter(each.state for each in state.known.values())
+    return {name: counts.get(name, 0) for name in State}
+
+
+def _refusal_codes(state: ControllerState) -> list[str]:
+    lasting = [each.refused[0][1].code for each in state.known.values() if each.refused]
+    passing = [each.reason.code for each in state.known.values() if each.reason and each.reason.code in PASSING]
+    return lasting + passing
+
+
+def _budget(state: ControllerState, around: Surroundings) -> dict[str, Any]:
+    spent = state.purse.spent
+    lived_ns = max(1, state.now_ns - state.began_ns)
+    cpu_rate = state.purse.cpu_rate
+    planned = predicted_ns(state)
+    return {
+        "inside": {
+            "promised_ratio": around.promised,
+            "lent_ratio": around.lent_ratio,
+            "floor_seconds": state.settings.floor_ns / SECOND,
+            "predicted_ratio": planned / cpu_rate if cpu_rate > 0 else None,
+            "predicted_seconds_per_second": planned / SECOND,
+            "spent_ratio": spent.inside_ns / spent.program_cpu_ns if spent.program_cpu_ns else None,
+            "spent_seconds": spent.inside_ns / SECOND,
+            "program_cpu_seconds": spent.program_cpu_ns / SECOND,
+        },
+        "beside": {
+            "promised_ratio": around.beside_promised,
+            "spent_ratio": state.beside.spent_ns / lived_ns,
+            "spent_seconds": state.beside.spent_ns / SECOND,
+            "pressure": state.beside.pressure,
+        },
+    }
+
+
+def predicted_ns(state: ControllerState) -> float:
+    """Return what the present watches are predicted to cost inside the programs, ns per second."""
+    if state.started is None:
+        return 0.0
+    prices = state.started.prices
+    means = Means(
+        budget=state.purse.rate, income=state.purse.rate, cash=0.0, prices=prices, slow_links=False, now_ns=state.now_ns
+    )
+    watched = [(each, each.watch) for each in state.known.values() if each.watch is not None]
+    watches = sum(predicted(each, watch, means, state.settings) for each, watch in watched)
+    return watches + state.hertz * prices.sample_ns * state.purse.cpu_rate / SECOND
+
+
+def _prices(state: ControllerState) -> dict[str, float]:
+    if state.started is None:
+        return {}
+    prices = state.started.prices
+    names = ("count", "time", "path", "stepped", "sample", "bias")
+    return {name: getattr(prices, f"{name}_ns") / SECOND for name in names}

@@ -1,0 +1,1 @@
+"""The host seen from the daemon: experiments and the environment."""

@@ -1,0 +1,57 @@
+"""The live kernel side as a configuration describes it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from specmine.daemon.config.tree import Config, Program
+from specmine.model.batch import Source
+from specmine.probes.process.proc import Selection
+from specmine.probes.source import BpfSource, SourceSettings
+
+DEFAULT_CACHE = "/var/cache/specmine"
+
+
+def selection_of(program: Program) -> Selection:
+    """Return the kernel side's word for a choice of programs."""
+    return Selection(
+        pid=program.pid or 0,
+        exe=program.exe or "",
+        unit=program.unit or "",
+        cgroup=program.cgroup or "",
+        name=program.name or "",
+    )
+
+
+def live_source(
+    config: Config,
+    selections: Iterable[Selection],
+    *,
+    watch: tuple[str, ...] = (),
+    ignore: tuple[str, ...] = (),
+    sampling: bool = True,
+) -> Source:
+    """Return the kernel side; nothing is loaded before its ``start``.
+
+    Parameters
+    ----------
+    config : Config
+        Of which the section ``kernel`` counts.
+    selections : iterable of Selection
+    watch, ignore : tuple of str
+        Globs over functions.
+    sampling : bool
+        False if nothing will be sampled before the end.
+    """
+    settings = SourceSettings(
+        interpreter=config.kernel.interpreter,
+        memory_bytes=config.kernel.memory_bytes,
+        cache=os.environ.get("CACHE_DIRECTORY", DEFAULT_CACHE),
+        watch=watch,
+        ignore=ignore,
+        sampling=sampling,
+        waiting=config.kernel.waiting,
+        kill_switch=config.kill_switch,
+    )
+    return BpfSource(selections, settings)

@@ -1,0 +1,103 @@
+"""``specmined``: the daemon's command line."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from specmine import __version__
+from specmine.daemon.config.loader import load_config
+from specmine.daemon.config.tree import Config
+from specmine.daemon.system.descriptors import hold_standard_descriptors
+from specmine.daemon.system.logging import set_up
+from specmine.model.errors import InputError, SpecmineError
+
+DEFAULT_CONFIG = Path("/etc/specmine/specmined.yaml")
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+_log = logging.getLogger("specmine.daemon")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the daemon and return the exit code.
+
+    0 stopped by a signal, or the programs ended; 1 failed unexpectedly; 2 wrong usage, configuration, lock,
+    store, port or socket; 4 this host cannot.
+    """
+    hold_standard_descriptors()
+    parsed = _parser().parse_args(arguments)
+    try:
+        return _run(parsed)
+    except SpecmineError as error:
+        if parsed.debug:
+            raise
+        print(f"specmined: {' '.join(str(error).split())}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    path = parsed.config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
+    config = load_config(path) if path else Config()
+    if parsed.check_config:
+        _say(f"{path or 'the default configuration'}: fine")
+        return 0
+    set_up(level=config.log.level, form=config.log.format)
+    os.environ |= _ONE_THREAD  # before numpy is imported; a pool of threads would only cost memory
+    from .service import Daemon  # noqa: PLC0415  checking a file must not need all of the daemon
+
+    try:
+        Daemon(config, path).run()
+    except SpecmineError:
+        raise
+    except Exception:
+        if parsed.debug:
+            raise
+        _log.critical("the daemon failed, please report this", exc_info=True)
+        return 1
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """Tells what is wrong in one line, as everything else does."""
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with the one line."""
+        self.exit(2, f"{self.prog}: {message}; see `{self.prog} --help`\n")
+
+
+def _say(text: str) -> None:
+    """Write a line to standard output, if there is one."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter complains when it flushes at its end
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise InputError(f"cannot write to standard output: {error.strerror}") from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="specmined",
+        description="Mines performance assertions from running native programs, checks and exports them.",
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help=f"the configuration (default: {DEFAULT_CONFIG} if it is there)",
+    )
+    parser.add_argument("--check-config", action="store_true", help="check the configuration and leave")
+    parser.add_argument("--debug", action="store_true", help="show where an error came from")
+    parser.add_argument("--version", action="version", version=f"specmined {__version__}")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What the loop's steps leave in the store."""

@@ -1,0 +1,78 @@
+"""Where sampling saw time go, added up per build of the program: the self time of functions that have no probe."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from specmine.model.batch import Batch, Finding
+from specmine.store import WHOLE, Sampled
+
+_CALLERS = 16
+
+
+class Sampling:
+    """Adds findings up; ``changed`` gives what is new since it was last asked."""
+
+    def __init__(self, before: Iterable[Sampled] = ()) -> None:
+        """Go on from what a store holds."""
+        self._rows = {(each.build_id, each.function): each for each in before}
+        self._living: dict[str, str] = {}
+        self._changed: set[tuple[str, str]] = set()
+
+    def lives(self, lifetime: str, build_id: str, processes: int) -> None:
+        """Note that a lifetime of a build runs, or has ended."""
+        if processes:
+            self._living[lifetime] = build_id
+        else:
+            self._living.pop(lifetime, None)
+
+    def take(self, batch: Batch) -> None:
+        """Take in the findings of a batch; those of several builds at a time are told apart where the file tells."""
+        builds = sorted(set(self._living.values()))
+        for each in batch.lifetimes:
+            self.lives(each.id, each.build_id, each.processes)
+        builds = sorted({*builds, *self._living.values()})
+        if not batch.findings and not batch.runtime:
+            return
+        for finding in batch.findings:
+            own = finding.function.rpartition("+")[0]
+            for build in [own] if own in builds else builds:
+                self._add(build, finding, finding.function)
+        for build in builds:
+            self._add(build, _whole((*batch.findings, *batch.runtime), {*builds} - {build}), WHOLE)
+
+    def changed(self) -> list[Sampled]:
+        """Return the rows that are new since the last call."""
+        keys, self._changed = self._changed, set()
+        return [self._rows[key] for key in sorted(keys)]
+
+    def _add(self, build: str, finding: Finding, function: str) -> None:
+        key = build, function
+        before = self._rows.get(key) or Sampled(build_id=build, function=function)
+        callers = dict(before.callers)
+        for caller, ns in finding.callers:
+            callers[caller] = callers.get(caller, 0.0) + ns
+        most = sorted(callers, key=lambda each: (-callers[each], each))[:_CALLERS]
+        self._rows[key] = Sampled(
+            build_id=build,
+            function=function,
+            samples=before.samples + finding.cpu_samples,
+            cpu_ns=before.cpu_ns + finding.on_cpu_ns,
+            wait_ns=before.wait_ns + finding.off_cpu_ns,
+            inclusive_ns=before.inclusive_ns + finding.inclusive_ns,
+            callers={each: callers[each] for each in most},
+        )
+        self._changed.add(key)
+
+
+def _whole(findings: Iterable[Finding], others: Collection[str]) -> Finding:
+    """Return all time that may be one build's: without that of the files of other builds."""
+    mine = [each for each in findings if each.function.rpartition("+")[0] not in others]
+    return Finding(
+        function=WHOLE,
+        samples=0,
+        cpu_samples=sum(each.cpu_samples for each in mine),
+        on_cpu_ns=sum(each.on_cpu_ns for each in mine),
+        off_cpu_ns=sum(each.off_cpu_ns for each in mine),
+        inclusive_ns=0.0,
+    )

@@ -1,0 +1,243 @@
+"""From the loop to the store and back: what a daemon or a ``mine --store`` learned is there for the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from specmine.daemon.config.settings import SECOND
+from specmine.daemon.config.tree import Storing
+from specmine.daemon.controller.checkpoint import function_record
+from specmine.daemon.controller.events import Arrived, Begun, Restored, Stopping, Surveyed
+from specmine.daemon.controller.function import Knowledge
+from specmine.daemon.controller.phase import FINISHED, State
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.timestamps import utc_offset_ns
+from specmine.daemon.documents.specification import specification
+from specmine.daemon.loop import Step
+from specmine.mining.borders.inference import Check
+from specmine.model.clock import utc_ns
+from specmine.store import (
+    Contents,
+    Host,
+    LifetimeSummary,
+    Marked,
+    Retention,
+    Store,
+    StoreCorrupt,
+    StoreWriter,
+    Vector,
+    Verdict,
+)
+
+from .profile_totals import Sampling
+
+RECORDS_EVERY_NS = 10 * SECOND
+DOCUMENT_EVERY_NS = 30 * SECOND
+_LOADED = 40
+"""Observations read of each function and kind: more than the controller holds."""
+_LIFETIMES = 2_000
+"""Summaries of lifetimes read, to go on comparing builds."""
+
+
+class Keeper:
+    """Writes what the loop's steps bring; give ``listen`` and ``restored`` to the loop."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        settings: Storing,
+        report: Callable[[str], None],
+        *,
+        set_aside: bool = True,
+    ) -> None:
+        """Open the store and read what it holds.
+
+        Parameters
+        ----------
+        path : path
+            The store.
+        settings : Storing
+            How much of it is kept for how long.
+        report : callable
+            Told of troubles, one line each.
+        set_aside : bool
+            Move a damaged store aside and begin a new one, instead of raising.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be used.
+        LockTaken
+            If another process writes to it.
+        """
+        self._store = Store.open(path, set_aside=report if set_aside else None)
+        try:
+            self._contents = self._load(report, set_aside)
+        except BaseException:
+            self._store.close()
+            raise
+        self._lifetimes = self._store.summaries(newest=_LIFETIMES)
+        self._sampling = Sampling(self._store.sampled())
+        self._writer = StoreWriter(self._store, retention=retention_of(settings), utc_ns=utc_ns, report=report)
+        self._builds = frozenset(each.build_id for each in self._contents.builds)
+        self._offset_ns = 0
+        self._boot_id = ""
+        self._written: dict[str, Knowledge] = {}
+        self._said: dict[tuple[str, str], str] = {}
+        self._records_ns = self._document_ns = 0
+
+    @property
+    def builds(self) -> frozenset[str]:
+        """Build-ids that the store knew when it was opened."""
+        return self._builds
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What went through the store since the start, for the status."""
+        return {"path": str(self._store.path), **asdict(self._writer.counts)}
+
+    def past(self) -> tuple[Contents, tuple[LifetimeSummary, ...]]:
+        """Return what the store held when it was opened, and its newest lifetimes; only before ``restored``."""
+        return self._contents, self._lifetimes
+
+    def say(self, verdicts: Sequence[Verdict], changes: Sequence[Mapping[str, Any]]) -> None:
+        """Write verdicts about changes soon, and all comparisons as they stand."""
+        self._writer.put_verdicts(verdicts)
+        self._writer.put_document("changes", {"schema": "specmine.changes/1", "changes": list(changes)})
+
+    def label(self, build_id: str, name: str) -> None:
+        """Label a build soon."""
+        self._writer.label(build_id, name)
+
+    def document(self, name: str, content: Mapping[str, Any]) -> None:
+        """Store a document soon, in place of the last of its name."""
+        self._writer.put_document(name, content)
+
+    def change(self, settings: Storing) -> None:
+        """Keep as much as the new configuration says from now on."""
+        self._writer.retention = retention_of(settings)
+
+    def restored(self, now_ns: int) -> Restored:
+        """Return what the store held, times on the clock of this boot; the source must have started."""
+        contents, self._contents = self._contents, Contents()
+        self._lifetimes = ()
+        return Restored(
+            now_ns=now_ns,
+            functions=contents.functions,
+            records=contents.states,
+            observations=contents.observations_at(self._offset_ns),
+        )
+
+    def listen(self, step: Step) -> None:
+        """Take up a step of the loop; returns at once."""
+        match step.event:
+            case Begun(started=started):
+                self._offset_ns = utc_offset_ns(step.state)
+                self._boot_id = started.host.get("boot_id", "")
+                self._writer.put_host(
+                    Host(
+                        boot_id=self._boot_id,
+                        hostname=started.host.get("hostname", ""),
+                        utc_offset_ns=self._offset_ns,
+                        facts=dict(started.host),
+                    )
+                )
+                self._writer.put_lifetimes(started.lifetimes)
+                for each in started.lifetimes:
+                    self._sampling.lives(each.id, each.build_id, each.processes)
+            case Surveyed(now_ns=now_ns, environment=environment, marks=marks):
+                since = now_ns + self._offset_ns
+                self._writer.put_surveys(
+                    [Vector(boot_id=self._boot_id, since_utc_ns=since, document=environment)],
+                    [Marked(boot_id=self._boot_id, start_ns=each.start_ns, end_ns=each.end_ns, name=each.name,
+                            cpus=each.cpus) for each in marks],
+                )  # fmt: skip
+            case Arrived(batch=batch):
+                self._writer.put_functions(batch.functions)
+                self._writer.put_lifetimes(batch.lifetimes)
+                self._writer.put_observations(batch.observations)
+                self._sampling.take(batch)
+                self._writer.put_singles(batch.singles)
+        self._put_knowledge(step.state, moved=step.published, last=isinstance(step.event, Stopping))
+
+    def close(self) -> bool:
+        """Write what waits and close the store; False if something could not be written."""
+        return self._writer.stop()
+
+    def _put_knowledge(self, state: ControllerState, *, moved: bool, last: bool) -> None:
+        if not moved and not last:
+            return
+        everything = last or state.now_ns - self._records_ns >= RECORDS_EVERY_NS
+        changed = {
+            key: each
+            for key, each in state.known.items()
+            if self._is_news(self._written.get(key), each, everything=everything)
+        }
+        self._writer.put_states({key: function_record(each, state.now_ns) for key, each in changed.items()})
+        self._put_verdicts(state)
+        self._written |= changed
+        if everything:
+            self._records_ns = state.now_ns
+            self._writer.put_sampled(self._sampling.changed())
+        if last or state.now_ns - self._document_ns >= DOCUMENT_EVERY_NS:
+            self._document_ns = state.now_ns
+            self._writer.put_document("specification", specification(state, detail=True))
+
+    @staticmethod
+    def _is_news(old: Knowledge | None, new: Knowledge, *, everything: bool) -> bool:
+        """Tell whether a function's record is to be written: at once if it moved on, else now and then."""
+        if new.state is State.CANDIDATE and new.totals.observations == 0:
+            return False  # found again by sampling
+        return old is None or old.state is not new.state or (everything and old is not new)
+
+    def _put_verdicts(self, state: ControllerState) -> None:
+        offset = utc_offset_ns(state)
+        news = []
+        for key, each in state.known.items():
+            for subject, check in _checks(each):
+                if self._said.get((key, subject)) != check.verdict:
+                    self._said[key, subject] = check.verdict
+                    news.append(
+                        Verdict(
+                            function=key,
+                            subject=subject,
+                            verdict=check.verdict,
+                            utc_ns=(each.checked_ns or state.now_ns) + offset,
+                            evidence={
+                                "calls": check.calls,
+                                "p_value": check.p_value,
+                                "shares": list(check.shares),
+                            },
+                        )
+                    )
+        self._writer.put_verdicts(news)
+
+    def _load(self, report: Callable[[str], None], set_aside: bool) -> Contents:
+        try:
+            return self._store.load(newest=_LOADED)
+        except StoreCorrupt as error:
+            if not set_aside:
+                raise
+            report(self._store.begin_anew(error.message))
+            return self._store.load()
+
+
+def _checks(each: Knowledge) -> Iterator[tuple[str, Check]]:
+    """Yield what was checked: the function's own statements, before there are any those of a build before."""
+    for check in each.checks:
+        yield check.subject, check
+    if each.inherited is not None and each.state not in FINISHED:
+        for check in each.inherited.checks:
+            yield f"{check.subject}, as in build {each.inherited.build_id}", check
+
+
+def retention_of(settings: Storing) -> Retention:
+    """Return what the store keeps under a configuration."""
+    return Retention(
+        limit_bytes=settings.limit_bytes,
+        merge_after_ns=settings.merge_after_ns,
+        merge_again_after_ns=settings.merge_again_after_ns,
+    )

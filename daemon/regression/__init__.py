@@ -1,0 +1,1 @@
+"""Comparisons between builds, watched over lifetimes."""

@@ -1,0 +1,80 @@
+"""Which alarms a user means, and how an acknowledgement stands in the list of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from specmine.mining.regression.acknowledgement import Acknowledgement
+from specmine.mining.regression.comparison import Change
+from specmine.model.errors import InputError
+from specmine.model.globs import bare_name
+
+Entry = Mapping[str, Any]
+"""One comparison of a ``specmine.changes/1``."""
+STANDING = ("raised", "acknowledged")
+
+
+def key_of(entry: Entry) -> str:
+    """Return what tells a comparison from others."""
+    return "\0".join(str(entry[name]) for name in ("function", "module", "base", "new"))
+
+
+def acknowledgement_of(entry: Entry) -> tuple[str, Acknowledgement | None]:
+    """Return the key of a comparison, and what was acknowledged of it."""
+    held = entry.get("acknowledged")
+    if held is None:
+        return key_of(entry), None
+    direction = Change(entry["direction"])
+    known = Acknowledgement(direction=direction, ratio=held["ratio"], utc_ns=held["utc_ns"], note=held["note"])
+    return key_of(entry), known
+
+
+def known_of(entry: Entry, utc_ns: int, note: str) -> Acknowledgement:
+    """Return the acknowledgement of an alarm as it stands now."""
+    return Acknowledgement(direction=Change(entry["direction"]), ratio=entry["ratio"], utc_ns=utc_ns, note=note)
+
+
+def standing(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the comparisons with an alarm, acknowledged or not."""
+    return [each for each in entries if each["alarm"] in STANDING]
+
+
+def chosen(entries: Sequence[Entry], glob: str, build: str, *, undo: bool) -> list[Entry]:
+    """Return the comparisons whose alarm a user means.
+
+    Parameters
+    ----------
+    entries : sequence
+    glob : str
+        Name, or glob, of functions; with or without module and parameters.
+    build : str
+        Beginning of the build-id of the new side; '' for all.
+    undo : bool
+        Those that are acknowledged, not those that are raised.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    wanted = STANDING[1] if undo else STANDING[0]
+    found = [
+        each for each in entries if each["alarm"] == wanted and str(each["new"]).startswith(build) and _fits(each, glob)
+    ]
+    if not found:
+        there = ", ".join(sorted({str(each["function"]) for each in entries if each["alarm"] == wanted})[:5])
+        raise InputError(f"no alarm that is {wanted} is of {glob}", remedy=f"{wanted} are: {there or 'none'}")
+    return found
+
+
+def marked(entry: Entry, known: Acknowledgement | None) -> dict[str, Any]:
+    """Return a comparison as it is shown with, or without, an acknowledgement."""
+    held = None if known is None else {"ratio": known.ratio, "utc_ns": known.utc_ns, "note": known.note}
+    return {**entry, "alarm": STANDING[known is not None], "acknowledged": held}
+
+
+def _fits(entry: Entry, glob: str) -> bool:
+    name, module = str(entry["function"]), str(entry["module"])
+    return any(each == glob or fnmatchcase(each, glob) for each in (name, bare_name(name), f"{name} ({module})"))

@@ -1,0 +1,192 @@
+"""The builds of a program compared lifetime by lifetime, and the alarms that follow: pure.
+
+What was said stays valid however often it was looked at (``mining/regression/sequential_test.py``). Needs numpy only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from specmine.daemon.config.settings import SECOND
+from specmine.mining.regression.acknowledgement import Acknowledgement, answered
+from specmine.mining.regression.alarm import Alarm, Status, causes, discoveries, stepped
+from specmine.mining.regression.comparison import Change
+from specmine.mining.regression.sequential_test import Sequential, begun, interval, verdict, with_lifetime
+
+from .acknowledgements import key_of
+
+LEVEL = 0.99
+TOLERANCE = 0.02
+FALSE_RATE = 0.05
+"""Of all changes reported on a host within a month, at most this share is false."""
+MONTH_NS = 30 * 86_400 * SECOND
+MOST = 2_000
+"""Comparisons held at most; the oldest go first."""
+
+_STANDING = frozenset({Status.RAISED, Status.ACKNOWLEDGED})
+Name = tuple[str, str]
+"""Function and module: what makes it the same in another build."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """The median of a function in one lifetime that counts from now on."""
+
+    name: Name
+    function: str
+    build: str
+    lifetime: str
+    median_ns: float
+    utc_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Compared:
+    """Where the comparison of a function between two builds stands."""
+
+    name: Name
+    function: str
+    base: str
+    new: str
+    state: Sequential
+    alarm: Alarm = field(default_factory=Alarm)
+    said: Change = Change.UNDECIDED
+    utc_ns: int = 0
+    known: Acknowledgement | None = None
+    """What somebody acknowledged."""
+
+    @property
+    def key(self) -> str:
+        """What tells it from other comparisons."""
+        return key_of({"function": self.name[0], "module": self.name[1], "base": self.base, "new": self.new})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class History:
+    """All lifetimes that count, and the comparisons between their builds."""
+
+    medians: Mapping[Name, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    """Function to build to the medians of its lifetimes, builds in the order in which they were first seen."""
+    comparisons: Mapping[str, Compared] = field(default_factory=dict)
+    month: int = 0
+    tested: frozenset[str] = frozenset()
+    """Comparisons looked at this month."""
+
+
+def with_settled(history: History, one: Settled) -> History:
+    """Return the history after one more lifetime. A build is compared with the one before, and with the first.
+
+    The second catches what creeps: many builds, each a little slower than the last.
+    """
+    month = one.utc_ns // MONTH_NS
+    if month != history.month:
+        history = replace(history, month=month, tested=frozenset())
+    builds = dict(history.medians.get(one.name, {}))
+    earlier = [build for build in builds if build != one.build]
+    is_latest = one.build not in builds or list(builds)[-1] == one.build
+    comparisons = dict(history.comparisons)
+    touched = []
+    for base in dict.fromkeys([*earlier[-1:], *earlier[:1]]) if is_latest else ():
+        fresh = Compared(name=one.name, function=one.function, base=base, new=one.build, state=begun(builds[base]))
+        before = comparisons.get(fresh.key, fresh)
+        comparisons[fresh.key] = replace(
+            before, state=with_lifetime(before.state, one.median_ns), utc_ns=one.utc_ns, function=one.function
+        )
+        touched.append(fresh.key)
+    builds[one.build] = (*builds.get(one.build, ()), one.median_ns)
+    tested = history.tested | set(touched)
+    comparisons = _judged(comparisons, touched, tested)
+    for key in list(comparisons)[: max(0, len(comparisons) - MOST)]:
+        del comparisons[key]
+    return replace(history, medians={**history.medians, one.name: builds}, comparisons=comparisons, tested=tested)
+
+
+def entries(history: History, calls: Collection[tuple[Name, Name]] = ()) -> list[dict[str, Any]]:
+    """Return the comparisons as JSON values: those with an alarm first, then by name.
+
+    Parameters
+    ----------
+    history : History
+    calls : collection of (caller, callee)
+        Call edges seen. Of functions that call each other and were raised between the same builds only the
+        deepest is a ``cause``; the others are in its ``explains``.
+    """
+    explained: dict[str, dict[str, tuple[str, ...]]] = {}
+    named = [tuple(map(_shown, edge)) for edge in calls]
+    for pair in {(each.base, each.new) for each in history.comparisons.values()}:
+        raised = [each for each in history.comparisons.values()
+                  if (each.base, each.new) == pair and each.alarm.status in _STANDING]  # fmt: skip
+        explained["\0".join(pair)] = causes({_shown(each.name) for each in raised}, [(a, b) for a, b in named])
+    found = sorted(
+        history.comparisons.values(),
+        key=lambda each: (each.alarm.status is Status.QUIET, each.name, each.base, each.new),
+    )
+    return [entry_of(each, explained[f"{each.base}\0{each.new}"].get(_shown(each.name))) for each in found]
+
+
+def _judged(comparisons: Mapping[str, Compared], touched: Iterable[str], tested: frozenset[str]) -> dict[str, Compared]:
+    """Say what may be said after a look, alarms at the stated rate."""
+    result = dict(comparisons)
+    alarms = {key: result[key].alarm for key in tested if key in result}
+    evidence = {key: result[key].state.log_e for key in tested if key in result}
+    found = discoveries(alarms, evidence, len(tested), FALSE_RATE)
+    for key in touched:
+        each = result[key]
+        said = verdict(each.state, LEVEL, TOLERANCE)
+        alarm = stepped(each.alarm, said, each.state.log_e, discovered=key in found, now_ns=each.utc_ns)
+        alarm, known = answered(alarm, each.known or _known_before(each, result), interval(each.state, LEVEL))
+        result[key] = replace(each, said=said, alarm=alarm, known=known)
+    return result
+
+
+def _known_before(each: Compared, comparisons: Mapping[str, Compared]) -> Acknowledgement | None:
+    """Return what was acknowledged of the function between the same base and an earlier build."""
+    found = [other.known for other in comparisons.values() if (other.name, other.base) == (each.name, each.base)]
+    return next((known for known in reversed(found) if known is not None), None)
+
+
+def with_known(history: History, keys: Collection[str], known: Acknowledgement | None) -> History:
+    """Acknowledge the alarms of some comparisons, or with None take that back."""
+    comparisons = dict(history.comparisons)
+    for key in keys:
+        each = comparisons.get(key)
+        if each is not None:
+            alarm, kept = answered(each.alarm, known, interval(each.state, LEVEL))
+            comparisons[key] = replace(each, alarm=alarm, known=kept)
+    return replace(history, comparisons=comparisons)
+
+
+def _shown(name: Name) -> str:
+    return f"{name[0]} ({name[1]})"
+
+
+def entry_of(each: Compared, explains: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return a comparison as JSON values; ``explains``: what it is the cause of, None if it is none."""
+    bounds = interval(each.state, LEVEL)
+    return {
+        "function": each.name[0],
+        "module": each.name[1],
+        "base": each.base,
+        "new": each.new,
+        "verdict": each.said.value,
+        "alarm": each.alarm.status.value,
+        "direction": each.alarm.direction.value,
+        "acknowledged": None
+        if each.known is None
+        else {
+            "ratio": each.known.ratio,
+            "utc_ns": each.known.utc_ns,
+            "note": each.known.note,
+        },
+        "cause": explains is not None,
+        "explains": list(explains or ()),
+        "ratio": float(np.exp(each.state.log_ratio)),
+        "interval": list(bounds) if bounds else None,
+        "level": LEVEL,
+        "lifetimes": list(each.state.lifetimes),
+        "log_e": each.state.log_e,
+    }

@@ -1,0 +1,71 @@
+"""What the host explains of a change between two builds: durations and environments of each, kept small."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.mining.regression.host_effect import host_evidence
+from specmine.model.host_environment import Environment, common, environment_from
+from specmine.model.observation import BUCKETS, Counts, bucket_edges, bucket_of
+
+Build = tuple[tuple[str, str], str]
+"""Function and module, and the build."""
+MOST = 4_000
+"""Builds of functions held at most, some 1 kB each; the oldest go first."""
+
+
+class ChangeHosts:
+    """Remembers what the calls of each build took, on which kind of host, and judges pairs of builds by it."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._calls: dict[Build, tuple[NDArray[np.uint16], NDArray[np.uint64]]] = {}
+        self._vectors: dict[Build, Environment] = {}
+        self._judged: dict[tuple[Build, Build], tuple[tuple[int, ...], dict[str, Any]]] = {}
+
+    def add(self, build: Build, counts: Counts, bias_ns: float, environment: Mapping[str, Any] | None) -> None:
+        """Add a lifetime: its calls by duration, what probes added to each, and what was known of the host then."""
+        whole = self._counts(build) + _without_bias(counts, bias_ns)
+        used = np.flatnonzero(whole)
+        self._calls.pop(build, None)
+        self._calls[build] = used.astype(np.uint16), whole[used]
+        if environment:
+            before, now = self._vectors.get(build), environment_from(environment)
+            # of what differed between lifetimes of a build nothing is known
+            self._vectors[build] = (common([before, now]) or now) if before else now
+        for old in list(self._calls)[: max(0, len(self._calls) - MOST)]:
+            del self._calls[old]
+            self._vectors.pop(old, None)
+
+    def explained(self, base: Build, new: Build, lifetimes: tuple[int, ...]) -> dict[str, Any]:
+        """Return what of the change the hosts explain, as ``specmine compare`` tells it in ``host``.
+
+        ``lifetimes`` are those counted on both sides: while they stay the same, so does the answer.
+        """
+        known = self._judged.get((base, new))
+        if known is None or known[0] != lifetimes:
+            vectors = self._vectors.get(base), self._vectors.get(new)
+            known = lifetimes, host_evidence(self._counts(base), self._counts(new), vectors).document()
+            for old in list(self._judged)[: max(0, len(self._judged) - MOST)]:
+                del self._judged[old]
+            self._judged[base, new] = known
+        return known[1]
+
+    def _counts(self, build: Build) -> Counts:
+        whole = np.zeros(BUCKETS, dtype=np.uint64)
+        if build in self._calls:
+            used, calls = self._calls[build]
+            whole[used] = calls
+        return whole
+
+
+def _without_bias(counts: Counts, bias_ns: float) -> Counts:
+    used = np.flatnonzero(counts)
+    middles = 0.5 * (bucket_edges()[used] + bucket_edges()[used + 1]) - bias_ns
+    shifted = np.zeros(BUCKETS, dtype=np.uint64)
+    np.add.at(shifted, bucket_of(np.maximum(middles, 0.0).round()), counts[used])
+    return shifted

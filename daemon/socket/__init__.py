@@ -1,0 +1,1 @@
+"""The daemon's socket: server, client, budget leases."""

@@ -1,0 +1,175 @@
+"""What the daemon answers on its socket, command by command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.specification import specification
+from specmine.daemon.documents.status import Surroundings, status_of
+from specmine.daemon.regression.acknowledgements import chosen, known_of, marked, standing
+from specmine.daemon.regression.watcher import ChangeWatcher
+from specmine.daemon.system.kill_switch import DEFAULT, switch
+from specmine.model.clock import utc_ns
+from specmine.model.errors import InputError, NoData
+from specmine.model.globs import matches
+
+from .budget_leases import Shares
+from .server import Peer
+
+Request = Mapping[str, Any]
+
+
+class Answers:
+    """Answers requests from the last published state; runs on the server's thread."""
+
+    def __init__(
+        self,
+        *,
+        state: Callable[[], ControllerState | None],
+        around: Callable[[], Surroundings],
+        shares: Shares,
+        label: Callable[[str, str], None],
+        builds: Callable[[], frozenset[str]],
+        changes: ChangeWatcher | None = None,
+        utc_ns: Callable[[], int] = utc_ns,
+        kill_switch: Path = DEFAULT,
+    ) -> None:
+        """Take what the answers come from.
+
+        Parameters
+        ----------
+        state : callable
+            Returns the last published state, None before the first.
+        around : callable
+            Returns what else the status tells.
+        shares : Shares
+            The loans of the budget.
+        label : callable
+            Labels a build.
+        builds : callable
+            Returns the build-ids known from the store.
+        changes : ChangeWatcher, optional
+            Holds the alarms.
+        utc_ns : callable
+            The wall clock.
+        kill_switch : path
+            The file that keeps all probes off.
+        """
+        self._state = state
+        self._around = around
+        self._shares = shares
+        self._label = label
+        self._builds = builds
+        self._changes = changes
+        self._utc_ns = utc_ns
+        self._kill_switch = kill_switch
+        self._commands: dict[str, Callable[[Request, Peer], dict[str, Any]]] = {
+            "status": lambda request, peer: status_of(self._now(), self._around()),
+            "specification": lambda request, peer: self._specification(bool(request.get("detail"))),
+            "functions": lambda request, peer: self._specification(False),
+            "show": self._show,
+            "label": self._give_label,
+            "acknowledge": self._acknowledge,
+            "share": self._share,
+            "off": lambda request, peer: self._switch(peer, off=True),
+            "on": lambda request, peer: self._switch(peer, off=False),
+        }
+
+    def __call__(self, request: Request, peer: Peer) -> dict[str, Any]:
+        """Return the result of a request.
+
+        Raises
+        ------
+        SpecmineError
+            If it cannot be answered.
+        """
+        command = self._commands.get(request["command"])
+        if command is None:
+            raise InputError(f"unknown command {request['command']!r}", remedy=f"known: {', '.join(self._commands)}")
+        return command(request, peer)
+
+    def _now(self) -> ControllerState:
+        state = self._state()
+        if state is None:
+            raise NoData("the daemon has only just started", remedy="ask again in a few seconds")
+        return state
+
+    def _specification(self, detail: bool) -> dict[str, Any]:
+        return specification(self._now(), detail=detail)
+
+    def _show(self, request: Request, peer: Peer) -> dict[str, Any]:
+        """Return the specification of the functions that a glob names."""
+        glob, state = _text(request, "function"), self._now()
+        wanted = {
+            (each.function.build_id, each.function.name, each.function.module)
+            for each in state.known.values()
+            if matches(each.function, [glob])
+        }
+        document = specification(state, detail=True)
+        document["functions"] = [
+            each for each in document["functions"] if (each["build_id"], each["function"], each["module"]) in wanted
+        ]
+        if not document["functions"]:
+            raise InputError(f"no function matches {glob!r}", remedy="specmine functions lists them")
+        return document
+
+    def _give_label(self, request: Request, peer: Peer) -> dict[str, Any]:
+        _check_right(peer)
+        wanted, name = _text(request, "build"), _text(request, "name")
+        state = self._state()
+        living = {each.build_id for each in state.lifetimes.values()} if state else set()
+        known = sorted(self._builds() | living)
+        found = [each for each in known if each == wanted] or [each for each in known if each.startswith(wanted)]
+        if len(found) != 1:
+            raise InputError(
+                f"{len(found) or 'no'} builds begin with {wanted!r}",
+                remedy="give more digits"
+                if found
+                else f"known: {', '.join(each[:12] for each in known[:5]) or 'none'}",
+            )
+        self._label(found[0], name)
+        return {"build_id": found[0], "label": name}
+
+    def _acknowledge(self, request: Request, peer: Peer) -> dict[str, Any]:
+        """List the alarms that stand; with a function acknowledge those, or take that back."""
+        entries = standing(self._changes.changes) if self._changes is not None else []
+        if request.get("function") is None or self._changes is None:
+            return {"changes": [dict(each) for each in entries]}
+        _check_right(peer)
+        undo, note, build = bool(request.get("undo")), request.get("note", ""), request.get("build", "")
+        if not isinstance(note, str) or not isinstance(build, str) or len(note) > 1000:
+            raise InputError("note and build are texts of at most 1000 characters")
+        found = chosen(entries, _text(request, "function"), build, undo=undo)
+        known = None if undo else [known_of(each, self._utc_ns(), note) for each in found]
+        self._changes.acknowledge(found, known)
+        shown = known if known is not None else [None for _ in found]
+        return {"changes": [marked(each, one) for each, one in zip(found, shown, strict=True)]}
+
+    def _share(self, request: Request, peer: Peer) -> dict[str, Any]:
+        """Lend part of the budget to whoever asks, until the connection ends."""
+        _check_right(peer)
+        ratio = request.get("ratio")
+        if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 0 < ratio <= 1:
+            raise InputError(f"ratio is a number above 0 and at most 1, not {ratio!r}")
+        return {"granted_ratio": self._shares.lend(peer.connection, float(ratio))}
+
+    def _switch(self, peer: Peer, *, off: bool) -> dict[str, Any]:
+        """Make or remove the kill switch; the probes follow it by themselves, even if the loop hangs."""
+        _check_right(peer)
+        switch(self._kill_switch, off=off)
+        return {"kill_switch": str(self._kill_switch)}
+
+
+def _check_right(peer: Peer) -> None:
+    if not peer.may_change:
+        raise InputError("only root and the daemon's own user may do this", remedy="run as root")
+
+
+def _text(request: Request, name: str) -> str:
+    value = request.get(name)
+    if not isinstance(value, str) or not 0 < len(value) <= 1000:
+        raise InputError(f"the request needs {name}, a text, not {value!r:.100}")
+    return value

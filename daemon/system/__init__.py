@@ -1,0 +1,1 @@
+"""The process around the loop: systemd, signals, logs, priority, kill switch."""

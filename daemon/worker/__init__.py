@@ -1,0 +1,1 @@
+"""Mining that needs scipy or scikit-learn, in a process of its own."""

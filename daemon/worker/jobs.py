@@ -1,0 +1,42 @@
+"""What the worker does: explain a function's classes by its call paths.
+
+The values here pickle and go into recordings; only ``run_job`` needs heavy libraries and imports them itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specmine.mining.assertions.explanation import JobResult
+from specmine.mining.settings import MiningSettings
+from specmine.model.observation import Observation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Job:
+    """Input: observations with call paths, and where the classes are cut."""
+
+    function: str
+    observations: tuple[Observation, ...]
+    borders: tuple[int, ...]
+    """First bucket of each class but the lowest."""
+    program_modules: tuple[str, ...]
+    """Modules whose edges are preferred where two sets of edges are equally small."""
+    mining: MiningSettings
+
+
+def run_job(job: Job) -> JobResult:
+    """Explain a function; equal jobs give equal results."""
+    from specmine.mining.assertions.explain import explain  # noqa: PLC0415  (scipy and scikit-learn: for the worker only)
+
+    told = explain(job.observations, job.borders, program=job.program_modules, settings=job.mining)
+    return JobResult(
+        borders=told.edges,
+        bias_ns=job.observations[-1].bias_ns,
+        class_calls=told.class_calls,
+        behaviours=told.behaviours,
+        paths=told.paths,
+        why=told.reason,
+        optimal=told.optimal,
+        noise=told.dispersion,
+    )

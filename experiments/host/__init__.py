@@ -1,0 +1,1 @@
+"""Facts and counters of the host."""

@@ -1,0 +1,1 @@
+"""Load on the machine: tasks, their worker, their limits."""

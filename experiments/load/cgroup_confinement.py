@@ -1,0 +1,247 @@
+"""Where load runs so that it does not hurt: a control group of its own with the lowest weight of all.
+
+The group stands at the top level of contention: nice 19 or SCHED_IDLE inside a session, unit or container of its own
+protect nobody, since those are weighed as wholes (measured: a production loop beside them took twice as long). It is
+written directly where no systemd runs; under systemd the experiments' process was started as a unit of its own in a
+slice of its own, delegated to it. What was written is read back before any load starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from specmine.experiments.host.cgroups import Hierarchy, group_of, hierarchy
+from specmine.model.errors import HostError
+
+NAME = "specmine-experiments"
+LEAVES = ("run", "other", "limited")
+_GONE_S = 2.0
+_LOWEST_NICE = 19
+
+
+@dataclass(slots=True)
+class Confinement:
+    """A place for load: leaves of equal weight inside one of the lowest; without control groups an autogroup."""
+
+    base: Path | None = None
+    version: int = 0
+    how: str = ""
+    """What holds it down, as read back."""
+    made: list[Path] = field(default_factory=list)
+
+    @property
+    def leaves(self) -> bool:
+        """True if tasks can be put into leaves, and these limited."""
+        return self.base is not None
+
+    def procs(self, leaf: str) -> str:
+        """Return the file that a task writes itself to, '' if it stays where it is."""
+        return str(self._folder(leaf) / "cgroup.procs") if self.base else ""
+
+    def limit(self, leaf: str, limit: tuple[int, int] | None) -> None:
+        """Limit the CPU time of a leaf to (quota, period) in ns, or lift the limit."""
+        if self.base is None:
+            raise HostError("without control groups no CPU limit can be set")
+        folder = self._folder(leaf)
+        quota, period = (limit[0] // 1000, limit[1] // 1000) if limit else (-1, 100_000)
+        if self.version == 1:
+            _write(folder / "cpu.cfs_quota_us", "-1")
+            _write(folder / "cpu.cfs_period_us", str(period))
+            _write(folder / "cpu.cfs_quota_us", str(quota))
+        else:
+            _write(folder / "cpu.max", f"{quota if quota > 0 else 'max'} {period}")
+
+    def throttled(self, leaf: str) -> tuple[int, int]:
+        """Return how often a leaf was throttled, and for how many ns of its CPUs' time."""
+        if self.base is None:
+            return 0, 0
+        lines = (self._folder(leaf) / "cpu.stat").read_text(encoding="ascii").splitlines()
+        stat = {name: int(value) for name, value in (line.split() for line in lines)}
+        return stat.get("nr_throttled", 0), stat.get("throttled_time", stat.get("throttled_usec", 0) * 1000)
+
+    def used_ns(self) -> int:
+        """Return the CPU time that the whole group has used, as the kernel counts it; 0 if it does not say."""
+        if self.base is None:
+            return 0
+        if self.version == 2:
+            words = (self.base / "cpu.stat").read_text(encoding="ascii").split()
+            return int(words[words.index("usage_usec") + 1]) * 1000
+        return 0
+
+    def close(self) -> None:
+        """Remove what was made, with whatever runs in it."""
+        for folder in reversed(self.made):
+            _remove(folder)
+        self.made.clear()
+
+    def _folder(self, leaf: str) -> Path:
+        assert self.base is not None
+        if leaf not in LEAVES:
+            raise HostError(f"there is no leaf {leaf!r}, only {', '.join(LEAVES)}")
+        return self.base / leaf
+
+
+@contextlib.contextmanager
+def confined(*, in_unit: bool = False) -> Iterator[Confinement]:
+    """Make the place for load and take it away again.
+
+    Parameters
+    ----------
+    in_unit : bool
+        True if systemd started this process as a unit of its own, with its group delegated.
+
+    Raises
+    ------
+    HostError
+        If nothing on this host can hold load down: then none may run.
+    """
+    place = _made(in_unit=in_unit)
+    try:
+        yield place
+    finally:
+        place.close()
+
+
+def clean_up() -> None:
+    """Remove what a killed run left behind; for those who hold the lock of experiments."""
+    tree = hierarchy()
+    left = tree.root / NAME if tree else None
+    if left is not None and left.is_dir():
+        for folder in [*left.iterdir(), left]:
+            if folder.is_dir():
+                _remove(folder)
+
+
+def _made(*, in_unit: bool) -> Confinement:
+    tree = hierarchy()
+    problem = "no CPU controller is mounted"
+    if tree is not None:
+        try:
+            return _in_unit(tree) if in_unit else _at_the_top(tree)
+        except (OSError, HostError) as error:
+            problem = str(error)
+    how = _autogroup()
+    if how:
+        return Confinement(how=how)
+    raise HostError(
+        f"load could not be held down on this host ({problem}), so none was started",
+        remedy="run as root on a host with the CPU controller of control groups",
+    )
+
+
+def _at_the_top(tree: Hierarchy) -> Confinement:
+    if tree.version == 2 and "cpu" not in (tree.root / "cgroup.subtree_control").read_text().split():
+        raise HostError("the CPU controller is not enabled for groups at the top level")
+    base = tree.root / NAME
+    place = Confinement(base=base, version=tree.version)
+    try:
+        _make(base, place)
+        place.how = held_down(base)
+        _make_leaves(base, place)
+    except BaseException:
+        place.close()
+        raise
+    return place
+
+
+def _in_unit(tree: Hierarchy) -> Confinement:
+    own = group_of("self", tree)
+    if own is None or own == tree.root:
+        raise HostError("this process has no control group of its own")
+    top = tree.root / own.relative_to(tree.root).parts[0]
+    place = Confinement(base=own, version=tree.version, how=is_lowest(top))
+    if not place.how:
+        raise HostError(f"the slice {top.name} does not have the lowest weight")
+    if tree.version == 2:
+        (own / "controller").mkdir(exist_ok=True)  # goes with the unit: this process is in it
+        _write(own / "controller" / "cgroup.procs", str(os.getpid()))
+    _make_leaves(own, place)
+    return place
+
+
+def _make_leaves(base: Path, place: Confinement) -> None:
+    if place.version == 2:
+        _write(base / "cgroup.subtree_control", "+cpu")
+    for leaf in LEAVES:
+        _make(base / leaf, place)
+
+
+def held_down(folder: Path) -> str:
+    """Give a group the lowest weight that the kernel has, read it back, and say what it is.
+
+    Raises
+    ------
+    HostError
+        If the group did not take it.
+    """
+    for name, value in (("cpu.idle", "1"), ("cpu.weight", "1"), ("cpu.shares", "2")):
+        if (folder / name).exists():
+            with contextlib.suppress(OSError):
+                _write(folder / name, value)
+    how = is_lowest(folder)
+    if not how:
+        raise HostError(f"the group {folder} did not take the lowest weight")
+    return how
+
+
+def is_lowest(folder: Path) -> str:
+    """Return what makes a group the lowest, read from the kernel; '' if nothing does."""
+    for name, value in (("cpu.idle", 1), ("cpu.weight", 1), ("cpu.shares", 2)):
+        try:
+            if int((folder / name).read_text(encoding="ascii")) == value:
+                return f"{name}={value} {folder}"
+        except (OSError, ValueError):
+            continue
+    return ""
+
+
+def _autogroup() -> str:
+    """Hold down the session of this process, which must lead one; '' if that cannot be done or does not count."""
+    path = Path("/proc/self/autogroup")
+    try:
+        if Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() != "1" or os.getsid(0) != os.getpid():
+            return ""
+        tree = hierarchy()
+        if tree is not None and group_of("self", tree) != tree.root:
+            return ""  # autogroups count only in the root group
+        _write(path, str(_LOWEST_NICE))
+        text = path.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+    return f"autogroup {text}" if text.endswith(f" nice {_LOWEST_NICE}") else ""
+
+
+def _make(folder: Path, place: Confinement) -> None:
+    folder.mkdir(exist_ok=True)
+    place.made.append(folder)
+
+
+def _remove(folder: Path) -> None:
+    """End what runs in a group and remove it."""
+    until = time.monotonic() + _GONE_S
+    while folder.is_dir():
+        with contextlib.suppress(OSError):
+            for pid in (folder / "cgroup.procs").read_text(encoding="ascii").split():
+                if int(pid) != os.getpid():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(int(pid), signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+            return
+        if time.monotonic() > until:
+            return
+        time.sleep(0.01)
+
+
+def _write(path: Path, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode("ascii"))
+    finally:
+        os.close(fd)

@@ -1,0 +1,1 @@
+"""Results as documents, in a journal, and as predictions."""

@@ -1,0 +1,104 @@
+"""A result as the contract writes it: ``specmine.experiment/1``. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from specmine.experiments.types import Check, Experiment, Finding, Host, Why
+
+SCHEMA = "specmine.experiment/1"
+HOST_KEYS = ("boot_id", "kernel", "cpu_model", "cpus", "quota")
+"""What a value depends on: where one of them differs it is no longer a value of this host."""
+Document = dict[str, Any]
+
+
+def document(
+    experiment: Experiment,
+    finding: Finding,
+    host: Host,
+    *,
+    utc_ns: int,
+    window_ns: tuple[int, int],
+    cpu_ns: int,
+    cpus: tuple[int, ...] = (),
+    confinement: str = "",
+    forced: bool = False,
+    parameters: Mapping[str, Any] | None = None,
+) -> Document:
+    """Return the JSON of one result.
+
+    A value stands in it only if nothing speaks against it: a failed check or a reason that does not settle the question
+    takes it out; what was derived is then shown as ``evidence.unsure_value``.
+    """
+    failed = [check for check in finding.checks if not check.ok]
+    why = finding.why or _of_checks(failed)
+    valid = why is None or finding.settled
+    evidence = dict(finding.evidence)
+    value = finding.value
+    if not valid and value is not None:
+        evidence["unsure_value"], value = value, None
+    return {
+        "schema": SCHEMA,
+        "name": experiment.name,
+        "value": value,
+        "unit": experiment.unit,
+        "interval": list(finding.interval) if finding.interval and value is not None else None,
+        "valid": valid,
+        "reason": None if why is None else {"code": why.code, "text": why.text, "remedy": why.remedy},
+        "ground_truth": finding.ground_truth,
+        "samples": finding.samples,
+        "checks": [{**asdict(check), "ok": check.ok} for check in finding.checks],
+        "evidence": cleaned(evidence),
+        "parameters": cleaned(dict(parameters or {})),
+        "time": rfc3339(utc_ns),
+        "duration_seconds": round((window_ns[1] - window_ns[0]) / 1e9, 3),
+        "cpu_seconds": round(cpu_ns / 1e9, 4),
+        "cpus": list(cpus),
+        "window_ns": list(window_ns),
+        "confinement": confinement,
+        "forced": forced,
+        "host": cleaned({name: getattr(host, name) for name in HOST_KEYS}),
+    }
+
+
+def skipped(experiment: Experiment, why: Why, host: Host, *, utc_ns: int, now_ns: int, cpu_ns: int = 0) -> Document:
+    """Return the result of an experiment that did not run."""
+    return document(experiment, Finding(why=why), host, utc_ns=utc_ns, window_ns=(now_ns, now_ns), cpu_ns=cpu_ns)
+
+
+def of_this_host(result: Mapping[str, Any], host: Host) -> str:
+    """Return why a stored result no longer holds for this host, '' if it does."""
+    then, now = result.get("host", {}), cleaned({name: getattr(host, name) for name in HOST_KEYS})
+    names = {"boot_id": "boot", "kernel": "kernel", "cpu_model": "CPU", "cpus": "CPUs allowed", "quota": "CPU limit"}
+    changed = [names[name] for name in HOST_KEYS if then.get(name) != now[name]]
+    return f"measured under another {', '.join(changed)}" if changed else ""
+
+
+def rfc3339(utc_ns: int) -> str:
+    """Write a time as RFC 3339 in UTC, milliseconds."""
+    moment = datetime.fromtimestamp(utc_ns / 1e9, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def cleaned(value: Any) -> Any:
+    """Return a value as JSON can hold it: lists for tuples, plain numbers, null for what is not a number."""
+    if isinstance(value, Mapping):
+        return {str(name): cleaned(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [cleaned(each) for each in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _of_checks(failed: list[Check]) -> Why | None:
+    if not failed:
+        return None
+    told = "; ".join(
+        f"{each.name} is {each.value:.4g}, not within {each.low:.4g} to {each.high:.4g}" for each in failed
+    )
+    return Why("check", told, "try again when the host is quiet")

@@ -1,0 +1,1 @@
+"""Runs of experiments: when they may start, who runs them, one at a time."""

@@ -1,0 +1,108 @@
+"""When load may start, and whether a run was left alone. Pure.
+
+The gate looks at the host twice: whoever asks does before it starts a process, and that process before it starts load.
+Contamination is what others used meanwhile of the CPUs measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from specmine.experiments.host.counters import busy_ratio, pressure_ratio
+from specmine.experiments.types import REAL_TIME, Counters, Experiment, Host, LoadRun, Why
+
+FIRST_LOOK_S = 0.5
+"""How long the caller looks; a busy host is told within two seconds, so there is not time for more."""
+LOOK_S = 1.0
+MOST_BUSY = 0.10
+MOST_BUSY_ALL = 0.20
+"""Mean over all CPUs, for experiments that load all of them."""
+MOST_STALLED = 0.05
+"""Share of time in which tasks waited for memory or the disk."""
+
+
+def dangerous(experiment: Experiment, parameters: Mapping[str, Any], *, allowed: bool) -> Why | None:
+    """Return why an experiment is not run unless it is allowed what others would notice, None if it may run."""
+    if allowed:
+        return None
+    if parameters.get("policy") in REAL_TIME:
+        text = "real-time tasks starve all others on their CPU"
+        return Why("dangerous", text, "ask for it with --dangerous; the kernel tells its slice anyway")
+    if experiment.weight == "ordinary":
+        text = "the kernel balances tasks of the lowest weight otherwise than others, so its load has ordinary weight"
+        return Why("dangerous", text, "ask for it with --dangerous while nothing else here matters")
+    return None
+
+
+def candidates(host: Host, forbidden: frozenset[int], busy: Mapping[int, float]) -> tuple[int, ...]:
+    """Return the CPUs that may be loaded, quietest first, CPU 0 last: much of the kernel's own work is bound to it."""
+    allowed = [cpu for cpu in host.cpus if cpu not in forbidden]
+    # CPUs whose load differs by less than noise keep their order, so that runs compare
+    return tuple(sorted(allowed, key=lambda cpu: (cpu == 0, round(busy.get(cpu, 0.0), 1), cpu)))
+
+
+def refused(experiment: Experiment, cpus: tuple[int, ...], before: Counters, after: Counters) -> Why | None:
+    """Return why a load may not start now, None if it may."""
+    busy, stalled = busy_ratio(before, after), pressure_ratio(before, after)
+    for name in ("memory", "io"):
+        if stalled.get(name, 0.0) > MOST_STALLED:
+            return Why("busy-host", f"tasks wait for {name} {stalled[name]:.0%} of the time", "try again later")
+    if not cpus:
+        return Why("no-cpu", "no CPU may be loaded: all are isolated or forbidden to this process")
+    wanted = {"none": 0, "one": 1, "two": 2, "all": len(cpus)}[experiment.cpus]
+    measured = cpus[:wanted]
+    if experiment.cpus == "all":
+        mean = sum(busy.get(cpu, 0.0) for cpu in measured) / len(measured)
+        if mean > MOST_BUSY_ALL:
+            return Why("busy-host", f"the CPUs are {mean:.0%} busy, over {MOST_BUSY_ALL:.0%}", "try again later")
+        return None
+    for cpu in measured:
+        if busy.get(cpu, 0.0) > MOST_BUSY:
+            return Why("busy-host", f"CPU {cpu} is {busy[cpu]:.0%} busy, over {MOST_BUSY:.0%}", "try again later")
+    return None
+
+
+def foreign_ratio(run: LoadRun, cpus: tuple[int, ...]) -> float:
+    """Return the CPU time of others on the CPUs that a load used, as a share of their time.
+
+    Of tasks under a limit, each alone on its CPU: how long others kept them waiting, which is not what the limit did.
+
+    Parameters
+    ----------
+    run : LoadRun
+        Its counters were read at its two ends.
+    cpus : tuple of int
+        All CPUs that tasks which are not pinned could run on.
+    """
+    if not run.tasks:
+        return 0.0
+    pinned = {each.task.cpu for each in run.tasks}
+    if run.load.limits and None not in pinned and len(pinned) == len(run.tasks):
+        waited = [each.waited_ns for each in run.tasks]
+        if min(waited) >= 0:
+            # CPU time by tick tells 6 ticks of 4 ms where a limit lets 10 of 20 ms run, 12 % too much
+            throttled = sum(ns for _, ns in run.throttled.values())
+            return max(0, sum(waited) - throttled) / max(1, sum(each.elapsed_ns for each in run.tasks))
+    used = set(cpus) if None in pinned else {cpu for cpu in pinned if cpu is not None}
+    before, after = run.counters[0], run.counters[-1]
+    busy = sum(after.busy.get(cpu, 0.0) - before.busy.get(cpu, 0.0) for cpu in used)
+    own = sum(each.cpu_ns for each in run.tasks) + (run.own_ns if None in pinned or used >= set(cpus) else 0)
+    seconds = len(used) * (after.at_ns - before.at_ns) / 1e9
+    return max(0.0, busy - own / 1e9) / max(1e-9, seconds)
+
+
+def contaminated(experiment: Experiment, runs: tuple[LoadRun, ...], cpus: tuple[int, ...]) -> Why | None:
+    """Return why what was measured cannot be believed, None if nobody disturbed it."""
+    weights = [(run.counters[-1].at_ns - run.counters[0].at_ns, foreign_ratio(run, cpus)) for run in runs if run.tasks]
+    total = sum(weight for weight, _ in weights)
+    if experiment.cpus == "none" or not total:
+        return None
+    foreign = sum(weight * ratio for weight, ratio in weights) / total
+    if foreign <= experiment.contamination:
+        return None
+    return Why(
+        "foreign-load",
+        f"others used {foreign:.0%} of the CPUs measured, over {experiment.contamination:.0%}",
+        "try again when the host is quiet, or wait for it with --wait",
+    )

@@ -1,0 +1,111 @@
+"""The process that runs experiments: one request as JSON on standard input, one answer on standard output.
+
+It is a process of its own so that nothing of it stays in the daemon, so that it can lead a session (the fallback of
+confinement), and so that systemd can start it as a unit. It ends when its standard input closes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from specmine.experiments.library.yaml_patterns import experiment_named
+from specmine.experiments.load.cgroup_confinement import clean_up, confined
+from specmine.experiments.load.tasks import Interrupted, rest
+from specmine.experiments.load.worker_binary import helper
+from specmine.experiments.results.document import Document, skipped
+from specmine.experiments.results.journal import keep_journal, read_journal
+from specmine.experiments.types import Experiment, Host
+from specmine.model.errors import HostError, SpecmineError
+
+from . import lock
+from .run import Bench, Wish, perform
+from .schedule import PASSING
+
+_PAUSE_S = 2.0
+
+
+def main() -> int:
+    """Answer one request."""
+    signal.signal(signal.SIGTERM, _stop)
+    request = json.loads(sys.stdin.buffer.readline())
+    try:
+        answer: dict[str, Any] = {"results": serve(request, alive=0)}
+    except SpecmineError as error:
+        answer = {"error": {"message": error.message, "remedy": error.remedy, "exit_code": error.exit_code}}
+    except Interrupted:
+        return 130
+    data = json.dumps(answer, allow_nan=False).encode() + b"\n"
+    while data:
+        data = data[os.write(1, data) :]
+    return 0
+
+
+def serve(request: dict[str, Any], *, alive: int = -1) -> list[Document]:
+    """Run what a request asks for.
+
+    Parameters
+    ----------
+    request : dict
+        ``names`` (patterns are files), ``parameters``, ``force``, ``dangerous``, ``pid``, ``wait_seconds``, ``state``
+        (path of the journal), ``native``, ``in_unit``.
+    alive : int
+        Descriptor that becomes readable when nobody waits for the answer any more.
+    """
+    until = time.monotonic() + float(request.get("wait_seconds", 0.0))
+    path = Path(request["state"])
+    wish = Wish(
+        parameters=request.get("parameters", {}),
+        force=bool(request.get("force")),
+        dangerous=bool(request.get("dangerous")),
+        pid=request.get("pid"),
+    )
+    chosen = [experiment_named(name) for name in request["names"]]
+    while True:
+        try:
+            with lock.exclusive(lock.default_path()):
+                return _all(chosen, wish, request, path, until, alive)
+        except lock.Taken:
+            if time.monotonic() >= until:
+                now = {"utc_ns": time.time_ns(), "now_ns": time.monotonic_ns()}
+                return [skipped(each, lock.BUSY, Host(cpus=()), **now) for each in chosen]
+            rest(_PAUSE_S / 4, alive)
+
+
+def _all(
+    chosen: list[Experiment], wish: Wish, request: dict[str, Any], path: Path, until: float, alive: int
+) -> list[Document]:
+    clean_up()
+    journal = read_journal(path)
+    found = helper(native=request.get("native", True))
+    answers = []
+    with contextlib.ExitStack() as stack:
+        bench = Bench(helper=found, journal=journal, alive=alive)
+        try:
+            if all(each.weight == "ordinary" or each.cpus == "none" for each in chosen):
+                raise HostError("nothing here is to be held down")
+            bench.place = stack.enter_context(confined(in_unit=bool(request.get("in_unit"))))
+        except HostError as error:
+            bench.why_not = error.message
+        for experiment in chosen:
+            result = perform(experiment, wish, bench)
+            while _may_help(result) and time.monotonic() + _PAUSE_S < until:
+                rest(_PAUSE_S, alive)
+                result = perform(experiment, wish, bench)
+            keep_journal(path, journal)
+            answers.append(result)
+    return answers
+
+
+def _may_help(result: Document) -> bool:
+    return not result["valid"] and result["reason"]["code"] in PASSING
+
+
+def _stop(*_: object) -> None:
+    raise Interrupted

@@ -1,0 +1,1 @@
+"""The smallest set of call edges that distinguishes behaviours, stated as assertions and verified."""

@@ -1,0 +1,217 @@
+"""The explaining stage as one pure function: observations with call paths in, behaviours with formulas out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.mining.behaviours.edge_clustering import pooled_groups
+from specmine.mining.behaviours.outlier_windows import usual_windows
+from specmine.mining.behaviours.path_clustering import group_paths, path_dispersion
+from specmine.mining.behaviours.tree_refinement import refined_groups
+from specmine.mining.settings import MiningSettings
+from specmine.mining.statistics.class_shares import Dispersion, class_counts
+from specmine.model.observation import CallPath, Observation
+
+from .assertion import telling_edges
+from .explanation import Behaviour, ExplainedPath, Explanation
+from .expression import render
+from .model_selection import Settled, settled
+
+
+def explain(
+    observations: Sequence[Observation],
+    borders: Sequence[int],
+    *,
+    program: Collection[str] = (),
+    settings: MiningSettings,
+) -> Explanation:
+    """Group the call paths of one function by behaviour and state each group over call edges.
+
+    Parameters
+    ----------
+    observations : sequence of Observation
+        Of kind PATH, oldest first; those without paths are passed over.
+    borders : sequence of int
+        First buckets of the upper classes, ascending (``StableBorder.edge``).
+    program : collection of str
+        Modules (``Frame.module``) that are the program itself.
+    settings : MiningSettings
+
+    Returns
+    -------
+    Explanation
+
+    Notes
+    -----
+    Groups are looked for in two ways, path by path (``group_paths``) and over all paths of an edge together
+    (``pooled_groups``); the grouping whose formulas tell more about the calls is stated (``settled``). A window
+    in which the paths had plainly other shares than in all others (``usual_windows``) counts in the shares of the
+    behaviours, but makes no groups.
+    """
+    windows, paths = _table(observations, borders)
+    totals = windows.sum(axis=0)
+    complete = np.array([path.complete for path in paths], dtype=bool)
+    own = [path for path in paths if path.complete]
+    counts = windows[:, complete]
+    if not own:
+        return _single(paths, totals, borders, "no-complete-path", Dispersion(), [None] * len(paths))
+    usual = counts[usual_windows(counts, settings=settings)]
+    grouping, varied = group_paths(usual, settings=settings), path_dispersion(counts)
+    rows, noise = grouping.worth.calls(usual.sum(axis=0)), grouping.worth.noise
+    worth = iter(grouping.worth.effect)
+    effects = [next(worth) if path.complete else None for path in paths]
+    present = telling_edges(own, frozenset(program))
+    told = _groupings(present, rows, grouping.labels, noise, settings)
+    if not told:
+        reason = "one-path" if len(own) == 1 else "one-group"
+        return _single(paths, totals, borders, reason, varied, effects)
+    best = settled(own, present, rows, told, noise=noise, program=frozenset(program), settings=settings)
+    if best is None:
+        return _single(paths, totals, borders, "same-edges", varied, effects)
+    return _explanation(paths=paths, totals=totals, borders=borders, best=best, noise=varied, effects=effects)
+
+
+def _groupings(
+    present: NDArray[np.bool_],
+    rows: NDArray[np.float64],
+    labels: tuple[int | None, ...],
+    noise: Dispersion,
+    settings: MiningSettings,
+) -> list[tuple[int | None, ...]]:
+    """Return what may be stated: the grouping path by path and that edge by edge, and what refining makes of both."""
+    pooled = pooled_groups(present, rows, noise, settings=settings)
+    told = [each for each in (labels, tuple(pooled.tolist())) if any(each)]
+    for first in list(told):
+        refined, groups = refined_groups(present, rows, first), 0
+        while refined is not None and int(refined.max()) > groups:  # what is split may be joined again
+            told.append(tuple(refined.tolist()))
+            groups = int(refined.max())
+            finer = pooled_groups(present, rows, noise, settings=settings, start=refined)
+            refined = refined_groups(present, rows, finer.tolist())
+    return list(dict.fromkeys(told))
+
+
+def _table(observations: Sequence[Observation], borders: Sequence[int]) -> tuple[NDArray[np.int64], list[CallPath]]:
+    """Return calls per (window, path, class), and the paths, most calls first."""
+    calls: dict[CallPath, int] = {}
+    for observation in observations:
+        for one in observation.paths:
+            calls[one.path] = calls.get(one.path, 0) + int(one.counts.sum())
+    paths = sorted((path for path, n in calls.items() if n), key=lambda path: (-calls[path], path))
+    index = {path: i for i, path in enumerate(paths)}
+    kept = [observation for observation in observations if observation.paths]
+    table = np.zeros((len(kept), len(paths), len(borders) + 1), dtype=np.int64)
+    for window, observation in enumerate(kept):
+        for one in observation.paths:
+            if one.path in index:
+                table[window, index[one.path]] += class_counts(one.counts, borders)
+    return table, paths
+
+
+def _explanation(
+    *,
+    paths: Sequence[CallPath],
+    totals: NDArray[np.int64],
+    borders: Sequence[int],
+    best: Settled,
+    noise: Dispersion,
+    effects: Sequence[float | None],
+) -> Explanation:
+    statement = best.statement
+    assigned, sure = iter(best.labels), iter(best.certainty)
+    all_labels = [next(assigned) if path.complete else None for path in paths]
+    certainty = [next(sure) if path.complete else 0.0 for path in paths]
+    rows = []
+    for group, formula in enumerate(statement.formulas):
+        members = [i for i, label in enumerate(all_labels) if label == group]
+        rows.append((group, formula, len(members), totals[members].sum(axis=0)))
+    rows.sort(key=lambda row: (-int(row[3].sum()), render(row[1])))
+    number = {group: i for i, (group, *_) in enumerate(rows)}
+    return Explanation(
+        edges=tuple(int(b) for b in borders),
+        class_calls=_plain(totals.sum(axis=0)),
+        behaviours=tuple(
+            Behaviour(
+                expression=render(formula),
+                formula=formula,
+                calls=int(row.sum()),
+                paths=members,
+                class_calls=_plain(row),
+            )
+            for _, formula, members, row in rows
+        ),
+        paths=_explained_paths(
+            paths, totals, [None if g is None else number[g] for g in all_labels], certainty, effects
+        ),
+        explained=True,
+        reason="",
+        atoms=statement.edges,
+        optimal=statement.optimal,
+        lower_bound=statement.lower_bound,
+        dispersion=noise,
+    )
+
+
+def _single(
+    paths: Sequence[CallPath],
+    totals: NDArray[np.int64],
+    borders: Sequence[int],
+    reason: str,
+    noise: Dispersion,
+    effects: Sequence[float | None],
+) -> Explanation:
+    complete = [i for i, path in enumerate(paths) if path.complete]
+    row = totals[complete].sum(axis=0)
+    return Explanation(
+        edges=tuple(int(b) for b in borders),
+        class_calls=_plain(totals.sum(axis=0)),
+        behaviours=(
+            Behaviour(
+                expression="true",
+                formula=((),),
+                calls=int(row.sum()),
+                paths=len(complete),
+                class_calls=_plain(row),
+            ),
+        ),
+        paths=_explained_paths(
+            paths,
+            totals,
+            [0 if path.complete else None for path in paths],
+            [float(path.complete) for path in paths],
+            effects,
+        ),
+        explained=False,
+        reason=reason,
+        atoms=0,
+        optimal=True,
+        lower_bound=0,
+        dispersion=noise,
+    )
+
+
+def _explained_paths(
+    paths: Sequence[CallPath],
+    totals: NDArray[np.int64],
+    labels: Sequence[int | None],
+    certainty: Sequence[float],
+    effects: Sequence[float | None],
+) -> tuple[ExplainedPath, ...]:
+    return tuple(
+        ExplainedPath(
+            path=path,
+            calls=int(row.sum()),
+            class_calls=_plain(row),
+            behaviour=label,
+            certainty=sure,
+            independent_calls=None if effect is None else int(row.sum()) / effect,
+        )
+        for path, row, label, sure, effect in zip(paths, totals, labels, certainty, effects, strict=True)
+    )
+
+
+def _plain(row: NDArray[np.int64]) -> tuple[int, ...]:
+    return tuple(int(n) for n in row)

@@ -1,0 +1,151 @@
+"""Boolean expressions over call edges: their text, and whether a call path fulfils them.
+
+``expr := conj (' or ' conj)*; conj := lit (' and ' lit)*; lit := ['not '] atom; atom := name'->'name``. A
+formula is the same as a list (or) of lists (and); ``true`` is one empty list, ``false`` no list at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import TypedDict
+
+from specmine.model.observation import CallPath, Frame
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.@$:~]*")
+_WORDS = frozenset({"and", "or", "not", "true", "false"})
+_TOKEN = re.compile(r"\s*(?:(->)|(`(?:[^`]|``)*`)|([A-Za-z_][A-Za-z0-9_.@$:~]*))")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Literal:
+    """A call edge that must be, or must not be, on the path; names as they are shown."""
+
+    caller: str
+    callee: str
+    present: bool = True
+
+
+Formula = tuple[tuple[Literal, ...], ...]
+"""Any of these conjunctions of literals."""
+
+NamedEdge = tuple[str, str]
+"""Caller and callee as they are shown."""
+
+
+class LiteralRecord(TypedDict):
+    """A literal as plain values, as in JSON."""
+
+    caller: str
+    callee: str
+    present: bool
+
+
+class ExpressionError(ValueError):
+    """A text that is not an expression; says where."""
+
+
+def shared_names(paths: Iterable[CallPath]) -> frozenset[str]:
+    """Return the names that frames of different modules share: they are shown with their module."""
+    module: dict[str, str] = {}
+    return frozenset(
+        frame.name
+        for path in paths
+        for frame in path.frames
+        if module.setdefault(frame.name, frame.module) != frame.module
+    )
+
+
+def shown(frame: Frame, shared: Collection[str]) -> str:
+    """Return the name of a frame in expressions: with its module only where two modules share the name."""
+    return f"{frame.name} ({frame.module})" if frame.name in shared else frame.name
+
+
+def named_edges(path: CallPath, shared: Collection[str]) -> frozenset[NamedEdge]:
+    """Return the edges of a path by the names that expressions use."""
+    return frozenset((shown(a, shared), shown(b, shared)) for a, b in path.edges())
+
+
+def evaluate(formula: Formula, path_edges: Collection[NamedEdge]) -> bool:
+    """Return whether a path with these edges fulfils the formula."""
+    return any(all(((lit.caller, lit.callee) in path_edges) == lit.present for lit in conj) for conj in formula)
+
+
+def render(formula: Formula) -> str:
+    """Return the text of a formula."""
+    if not formula:
+        return "false"
+    if any(not conj for conj in formula):
+        return "true"
+    return " or ".join(" and ".join(_literal(lit) for lit in conj) for conj in formula)
+
+
+def parse(text: str) -> Formula:
+    """Return the formula of a text; ExpressionError if it is none. Inverse of ``render``."""
+    tokens = _tokens(text)
+    if tokens == ["true"]:
+        return ((),)
+    if tokens == ["false"]:
+        return ()
+    conjunctions: list[tuple[Literal, ...]] = []
+    literals: list[Literal] = []
+    position = 0
+    while True:
+        present = True
+        if tokens[position : position + 1] == ["not"]:
+            present, position = False, position + 1
+        atom = tokens[position : position + 3]
+        if len(atom) < 3 or atom[1] != "->" or not (_is_name(atom[0]) and _is_name(atom[2])):
+            raise ExpressionError(f"caller->callee expected at word {position + 1} of {text!r}")
+        literals.append(Literal(_unquoted(atom[0]), _unquoted(atom[2]), present))
+        position += 3
+        if position == len(tokens):
+            return (*conjunctions, tuple(literals))
+        if tokens[position] == "or":
+            conjunctions.append(tuple(literals))
+            literals = []
+        elif tokens[position] != "and":
+            raise ExpressionError(f"'and' or 'or' expected at word {position + 1} of {text!r}")
+        position += 1
+
+
+def to_records(formula: Formula) -> list[list[LiteralRecord]]:
+    """Return the formula as plain lists, as in JSON."""
+    return [[{"caller": lit.caller, "callee": lit.callee, "present": lit.present} for lit in conj] for conj in formula]
+
+
+def from_records(records: Iterable[Iterable[LiteralRecord]]) -> Formula:
+    """Return the formula of plain lists."""
+    return tuple(tuple(Literal(r["caller"], r["callee"], r["present"]) for r in conj) for conj in records)
+
+
+def _literal(literal: Literal) -> str:
+    atom = f"{_quoted(literal.caller)}->{_quoted(literal.callee)}"
+    return atom if literal.present else f"not {atom}"
+
+
+def _quoted(name: str) -> str:
+    if _PLAIN.fullmatch(name) and name not in _WORDS:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _unquoted(token: str) -> str:
+    return token[1:-1].replace("``", "`") if token.startswith("`") else token
+
+
+def _is_name(token: str) -> bool:
+    return token != "->" and token not in _WORDS
+
+
+def _tokens(text: str) -> list[str]:
+    tokens, position = [], 0
+    end = len(text.rstrip())
+    while position < end:
+        found = _TOKEN.match(text, position)
+        if not found:
+            raise ExpressionError(f"not understood from {text[position:].strip()!r}")
+        tokens.append(found.group().strip() if found.group(2) is None else found.group(2))
+        position = found.end()
+    return tokens

@@ -1,0 +1,1 @@
+"""Groups of call paths whose calls share a distribution over classes."""

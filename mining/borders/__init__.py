@@ -1,0 +1,1 @@
+"""Where one class of durations ends and the next begins, and whether that stays so."""

@@ -1,0 +1,242 @@
+"""The step of a coarse clock, or of rounding, recognised in a histogram: its teeth are no classes.
+
+Durations from a coarse clock are multiples of its step, and people and tools round. The histogram then has
+teeth that a density takes for classes. Steps are sought among those that clocks and decimal rounding have.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from specmine.model.observation import BUCKETS, Counts, bucket_edges
+
+from .heaping import rounding_steps
+
+_EDGES = bucket_edges()
+_EDGES.flags.writeable = False
+
+_CLOCKS_HZ = (25e6, 24e6, 19.2e6, 14.31818e6, 13e6, 12e6, 8e6, 3.579545e6, 32768.0, 1024.0, 300.0, 250.0)
+_DECIMAL = tuple(m * 10.0**e for e in range(1, 9) for m in (1.0, 2.0, 2.5, 5.0))
+STEPS_NS = tuple(sorted({*_DECIMAL, 4e6, *(1e9 / hertz for hertz in _CLOCKS_HZ)}))
+"""Steps that are recognised, ns."""
+
+_ERROR = 0.03  # chance that a bucket of a true comb is on the wrong side by noise
+_CLEAR = 2.0  # standard errors from which a bucket counts as full or empty
+_RIPPLE = 0.05  # least ripple of a clock that all durations keep to
+_ENOUGH = 6.0  # log likelihood ratio: 1 in 400 for a step that is not there, and only histograms with jumps are asked;
+_PLAINLY = 4.5  # ... 1 in 90 for a step wider than buckets, whose teeth cannot be heaps that are met by chance
+_MANY = 10.0  # steps of a clock from which on heaps are something else
+_AS_GOOD = 1.0  # of steps that explain as much the coarsest is taken
+_TEETH = 4  # plainly full buckets that a step takes: two or three may be classes
+_ASTRAY = 0.02  # share of durations that need not keep to a step
+_MISSED = 50.0  # calls between the multiples of a step that are not there for no other reason
+_FINER = 4 / 3  # steps in units of ripple x bucket below which the teeth of a bucket are too many to show
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grain:
+    """What is coarse about durations."""
+
+    clock_ns: float = 0.0
+    """Step of the clock: all durations are multiples of it; 0 if none is evident."""
+    heaps_ns: float = 0.0
+    """Step to whose multiples a share of the durations was rounded; 0 if none is evident."""
+    perhaps_ns: tuple[float, ...] = ()
+    """Other steps that this may have been."""
+
+
+def grain_of(counts: Counts, *, above_ns: float = 0.0) -> Grain:
+    """Return the steps that are evident in a histogram of at least one call; those up to ``above_ns`` do not matter."""
+    clock = clock_step(counts, ripple=_RIPPLE)
+    heaps, *others = rounding_steps(counts) or (0.0,)
+    # each bucket wider than a step keeps to it, and a few heaps among such buckets may look like its teeth; but nothing
+    # else than a clock leaves buckets between its multiples empty
+    if (
+        clock
+        and keeps_to(counts, clock)
+        and (clock > _middle_width(counts) or heaps <= _MANY * clock or _empties(counts, clock))
+    ):
+        return Grain(clock_ns=clock)
+    clock = clock_step(counts, above_ns=above_ns)
+    # heaps look like the teeth of a clock of their step or a coarser one; of finer teeth only the higher are heaps
+    return Grain(clock_ns=0.0 if 0 < heaps <= clock else clock, heaps_ns=heaps, perhaps_ns=tuple(others))
+
+
+def _empties(counts: ArrayLike, step: float) -> bool:
+    """Return whether buckets without a multiple of the step are empty that would hold a good many calls else."""
+    fine = _fine(step)
+    without = np.flatnonzero(_multiples(_EDGES[1:fine], _EDGES[2 : fine + 1], step) == 0) + 1
+    values = np.asarray(counts, dtype=np.float64)
+    below = np.concatenate(([0.0], np.cumsum(values)))
+    low, high = _EDGES[without] - step, _EDGES[without + 1] + step
+    around = (np.interp(high, _EDGES, below) - np.interp(low, _EDGES, below)) / (high - low)
+    expected = float((around * _WIDTH[without]).sum())
+    return expected >= _MISSED and float(values[without].sum()) <= _ASTRAY * expected
+
+
+def _middle_width(counts: ArrayLike) -> float:
+    """Return the width of the bucket of the median, ns."""
+    below = np.cumsum(np.asarray(counts, dtype=np.float64))
+    return float(_WIDTH[int(np.searchsorted(below, 0.5 * below[-1]))])
+
+
+def keeps_to(counts: ArrayLike, step: float) -> bool:
+    """Return whether all durations but a few are multiples of the step, as far as buckets show it."""
+    fine = _fine(step)
+    own = np.asarray(counts, dtype=np.float64)[1:fine]
+    astray = own[_multiples(_EDGES[1:fine], _EDGES[2 : fine + 1], step) == 0].sum()
+    return fine > 1 and bool(astray <= _ASTRAY * own.sum())
+
+
+def _fine(step: float) -> int:
+    """Return the first bucket that is too wide to show the step."""
+    return int(np.searchsorted(np.diff(_EDGES) * _FINER * _RIPPLE, step)) if step > 0 else 0
+
+
+def clock_step(counts: ArrayLike, *, above_ns: float = 0.0, ripple: float = 0.15) -> float:
+    """Return the step that durations come in.
+
+    Parameters
+    ----------
+    counts : array_like of float, shape (BUCKETS,)
+        At least one call.
+    above_ns : float
+        Finer steps are of no interest.
+    ripple : float
+        Share of the density around it by which a bucket is full or empty. A third more is the finest step asked for,
+        as a share of a bucket's width.
+
+    Returns
+    -------
+    float
+        The step in ns, 0 if none is evident.
+
+    Notes
+    -----
+    For each step, each bucket of the bulk is full or empty against the mean of its surroundings (one step to
+    each side), and holds a multiple of the step more than its neighbours or not. If the durations come in
+    this step, just the full ones hold one more; else they do so with the share of such buckets. The sum of
+    the log likelihood ratios decides; two or three teeth never suffice.
+    """
+    values = np.asarray(counts, dtype=np.float64)
+    below = np.concatenate(([0.0], np.cumsum(values)))
+    first = int(np.searchsorted(below, 0.02 * below[-1], side="right")) - 1
+    last = max(int(np.searchsorted(below, 0.98 * below[-1], side="left")), first + 1)
+    if not _is_rough(values[first:last]):
+        return 0.0
+    finest = max(above_ns, _FINER * ripple * float(_EDGES[first + 1] - _EDGES[first]))
+    asked = (finest < _STEPS) & (_EDGES[last] >= _STEPS)
+    evidence = _evidence(values, below, first, last, asked, ripple)
+    evident = evidence > np.where(_STEPS[asked] > _middle_width(values), _PLAINLY, _ENOUGH)
+    if not evident.any():
+        return 0.0
+    return float(_STEPS[asked][np.flatnonzero(evident & (evidence >= evidence[evident].max() - _AS_GOOD))[-1]])
+
+
+def _is_rough(values: NDArray[np.float64]) -> bool:
+    """Return whether neighbouring buckets jump, as teeth do; most histograms end here."""
+    if values.size < 8:
+        return False
+    jump = np.abs(values[1:-1] - 0.5 * (values[:-2] + values[2:]))
+    noise = np.sqrt(values[1:-1] + 0.25 * (values[:-2] + values[2:]) + 1.0)
+    return int((jump > 2.5 * noise).sum()) >= 3
+
+
+def _evidence(
+    values: NDArray[np.float64],
+    below: NDArray[np.float64],
+    first: int,
+    last: int,
+    asked: NDArray[np.bool_],
+    ripple: float,
+) -> NDArray[np.float64]:
+    """Return the log likelihood ratio of each step asked for, over buckets first to last."""
+    density = values[first:last] / _WIDTH[first:last]
+    padded = np.concatenate((density[:1], density, density[-1:]))
+    beside = 0.5 * (padded[:-2] + padded[2:])
+    # slopes and edges of the distribution put whole stretches off the mean, teeth also stand out of their neighbours
+    asked_of = np.flatnonzero(np.abs(density - beside) > ripple * beside)
+    density, beside = density[asked_of], beside[asked_of]
+    width, own = _WIDTH[first + asked_of], values[first + asked_of]
+    rows: tuple[NDArray[Any], ...] = np.ix_(asked, first + asked_of)
+    expected = (_between(below, _RIGHT, rows) - _between(below, _LEFT, rows)) * (width / _AROUND[rows])
+    deviation = (own - expected) / np.sqrt(np.maximum(expected, 1.0))
+    same_side = (density > beside) == (deviation > 0)
+    fine = width * _FINER * ripple < _STEPS[asked][:, None]
+    telling = (np.abs(deviation) > _CLEAR) & (expected >= 4.0) & fine & same_side
+    agrees = (deviation > 0) == _HOLDS[rows]
+    ratio = np.where(agrees, math.log(1 - _ERROR), math.log(_ERROR)) - _LIKELY[rows]
+    teeth = (telling & agrees & _HOLDS[rows]).sum(axis=1)
+    return np.where(teeth >= _TEETH, np.where(telling, ratio, 0.0).sum(axis=1), 0.0)
+
+
+def _between(
+    below: NDArray[np.float64], at: tuple[NDArray[np.int32], NDArray[np.float64]], rows: tuple[NDArray[Any], ...]
+) -> NDArray[np.float64]:
+    """Interpolate cumulative counts at places given by edge and fraction of the bucket."""
+    edge, part = at[0][rows], at[1][rows]
+    result: NDArray[np.float64] = below[edge] + part * (below[edge + 1] - below[edge])
+    return result
+
+
+def _multiples(
+    low: NDArray[np.float64], high: NDArray[np.float64], step: float | NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return how many multiples of the step each bucket [low, high) holds, rounded to whole ns."""
+    return np.asarray(np.floor((high - 0.5) / step) - np.floor((low - 0.5) / step), dtype=np.float64)
+
+
+def _place(at: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    edge = np.clip(np.searchsorted(_EDGES, at, side="right") - 1, 0, BUCKETS - 1)
+    return edge.astype(np.int32), np.asarray((at - _EDGES[edge]) / _WIDTH[edge])
+
+
+# what clock_step asks of every bucket under every step
+_STEPS = np.array(STEPS_NS)
+_WIDTH = np.diff(_EDGES)
+_LEFT_NS, _RIGHT_NS = (
+    np.clip(edge + side * np.maximum(_STEPS[:, None], 3 * _WIDTH), _EDGES[0], _EDGES[-1])
+    for edge, side in ((_EDGES[:-1], -1), (_EDGES[1:], 1))
+)
+_AROUND = _RIGHT_NS - _LEFT_NS
+_LEFT, _RIGHT = _place(_LEFT_NS), _place(_RIGHT_NS)
+_HOLDS = _multiples(_EDGES[:-1], _EDGES[1:], _STEPS[:, None]) > np.floor(_WIDTH / _STEPS[:, None])
+_CHANCE = np.clip(np.mod(_WIDTH / _STEPS[:, None], 1.0), _ERROR, 1.0 - _ERROR)
+_LIKELY = np.log(np.where(_HOLDS, _CHANCE, 1.0 - _CHANCE))
+
+
+def spread(counts: ArrayLike, step: float) -> NDArray[np.float64]:
+    """Return the cumulative counts at the bucket edges, each duration spread over the step that it stands
+    for.
+
+    Parameters
+    ----------
+    counts : array_like of float, shape (BUCKETS,)
+    step : float
+        Step of the durations, ns; 0 for none.
+
+    Returns
+    -------
+    ndarray of float64, shape (BUCKETS + 1,)
+        Ascending. Buckets too wide to show the step, and those of durations that do not keep to it, stay as
+        they are.
+    """
+    values = np.asarray(counts, dtype=np.float64)
+    below = np.concatenate(([0.0], np.cumsum(values)))
+    fine = _fine(step)
+    if step <= 0 or not keeps_to(values, step):
+        return below
+    own = values[1:fine]
+    number = _multiples(_EDGES[1:fine], _EDGES[2 : fine + 1], step)
+    heights = np.cumsum(np.repeat(own / np.maximum(number, 1), number.astype(np.int64)), dtype=np.float64)
+    first = np.floor((_EDGES[1] - 0.5) / step) + 1
+    knots = (first + np.arange(len(heights) + 1) - 0.5) * step
+    heights = values[0] + np.concatenate(([0.0], heights * own.sum() / max(float(heights[-1]), 1.0)))
+    # the first bucket holds all that is shorter, 0 too
+    inside = np.interp(_EDGES[1 : fine + 1], [0.0, *knots], [0.0, *heights])
+    return np.concatenate(([0.0], inside[:-1], below[fine:]))

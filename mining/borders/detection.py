@@ -1,0 +1,207 @@
+"""Borders of one histogram of durations: places of low density between two dense regions.
+
+A border is a local minimum of the gradient of the cumulative distribution (first paper, section 3.1) that stands
+out of the noise of the calls counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.mining.settings import MiningSettings
+from specmine.model.observation import BUCKETS, Counts
+
+from .clock_resolution import Grain, grain_of, spread
+from .heaping import without_heaps
+from .smoothing import blurred
+from .valleys import EDGES, Valley, has_valleys, lowest, valleys
+
+_SMALLEST = 1.5  # least class in units of the match threshold: below the smallest to be found, above a chance excess
+_CLOSED = 16  # steps of rounding from which on some buckets have no neighbour that holds no multiple
+_TOUCHED = 1e-3  # share of calls whose density a blur must change to be worth its time
+_SHARP = 512.0  # a resolution of less than this part of the duration (a sixteenth of a bucket) changes no density
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Why a border is believed."""
+
+    depth: float
+    """How far the density falls from the lower of the two peaks, in [0, 1]."""
+    significance: float
+    """The same fall in standard errors of the logarithm of the density, less an allowance for the number of places
+    looked at.
+    """
+    lower_calls: int
+    """Calls in the class below, down to the next border."""
+    upper_calls: int
+    """Calls in the class above, up to the next border."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Border:
+    """A place that cuts a duration distribution in two."""
+
+    edge: int
+    """First bucket of the upper class; the border's duration is ``bucket_edges()[edge]``."""
+    duration_ns: float
+    cdf: float
+    """Share of the calls below it."""
+    regions: tuple[tuple[float, float], ...]
+    """Dense, sparse and dense region, each from and to a duration in ns: where the fall was measured."""
+    evidence: Evidence
+
+
+def borders(
+    counts: Counts, *, settings: MiningSettings, z: float | None = None, grain: Grain | None = None
+) -> tuple[Border, ...]:
+    """Find the borders of a histogram.
+
+    Parameters
+    ----------
+    counts : ndarray of uint64, shape (BUCKETS,)
+        Calls per bucket of duration.
+    settings : MiningSettings
+        ``match_threshold``, ``window_shares``, ``minimum_depth``, ``minimum_calls``, ``resolution_ns``, ``firm_z``.
+    z : float, optional
+        Least significance; ``settings.firm_z`` unless given.
+    grain : Grain, optional
+        Coarseness of the durations, if it is known from more calls than these.
+
+    Returns
+    -------
+    tuple of Border
+        Ascending; any two differ by at least the match threshold in CDF value.
+    """
+    total = int(counts.sum())
+    if total < settings.minimum_calls:
+        return ()
+    least = settings.firm_z if z is None else z
+    if grain is None:
+        grain = grain_behind(counts, settings=settings, z=least)
+        if grain is None:
+            return ()
+    cdf, found = _valleys(counts, total, grain, least, settings)
+    for step in grain.perhaps_ns:
+        if not found:
+            break
+        also = _valleys(counts, total, replace(grain, heaps_ns=step), least, settings)[1]
+        found = [valley for valley in found if any(valley.holds(other) for other in also)]
+    if not found:
+        return ()
+    exact = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64) / total))
+    placed = sorted(((lowest(cdf, valley), valley) for valley in found), key=lambda each: each[0])
+    return _as_borders(_one_per_match(placed, exact, settings), cdf, exact, total)
+
+
+def grain_behind(counts: Counts, *, settings: MiningSettings, z: float) -> Grain | None:
+    """Return the coarseness of durations whose density has valleys, of at least one call; None if it has none.
+
+    What a coarse clock leaves may look like valleys; it hides none.
+    """
+    cdf, _ = smoothed(counts, settings=settings, grain=Grain())
+    shares = _shares(settings)
+    if has_valleys(cdf, int(counts.sum()), shares=shares, z=z, depth=settings.minimum_depth):
+        return grain_of(counts, above_ns=settings.resolution_ns)
+    return None
+
+
+def _shares(settings: MiningSettings) -> list[float]:
+    return [share * settings.match_threshold for share in settings.window_shares]
+
+
+def _valleys(
+    counts: Counts, total: int, grain: Grain, z: float, settings: MiningSettings
+) -> tuple[NDArray[np.float64], list[Valley]]:
+    cdf, unmoved = smoothed(counts, settings=settings, grain=grain)
+    return cdf, valleys(
+        cdf,
+        math.floor(total * unmoved),
+        shares=_shares(settings),
+        z=z,
+        depth=settings.minimum_depth,
+        apart_ns=max(settings.resolution_ns, grain.clock_ns),
+    )
+
+
+def smoothed(counts: Counts, *, settings: MiningSettings, grain: Grain) -> tuple[NDArray[np.float64], float]:
+    """Return the CDF without the traces of coarse clocks and rounding, and the share of the calls not moved for it.
+
+    Parameters
+    ----------
+    counts : ndarray of uint64, shape (BUCKETS,)
+        At least one call.
+    settings : MiningSettings
+        ``resolution_ns``.
+    grain : Grain
+
+    Returns
+    -------
+    ndarray of float64, shape (BUCKETS + 1,)
+        At the bucket edges.
+    float
+        Calls taken off heaps tell nothing of the density within a step: only this share does.
+    """
+    resolution = max(settings.resolution_ns, grain.clock_ns)
+    values, unmoved = counts.astype(np.float64), 1.0
+    if grain.heaps_ns > 0:  # finer teeth may be finer heaps
+        values = without_heaps(without_heaps(counts, grain.heaps_ns), grain.clock_ns)
+        unmoved -= 0.5 * float(np.abs(values - counts).sum() / counts.sum())
+    below = spread(values, grain.clock_ns)
+    cdf = below / below[-1]
+    if grain.heaps_ns > 0:  # where single heaps cannot be seen their ripples can be closed: they are narrow there
+        beyond = _CLOSED * grain.heaps_ns < EDGES
+        cdf = np.maximum.accumulate(np.where(beyond, blurred(cdf, grain.heaps_ns, BUCKETS), cdf))
+    last = min(int(np.searchsorted(EDGES, _SHARP * resolution)), BUCKETS)
+    return blurred(cdf, resolution, last) if resolution > 0 and cdf[last] >= _TOUCHED else cdf, unmoved
+
+
+def share_between(cdf: NDArray[np.float64], region: tuple[float, float]) -> float:
+    """Return the share of the calls with durations in a region, ns."""
+    low, high = np.interp(region, EDGES, cdf)
+    return float(high - low)
+
+
+def _one_per_match(
+    found: Sequence[tuple[int, Valley]], cdf: NDArray[np.float64], settings: MiningSettings
+) -> list[tuple[int, Valley]]:
+    smallest = _SMALLEST * settings.match_threshold
+    kept: list[tuple[int, Valley]] = []
+    for edge, valley in found:
+        value = float(cdf[edge])
+        if not smallest <= value <= 1 - smallest:
+            continue
+        if kept and value - float(cdf[kept[-1][0]]) < settings.match_threshold:
+            continue
+        kept.append((edge, valley))
+    return kept
+
+
+def _as_borders(
+    kept: Sequence[tuple[int, Valley]], smooth: NDArray[np.float64], exact: NDArray[np.float64], total: int
+) -> tuple[Border, ...]:
+    at = [0.0, *(float(exact[edge]) for edge, _ in kept), 1.0]
+    result = []
+    for i, (edge, valley) in enumerate(kept):
+        ends = np.array([valley.left, valley.low, valley.right])
+        regions = np.interp(smooth[0] + (smooth[-1] - smooth[0]) * ends, smooth, EDGES).tolist()
+        result.append(
+            Border(
+                edge=edge,
+                duration_ns=float(EDGES[edge]),
+                cdf=at[i + 1],
+                regions=tuple((low, high) for low, high in regions),
+                evidence=Evidence(
+                    depth=-math.expm1(-valley.drop),
+                    significance=valley.significance,
+                    lower_calls=round((at[i + 1] - at[i]) * total),
+                    upper_calls=round((at[i + 2] - at[i + 1]) * total),
+                ),
+            )
+        )
+    return tuple(result)

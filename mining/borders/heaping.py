@@ -1,0 +1,184 @@
+"""Rounded durations on top of exact ones: the heaps that people and tools leave at round values are no classes.
+
+Where a share of the durations was rounded to multiples of a step, each multiple holds that share of what lies
+within half a step of it. A heap is told from a narrow class by this: most of its surroundings stay where they are,
+and other multiples have heaps too. (All durations in steps are a coarse clock: see granularity.py.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from specmine.model.observation import Counts, bucket_edges
+
+_EDGES = bucket_edges()
+_EDGES[0] = 0.0  # the first bucket also holds all shorter durations
+_WIDTH = np.diff(_EDGES)
+
+STEPS_NS = tuple(sorted(m * 10.0**e for e in range(2, 10) for m in (1.0, 2.0, 2.5, 5.0)))
+"""Steps of rounding that are recognised, ns."""
+MULTIPLES = 31
+"""Beyond so many steps a bucket may be wider than a step, and a heap cannot be told from its surroundings."""
+_CLEAR = ((2, 6.0), (3, 3.5))  # so many plain heaps, and standard errors by which all together must stand out
+_EACH = 1.5  # standard errors of a plain heap
+_MOST = 0.5  # a heap holds at most this share of the calls within half a step, else it is a class
+_CERTAIN = 20.0  # standard errors from which on a heap counts alike
+_ALIKE = 0.02  # of steps whose heaps differ by less, in units of their squared z,
+_CHANCE = 6.0  # ... and of this, the coarsest is taken
+_UNLIKE = 0.1  # by so much more another step may explain less, and still be the true one
+_DOUBT = 20.0
+_OTHERS = 2
+_STEEP = 12.0  # a distribution that begins or ends between two buckets is no slope
+_FAR = 4  # buckets without a multiple are looked for so far to each side
+_AS_WIDE = 33  # buckets up to this one are together as wide as the first
+_PLAIN = 2.0  # standard errors from which a bend of the density is taken off
+_CROOKED = 0.2  # ratio of densities by which they may differ for other reasons
+_TOO_MUCH = 3.0  # times what chance allows: places aside that vary so much belong to the teeth of a clock
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Buckets at certain places of every step, shape (steps, places), and their surroundings."""
+
+    at: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    usable: NDArray[np.bool_]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    """Half a step below and above, ns."""
+
+    def excess(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        """Return what the buckets hold beyond the mean density of those beside them, its error, and that mean."""
+        own, width = values[self.at], _WIDTH[self.at]
+        left, right = values[self.left] + 0.5, values[self.right] + 0.5
+        before, after = left / _WIDTH[self.left], right / _WIDTH[self.right]
+        # the geometric mean is that of a straight line in log density, as slopes are; half a call keeps it from 0
+        slope = np.maximum(before, after) < _STEEP * np.minimum(before, after)
+        expected = width * np.where(slope, np.sqrt(before * after), np.maximum(before, after))
+        denser = np.where(before > after, left, right)
+        zero = self.at == 0  # buckets beside the first are far narrower: a stretch of its own width tells more
+        beside = float(values[1:_AS_WIDE].sum()) + 0.5
+        expected, denser, slope = np.where(zero, beside, expected), np.where(zero, beside, denser), slope & ~zero
+        variance = own + expected**2 * np.where(slope, 0.25 * (1 / left + 1 / right), 1 / denser) + 1.0
+        filled = self.usable & (own + left + right > 1)
+        return np.where(filled, own - expected, 0.0), np.sqrt(variance), expected
+
+    def local(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the calls within half a step."""
+        below = np.concatenate(([0.0], np.cumsum(values)))
+        return np.interp(self.high, _EDGES, below) - np.interp(self.low, _EDGES, below)
+
+
+def rounding_steps(counts: Counts) -> tuple[float, ...]:
+    """Return the steps to whose multiples a share of the durations may have been rounded.
+
+    Parameters
+    ----------
+    counts : ndarray of uint64, shape (BUCKETS,)
+
+    Returns
+    -------
+    tuple of float
+        Steps in ns, the most plausible first, at most ``_OTHERS`` more; none if none is evident.
+
+    Notes
+    -----
+    The excess of a bucket with a multiple is what it holds beyond the mean density of the nearest buckets without
+    one. A step is evident if its excesses together are ``_CLEAR`` standard errors (Stouffer's sum: a wide bucket counts
+    no more), two or three of them plain each; the coarsest that explains as much as any is taken. Places a third of
+    a step to each side should show nothing: what both show is the bend of the density and is taken off, and where
+    they differ by more than chance allows the errors are widened, so that the teeth of an unknown clock are not taken
+    for heaps.
+    """
+    values = counts.astype(np.float64)
+    excess, error, expected = _MULTIPLE.excess(values)
+    aside = [places.excess(values) for places in (_BEFORE, _AFTER)]
+    local = _MULTIPLE.local(values)
+    known = _MULTIPLE.usable & _BEFORE.usable & _AFTER.usable & (local > 0)
+    ratios = [np.divide(each[0], each[2], out=np.zeros_like(excess), where=known) for each in aside]
+    spread = [np.divide(each[1], each[2], out=np.zeros_like(excess), where=known) for each in aside]
+    bend, its_error = 0.5 * (ratios[0] + ratios[1]), 0.5 * np.sqrt(spread[0] ** 2 + spread[1] ** 2)
+    sure = np.abs(bend) > _PLAIN * its_error
+    bent = np.where(sure, expected * bend, 0.0)
+    error = np.sqrt(error**2 + np.where(sure, expected * its_error, 0.0) ** 2)
+    teeth = np.where(known, (ratios[0] - ratios[1]) / np.sqrt(spread[0] ** 2 + spread[1] ** 2 + _CROOKED**2), 0.0)
+    factor = np.maximum((teeth**2).sum(axis=1) / np.maximum(known.sum(axis=1), 1), 1.0)
+    error = error * np.sqrt(np.where(factor > _TOO_MUCH, factor, 1.0))[:, None]
+    small = known & (excess <= _MOST * local)
+    excess = np.where(small, excess - bent, 0.0)
+    single = np.divide(excess, error, out=np.zeros_like(excess), where=small)
+    z = single.sum(axis=1) / np.sqrt(np.maximum(small.sum(axis=1), 1))
+    plain = (single > _EACH).sum(axis=1)
+    evident = np.zeros(len(STEPS_NS), dtype=bool)
+    for least, clear in _CLEAR:
+        evident |= (plain >= least) & (z >= clear)
+    if not evident.any():
+        return ()
+    heaps = np.where(single > _EACH, np.minimum(single, _CERTAIN), 0.0)[:, 1:]  # that at 0 every step has
+    explained = np.where(evident, (heaps**2).sum(axis=1), -np.inf)
+    most = float(explained.max())
+    # parts of the true step have its heaps and some by chance, multiples of it lack every other one
+    best = int(np.flatnonzero(explained >= most * (1 - _ALIKE) - _CHANCE)[-1])
+    others = np.flatnonzero(explained >= most * (1 - _UNLIKE) - _DOUBT)
+    nearest = sorted((i for i in others.tolist() if i != best), key=lambda i: (-float(explained[i]), i))
+    return tuple(STEPS_NS[i] for i in (best, *nearest[:_OTHERS]))
+
+
+def without_heaps(counts: ArrayLike, step: float) -> NDArray[np.float64]:
+    """Return the counts with each heap spread over half a step to each side, as the other calls are there.
+
+    Parameters
+    ----------
+    counts : array_like of float, shape (BUCKETS,)
+    step : float
+        One of ``STEPS_NS``, or 0: nothing is done.
+
+    Returns
+    -------
+    ndarray of float64, shape (BUCKETS,)
+        With the same sum.
+    """
+    values = np.array(counts, dtype=np.float64)
+    if step not in STEPS_NS:
+        return values
+    row = STEPS_NS.index(step)
+    excess, local = _MULTIPLE.excess(values)[0][row], _MULTIPLE.local(values)[row]
+    heap = np.where(excess <= _MOST * local, np.maximum(excess, 0.0), 0.0)
+    np.subtract.at(values, _MULTIPLE.at[row], heap)
+    below = np.concatenate(([0.0], np.cumsum(values)))
+    low, high = (np.interp(at[row], _EDGES, below)[:, None] for at in (_MULTIPLE.low, _MULTIPLE.high))
+    # what was rounded is distributed as what was not; a place is its share of the way through the half steps
+    way = (np.clip(below, low, high) - low) / np.maximum(high - low, 1e-9)
+    return np.asarray(values + np.diff(heap @ way))
+
+
+def _places(parts: NDArray[np.float64], whole: bool) -> _Places:
+    """Return the places at these multiples of each step.
+
+    Whole ones are compared with the nearest buckets that hold no multiple, others with those just beside them, and
+    only where none of the three holds one.
+    """
+    steps = np.array(STEPS_NS)[:, None]
+    values = steps * parts
+    last = len(_WIDTH) - 1
+    at = np.clip(np.searchsorted(_EDGES, values, side="right") - 1, 0, last)
+    holds = np.floor((_EDGES[1:] - 0.5) / steps) > np.floor((_EDGES[:-1] - 0.5) / steps)
+    holds[:, 0] = True
+    left, right = np.maximum(at - 1, 0), np.minimum(at + 1, last)
+    rows = np.arange(len(steps))[:, None]
+    for _ in range(_FAR if whole else 0):
+        left, right = left - (holds[rows, left] & (left > 0)), right + (holds[rows, right] & (right < last))
+    left = np.where(values < _EDGES[1], right, left)  # nothing lies below 0
+    usable = (_WIDTH[at] < steps) & (values < _EDGES[-1]) & ~holds[rows, left] & ~holds[rows, right]
+    if not whole:
+        usable &= ~holds[rows, at]
+    return _Places(at, left, right, usable, np.maximum(values - 0.5 * steps, 0.0), values + 0.5 * steps)
+
+
+_MULTIPLE = _places(np.arange(MULTIPLES + 1.0), whole=True)
+_BEFORE = _places(np.abs(np.arange(MULTIPLES + 1.0) - 1 / 3), whole=False)
+_AFTER = _places(np.arange(MULTIPLES + 1.0) + 1 / 3, whole=False)

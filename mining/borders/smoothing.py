@@ -1,0 +1,82 @@
+"""The CDF of durations that are known no finer than a resolution: classes closer than that must not look like two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.model.observation import BUCKETS
+
+from .valleys import EDGES
+
+_WIDTH = np.diff(EDGES)
+
+
+def blurred(cdf: NDArray[np.float64], resolution_ns: float, last: int) -> NDArray[np.float64]:
+    """Return the CDF after adding a triangular error of +-resolution to each duration.
+
+    Parameters
+    ----------
+    cdf : ndarray of float64, shape (BUCKETS + 1,)
+        At the bucket edges, linear between them.
+    resolution_ns : float
+        More than 0.
+    last : int
+        Edge up to which this is done; above it the CDF stays as it is.
+
+    Returns
+    -------
+    ndarray of float64, shape (BUCKETS + 1,)
+    """
+    box = _box(resolution_ns, last)
+    return _boxed(_boxed(cdf, box), box)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Box:
+    """Where the intervals [edge - width/2, edge + width/2] begin and end: the same for every histogram."""
+
+    width_ns: float
+    last: int
+    known: int
+    """Edges beyond this are not met."""
+    index: NDArray[np.intp]
+    """Buckets in which they begin, then those in which they end."""
+    offset: NDArray[np.float64]
+    """How far into these, ns."""
+    inside: NDArray[np.bool_]
+    beyond: NDArray[np.float64]
+    """How far above the known edges, where the CDF is 1, ns."""
+
+
+@lru_cache(maxsize=32)
+def _box(width_ns: float, last: int) -> _Box:
+    half = 0.5 * width_ns
+    known = min(int(np.searchsorted(EDGES, EDGES[last] + half)) + 1, BUCKETS)
+    at = np.concatenate((EDGES[: last + 1] - half, EDGES[: last + 1] + half))
+    index = np.clip(np.searchsorted(EDGES[: known + 1], at, side="right") - 1, 0, known - 1)
+    return _Box(
+        width_ns=width_ns,
+        last=last,
+        known=known,
+        index=index,
+        offset=np.minimum(at, EDGES[known]) - EDGES[index],
+        inside=at > EDGES[0],
+        beyond=np.maximum(at - EDGES[known], 0.0),
+    )
+
+
+def _boxed(cdf: NDArray[np.float64], box: _Box) -> NDArray[np.float64]:
+    """Return the mean of a CDF over these intervals."""
+    values = cdf[: box.known + 1]
+    rise = np.diff(values)
+    integral = np.concatenate(([0.0], np.cumsum((values[:-1] + 0.5 * rise) * _WIDTH[: box.known])))
+    index, offset = box.index, box.offset
+    to = integral[index] + offset * (values[index] + (0.5 * rise / _WIDTH[: box.known])[index] * offset) + box.beyond
+    to *= box.inside
+    count = box.last + 1
+    mean = np.minimum(np.maximum((to[count:] - to[:count]) / box.width_ns, 0.0), 1.0)
+    return np.concatenate((mean, np.maximum(cdf[count:], mean[-1])))

@@ -1,0 +1,263 @@
+"""What stays the same from observation to observation: stable borders, and how far back they hold.
+
+Stable borders are those that the newest observations have in common (first paper, algorithm 1); the chain is the
+run of newest observations that all fit them (algorithm 2). The paper finds borders in each observation and clusters
+them. Here a border is found in the calls of all of them together, where the statistics are best, and then looked
+for in each at its very place. The paper's fit is one-sided: it asks whether every border found is known, not whether
+every known one is found, nor whether the classes keep their shares. Both are asked here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.mining.settings import MiningSettings
+from specmine.mining.statistics.class_shares import agreement, class_counts, dispersion
+from specmine.model.observation import BUCKETS, Counts, Observation
+
+from .clock_resolution import Grain, grain_of
+from .detection import Border, Evidence, borders, grain_behind, smoothed
+from .valleys import EDGES
+
+_REACH = 0.05  # largest difference of CDF values at which two borders can be one
+_NOISE = 40  # newest observations that tell how much shares vary: ten know it too badly to show changes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StableBorder:
+    """A border found again in the great majority of the newest observations."""
+
+    edge: int
+    """First bucket of the upper class."""
+    duration_ns: float
+    cdf: float
+    """Share of all calls of these observations below it."""
+    found: int
+    """Observations that have it: their density falls there too, at least half as far as that of all ..."""
+    of: int
+    """... of so many."""
+    regions: tuple[tuple[float, float], ...]
+    """Dense, sparse and dense region, ns."""
+    evidence: Evidence
+    """From the calls of these observations together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """The newest observations that all fit the stable borders."""
+
+    borders: tuple[StableBorder, ...]
+    observations: int
+    """Length of the chain; observations of too few calls are passed over and do not count."""
+    calls: int
+    start_ns: int | None
+    end_ns: int | None
+    stable: bool
+    """True if the chain is long enough to be believed."""
+    ended_by: str
+    """Why the observation before the chain does not belong to it: 'border' (it has another), 'shares' (its
+    classes have other shares), 'missing' (a stable border is missing too often); '' if there is none
+    before.
+    """
+
+
+def merged(observations: Sequence[Observation]) -> Counts:
+    """Return the sum of the histograms."""
+    total = np.zeros(BUCKETS, dtype=np.uint64)
+    for observation in observations:
+        total += observation.counts
+    return total
+
+
+def stable_borders(observations: Sequence[Observation], *, settings: MiningSettings) -> tuple[StableBorder, ...]:
+    """Return the borders that the newest observations have in common.
+
+    Parameters
+    ----------
+    observations : sequence of Observation
+        Oldest first; the newest ``settings.recent`` of at least ``settings.minimum_calls`` calls are used.
+    settings : MiningSettings
+
+    Returns
+    -------
+    tuple of StableBorder
+        Ascending. Each stands out by ``stable_z`` in all calls together and is found in at least ``stable_share``
+        of the observations.
+    """
+    kept = [o for o in observations if o.timed >= settings.minimum_calls][-settings.recent :]
+    if len(kept) < settings.chain_observations:
+        return ()
+    return _shared(kept, (), settings)[0]
+
+
+def chain(
+    observations: Sequence[Observation],
+    *,
+    settings: MiningSettings,
+    found: Sequence[tuple[Border, ...]] | None = None,
+) -> Chain:
+    """Return the run of newest observations that all fit the stable borders.
+
+    Parameters
+    ----------
+    observations : sequence of Observation
+        Of one function, oldest first.
+    settings : MiningSettings
+    found : sequence of tuple of Border, optional
+        What ``borders`` returned for each observation, if the caller keeps it.
+
+    Returns
+    -------
+    Chain
+        Empty (no times, not stable) if not even the newest observation fits.
+
+    Notes
+    -----
+    An observation does not fit if it has a border that matches no stable one, under the CDF of the newest
+    observations, and one of the two before or after has such a border too; nor if its class shares disagree with
+    those of the newer ones of the chain (``level``, in units of the dispersion between neighbouring windows). Where
+    a stable border is missing from ``missing_limit`` observations running, the chain ends before the first of them.
+    """
+    kept, theirs = _judged(observations, found, settings)
+    newest = kept[-settings.recent :]
+    stable, cdf, grain = _shared(newest, theirs, settings) if newest else ((), np.zeros(BUCKETS + 1), Grain())
+    if len(newest) < settings.chain_observations:
+        stable = ()
+    reach = [_reach(stable, i, settings) for i in range(len(stable))]
+    other = [_others(own, one, stable, reach, cdf, grain, settings) for one, own in zip(kept, theirs, strict=True)]
+    cdfs = [_cdf(o, grain, settings) for o in kept] if stable else []
+    edges = [b.edge for b in stable]
+    rows = [class_counts(o.counts, edges) for o in kept]
+    noise = dispersion(rows[-_NOISE:])
+    pool = np.zeros(len(edges) + 1, dtype=np.int64)
+    missing = [0] * len(stable)
+    length, ended_by = 0, ""
+    for index in reversed(range(len(kept))):
+        if _again(other[index], other[max(index - 2, 0) : index] + other[index + 1 : index + 3]):
+            ended_by = "border"
+            break
+        if agreement(rows[index], pool, noise) < settings.level:
+            ended_by = "shares"
+            break
+        for i, border in enumerate(stable):
+            missing[i] = 0 if _has(cdfs[index], kept[index].timed, border) else missing[i] + 1
+        pool += rows[index]
+        length += 1
+        if max(missing, default=0) >= settings.missing_limit:
+            length -= settings.missing_limit
+            ended_by = "missing"
+            break
+    part = kept[len(kept) - length :]
+    return Chain(
+        borders=stable,
+        observations=length,
+        calls=sum(o.timed for o in part),
+        start_ns=part[0].start_ns if part else None,
+        end_ns=part[-1].end_ns if part else None,
+        stable=length >= settings.chain_observations,
+        ended_by=ended_by,
+    )
+
+
+def _shared(
+    kept: Sequence[Observation], theirs: Sequence[tuple[Border, ...]], settings: MiningSettings
+) -> tuple[tuple[StableBorder, ...], NDArray[np.float64], Grain]:
+    """Return the stable borders of these observations, the CDF of all their calls, and the grain of their clock."""
+    together = merged(kept)
+    behind = grain_behind(together, settings=settings, z=settings.stable_z)
+    grain = behind or (grain_of(together, above_ns=settings.resolution_ns) if any(theirs) else Grain())
+    evident = borders(together, settings=settings, z=settings.stable_z, grain=grain) if behind else ()
+    below = np.concatenate(([0.0], np.cumsum(together, dtype=np.float64)))
+    stable = []
+    cdfs = [_cdf(one, grain, settings) for one in kept] if evident else []
+    for border in evident:
+        recurrence = sum(_has(cdf, one.timed, border) for cdf, one in zip(cdfs, kept, strict=True))
+        if recurrence >= settings.stable_share * len(kept):
+            stable.append(
+                StableBorder(
+                    edge=border.edge,
+                    duration_ns=border.duration_ns,
+                    cdf=border.cdf,
+                    found=recurrence,
+                    of=len(kept),
+                    regions=border.regions,
+                    evidence=border.evidence,
+                )
+            )
+    return tuple(stable), below / below[-1], grain
+
+
+def _cdf(one: Observation, grain: Grain, settings: MiningSettings) -> NDArray[np.float64]:
+    """Return the CDF of an observation, freed of a coarse clock if there is one."""
+    if grain != Grain():
+        return smoothed(one.counts, settings=settings, grain=grain)[0]
+    return np.concatenate(([0.0], np.cumsum(one.counts, dtype=np.float64) / one.timed))
+
+
+def _has(cdf: NDArray[np.float64], calls: int, border: Border | StableBorder) -> bool:
+    """Return whether the density of an observation falls at a border, at least half as far as that of all."""
+    ends: list[float] = np.interp(np.ravel(border.regions), EDGES, cdf).tolist()
+    (a, b), (c, d), (e, f) = border.regions
+    left, low, right = ends[1] - ends[0], ends[3] - ends[2], ends[5] - ends[4]
+    low += 0.5 / calls  # an empty region is sparse, not infinitely so
+    fall = math.sqrt(max(1 - border.evidence.depth, 1e-9))
+    return low / math.log(d / c) < min(left / math.log(b / a), right / math.log(f / e)) * fall
+
+
+def _reach(stable: Sequence[StableBorder], index: int, settings: MiningSettings) -> float:
+    """Return by how much the CDF value of a border found in one observation may differ from a stable one's.
+
+    Half the smaller class beside it: never so much that one border could be taken for the next.
+    """
+    values = [0.0, *(b.cdf for b in stable), 1.0]
+    smaller = min(values[index + 1] - values[index], values[index + 2] - values[index + 1])
+    return max(min(0.5 * smaller, _REACH), settings.match_threshold)
+
+
+def _others(
+    own: Sequence[Border],
+    one: Observation,
+    stable: Sequence[StableBorder],
+    reach: Sequence[float],
+    cdf: NDArray[np.float64],
+    grain: Grain,
+    settings: MiningSettings,
+) -> tuple[float, ...]:
+    """Return the CDF values of borders of an observation that match no stable one."""
+
+    def unknown(found: Sequence[Border]) -> tuple[float, ...]:
+        values = [float(cdf[b.edge]) for b in found]
+        return tuple(v for v in values if not any(abs(v - b.cdf) < r for b, r in zip(stable, reach, strict=True)))
+
+    first = unknown(own)
+    if first and grain != Grain():
+        # one observation may hold too few calls to show the step of a coarse clock, whose teeth then look like borders
+        return unknown(borders(one.counts, settings=settings, grain=grain))
+    return first
+
+
+def _again(own: Sequence[float], neighbours: Sequence[Sequence[float]]) -> bool:
+    """Return whether an observation and one nearby both have unknown borders, be it at different places."""
+    return bool(own) and any(neighbours)
+
+
+def _judged(
+    observations: Sequence[Observation],
+    found: Sequence[tuple[Border, ...]] | None,
+    settings: MiningSettings,
+) -> tuple[list[Observation], list[tuple[Border, ...]]]:
+    if found is not None and len(found) != len(observations):
+        raise ValueError(f"{len(observations)} observations, but borders of {len(found)}")
+    kept, theirs = [], []
+    for index, observation in enumerate(observations):
+        if observation.timed >= settings.minimum_calls:
+            kept.append(observation)
+            theirs.append(
+                found[index] if found is not None else borders(observation.counts, settings=settings, grain=Grain())
+            )
+    return kept, theirs

@@ -1,0 +1,1 @@
+"""Models of several stores as one, and how far they agree."""

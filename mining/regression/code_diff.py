@@ -1,0 +1,167 @@
+"""Which functions' machine code differs between two builds, and which of them a change is likely to come from.
+
+A digest (``probes/elf/parser/code_digest.py``) is ``scheme:code:names``. Linking anew leaves it as it is, so
+what is found here was compiled to something else. That alone is no fault: ranked
+first is what also takes more of the CPU's time, or
+longer a call, than before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Name = tuple[str, str]
+"""Function and module."""
+SMALLEST_GROWTH = 0.01
+"""Growth of the share of CPU time that is worth telling ..."""
+SURE = 3.0
+"""... if it is so many standard errors of the samples' counts."""
+WORTH_SHARE = 0.01
+"""A function seen in one build only is worth telling from this share of the CPU time."""
+
+
+class Code(StrEnum):
+    """What became of a function's machine code."""
+
+    CHANGED = "changed"
+    MOVED = "moved"
+    """The same code at another place."""
+    SAME = "same"
+    NEW = "new"
+    """Reached in the new build only."""
+    GONE = "gone"
+    """Reached in the base only."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """A function that was seen on a stack or observed in one build."""
+
+    name: Name
+    digest: str = ""
+    offset: int = 0
+    samples: float = 0.0
+    """Samples of the CPU clock with the function innermost, as many as that time is worth."""
+    share: float | None = None
+    """Of the build's CPU time, with the function innermost; None if nothing was sampled."""
+    callers: Mapping[Name, float] = field(default_factory=dict)
+    """With the time over each of them; 0 where it is only known that it calls."""
+    inside: float | None = None
+    """Share of its time in which it stood innermost; None if nothing was sampled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """A function to look at, and why."""
+
+    name: Name
+    code: Code
+    shares: tuple[float | None, float | None] = (None, None)
+    """Of CPU time inside the function itself, base and new."""
+    grown: bool = False
+    """Takes a larger share of the CPU's time for sure, or longer a call."""
+    ratio: float | None = None
+    """Of its durations, new over base, where it was observed in both."""
+    through: tuple[Name, ...] = ()
+    """Functions with changed code that it calls: why an unchanged one is here."""
+    callers: tuple[Name, ...] = field(default=())
+
+
+def same_code(first: str, second: str) -> bool | None:
+    """Tell whether two digests are of the same code, None if they cannot be compared."""
+    one, other = first.split(":"), second.split(":")
+    if len(one) != 3 or len(other) != 3 or one[0] != other[0]:
+        return None
+    if one[1] != other[1]:
+        return False
+    return one[2] == other[2] if one[2][:1] == other[2][:1] else True
+
+
+def compared_code(base: Reached | None, new: Reached | None) -> Code:
+    """Return what became of the code of a function reached in at least one build."""
+    if base is None or new is None:
+        return Code.NEW if base is None else Code.GONE
+    same = same_code(base.digest, new.digest)
+    if same is None:
+        return Code.UNKNOWN
+    if not same:
+        return Code.CHANGED
+    return Code.SAME if base.offset == new.offset else Code.MOVED
+
+
+def suspects(
+    base: Mapping[Name, Reached], new: Mapping[Name, Reached], worse: Mapping[Name, float]
+) -> tuple[Suspect, ...]:
+    """Rank the functions that a change between two builds may come from.
+
+    Parameters
+    ----------
+    base, new : mapping
+        The functions reached in each build.
+    worse : mapping from function to float
+        Ratio of durations, new over base, of those that are worse for sure.
+
+    Returns
+    -------
+    tuple of Suspect
+        Changed code that takes more time first, then other changed code, new functions, and last functions whose
+        own code is as it was and that are worse: behind the changed ones that they call. A function that went
+        away is never suspected.
+    """
+    code = {name: compared_code(base.get(name), new.get(name)) for name in {*base, *new}}
+    changed = {name for name, what in code.items() if what is Code.CHANGED}
+    fresh = {name for name, what in code.items() if what is Code.NEW and (new[name].share or 0.0) >= WORTH_SHARE}
+    callers = {name: new[name].callers for name in new}
+    found = []
+    for name in changed | fresh | (set(worse) & set(new)):
+        one, other = base.get(name), new[name]
+        through = () if name in changed | fresh else _below(name, callers, changed | fresh)
+        if name not in changed | fresh and not through:
+            continue
+        found.append(
+            Suspect(
+                name=name,
+                code=code[name],
+                shares=(one.share if one else None, other.share),
+                grown=name in worse or _grown(one, other),
+                ratio=worse.get(name),
+                through=through,
+                callers=tuple(sorted(other.callers)),
+            )
+        )
+    return tuple(sorted(found, key=_rank))
+
+
+def counted(base: Mapping[Name, Reached], new: Mapping[Name, Reached]) -> dict[Code, int]:
+    """Return how many functions there are of each kind."""
+    kinds = [compared_code(base.get(name), new.get(name)) for name in {*base, *new}]
+    return {kind: kinds.count(kind) for kind in Code}
+
+
+def _grown(base: Reached | None, new: Reached) -> bool:
+    if new.share is None:
+        return False
+    before, samples = (base.share or 0.0, base.samples) if base is not None else (0.0, 0.0)
+    error = math.hypot(*(share / math.sqrt(max(count, 1.0)) for share, count in
+                         ((before, samples), (new.share, new.samples))))  # fmt: skip
+    return new.share - before >= max(SMALLEST_GROWTH, SURE * error)
+
+
+def _below(name: Name, callers: Mapping[Name, Mapping[Name, float]], wanted: set[Name]) -> tuple[Name, ...]:
+    """Return the wanted functions that are reached from one by calls."""
+    seen: set[Name] = set()
+    level = {name}
+    while level:
+        seen |= level
+        level = {callee for callee, above in callers.items() if not level.isdisjoint(above)} - seen
+    return tuple(sorted(seen & wanted))
+
+
+def _rank(one: Suspect) -> tuple[bool, bool, bool, float, float, Name]:
+    before, after = one.shares
+    growth = (after or 0.0) - (before or 0.0)
+    return bool(one.through), not one.grown, one.code is Code.NEW, -growth, -(one.ratio or 0.0), one.name

@@ -1,0 +1,1 @@
+"""Distributions and estimates in plain numpy; scipy is their oracle in tests."""

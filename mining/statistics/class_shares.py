@@ -1,0 +1,99 @@
+"""Class shares of histograms, and the test whether two agree although calls of a window are not independent.
+
+Calls inside one window share load, caches and state, so class counts vary more between windows than a
+multinomial allows. The excess is one factor, the dispersion, estimated from windows that follow each other; a
+difference is judged in units of it (quasi-likelihood: McCullagh and Nelder, Generalized Linear Models, 4.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from specmine.model.observation import Counts
+
+from .distributions import f_sf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispersion:
+    """By how much class counts vary more than those of independent calls, and how well that is known."""
+
+    factor: float = 1.0
+    """At least 1."""
+    freedom: float = float("inf")
+    """Degrees of freedom of the estimate."""
+
+
+def class_counts(counts: Counts, edges: Sequence[int]) -> NDArray[np.int64]:
+    """Count the calls of each class.
+
+    Parameters
+    ----------
+    counts : ndarray of uint64, shape (BUCKETS,)
+    edges : sequence of int
+        First bucket of each class but the lowest, ascending.
+
+    Returns
+    -------
+    ndarray of int64, shape (len(edges) + 1,)
+    """
+    below = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+    return np.diff(below[[0, *edges, -1]])
+
+
+def homogeneity(first: ArrayLike, second: ArrayLike) -> tuple[float, int]:
+    """Return Pearson's chi-squared between two rows of class counts, and its degrees of freedom.
+
+    Classes empty in both rows are left out; an empty row gives (0, 0).
+    """
+    # plain numbers: there are two or three classes, and a chain asks this some hundred times
+    pairs = [pair for pair in zip(_plain(first), _plain(second), strict=True) if pair[0] + pair[1] > 0]
+    one, other = sum(a for a, _ in pairs), sum(b for _, b in pairs)
+    if len(pairs) < 2 or one == 0 or other == 0:
+        return 0.0, 0
+    # the two cells of a class differ by the same from what is expected of them
+    chi2 = sum((a * other - b * one) ** 2 / (a + b) for a, b in pairs) / (one * other)
+    return chi2, len(pairs) - 1
+
+
+def _plain(row: ArrayLike) -> list[float]:
+    return [float(each) for each in np.asarray(row).tolist()]
+
+
+def dispersion(windows: Sequence[ArrayLike]) -> Dispersion:
+    """Estimate the dispersion from class counts of windows in the order of time.
+
+    Parameters
+    ----------
+    windows : sequence of array_like, each of shape (classes,)
+
+    Returns
+    -------
+    Dispersion
+        From the differences of neighbouring windows, so that one change of level among them does not count
+        as noise: the larger half of the differences is replaced by what the smaller half predicts (median).
+        With fewer than three windows nothing is known, and the factor is 1.
+    """
+    ratios = []
+    for first, second in pairwise(windows):
+        chi2, df = homogeneity(first, second)
+        if df:
+            ratios.append((chi2 / df, df))
+    if len(ratios) < 2:
+        return Dispersion()
+    df = max(d for _, d in ratios)
+    median = float(np.median([r for r, _ in ratios]))
+    # the median of chi2/df is near (1 - 2/(9 df))**3 (Wilson and Hilferty); neighbours share a window, and
+    # a median holds 0.64 of the information: freedom counts half of the differences
+    return Dispersion(factor=max(1.0, median / (1 - 2 / (9 * df)) ** 3), freedom=max(1.0, 0.5 * len(ratios) * df))
+
+
+def agreement(first: ArrayLike, second: ArrayLike, noise: Dispersion) -> float:
+    """Return the p-value of equal class shares in two rows of class counts; 1 if nothing can be compared."""
+    chi2, df = homogeneity(first, second)
+    return f_sf(chi2 / df / noise.factor, df, noise.freedom) if df else 1.0

@@ -1,0 +1,140 @@
+"""Values that cross a boundary as JSON, both ways: dataclasses, histograms, enums, tuples and mappings.
+
+The annotations of the dataclasses are the format: a field at its default is left out, an unknown one ignored,
+so that recordings stay readable when a field is added. Histograms are sparse: ``[[bucket, count], ...]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from .observation import BUCKETS
+
+Json = Any
+"""What ``json.loads`` returns."""
+
+
+def encode(value: object, *, full: bool = False) -> Json:
+    """Return the JSON form of a value; TypeError for a type that has none.
+
+    With ``full`` fields at their defaults are written too, for values whose defaults may change.
+    """
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        return _encode_array(value)
+    if is_dataclass(value):
+        kept = [(each, getattr(value, each.name)) for each in fields(value)]
+        return {each.name: encode(held, full=full) for each, held in kept if full or not _is_default(each, held)}
+    return _encode_collection(value, full)
+
+
+def decode(kind: Any, data: Json) -> Any:
+    """Return the value of type ``kind`` from its JSON form.
+
+    Raises
+    ------
+    ValueError
+        If the data do not fit the type; the message names the type.
+    """
+    try:
+        return _decode(kind, data)
+    except (TypeError, KeyError, IndexError, AttributeError) as error:
+        raise ValueError(f"not a {getattr(kind, '__name__', kind)}: {error}") from error
+
+
+def _encode_collection(value: object, full: bool) -> Json:
+    if isinstance(value, Mapping):
+        return {str(key): encode(value[key], full=full) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [encode(each, full=full) for each in value]
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _encode_array(array: np.ndarray[Any, Any]) -> Json:
+    if array.shape == (BUCKETS,) and array.dtype == np.uint64:
+        used = np.flatnonzero(array)
+        return [[int(index), int(array[index])] for index in used]
+    return array.tolist()
+
+
+def _is_default(item: Field[Any], value: object) -> bool:
+    if item.default is not MISSING:
+        return type(value) is type(item.default) and bool(value == item.default)
+    if item.default_factory is not MISSING and not isinstance(value, np.ndarray):
+        made = item.default_factory()
+        return type(value) is type(made) and bool(value == made)
+    return False
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _decode(kind: Any, data: Json) -> Any:
+    origin = get_origin(kind)
+    if kind is Any:
+        return data
+    if origin in (Union, UnionType):
+        return _decode_union(get_args(kind), data)
+    if origin is np.ndarray:
+        return _decode_counts(data)
+    if origin is tuple:
+        return _decode_tuple(get_args(kind), data)
+    if origin is not None:
+        return _decode_collection(get_args(kind), data)
+    return _decode_class(kind, data)
+
+
+def _decode_class(kind: Any, data: Json) -> Any:
+    if is_dataclass(kind):
+        hints = _hints(kind)  # type: ignore[arg-type]
+        names = [each.name for each in fields(kind) if each.name in data]
+        return kind(**{name: _decode(hints[name], data[name]) for name in names})  # type: ignore[operator]
+    if issubclass(kind, Enum) or kind is float:
+        return kind(data)
+    if not isinstance(data, kind):
+        raise ValueError(f"{data!r} is not of type {kind.__name__}")
+    return data
+
+
+def _decode_union(choices: tuple[Any, ...], data: Json) -> Any:
+    if data is None and NoneType in choices:
+        return None
+    rest = [each for each in choices if each is not NoneType]
+    if len(rest) != 1:
+        raise ValueError(f"a union of {len(rest)} types has no JSON form of its own")
+    return _decode(rest[0], data)
+
+
+def _decode_tuple(choices: tuple[Any, ...], data: Json) -> Any:
+    if len(choices) == 2 and choices[1] is Ellipsis:
+        return tuple(_decode(choices[0], each) for each in data)
+    return tuple(_decode(kind, each) for kind, each in zip(choices, data, strict=True))
+
+
+def _decode_collection(choices: tuple[Any, ...], data: Json) -> Any:
+    if isinstance(data, Mapping):
+        return {_key(choices[0], key): _decode(choices[1], each) for key, each in data.items()}
+    return tuple(_decode(choices[0], each) for each in data)
+
+
+def _key(kind: Any, text: str) -> Any:
+    return int(text) if kind is int else _decode(kind, text)
+
+
+def _decode_counts(data: Json) -> np.ndarray[Any, Any]:
+    counts = np.zeros(BUCKETS, dtype=np.uint64)
+    for index, count in data:
+        counts[index] = count
+    return counts

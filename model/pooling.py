@@ -1,0 +1,64 @@
+"""Several observations of one function, lifetime and kind as one: what is kept for long is kept so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .observation import (
+    CallPath,
+    Counts,
+    Observation,
+    PathHistogram,
+    Split,
+    added,
+    frozen_counts,
+    split_or_unbroken,
+)
+
+
+def pooled(observations: Sequence[Observation]) -> Observation:
+    """Return one observation that holds the calls of all.
+
+    Counts, calls and watched time add up; the bias is the mean over the timed calls.
+    """
+    first = observations[0]
+    timed = sum(each.timed for each in observations)
+    by_path: dict[CallPath, list[PathHistogram]] = {}
+    for each in observations:
+        for path in each.paths:
+            by_path.setdefault(path.path, []).append(path)
+    splits = [each.split for each in observations if each.split is not None]
+    # of part of the calls nothing could be said that holds for all
+    split = added(splits) if len(splits) == len(observations) else None
+    return Observation(
+        function=first.function,
+        lifetime=first.lifetime,
+        kind=first.kind,
+        start_ns=min(each.start_ns for each in observations),
+        end_ns=max(each.end_ns for each in observations),
+        counts=_sum([each.counts for each in observations]),
+        calls=sum(each.calls for each in observations),
+        watched_ns=sum(each.watched_ns for each in observations),
+        inner=sum(each.inner for each in observations),
+        censored=sum(each.censored for each in observations),
+        bias_ns=sum(each.bias_ns * each.timed for each in observations) / timed if timed else first.bias_ns,
+        uncertainty_ns=max(each.uncertainty_ns for each in observations),
+        paths=tuple(
+            PathHistogram(
+                path=path, counts=_sum([each.counts for each in own]), split=_split_of(own) if split else None
+            )
+            for path, own in sorted(by_path.items())
+        ),
+        split=split,
+    )
+
+
+def _sum(counts: Sequence[Counts]) -> Counts:
+    return frozen_counts(sum(counts[1:], counts[0]))
+
+
+def _split_of(own: Sequence[PathHistogram]) -> Split | None:
+    """Return what calls over one path did of their time; None still means that all ran without a break."""
+    if all(each.split is None for each in own):
+        return None
+    return added([split_or_unbroken(each.counts, each.split) for each in own])

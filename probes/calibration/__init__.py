@@ -1,0 +1,1 @@
+"""What one hit costs and adds to durations on this host."""

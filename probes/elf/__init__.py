@@ -1,0 +1,1 @@
+"""Facts about foreign files, asked of the parser child."""

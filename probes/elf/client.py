@@ -1,0 +1,305 @@
+"""Asks the reader's child about binaries: open files go there, plain values come back.
+
+The child parses one file at a time, in the order asked; it is started when first needed and again after it died. A
+file that kills it, or takes too long (the child's own timers end it then), gets an InputError; what was asked after it
+goes to a new child. Light: the daemon imports this, and none of the parsers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, cast
+
+from specmine.model.errors import HostError, InputError
+
+from .facts import BinaryFacts, FunctionFacts, RowTable, Site
+from .protocol import Answer, decode
+
+AHEAD = 32
+"""Requests sent before the first is answered: most take half a millisecond, and polls come every 50."""
+LARGEST = 1 << 28
+"""Bytes of an answer beyond which it is not read."""
+PATIENCE_S = 180.0
+"""How long a blocking call waits for one answer; the child's own limits end it long before."""
+_START = (
+    "import sys; sys.path[:] = sys.argv[3:]\n"
+    "from specmine.probes.elf.parser.main import main; main(int(sys.argv[1]), int(sys.argv[2]))"
+)
+_ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "LC_ALL": "C.UTF-8",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    number: int
+    op: str
+    question: int
+    """A file in memory that holds the request."""
+    file: int
+    debug: int
+    """Its separate debug file, -1 for none."""
+
+
+class Reader:
+    """A queue of questions about files. Not for several threads at once."""
+
+    def __init__(self, *, niceness: int = 5) -> None:
+        """Prepare; nothing is started before the first request.
+
+        Nothing can be watched before its binary is read, so the child is only a little nice: at 19 the first
+        answer takes 14 s beside programs that keep all CPUs busy, at 5 0.6 s, and then it is done.
+        """
+        self._niceness = niceness
+        self._epoll = select.epoll()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._next = 1
+        self._queue: deque[_Request] = deque()
+        self._debug: dict[int, int] = {}
+        self._asked: deque[_Request] = deque()
+        self._done: list[tuple[int, Answer]] = []
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def fileno(self) -> int:
+        """Return a descriptor that is readable when ``ready`` has something to do; it never changes."""
+        return self._epoll.fileno()
+
+    def pids(self) -> list[int]:
+        """Return the processes that work for it now."""
+        return [self._child.pid] if self._child is not None else []
+
+    def accompany(self, fd: int, debug: int) -> None:
+        """Send ``debug`` along whenever something is asked about ``fd``; -1 ends that, before either is closed."""
+        if debug >= 0:
+            self._debug[fd] = debug
+        else:
+            self._debug.pop(fd, None)
+
+    def request(self, op: str, fd: int, **arguments: object) -> int:
+        """Ask without waiting; the file may be closed at once.
+
+        Parameters
+        ----------
+        op : str
+            facts, rows, functions_at, wrappers, code (offsets, module), find (globs, module)
+            or sites and return_sites (offsets, kernel_emulates_nops).
+        fd : int
+            The file, open for reading.
+        **arguments
+            Those of the method.
+
+        Returns
+        -------
+        int
+            The number under which ``ready`` gives the answer.
+        """
+        if self._closed:
+            raise ValueError("the reader is closed")
+        number, self._next = self._next, self._next + 1
+        try:
+            file = os.dup(fd)
+        except OSError as error:
+            self._done.append((number, InputError(f"cannot be read: {error.strerror}")))
+            return number
+        debug = os.dup(self._debug[fd]) if fd in self._debug else -1
+        question = os.memfd_create("specmine-question", os.MFD_CLOEXEC)
+        os.write(question, json.dumps({"op": op, **arguments}).encode())
+        self._queue.append(_Request(number, op, question, file, debug))
+        self._advance()
+        return number
+
+    def ready(self) -> list[tuple[int, Answer]]:
+        """Return the answers that have come, by request; an InputError among them is a value, not raised."""
+        self._receive()
+        self._advance()
+        done, self._done = self._done, []
+        return done
+
+    def facts(self, fd: int) -> BinaryFacts:
+        """Return what a binary is. This and what follows wait for the answer and raise InputError."""
+        return cast(BinaryFacts, self._wait("facts", fd))
+
+    def rows(self, fd: int) -> RowTable:
+        """Return the unwind rows."""
+        return cast(RowTable, self._wait("rows", fd))
+
+    def functions_at(self, fd: int, offsets: Sequence[int], module: str) -> list[FunctionFacts | None]:
+        """Return the function that holds each file offset, None where there is none."""
+        answer = self._wait("functions_at", fd, offsets=list(offsets), module=module)
+        return cast("list[FunctionFacts | None]", answer)
+
+    def code(self, fd: int, offsets: Sequence[int], module: str) -> list[str]:
+        """Return the digest of the machine code of each function that begins at these file offsets."""
+        return cast("list[str]", self._wait("code", fd, offsets=list(offsets), module=module))
+
+    def find(self, fd: int, globs: Sequence[str], module: str) -> list[FunctionFacts]:
+        """Return the functions and ifuncs whose names match one of the globs, by file offset."""
+        return cast("list[FunctionFacts]", self._wait("find", fd, globs=list(globs), module=module))
+
+    def sites(self, fd: int, offsets: Sequence[int], *, kernel_emulates_nops: bool) -> list[Site]:
+        """Return the probe sites of the functions that begin at these file offsets."""
+        answer = self._wait("sites", fd, offsets=list(offsets), kernel_emulates_nops=kernel_emulates_nops)
+        return cast("list[Site]", answer)
+
+    def close(self) -> None:
+        """End the child; requests that wait are given up."""
+        self._closed = True
+        for each in (*self._queue, *self._asked):
+            _release(each)
+        self._queue.clear()
+        self._asked.clear()
+        self._end_child()
+        self._epoll.close()
+
+    def _wait(self, op: str, fd: int, **arguments: Any) -> Answer:
+        number = self.request(op, fd, **arguments)
+        others: list[tuple[int, Answer]] = []
+        try:
+            while True:
+                for answered, answer in self.ready():
+                    if answered != number:
+                        others.append((answered, answer))
+                    elif isinstance(answer, InputError):
+                        raise answer
+                    else:
+                        return answer
+                if not self._epoll.poll(PATIENCE_S):
+                    self._fail("takes too long to read")
+        finally:
+            self._done[:0] = others
+
+    def _advance(self) -> None:
+        """Send what waits, as far ahead as the child may be asked."""
+        while self._queue and len(self._asked) < AHEAD:
+            request = self._queue[0]
+            try:
+                channel = self._socket or self._start_child()
+            except HostError as error:
+                self._asked.appendleft(self._queue.popleft())
+                self._fail(error.message)
+                continue
+            try:
+                more = [request.debug] if request.debug >= 0 else []
+                socket.send_fds(channel, [b"q"], [request.question, request.file, *more])
+            except BlockingIOError:
+                return
+            except OSError:  # it died: what was asked so far tells why, and the rest goes to a new one
+                if self._asked:
+                    return
+                self._end_child()
+                continue
+            self._asked.append(self._queue.popleft())
+
+    def _receive(self) -> None:
+        """Take in the answers that have come, or the child's end."""
+        while self._socket is not None:
+            try:
+                message, fds, _, _ = socket.recv_fds(self._socket, 1, 1)
+            except BlockingIOError:
+                return
+            except OSError:
+                message, fds = b"", []
+            if not message or not fds or not self._asked:
+                for fd in fds:
+                    os.close(fd)
+                self._fail("the process that parsed it ended" + self._why_ended())
+                return
+            asked = self._asked.popleft()
+            with open(fds[0], "rb") as file:  # noqa: PTH123 (a descriptor)
+                file.seek(0)
+                data = file.read(LARGEST + 1)
+            _release(asked)
+            answer = decode(asked.op, data) if len(data) <= LARGEST else InputError("says too much to be read")
+            self._done.append((asked.number, answer))
+
+    def _why_ended(self) -> str:
+        code = self._child.wait() if self._child is not None and self._hung_up() else None
+        if code is None:
+            return ""
+        return f" with status {code}" if code >= 0 else f" by signal {-code}"
+
+    def _hung_up(self) -> bool:
+        """Wait a moment for a child that has closed its socket; it is about to end."""
+        assert self._child is not None
+        try:
+            self._child.wait(timeout=0.2)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _fail(self, why: str) -> None:
+        """Answer the request in hand with an error and end the child; what was asked after it is asked again."""
+        asked = self._asked.popleft() if self._asked else None
+        self._end_child()
+        self._queue.extendleft(reversed(self._asked))
+        self._asked.clear()
+        if asked is not None:
+            _release(asked)
+            self._done.append((asked.number, InputError(f"cannot be read: {why}")))
+
+    def _start_child(self) -> socket.socket:
+        """Start a child with a clean environment; it imports specmine from where we did."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        folders = [each for each in sys.path if each.startswith("/")]
+        channel = str(theirs.fileno())
+        try:
+            self._child = subprocess.Popen(
+                [sys.executable, "-I", "-B", "-c", _START, channel, str(self._niceness), *folders],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env=_ENVIRONMENT,
+                pass_fds=[theirs.fileno()],
+            )
+        except OSError as error:
+            ours.close()
+            raise HostError(f"the reader's process cannot be started: {error}") from error
+        finally:
+            theirs.close()
+        ours.setblocking(False)
+        self._epoll.register(ours.fileno(), select.EPOLLIN)
+        self._socket = ours
+        return ours
+
+    def _end_child(self) -> None:
+        if self._socket is not None:
+            self._epoll.unregister(self._socket.fileno())
+            self._socket.close()
+            self._socket = None
+        if self._child is not None:
+            with contextlib.suppress(PermissionError):  # without its socket it ends by itself
+                self._child.kill()
+                self._child.wait()
+            self._child = None
+
+
+def _release(request: _Request) -> None:
+    os.close(request.question)
+    os.close(request.file)
+    if request.debug >= 0:
+        os.close(request.debug)

@@ -1,0 +1,217 @@
+"""Have the BPF programs compiled and loaded by the child that has bcc; receive maps and programs as fds."""
+
+from __future__ import annotations
+
+import array
+import errno
+import hashlib
+import itertools
+import json
+import os
+import socket
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from specmine.model.errors import HostError, ProbeError
+
+from .maps import kernel_at_least
+from .structs import MAX_SLOTS
+
+_PROBES = Path(__file__).resolve().parents[1]
+_SOURCES = (
+    "prelude.h",
+    "histogram.h",
+    "layout.h",
+    "unwind.h",
+    "scratch.h",
+    "maps.h",
+    "hit.h",
+    "threads.h",
+    "walk.h",
+    "prng.h",
+    "waiting.h",
+    "singles.h",
+    "rate_limit_events.h",
+    "cached_process.h",
+    "shadow_stack.h",
+    "tail_calls.h",
+    "return_sites.h",
+    "durations.h",
+    "handler_timing.h",
+    "calls.bpf.c",
+    "samples.bpf.c",
+    "lifetimes.bpf.c",
+)
+LINK_KINDS = ("session", "multi", "perf")
+"""Kinds of uprobe link, best first."""
+VARIANTS: tuple[tuple[str, ...], ...] = (("-DMAY_GOTO",), (), ("-DMAX_FRAMES=32",))
+"""Flags to compile with, best first; the verifier counts rounds itself from 6.9 on, and without faults from 6.12."""
+_TIMEOUT_S = 60.0
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The loaded programs and their maps, as fds of this process."""
+
+    mode: str
+    """Kind of link that the self-test chose."""
+    maps: dict[str, int]
+    entries: dict[str, int]
+    """Number of entries of each map; of ring buffers the bytes."""
+    programs: dict[str, int]
+    notes: tuple[str, ...]
+    cached: bool
+    seconds: float
+    waiting: bool = False
+    """Calls are split into running, waiting and blocked."""
+
+    def close(self) -> None:
+        """Close all fds; what holds no link is freed by the kernel."""
+        for fd in (*self.maps.values(), *self.programs.values()):
+            os.close(fd)
+
+
+def sources_digest() -> str:
+    """Return a short name of what the programs are made of: other programs have other prices."""
+    return hashlib.sha256(b"".join((_PROBES / "bpf" / name).read_bytes() for name in _SOURCES)).hexdigest()[:12]
+
+
+def map_sizes(memory_bytes: int, buckets: int) -> dict[str, int]:
+    """Divide the kernel memory that the maps may take, at most half of it for unwind rows.
+
+    Every number is independent of the number of CPUs. A row is 8 bytes and so is an index entry.
+    """
+    scale = max(memory_bytes, 16 * _MIB) / (64 * _MIB)
+
+    def power_of_two(wanted: float) -> int:
+        return 1 << max(12, int(wanted).bit_length() - 1)
+
+    return {
+        "histogram": MAX_SLOTS * buckets,
+        "rows": power_of_two(2 * _MIB * scale),
+        "page_index": power_of_two(_MIB * scale),
+        "layouts": 256,
+        "processes": 16384,
+        "path_histogram": power_of_two(65536 * scale),
+        "absences": power_of_two(16384 * scale),
+        "seen_paths": 16384,
+        "return_sites": 16384,
+        "samples": 8192,
+        "waits": 16384,
+        "stacks": power_of_two(512 * 1024 * scale),
+        "events": 1 << 17,
+        "alarms": 1 << 14,
+    }
+
+
+def load(
+    *,
+    interpreter: str,
+    memory_bytes: int,
+    buckets: int,
+    modes: tuple[str, ...] = LINK_KINDS,
+    cache: Path | None = None,
+    sampling: bool = True,
+    waiting: bool = True,
+    variants: tuple[tuple[str, ...], ...] | None = None,
+) -> Loaded:
+    """Compile and load everything; without ``sampling`` not what samples, which takes the verifier a second.
+
+    With ``waiting`` calls are split into running, waiting and blocked where the kernel accounts for that.
+
+    ``variants`` are the flags to try, one after the other; None: those that suit this kernel.
+
+    Raises
+    ------
+    HostError
+        No privilege, no bcc, or a kernel that refuses all programs; the message says which.
+    """
+    request = {
+        "sources": [str(_PROBES / "bpf" / name) for name in _SOURCES],
+        "include": str(_PROBES / "bpf" / "include"),
+        "sizes": map_sizes(memory_bytes, buckets),
+        "modes": list(modes),
+        "selftest": True,
+        "sampling": sampling,
+        "cache": str(cache) if cache else None,
+    }
+    if variants is None:
+        variants = VARIANTS if kernel_at_least(6, 12) else VARIANTS[1:]
+    error = HostError("nothing was tried")
+    for flags, split in itertools.product(variants, sorted({waiting, False}, reverse=True)):
+        try:
+            return _run(interpreter, request | {"flags": list(flags), "waiting": split})
+        except ProbeError as failed:  # the verifier of an older kernel may need a shorter walk, or trust no struct
+            error = failed
+    raise error
+
+
+def _run(interpreter: str, request: dict[str, object]) -> Loaded:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.settimeout(_TIMEOUT_S)
+    script = str(_PROBES / "compiler" / "__main__.py")
+    with ours, tempfile.TemporaryDirectory(prefix="specmine-") as folder, tempfile.TemporaryFile() as words:
+        try:
+            with theirs:
+                child = subprocess.Popen(
+                    [interpreter, "-I", "-B", script, str(theirs.fileno())],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=words,
+                    stderr=words,
+                    cwd=folder,
+                    env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": folder, "HOME": folder},
+                )
+        except OSError as error:
+            raise HostError(f"cannot run {interpreter}: {error.strerror}") from error
+        try:
+            ours.send(json.dumps(request).encode())
+            data, fds = _receive(ours)
+        except OSError as error:
+            child.kill()
+            raise HostError(f"the compiling child did not answer: {error}") from error
+        finally:
+            child.wait()
+        words.seek(0)
+        noise = words.read().decode(errors="replace").strip().splitlines()
+    if not data:
+        raise ProbeError("the compiling child ended without an answer: " + " | ".join(noise[-3:]))
+    return _answered(json.loads(data), fds, interpreter, noise)
+
+
+def _answered(answer: dict[str, object], fds: list[int], interpreter: str, noise: list[str]) -> Loaded:
+    if not answer["ok"]:
+        kind, text = answer["kind"], str(answer["error"])
+        if kind == "bcc":
+            raise HostError(f"{interpreter} has no bcc ({text})", remedy="install python3-bpfcc")
+        refused = os.strerror(errno.EPERM)
+        if kind == "permission" or any(refused in line for line in noise):  # bcc only prints why it made no map
+            raise HostError(
+                f"the kernel does not permit BPF ({text})", remedy="run as root or with CAP_BPF and CAP_PERFMON"
+            )
+        raise ProbeError(f"{text} {' | '.join(noise[-3:])}".strip())
+    maps, programs = answer["maps"], answer["programs"]
+    assert isinstance(maps, list) and isinstance(programs, list)
+    names = [m["name"] for m in maps]
+    return Loaded(
+        mode=str(answer["mode"]),
+        maps=dict(zip(names, fds, strict=False)),
+        entries={m["name"]: m["entries"] for m in maps},
+        programs=dict(zip(programs, fds[len(names) :], strict=True)),
+        notes=tuple(str(n) for n in answer["notes"]) if isinstance(answer["notes"], list) else (),
+        waiting=bool(answer["waiting"]),
+        cached=bool(answer["cached"]),
+        seconds=float(str(answer["seconds"])),
+    )
+
+
+def _receive(channel: socket.socket) -> tuple[bytes, list[int]]:
+    data, extra, _, _ = channel.recvmsg(1 << 18, socket.CMSG_SPACE(4 * 250))
+    fds = array.array("i")
+    for level, kind, payload in extra:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            fds.frombytes(payload[: len(payload) - len(payload) % 4])
+    return data, list(fds)

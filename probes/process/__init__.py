@@ -1,0 +1,1 @@
+"""Processes: which are watched, what state they are in, what ours cost."""

@@ -1,0 +1,50 @@
+"""Who else maps a probed file: a process that nobody chose must not pay for our probes."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from . import proc
+from .proc import FileId
+
+RESCAN_NS = 30_000_000_000
+
+
+class Bystanders:
+    """The files that unwatched processes execute."""
+
+    def __init__(self) -> None:
+        """Know nothing; the first question looks at all processes."""
+        self._maps: dict[int, frozenset[FileId]] = {}
+        self._scan_ns = 0
+        self._tainted: set[FileId] = set()
+
+    def look_around(self, now_ns: int, watched: Container[int]) -> None:
+        """Look at all processes again if the last look is old."""
+        if self._maps and now_ns < self._scan_ns:
+            return
+        self._scan_ns = now_ns + RESCAN_NS
+        self._maps = {p.pid: self._files(p.pid) for p in proc.processes() if p.pid not in watched and not p.zombie}
+
+    def look_at(self, pid: int) -> None:
+        """Look at one process that executed something."""
+        self._maps[pid] = self._files(pid)
+
+    def chosen(self, pid: int) -> None:
+        """Forget a process that is watched now."""
+        self._maps.pop(pid, None)
+
+    def taint(self, file: FileId) -> None:
+        """Remember that an unwatched process hit a probe in this file: never again for all."""
+        self._tainted.add(file)
+
+    def share(self, file: FileId) -> bool:
+        """Tell whether a process that nobody chose maps the file, as far as was seen."""
+        return file in self._tainted or any(file in files for files in self._maps.values())
+
+    @staticmethod
+    def _files(pid: int) -> frozenset[FileId]:
+        try:
+            return frozenset(m.file for m in proc.executable_mappings(pid))
+        except OSError:
+            return frozenset()

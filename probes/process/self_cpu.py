@@ -1,0 +1,29 @@
+"""What specmine's own processes cost."""
+
+from __future__ import annotations
+
+import resource
+
+from . import proc
+
+
+class OwnCost:
+    """CPU time of our processes, also of those that have ended."""
+
+    def __init__(self) -> None:
+        """Begin at nothing."""
+        self.ns = 0
+        self._last: dict[int, int] = {}
+
+    def take_ended(self) -> None:
+        """Add what the children have used that ended by now; called once, when the compiling child is done."""
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.ns += int((ended.ru_utime + ended.ru_stime) * 1e9)
+
+    def look(self, pids: list[int]) -> None:
+        """Add what each used since the last look."""
+        for pid in pids:
+            found = proc.process(pid)
+            if found is not None:
+                self.ns += max(0, found.cpu_ns - self._last.get(pid, 0))
+                self._last[pid] = found.cpu_ns

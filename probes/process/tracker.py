@@ -1,0 +1,263 @@
+"""Follow the chosen programs: which processes are theirs now, and to which lifetime each belongs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from specmine.model.batch import Lifetime
+from specmine.probes.kernel.maps import RememberedMap
+from specmine.probes.kernel.structs import EVENT_EXEC, EVENT_EXIT, EVENT_FORK, PROCESS
+
+from . import proc
+from .proc import FileId, Process, Selection
+
+RESCAN_NS = 5_000_000_000
+"""Events may be lost in a storm: so often everything is looked at again."""
+
+
+@dataclass(slots=True)
+class Member:
+    """A watched process."""
+
+    pid: int
+    program: int
+    lifetime: str
+    start_ticks: int
+    file: FileId | None
+    layout: int = 0
+    followed: bool = False
+    """What leaves its frames without returning is probed."""
+    cpu_ns: int = 0
+    """CPU time when it was last looked at."""
+
+
+@dataclass(slots=True)
+class _Life:
+    """A lifetime while it lasts."""
+
+    id: str
+    pid: int
+    executable: str
+    start_ns: int
+    members: set[int] = field(default_factory=set)
+    build_id: str = ""
+    told: int = -1
+    """Number of processes last reported."""
+
+
+class Programs:
+    """The watched processes, here and in the kernel's map of them."""
+
+    def __init__(self, selections: Iterable[Selection], kernel: RememberedMap) -> None:
+        """Watch nothing yet; ``begin`` looks for the first time."""
+        self.selections = tuple(selections)
+        self.members: dict[int, Member] = {}
+        self.cpu_ns = 0
+        """CPU time of all members while they were watched."""
+        self.forked: list[tuple[int, int]] = []
+        """(parent, child) since the last ``take_news``."""
+        self.arrived: list[int] = []
+        """Pids that became members by other ways than a fork, since the last ``take_news``."""
+        self.gone: list[int] = []
+        self.executed: list[int] = []
+        """Pids that nobody chose and that executed something: possible bystanders."""
+        self._kernel = kernel
+        self._boot = proc.boot_id()
+        self._lives: dict[str, _Life] = {}
+        self._births: dict[str, int] = {}
+        self._rescan_ns = 0
+
+    def begin(self, now_ns: int) -> None:
+        """Find the processes that are there already."""
+        self._scan(now_ns)
+
+    def events(self, events: np.ndarray, now_ns: int) -> None:
+        """Take in what the kernel told: forks, execs, exits."""
+        for event in events:
+            kind, tgid, value = int(event["type"]), int(event["tgid"]), int(event["value"])
+            if kind == EVENT_FORK:
+                self._fork(tgid, value)
+            elif kind == EVENT_EXEC:
+                self._exec(tgid, now_ns)
+            elif kind == EVENT_EXIT:
+                self._look(tgid)
+
+    def look_around(self, now_ns: int) -> None:
+        """Account CPU time, notice the dead, and from time to time look at everything again."""
+        for pid in list(self.members):
+            self._look(pid)
+        if now_ns >= self._rescan_ns:
+            self._scan(now_ns)
+
+    def place(self, pid: int, layout: int) -> None:
+        """Tell the kernel which address-space layout a process has."""
+        member = self.members.get(pid)
+        if member is not None and member.layout != layout:
+            member.layout = layout
+            self._put(member)
+
+    def follow(self, pid: int, *, followed: bool) -> None:
+        """Tell the kernel whether what leaves the process's frames without returning is probed."""
+        member = self.members.get(pid)
+        if member is not None and member.followed != followed:
+            member.followed = followed
+            self._put(member)
+
+    def lifetimes(self, build_ids: dict[FileId, str]) -> tuple[Lifetime, ...]:
+        """Return the lifetimes whose number of processes changed since the last call.
+
+        Parameters
+        ----------
+        build_ids : dict
+            Build-id of each executable that is known by now; a lifetime is not told before its build is.
+        """
+        told = []
+        for life in list(self._lives.values()):
+            file = next((self.members[p].file for p in life.members), None)
+            life.build_id = life.build_id or (build_ids.get(file, "") if file else "")
+            if len(life.members) == life.told or (life.members and not life.build_id):
+                continue
+            life.told = len(life.members)
+            if not life.members:
+                del self._lives[life.id]
+            told.append(
+                Lifetime(
+                    id=life.id,
+                    pid=life.pid,
+                    executable=life.executable,
+                    build_id=life.build_id,
+                    start_ns=life.start_ns,
+                    processes=life.told,
+                )
+            )
+        return tuple(told)
+
+    @property
+    def ended(self) -> bool:
+        """True if no process is left and none can come."""
+        return not self.members and all(s.pid for s in self.selections)
+
+    def take_news(self) -> tuple[list[tuple[int, int]], list[int], list[int], list[int]]:
+        """Return and forget (forked, arrived, gone, executed) since the last call."""
+        news = (self.forked, self.arrived, self.gone, self.executed)
+        self.forked, self.arrived, self.gone, self.executed = [], [], [], []
+        return news
+
+    def _put(self, member: Member) -> None:
+        value = np.array([(member.program, member.layout, member.followed, 0)], PROCESS)
+        self._kernel.put(np.uint32(member.pid).tobytes(), value.tobytes())
+
+    def _add(self, found: Process, program: int, life: _Life, layout: int = 0) -> None:
+        member = Member(
+            pid=found.pid,
+            program=program,
+            lifetime=life.id,
+            start_ticks=found.start_ticks,
+            file=proc.executable(found.pid),
+            layout=layout,
+            cpu_ns=found.cpu_ns,
+        )
+        self.members[found.pid] = member
+        life.members.add(found.pid)
+        self._put(member)
+
+    def _remove(self, pid: int) -> None:
+        member = self.members.pop(pid, None)
+        if member is None:
+            return
+        life = self._lives.get(member.lifetime)
+        if life is not None:
+            life.members.discard(pid)
+        self._kernel.remove(np.uint32(pid).tobytes())
+        self.gone.append(pid)
+
+    def _born(self, found: Process, now_ns: int) -> _Life:
+        """Begin the lifetime whose exec this process did."""
+        name = f"{self._boot}:{found.pid}:{found.start_ticks}"
+        births = self._births[name] = self._births.get(name, 0) + 1
+        if births > 1:  # another exec keeps pid and start time
+            name = f"{name}:{births}"
+        life = self._lives[name] = _Life(name, found.pid, proc.executable_path(found.pid), now_ns)
+        return life
+
+    def _scan(self, now_ns: int) -> None:
+        self._rescan_ns = now_ns + RESCAN_NS
+        everything = proc.processes()
+        alive = {p.pid: p for p in everything if not p.zombie}
+        for number, selection in enumerate(self.selections):
+            if selection.at_exec and proc.executable(selection.pid) == proc.executable(os.getpid()):
+                continue
+            file = self._file_of(selection)
+            roots = [p for p in alive if p not in self.members and proc.belongs(selection, p, file)]
+            for pid in sorted(roots, key=lambda p: (alive[p].start_ticks, p)):
+                if pid not in self.members and proc.executable(pid) is not None:
+                    self._adopt_family(pid, number, everything, alive, now_ns)
+
+    def _adopt_family(
+        self, pid: int, program: int, everything: list[Process], alive: dict[int, Process], now_ns: int
+    ) -> None:
+        """Add a process with its descendants; it joins its parent's lifetime if that runs the same file."""
+        parent = self.members.get(alive[pid].parent)
+        if parent is not None and parent.file == proc.executable(pid):
+            life = self._lives[parent.lifetime]
+        else:
+            life = self._born(alive[pid], now_ns)
+        for one in proc.family(pid, everything):
+            if one in alive and one not in self.members:
+                self._add(alive[one], program, life)
+                self.arrived.append(one)
+
+    @staticmethod
+    def _file_of(selection: Selection) -> FileId | None:
+        if not selection.exe:
+            return None
+        try:
+            status = Path(selection.exe).stat()
+        except OSError:
+            return None
+        return (status.st_dev, status.st_ino)
+
+    def _fork(self, parent: int, child: int) -> None:
+        above, found = self.members.get(parent), proc.process(child)
+        if above is None or found is None or child in self.members:
+            return
+        if proc.executable(child) != above.file:  # it has executed something else already
+            return
+        self._add(found, above.program, self._lives[above.lifetime], above.layout)
+        self.forked.append((parent, child))
+
+    def _exec(self, pid: int, now_ns: int) -> None:
+        self._remove(pid)
+        found = proc.process(pid)
+        if found is None or found.zombie:
+            return
+        for number, selection in enumerate(self.selections):
+            if proc.belongs(selection, pid, self._file_of(selection)):
+                self._add(found, number, self._born(found, now_ns))
+                self.arrived.append(pid)
+                return
+        self.executed.append(pid)
+
+    def _look(self, pid: int) -> None:
+        member = self.members.get(pid)
+        if member is None:
+            return
+        found = proc.process(pid)
+        if found is None or found.start_ticks != member.start_ticks or (found.zombie and not _has_threads(pid)):
+            self._remove(pid)
+            return
+        self.cpu_ns += max(0, found.cpu_ns - member.cpu_ns)
+        member.cpu_ns = found.cpu_ns
+
+
+def _has_threads(pid: int) -> bool:
+    """Tell whether threads outlive the leader of their group."""
+    try:
+        return sum(1 for _ in (proc.PROC / str(pid) / "task").iterdir()) > 1
+    except OSError:
+        return False

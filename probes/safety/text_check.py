@@ -1,0 +1,36 @@
+"""Is the code in a process's memory still what its file says? The kernel runs the file's instruction under a probe.
+
+A program that patches itself, or was patched, would run its old code where a probe is. Other people's probes are no
+change: the kernel shares a breakpoint between all who want one.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from specmine.probes.process.proc import PROC
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PRESENT, _FROM_FILE = 1 << 63, 1 << 61
+_BREAKPOINT = 0xCC
+
+
+def is_changed(pid: int, address: int, expected: bytes, root: Path = PROC) -> bool:
+    """Tell whether memory holds other code than ``expected``, breakpoints aside.
+
+    Only pages that the process has a copy of its own of are read. False for the dead and what may not be looked at.
+    """
+    pages = range(address // _PAGE, (address + len(expected) - 1) // _PAGE + 1)
+    try:
+        with (root / str(pid) / "pagemap").open("rb", buffering=0) as pagemap:
+            pagemap.seek(8 * pages.start)
+            flags = memoryview(pagemap.read(8 * len(pages))).cast("Q")
+        if not any(each & _PRESENT and not each & _FROM_FILE for each in flags):
+            return False
+        with (root / str(pid) / "mem").open("rb", buffering=0) as memory:
+            memory.seek(address)
+            found = memory.read(len(expected))
+    except (OSError, ValueError):
+        return False
+    return any(here not in (there, _BREAKPOINT) for here, there in zip(found, expected, strict=False))

@@ -1,0 +1,1 @@
+"""Modules, functions and call paths by name."""

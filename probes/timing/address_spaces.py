@@ -1,0 +1,85 @@
+"""Give processes the layouts of their address spaces, and tell of those that come and go."""
+
+from __future__ import annotations
+
+from specmine.probes.process import proc
+from specmine.probes.process.bystanders import Bystanders
+from specmine.probes.process.proc import FileId
+from specmine.probes.process.tracker import Programs
+from specmine.probes.symbols.modules import Modules
+from specmine.probes.symbols.symbolizer import Naming
+
+from .registry import Watching
+
+REMAP_NS = 2_000_000_000
+"""How often one process's mappings are read again: libraries come and go."""
+SOON_NS = 100_000_000
+"""How long a process that has just come may take to map its libraries."""
+_PROCESSES_PER_LOOK = 8
+
+
+class Placing:
+    """Which process maps what, as far as it has been read."""
+
+    def __init__(
+        self, modules: Modules, naming: Naming, programs: Programs, bystanders: Bystanders, watching: Watching
+    ) -> None:
+        """Have read nothing."""
+        self._modules, self._naming, self._programs = modules, naming, programs
+        self._bystanders, self._watching = bystanders, watching
+        self._remap_ns = 0
+
+    def look_around(self, now_ns: int) -> None:
+        """Place every process that came, and read some of the old ones' mappings again."""
+        forked, arrived, gone, executed = self._programs.take_news()
+        for pid in arrived:
+            self._bystanders.chosen(pid)
+            self._place(pid)
+        for parent, child in forked:
+            self._watching.forked(parent, child)
+        for pid in gone:
+            self._watching.gone(pid)
+        for pid in executed[:_PROCESSES_PER_LOOK]:
+            self._bystanders.look_at(pid)
+        if executed:
+            self._watching.check_bystanders(now_ns)
+        if now_ns >= self._remap_ns:
+            self._remap_ns = now_ns + REMAP_NS
+            for pid in self._some(now_ns):
+                self._place(pid)
+            self._watching.recheck_safety(now_ns)
+        elif arrived:
+            self._remap_ns = min(self._remap_ns, now_ns + SOON_NS)
+
+    def build_ids(self) -> dict[FileId, str]:
+        """Return the build-ids of the members' executables, as far as they are known."""
+        found: dict[FileId, str] = {}
+        for member in self._programs.members.values():
+            if member.file is None or member.file in found:
+                continue
+            layout = self._modules.layouts.get(member.layout)
+            for module in layout.modules if layout else ():
+                if module is not None and module.file[1] == member.file[1] and module.facts is not None:
+                    found[member.file] = module.facts.build_id
+        return found
+
+    def _some(self, now_ns: int) -> list[int]:
+        """Return the members whose turn it is."""
+        members = sorted(self._programs.members)
+        if len(members) <= _PROCESSES_PER_LOOK:
+            return members
+        at = int(now_ns // REMAP_NS) * _PROCESSES_PER_LOOK % len(members)
+        return (members + members)[at : at + _PROCESSES_PER_LOOK]
+
+    def _place(self, pid: int) -> None:
+        try:
+            number = self._modules.layout_of(pid)
+        except OSError:
+            return
+        if not number:
+            return
+        self._programs.place(pid, number)
+        executable, layout = proc.executable(pid), self._modules.layouts[number]
+        for mapping, module in zip(layout.mappings, layout.modules, strict=True):
+            if module is not None and executable is not None and mapping.file[1] == executable[1]:
+                self._naming.programs.add(module)

@@ -1,0 +1,84 @@
+"""Let a function have the probes to itself for a while when those inside its calls would spoil its durations.
+
+What other probes cost within a call is taken from its duration (bpf/calls.bpf.c), but the price of a hit is known to
+some 50 percent only. Where that is too much the window is thrown away and collected again while the probes of the
+functions that it calls are off: the first paper discards perturbed data in the same way (section 3.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .timed_function import Watched
+
+CORRECTION_ERROR = 0.5
+"""Relative uncertainty of what is taken off for one hit, since caches are not always as cold as on average."""
+TOLERABLE = 0.05
+"""Uncertainty of that correction, as a share of the median duration, up to which a window is kept."""
+TURN_NS = 300_000_000
+"""How long a function has the probes to itself at most, and the others after it."""
+
+
+def is_perturbed(nested_ns: float, median_ns: float, uncertainty_ns: float) -> bool:
+    """Tell whether durations are spoiled by the probes within the calls.
+
+    Parameters
+    ----------
+    nested_ns : float
+        What was taken off a duration on average.
+    median_ns : float
+        Of the corrected durations.
+    uncertainty_ns : float
+        That of the bias: what is below it does no further harm.
+    """
+    return CORRECTION_ERROR * nested_ns > TOLERABLE * median_ns + uncertainty_ns
+
+
+class Isolation:
+    """Which function has the probes to itself now."""
+
+    def __init__(self, nests: NDArray[np.void]) -> None:
+        """Read from the kernel which slots are hit inside which, and forget it there when a slot changes hands."""
+        self._nests = nests["inner"]
+        self._alone: Watched | None = None
+        self._until_ns = 0
+        self._held: frozenset[int] = frozenset()
+
+    def forget(self, slot: int) -> None:
+        """A slot belongs to another function now."""
+        self._nests[slot] = 0
+        self._nests[:, slot >> 6] &= ~(np.uint64(1) << np.uint64(slot & 63))
+
+    def inside(self, slot: int) -> frozenset[int]:
+        """Return the slots whose probes were hit inside a slot's calls, however deep; itself excluded."""
+        found: set[int] = set()
+        ahead = [slot]
+        while ahead:
+            bits = np.unpackbits(self._nests[ahead.pop()].view(np.uint8), bitorder="little")
+            fresh = set(np.flatnonzero(bits).tolist()) - found
+            found |= fresh
+            ahead += fresh
+        return frozenset(found - {slot})
+
+    def begin(self, w: Watched, everything: Iterable[Watched], now_ns: int) -> list[Watched] | None:
+        """Give a function its turn; return whose probes must go, None if another has its turn now."""
+        if self._alone is not None and self._alone is not w and now_ns < self._until_ns:
+            return None
+        self._alone, self._until_ns, self._held = w, now_ns + 2 * TURN_NS, self.inside(w.slot)
+        return [each for each in everything if each.slot in self._held and each.links]
+
+    def has_turn(self, w: Watched) -> bool:
+        """Tell whether it is the one that has the probes to itself."""
+        return self._alone is w
+
+    def end(self, w: Watched) -> None:
+        """Its probes are off."""
+        if self._alone is w:
+            self._alone, self._held = None, frozenset()
+
+    def holds_back(self, w: Watched, now_ns: int) -> bool:
+        """Tell whether a function must wait for the end of another's turn."""
+        return self._alone is not None and now_ns < self._until_ns and w.slot in self._held

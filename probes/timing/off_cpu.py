@@ -1,0 +1,82 @@
+"""Calls that left their CPU while they lasted: from the kernel's sparse counts to running, waiting and blocked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.model.observation import BUCKETS, Counts, Split
+from specmine.probes.kernel.maps import HashMap
+from specmine.probes.kernel.structs import ABSENCE, ABSENCE_VALUE
+
+_ROWS = np.dtype([("key", ABSENCE), ("value", ABSENCE_VALUE)])
+
+
+class Absences:
+    """The absences of the open windows, by slot."""
+
+    def __init__(self, kernel: HashMap) -> None:
+        """Hold none yet."""
+        self._kernel = kernel
+        self._held: dict[int, list[NDArray[np.void]]] = {}
+
+    def drain(self, slots: Mapping[int, int], mask: int) -> None:
+        """Take them out of the kernel.
+
+        Parameters
+        ----------
+        slots : mapping
+            From what the cookies of one attachment have in common to the slot; others' absences are dropped.
+        mask : int
+            The bits of a cookie that they have in common.
+        """
+        keys, values = self._kernel.drain()
+        if not len(keys):
+            return
+        rows = np.empty(len(keys), _ROWS)
+        rows["key"], rows["value"] = keys, values
+        of = rows["key"]["cookie"] & np.uint32(mask)
+        for identity, slot in slots.items():
+            own = rows[of == np.uint32(identity)]
+            if len(own):
+                self._held.setdefault(slot, []).append(own)
+
+    def take(self, slot: int) -> NDArray[np.void]:
+        """Return and forget what is held of a slot: rows of ``key`` and ``value``."""
+        found = self._held.pop(slot, ())
+        return np.concatenate(found) if found else np.empty(0, _ROWS)
+
+
+def split_of(counts: NDArray[np.uint64], rows: NDArray[np.void]) -> Split:
+    """Return what timed calls did of their time.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (BUCKETS,)
+        All timed calls by duration.
+    rows : ndarray
+        Of those that left their CPU: ``key`` and ``value``.
+    """
+    key, value = rows["key"], rows["value"]
+    left = _summed(key["bucket"], value["calls"])
+    # a call that ended while the counts were read may be in one of them only
+    stayed = counts.astype(np.int64) - np.minimum(left.astype(np.int64), counts.astype(np.int64))
+    return Split(
+        waiting_ns=_summed(key["bucket"], value["waiting"]),
+        blocked_ns=_summed(key["bucket"], value["blocked"]),
+        on_cpu=stayed.astype(np.uint64) + _summed(key["running"], value["calls"]),
+    )
+
+
+def by_path(rows: NDArray[np.void]) -> dict[int, NDArray[np.void]]:
+    """Return the rows of each path id."""
+    paths = rows["key"]["path"]
+    return {int(path): rows[paths == path] for path in np.unique(paths)}
+
+
+def _summed(buckets: NDArray[np.uint16], values: NDArray[np.uint64]) -> Counts:
+    total = np.zeros(BUCKETS, np.uint64)
+    np.add.at(total, buckets, values)
+    return total

@@ -1,0 +1,128 @@
+"""Histograms as bytes: only the buckets that hold something, compressed.
+
+A histogram is its number of used buckets (uint32), their indices (uint16 each) and their counts (uint64
+each), little-endian. Single durations are uint64 each. A call path's frames are indices into a table of names
+that stands once at the head.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from specmine.model.observation import BUCKETS, CallPath, Counts, Frame, PathHistogram, Split
+
+_LENGTH = struct.Struct("<I")
+_LARGEST = 64 << 20
+
+
+def encode_counts(counts: Counts) -> bytes:
+    """Return the bytes of one histogram."""
+    return zlib.compress(_sparse(counts), 6)
+
+
+def decode_counts(blob: bytes) -> Counts:
+    """Return the histogram of ``encode_counts``; ValueError if the bytes are damaged."""
+    return _dense(_inflated(blob), 0)[0]
+
+
+def encode_split(split: Split) -> bytes:
+    """Return the bytes of what calls did of their time: its three histograms, one after the other."""
+    return zlib.compress(_sparse_split(split), 6)
+
+
+def decode_split(blob: bytes) -> Split:
+    """Return the split of ``encode_split``; ValueError if the bytes are damaged."""
+    return _dense_split(_inflated(blob), 0)[0]
+
+
+def encode_paths(paths: Sequence[PathHistogram]) -> bytes:
+    """Return the bytes of the histograms of call paths, paths included, and of what their calls did of their time."""
+    frames = sorted({frame for each in paths for frame in each.path.frames})
+    row = {frame: index for index, frame in enumerate(frames)}
+    table = {
+        "frames": [[frame.name, frame.module] for frame in frames],
+        "paths": [[int(each.path.complete), *(row[frame] for frame in each.path.frames)] for each in paths],
+        "splits": [index for index, each in enumerate(paths) if each.split is not None],
+    }
+    head = json.dumps(table, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    counts = b"".join(_sparse(each.counts) for each in paths)
+    splits = b"".join(_sparse_split(each.split) for each in paths if each.split is not None)
+    return zlib.compress(_LENGTH.pack(len(head)) + head + counts + splits, 6)
+
+
+def decode_paths(blob: bytes) -> tuple[PathHistogram, ...]:
+    """Return the histograms of ``encode_paths``; ValueError if the bytes are damaged."""
+    data = _inflated(blob)
+    try:
+        (length,) = _LENGTH.unpack_from(data, 0)
+        at = _LENGTH.size + length
+        table = json.loads(data[_LENGTH.size : at])
+        frames = [Frame(name, module) for name, module in table["frames"]]
+        histograms = []
+        for complete, *rows in table["paths"]:
+            counts, at = _dense(data, at)
+            path = CallPath(tuple(frames[row] for row in rows), complete=bool(complete))
+            histograms.append(PathHistogram(path=path, counts=counts))
+        for row in table.get("splits", ()):  # stores of schema 6 and older have none
+            split, at = _dense_split(data, at)
+            histograms[row] = replace(histograms[row], split=split)
+    except (struct.error, KeyError, IndexError, TypeError) as error:
+        raise ValueError(f"stored call paths are damaged: {error}") from error
+    return tuple(histograms)
+
+
+def encode_durations(durations: Sequence[int]) -> bytes:
+    """Return the bytes of durations in ns, in their order."""
+    return zlib.compress(np.asarray(durations, dtype="<u8").tobytes(), 6)
+
+
+def decode_durations(blob: bytes) -> tuple[int, ...]:
+    """Return the durations of ``encode_durations``; ValueError if the bytes are damaged."""
+    return tuple(np.frombuffer(_inflated(blob), dtype="<u8").tolist())
+
+
+def _sparse(counts: Counts) -> bytes:
+    index = np.flatnonzero(counts)
+    return _LENGTH.pack(len(index)) + index.astype("<u2").tobytes() + counts[index].astype("<u8").tobytes()
+
+
+def _sparse_split(split: Split) -> bytes:
+    return b"".join(_sparse(each) for each in (split.waiting_ns, split.blocked_ns, split.on_cpu))
+
+
+def _dense_split(data: bytes, at: int) -> tuple[Split, int]:
+    """Return the split that begins at a byte, and where it ends."""
+    waiting, at = _dense(data, at)
+    blocked, at = _dense(data, at)
+    on_cpu, at = _dense(data, at)
+    return Split(waiting_ns=waiting, blocked_ns=blocked, on_cpu=on_cpu), at
+
+
+def _dense(data: bytes, at: int) -> tuple[Counts, int]:
+    """Return the histogram that begins at a byte, and where it ends."""
+    try:
+        (used,) = _LENGTH.unpack_from(data, at)
+        at += _LENGTH.size
+        index = np.frombuffer(data, "<u2", used, at)
+        counts = np.zeros(BUCKETS, dtype=np.uint64)
+        counts[index] = np.frombuffer(data, "<u8", used, at + 2 * used)
+    except (struct.error, IndexError) as error:
+        raise ValueError(f"a stored histogram is damaged: {error}") from error
+    return counts, at + 10 * used
+
+
+def _inflated(blob: bytes) -> bytes:
+    inflater = zlib.decompressobj()
+    try:
+        data = inflater.decompress(blob, _LARGEST)
+    except zlib.error as error:
+        raise ValueError(f"stored bytes are damaged: {error}") from error
+    if not inflater.eof:
+        raise ValueError("stored bytes are cut short or too large")
+    return data

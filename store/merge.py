@@ -1,0 +1,49 @@
+"""Several stores as one new one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from specmine.model.clock import utc_ns
+
+from .connection import StoreError
+from .records import JsonObject
+from .sqlite import Store
+
+
+def merged_store(target: Path, sources: Sequence[Path], specification: JsonObject) -> None:
+    """Write a store with all that some stores hold, in place of ``target``, whole or not at all.
+
+    Parameters
+    ----------
+    target : path
+    sources : sequence of path
+        Hosts, lifetimes, functions and observations are taken from all; rows that several hold, once.
+    specification : mapping
+        The document that the new store shows.
+
+    Raises
+    ------
+    StoreError
+        If a source cannot be read or the target not be written.
+    """
+    partial = target.with_name(f".{target.name}.partial")
+    files = [Path(f"{partial}{end}") for end in ("", "-wal", "-shm", ".lock")]
+    for each in files:
+        each.unlink(missing_ok=True)
+    try:
+        with Store.open(partial) as store:
+            for source in sources:
+                store.absorb(source)
+            with store.transaction():
+                store.put_document("specification", specification, utc_ns())
+        partial.replace(target)
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(f"the merged store {target} cannot be written ({error})") from error
+    finally:
+        for each in files:
+            with suppress(OSError):
+                each.unlink(missing_ok=True)

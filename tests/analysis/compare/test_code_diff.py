@@ -1,0 +1,98 @@
+"""``specmine compare`` and ``report`` say which code is to blame, and blame none that did not change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specmine.model.batch import Lifetime
+from specmine.model.observation import Function, Kind, Observation, histogram_of
+from specmine.store import Host, Sampled, Store
+
+Outcome = Callable[..., tuple[int, str, str]]
+Compared = Callable[..., tuple[int, dict[str, Any]]]
+
+
+def _nested(path: Path, slow: float) -> Path:
+    """Write a store with two builds: a handler calls a parser twice, whose code and time change."""
+    rng = np.random.default_rng(7)
+    with Store.open(path) as store, store.transaction():
+        store.put_host(Host(boot_id="boot", hostname="here", utc_offset_ns=10**18))
+        for number, (build, factor) in enumerate((("aaaa", 1.0), ("bbbb", slow))):
+            digest = {"handle": "1:c:l0", "parse": f"1:{build}:l0", "aside": "1:d:l0"}
+            functions = {
+                name: Function(build_id=build, offset=16 * at + 1000 * number, name=name, module="app", code=code)
+                for at, (name, code) in enumerate(digest.items(), 1)
+            }
+            store.put_functions(functions.values())
+            store.put_sampled([
+                Sampled(build_id=build, function="", samples=1000, cpu_ns=1e9),
+                Sampled(build_id=build, function=functions["parse"].key, samples=500, cpu_ns=5e8, inclusive_ns=5e8,
+                        callers={functions["handle"].key: 5e8}),
+                Sampled(build_id=build, function=functions["handle"].key, samples=100, cpu_ns=1e8, inclusive_ns=6e8),
+            ])  # fmt: skip
+            for at in range(5):
+                identity = f"boot:{number}{at}:{100 * at}"
+                store.put_lifetimes([Lifetime(id=identity, pid=at, executable="/bin/app", build_id=build,
+                                              start_ns=at * 10**9, processes=0)])  # fmt: skip
+                start = np.exp(rng.normal(0, 0.01))
+                for name, median, calls in (("parse", 40e3 * factor, 1000), ("handle", 20e3 + 80e3 * factor, 500),
+                                            ("aside", 30e3, 500)):  # fmt: skip
+                    durations = start * median * rng.lognormal(0, 0.05, calls)
+                    store.put_observations([Observation(
+                        function=functions[name].key, lifetime=identity, kind=Kind.TIME, start_ns=(60 + at) * 10**9,
+                        end_ns=(61 + at) * 10**9, counts=histogram_of(durations), calls=calls, watched_ns=10**9,
+                    )])  # fmt: skip
+    return path
+
+
+def test_one_cause_for_a_function_and_its_caller(tmp_path: Path, compared: Compared, outcome: Outcome) -> None:
+    """The parser's code changed and it is slower: it is the cause, explains its caller, and is the first suspect."""
+    path = _nested(tmp_path / "s.db", 1.2)
+    code, document = compared("--store", path, "aaaa", "bbbb")
+    found = {each["function"]: each for each in document["functions"]}
+    assert (code, found["parse"]["verdict"], found["handle"]["verdict"]) == (1, "worse", "worse")
+    assert (found["parse"]["cause"], found["parse"]["explains"]) == (True, ["handle (app)"])
+    assert (found["handle"]["cause"], found["handle"]["explained_by"]) == (False, ["parse (app)"])
+    assert {name: each["machine_code"] for name, each in found.items()} == {
+        "parse": "changed", "handle": "moved", "aside": "moved",
+    }  # fmt: skip
+    assert (found["handle"]["where"]["part"], found["handle"]["where"]["by"]) == ("callees", "probes")
+    assert found["handle"]["where"]["callees_change_seconds"] == pytest.approx(16e-6, rel=0.1)
+    assert found["parse"]["where"]["part"] == "self"
+    assert found["handle"]["change"]["cause"] == "code" and "parse" in found["handle"]["change"]["reason"]
+    assert [each["function"] for each in document["machine_code"]["suspects"]] == ["parse", "handle"]
+    out = outcome("compare", "--store", str(path), "aaaa", "bbbb")[1]
+    assert "2 worse (1 cause)" in out
+    assert "Explained by parse (app)." in out
+    assert "1. parse (app): its code changed" in out
+
+
+def test_durations_that_moved_without_any_code_are_not_blamed_on_code(tmp_path: Path, compared: Compared) -> None:
+    """Everything in the store has the same code: slower calls are there, their cause is not known."""
+    path = _nested(tmp_path / "s.db", 1.2)
+    with Store.open(path) as store, store.transaction():
+        same = [replace(each, code="1:same:l0") for each in store.load(newest=0).functions]
+        store.put_functions(same)
+    _, document = compared("--store", path, "aaaa", "bbbb")
+    found = {each["function"]: each for each in document["functions"]}
+    assert found["parse"]["change"]["cause"] == "unknown"
+    assert "no machine code" in found["parse"]["change"]["reason"]
+    assert document["machine_code"]["suspects"] == []
+
+
+def test_a_report_names_the_suspects_of_each_step(tmp_path: Path, outcome: Outcome) -> None:
+    """The report of the same store has the same suspects, as numbers and on the page."""
+    path = _nested(tmp_path / "s.db", 1.2)
+    document = json.loads(outcome("report", str(path), "--format", "json")[1])
+    (step,) = document["machine_code"]
+    assert (step["base"], step["new"], step["counts"]["changed"]) == ("aaaa", "bbbb", 1)
+    assert [each["function"] for each in step["suspects"]] == ["parse", "handle"]
+    page = outcome("report", str(path))[1]
+    assert "parse (app)</td><td>its code changed; 50 % of the CPU time inside it became 50 %; 1.2" in page

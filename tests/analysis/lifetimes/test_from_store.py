@@ -1,0 +1,82 @@
+"""``specmine compare`` finds the builds in stores, by label, build-id or store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specmine.model.batch import Lifetime
+from specmine.model.observation import Function, Kind, Observation, histogram_of
+from specmine.store import Host, Store
+
+Outcome = Callable[..., tuple[int, str, str]]
+Compared = Callable[..., tuple[int, dict[str, Any]]]
+
+
+def _store(
+    path: Path, builds: dict[str, float], *, host: str = "boot", label: str | None = None, module: str = "app"
+) -> Path:
+    """Write a store in which each build has five lifetimes of one function, their windows past the warm-up."""
+    rng = np.random.default_rng(len(host))
+    with Store.open(path) as store, store.transaction():
+        store.put_host(Host(boot_id=host, hostname=f"{host}.example", utc_offset_ns=10**18))
+        for number, (build, factor) in enumerate(builds.items()):
+            function = Function(build_id=build, offset=16 + number, name="handle", module=module)
+            store.put_functions([function])
+            for at in range(5):
+                lifetime = Lifetime(
+                    id=f"{host}:{number}{at}:{100 * at}", pid=at, executable="/bin/app", build_id=build,
+                    start_ns=at * 10**9, processes=0,
+                )  # fmt: skip
+                store.put_lifetimes([lifetime])
+                durations = factor * np.exp(rng.normal(0, 0.01)) * rng.lognormal(12, 0.1, 500)
+                store.put_observations([
+                    Observation(
+                        function=function.key, lifetime=lifetime.id, kind=Kind.TIME, start_ns=(60 + at) * 10**9,
+                        end_ns=(61 + at) * 10**9, counts=histogram_of(durations), calls=500, watched_ns=10**9,
+                    )
+                ])  # fmt: skip
+            if label:
+                store.label(build, f"{label}{number}")
+    return path
+
+
+def test_two_builds_in_a_store(tmp_path: Path, compared: Compared) -> None:
+    """Builds are named by label, by build-id or by its first digits; functions are matched by name."""
+    path = _store(tmp_path / "s.db", {"aaaa1": 1.0, "bbbb2": 1.2}, label="v")
+    for names in (("v0", "v1"), ("aaaa1", "bbbb2"), ("aa", "bb")):
+        code, document = compared("--store", path, *names)
+        (found,) = document["functions"]
+        assert (code, found["verdict"], found["module"]) == (1, "worse", "app")
+        assert found["ratio"] == pytest.approx(1.2, abs=0.04)
+        assert found["change"]["cause"] == "code"
+
+
+def test_two_stores(tmp_path: Path, compared: Compared) -> None:
+    """Two stores of one host are two sides."""
+    first = _store(tmp_path / "a.db", {"aaaa1": 1.0})
+    second = _store(tmp_path / "b.db", {"cccc2": 0.8})
+    code, document = compared(first, second)
+    assert (code, document["functions"][0]["verdict"]) == (0, "better")
+
+
+def test_a_program_may_be_called_otherwise_in_the_new_build(tmp_path: Path, compared: Compared) -> None:
+    """app-1 and app-2 are one program if they are all that differs."""
+    first = _store(tmp_path / "a.db", {"aaaa1": 1.0}, module="app-1")
+    second = _store(tmp_path / "b.db", {"cccc2": 1.2}, module="app-2")
+    code, document = compared(first, second)
+    assert (code, [(each["module"], each["verdict"]) for each in document["functions"]]) == (1, [("app-2", "worse")])
+
+
+def test_a_build_that_is_not_there(tmp_path: Path, outcome: Outcome) -> None:
+    """An unknown build and an ambiguous one are exit 2 and name what there is."""
+    path = _store(tmp_path / "s.db", {"aaaa1": 1.0, "aaab2": 1.2})
+    code, _, err = outcome("compare", "--store", str(path), "aaaa", "zz")
+    assert code == 2
+    assert "aaaa1" in err
+    assert "digits" in outcome("compare", "--store", str(path), "aaa", "aaab2")[2]
+    assert outcome("compare", str(tmp_path / "none.db"), str(path))[0] == 2

@@ -1,0 +1,95 @@
+"""Phases without probes are that: nothing is on in them, and all goes on afterwards."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench.lib.probe_toggle import Toggled
+from specmine.model.batch import Batch, Spent, Watch
+from specmine.model.observation import Kind
+from specmine.probes.process.proc import Selection
+from specmine.probes.source import BpfSource, SourceSettings
+from tests.support.source_driver import running
+
+OFF_S = 0.6
+
+
+@pytest.mark.kernel
+def test_no_probe_is_hit_in_a_phase_without_probes(program: Callable[..., Path]) -> None:
+    """Whatever is due then: a function that is called all the time takes no hit until the next phase."""
+    with running(program("paths"), 40) as child:
+        source = BpfSource([Selection(pid=child.pid)], SourceSettings(watch=("z",), sampling=False))
+        toggled = Toggled(source, child.pid)
+        try:
+            toggled.start()
+            key = _watched(toggled)
+            hits: list[int] = []
+
+            def phases() -> Iterator[tuple[bool, float]]:
+                yield False, 0.2
+                hits.append(_hits(source, key))
+                yield False, OFF_S
+                hits.append(_hits(source, key))
+                yield True, 60.0
+
+            fake: Any = SimpleNamespace(run=phases)
+            toggled.begin(fake)
+            end = time.monotonic() + 20
+            while len(hits) < 2 or _hits(source, key) <= hits[1]:
+                assert time.monotonic() < end
+                toggled.poll(toggled.now_ns())
+                time.sleep(0.01)
+            assert hits[0] == hits[1] > 0
+        finally:
+            toggled.close()
+
+
+def test_time_and_cpu_time_stand_still_in_a_phase_without_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that always uses one CPU earns as much a second as if there were no such phases, at each moment."""
+    monkeypatch.setattr("bench.lib.probe_toggle.family", lambda pid: [pid])
+    monkeypatch.setattr("bench.lib.probe_toggle.cpu_seconds", lambda pids: dict.fromkeys(pids, time.monotonic()))
+    nothing = SimpleNamespace(by_function={}, windows=SimpleNamespace(drain=list), off=False)
+    finder = SimpleNamespace(_hertz=0, stop=lambda: None)
+
+    def read(now_ns: int) -> Batch:
+        return Batch(now_ns=now_ns, spent=Spent(program_cpu_ns=now_ns))
+
+    inner: Any = SimpleNamespace(poll=read, _watching=nothing, _finder=finder, _off=False)
+    toggled = Toggled(inner, 1)
+    fake: Any = SimpleNamespace(run=lambda: itertools.cycle([(True, 0.1), (False, 0.25)]))
+    seen = [toggled.poll(toggled.now_ns())]
+    toggled.begin(fake)
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        seen.append(toggled.poll(toggled.now_ns()))
+        time.sleep(0.01)
+    times, cpu = [each.now_ns for each in seen], [each.spent.program_cpu_ns for each in seen]
+    assert times == sorted(times)
+    assert 0.3e9 < times[-1] - times[0] < 1.2e9
+    assert all(abs((c - cpu[0]) - (t - times[0])) < 20e6 for t, c in zip(times, cpu, strict=True))
+
+
+def _watched(toggled: Toggled) -> str:
+    """Have a function counted in short on-phases, one after the other, and wait until it was hit; return its key."""
+    key, end = "", time.monotonic() + 20
+    while not key or not _hits(toggled.inner, key):
+        assert time.monotonic() < end
+        batch = toggled.poll(toggled.now_ns())
+        for each in batch.functions:
+            if each.name == "z" and not key:
+                key = each.key
+                toggled.apply(Watch(function=key, kind=Kind.TIME, on_ns=20_000_000, period_ns=60_000_000))
+        time.sleep(0.01)
+    return key
+
+
+def _hits(source: BpfSource, key: str) -> int:
+    watching = source._watching
+    return int(source._counters["hits"][watching.by_function[key].slot]) if key in watching.by_function else 0

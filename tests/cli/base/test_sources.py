@@ -1,0 +1,239 @@
+"""status, functions, show, assertions and export, over a store and over a daemon's socket."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specmine.cli.text.functions import why
+from specmine.store import Store
+from tests.support.paths import SUPPORT
+
+DATA = SUPPORT / "data" / "cli"
+Outcome = Callable[..., tuple[int, str, str]]
+Keep = Callable[[Mapping[str, Any]], Path]
+GOLDEN = {
+    "assertions": ["assertions"],
+    "functions": ["functions"],
+    "show": ["show", "z"],
+    "show_single": ["show", "a"],
+    "show_candidate": ["show", "app+0x4f10"],
+    "status": ["status"],
+    "export": ["export", "--format", "csv"],
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_text_is_as_it_was_approved(name: str, store: Path, outcome: Outcome) -> None:
+    """The text equals the approved one; UPDATE_GOLDEN=1 writes it anew, to be read before it is committed."""
+    code, out, err = outcome(*GOLDEN[name], "--store", store)
+    assert (code, err) == (0, "")
+    golden = DATA / f"{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(out, newline="")
+    assert out == golden.read_bytes().decode()
+
+
+@pytest.mark.parametrize("columns", [None, 50, 60, 120])
+@pytest.mark.parametrize("command", ["assertions", "functions", "show", "status"])
+def test_lines_fit_the_width(
+    columns: int | None, command: str, store: Path, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No line is wider than COLUMNS, 80 without it, and none has an escape sequence."""
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", str(columns))
+    arguments = [command, "z"] if command == "show" else [command]
+    _, out, _ = outcome(*arguments, "--store", store)
+    assert max(map(len, out.splitlines())) <= (columns or 80)
+    assert "\x1b" not in out
+
+
+def test_narrow_lines_lose_no_name(store: Path, outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long names are folded, not cut."""
+    monkeypatch.setenv("COLUMNS", "50")
+    _, out, _ = outcome("functions", "--store", store)
+    assert "std::map<int,std::string>::operator[](intconst&)(app)" in "".join(out.split())
+
+
+def test_the_daemon_gives_the_same(store: Path, asked: tuple[Path, list[Mapping[str, Any]]], outcome: Outcome) -> None:
+    """Over the socket everything reads as from a store; details are asked for."""
+    socket, requests = asked
+    for name, arguments in GOLDEN.items():
+        if name != "status":
+            assert outcome(*arguments, "--socket", socket) == outcome(*arguments, "--store", store)
+    assert {each["command"] for each in requests} == {"specification"}
+    assert all(each["detail"] for each in requests)
+
+
+def test_status_of_the_daemon(asked: tuple[Path, list[Mapping[str, Any]]], outcome: Outcome) -> None:
+    """What the daemon says of itself reads as a tree of facts, pids as they are, empty parts left out."""
+    socket, _ = asked
+    code, out, _ = outcome("status", "--socket", socket)
+    assert code == 0
+    assert "pid: 12345\n" in out
+    assert "bystander hits: 1,234\n" in out
+    assert "    promised ratio: 1 %\n    spent seconds: 250 ms\n" in out
+    assert "  - pid 4321, executable /usr/local/bin/a\\x1bpp\n" in out
+    assert "notes" not in out
+    _, out, _ = outcome("status", "--socket", socket, "--format", "json")
+    assert json.loads(out)["schema"] == "specmine.status/1"
+
+
+def test_status_of_a_store_as_json(store: Path, outcome: Outcome) -> None:
+    """A store's status counts the states."""
+    _, out, _ = outcome("status", "--store", store, "--format", "json")
+    status = json.loads(out)
+    assert status["schema"] == "specmine.status/1"
+    assert status["states"]["explained"] == 1
+    assert sum(status["states"].values()) == 6
+
+
+def test_no_daemon_is_2_with_a_remedy(tmp_path: Path, outcome: Outcome) -> None:
+    """Without a daemon each reading command says what to do."""
+    for arguments in GOLDEN.values():
+        code, out, err = outcome(*arguments, "--socket", tmp_path / "none")
+        assert (code, out) == (2, "")
+        assert "--store FILE" in err
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not a store" * 100])
+def test_no_store_or_a_damaged_one_is_2(tmp_path: Path, content: bytes | None, outcome: Outcome) -> None:
+    """What is no store is refused and left as it is."""
+    path = tmp_path / "x.db"
+    if content is not None:
+        path.write_bytes(content)
+    code, out, err = outcome("functions", "--store", path)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert (path.read_bytes() if path.exists() else None) == content
+
+
+def test_store_and_socket_exclude_each_other(store: Path, tmp_path: Path, outcome: Outcome) -> None:
+    """Two places to read from are a mistake."""
+    for arguments in (
+        ["status"],
+        ["functions"],
+        ["show", "z"],
+        ["assertions"],
+        ["export"],
+        ["label", "5f", "x"],
+    ):
+        code, _, err = outcome(*arguments, "--store", store, "--socket", tmp_path / "s")
+        assert code == 2, arguments
+        assert "choose one" in err
+
+
+def test_an_empty_store_is_3(tmp_path: Path, outcome: Outcome) -> None:
+    """A store that holds nothing yet is not enough data."""
+    Store.open(tmp_path / "e.db").close()
+    code, out, err = outcome("assertions", "--store", tmp_path / "e.db")
+    assert (code, out) == (3, "")
+    assert "no specification yet" in err
+
+
+def test_nothing_asserted_is_3(keep: Keep, document: dict[str, Any], outcome: Outcome) -> None:
+    """Assertions without any stable function print what is there and exit with 3."""
+    document["functions"] = document["functions"][3:]
+    store = keep(document)
+    code, out, _ = outcome("assertions", "--store", store)
+    assert code == 3
+    assert "Nothing is stable enough" in out
+    assert outcome("assertions", "--store", store, "--format", "json")[0] == 3
+    assert outcome("functions", "--store", store)[0] == 0
+
+
+def test_assertions_as_json_are_the_specification(store: Path, document: dict[str, Any], outcome: Outcome) -> None:
+    """JSON is the contract's document, with nothing but the drawing left out."""
+    code, out, _ = outcome("assertions", "--store", store, "--format", "json")
+    assert code == 0
+    assert out.endswith("}\n")
+    for each in document["functions"]:
+        each.pop("histogram", None)
+    assert json.loads(out) == document
+    assert outcome("export", "--store", store)[1] == out
+
+
+def test_functions_as_json_and_filtered(store: Path, outcome: Outcome) -> None:
+    """A list can be narrowed by state and name, and says why in JSON too."""
+    _, out, _ = outcome("functions", "--store", store, "--state", "timing", "--state", "single", "--format", "json")
+    listing = json.loads(out)
+    assert listing["schema"] == "specmine.functions/1"
+    assert [each["function"] for each in listing["functions"]] == ["a", "b"]
+    assert listing["functions"][1]["reason"]["code"] == "learning"
+    _, out, _ = outcome("functions", "--store", store, "--function", "std::*", "--format", "json")
+    assert len(json.loads(out)["functions"]) == 1
+    assert outcome("functions", "--store", store, "--function", "none")[1] == "No function to show.\n"
+
+
+@pytest.mark.parametrize(
+    ("used_seconds", "told"), [(4.0, "(promised: at most 1 %)"), (0.4, "(promised: at most 1 %, or 40 ms in all)")]
+)
+def test_what_an_idle_program_may_be_charged_is_told(
+    used_seconds: float, told: str, keep: Keep, document: dict[str, Any], outcome: Outcome
+) -> None:
+    """Where the floor allows more than the share, what was added is not held against the share alone."""
+    facts = {"budget_ratio": 0.01, "program_cpu_seconds": used_seconds, "allowed_seconds": 0.04}
+    document["collection"] |= facts
+    code, out, _ = outcome("assertions", "--store", keep(document))
+    assert code == 0
+    assert told in " ".join(out.split())
+
+
+@pytest.mark.parametrize(("made", "said"), [(0.81, True), (0.004, False), (None, False)])
+def test_code_made_at_run_time_is_told(
+    made: float | None, said: bool, keep: Keep, document: dict[str, Any], outcome: Outcome
+) -> None:
+    """How much of the CPU time no function can hold, if it is worth a line."""
+    document["collection"]["jit_cpu_ratio"] = made
+    _, out, _ = outcome("assertions", "--store", keep(document))
+    assert ("81 % of its CPU time passed in code made at run time (JIT)" in " ".join(out.split())) == said
+
+
+def test_hostile_names_are_harmless(keep: Keep, document: dict[str, Any], outcome: Outcome) -> None:
+    """Control characters, markup and odd letters in any name reach the terminal as escapes or as they are."""
+    evil = "f\x1b[2J\r\n[red]\u202e:smile:函"
+    for each in document["functions"]:
+        each["function"] = evil + each["function"]
+        each["module"] = "m\x07"
+        each["aliases"] = [evil]
+        for behaviour in each["behaviours"]:
+            behaviour["expression"] = f"`{evil}`->c" if behaviour["expression"] != "true" else "true"
+        for path in each["paths"]:
+            path["frames"] = [evil, *path["frames"]]
+        if each["reason"]:
+            each["reason"]["text"] = evil
+    document["program"]["path"] = evil
+    document["collection"]["lost"] = {evil: 3}
+    document["collection"]["notes"] = [evil]
+    store = keep(document)
+    for arguments in (["assertions"], ["functions"], ["show", "*z"], ["status"]):
+        code, out, _ = outcome(*arguments, "--store", store)
+        assert code == 0
+        assert not set("\x1b\x07\r\u202e") & set(out)
+        assert "\\x1b[2J\\x0d\\x0a[red]\\u202e:smile:函" in "".join(out.split())
+    code, out, err = outcome("show", "*\x1b*", "--store", store)
+    assert (code, out) == (2, "")
+    assert "\x1b" not in err
+    exported = outcome("export", "--format", "csv", "--store", store)[1]
+    assert next(row for row in csv.DictReader(io.StringIO(exported, newline="")))["function"] == f"{evil}z"
+
+
+def test_a_violation_that_the_host_explains_says_so() -> None:
+    """What the host adds to calls of a violated function stands beside the verdict, without a cause nothing does."""
+    cause = {
+        "code": "slices",
+        "times": 1,
+        "text": "+1 timeslice: preempted",
+        "excess_seconds": 0.004,
+        "gained_share": 0.25,
+    }
+    entry = {"state": "single", "verdict": "violated", "host_causes": [cause]}
+    assert any("more calls +1 timeslice: preempted (+4" in " ".join(each.split()) for each in why(entry))
+    assert not any("host" in each for each in why(entry | {"host_causes": []}))

@@ -1,0 +1,310 @@
+"""``specmine check`` evaluates formulas against recordings, stores and specifications."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from specmine.model.batch import Lifetime
+from specmine.model.observation import (
+    CallPath,
+    Frame,
+    Function,
+    Kind,
+    Observation,
+    PathHistogram,
+    Split,
+    bucket_of,
+    histogram_of,
+)
+from specmine.store import Host, Store
+
+Outcome = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """Durations of two builds, five lifetimes each, f 10 % slower in the new one."""
+    rng = np.random.default_rng(1)
+    lines = ["build,lifetime,duration_ns,function,host"]
+    for build in ("old", "fresh"):
+        for number in range(5):
+            for name, factor in (("f", 1.1 if build == "fresh" else 1.0), ("g", 1.0)):
+                values = factor * np.exp(rng.normal(0, 0.005)) * rng.lognormal(10, 0.1, 200)
+                lines += [f"{build},{number},{value:.0f},{name},h" for value in values]
+    path = tmp_path / "d.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_formulas_of_a_file(tmp_path: Path, recording: Path, outcome: Outcome) -> None:
+    """Each formula with its text, verdict and evidence; violated beats unknown beats holds."""
+    spec = tmp_path / "limits.spl"
+    spec.write_text(
+        "# what we promise\nset level 99%\nbuild v2 = fresh\n"
+        "slower: f@v2 <= 1.02 * f@old\nf@new <= 1.2 * f@base\nhandle < 20 ms\nforall x in {f, g}: p90(x) < 1 ms\n"
+    )
+    code, out, err = outcome("check", str(spec), "--against", str(recording), "--format", "json")
+    document = json.loads(out)
+    assert (code, err, document["schema"]) == (1, "", "specmine.check/1")
+    assert [(each["text"], each["verdict"]) for each in document["formulas"]] == [
+        ("f@v2 <= 1.02 * f@old", "violated"),
+        ("f@new <= 1.2 * f@base", "holds"),
+        ("handle < 20 ms", "unknown"),
+        ("forall x in {f, g}: p90(x) < 1 ms", "holds"),
+    ]
+    assert document["formulas"][0]["evidence"]["ratio"] == pytest.approx(1.1, abs=0.02)
+    assert len(document["formulas"][3]["evidence"]["parts"]) == 2
+    assert document["counts"] == {"holds": 2, "violated": 1, "unknown": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("g@new <= 1.1 * g@base", 0), ("f@new <= f@base", 1), ("q < 1 s", 3), ("f <", 2), ("f@nobody < 1 s", 3)],
+)
+def test_exit_codes(recording: Path, outcome: Outcome, text: str, expected: int) -> None:
+    """Holds is 0, violated 1, a mistake 2 with its place, unknown 3."""
+    code, out, err = outcome("check", "--formula", text, "--against", str(recording))
+    assert code == expected
+    if expected == 2:
+        assert out == ""
+        assert "line 1, column 4" in err
+    else:
+        assert text in out
+
+
+@pytest.mark.parametrize("name", ["welch", "parametric", "bootstrap"])
+def test_the_papers_interpretations(recording: Path, outcome: Outcome, name: str) -> None:
+    """They see ten per cent as well; of medians they know nothing."""
+    ask = ("check", "--against", str(recording), "--interpretation", name, "--format", "json")
+    assert outcome(*ask, "--formula", "f@new <= f@base")[0] == 1
+    assert outcome(*ask, "--formula", "f@new <= 1.3 * f@base")[0] == 0
+    assert outcome(*ask, "--formula", "median(f@new) <= f@base")[0] == 3
+
+
+def test_base_and_new_are_the_users(recording: Path, outcome: Outcome) -> None:
+    """--base and --new say which builds are meant; without a build the new one is."""
+    ask = ("check", "--against", str(recording), "--formula")
+    assert outcome(*ask, "f@new <= f@base", "--base", "fresh", "--new", "old")[0] == 0
+    assert outcome(*ask, "f <= g@old * 1.05", "--new", "old")[0] == 0
+    assert outcome(*ask, "f <= g@old * 1.05", "--new", "fresh")[0] == 1
+
+
+def test_junit_shows_violations_as_failures(tmp_path: Path, recording: Path, outcome: Outcome) -> None:
+    """A test case a formula; names with control characters cannot break the file."""
+    target = tmp_path / "junit.xml"
+    formulas = ["f@new <= f@base", "g@new <= 1.1 * g@base", "`a\x1b<b` < 1 s"]
+    arguments = [part for each in formulas for part in ("--formula", each)]
+    outcome("check", *arguments, "--against", str(recording), "--junit", str(target))
+    suite = ElementTree.parse(target).getroot()
+    assert {name: suite.get(name) for name in ("tests", "failures", "skipped")} == {
+        "tests": "3", "failures": "1", "skipped": "1",
+    }  # fmt: skip
+    assert [[child.tag for child in case] for case in suite] == [["failure"], ["system-out"], ["skipped"]]
+
+
+def test_paths_of_a_recording(tmp_path: Path, outcome: Outcome) -> None:
+    """A condition chooses the calls by their path; escaped separators belong to names."""
+    rng = np.random.default_rng(2)
+    lines = ["function,path,duration_ns,lifetime"]
+    for number in range(4):
+        for slow, fast in rng.lognormal([18, 10], 0.1, (100, 2)):
+            lines += [f"z,main;lock;z,{slow:.0f},{number}", f"z,main;un\\;lock,{fast:.0f},{number}"]
+    path = tmp_path / "d.csv"
+    path.write_text("\n".join(lines) + "\n")
+
+    def verdict(text: str) -> int:
+        return outcome("check", "--formula", text, "--against", str(path))[0]
+
+    assert verdict("share(z, > 10 ms | lock) >= 0.99") == 0
+    assert verdict("share(z, > 10 ms | `un;lock`) <= 0.01") == 0
+    assert verdict("share(z, > 10 ms | lock->z) >= 0.99 and share(z, > 10 ms | not lock->z) <= 1%") == 0
+    assert verdict("share(z, > 10 ms) <= 0.1") == 1
+    assert verdict("shares(z, 10 ms | `un;lock`->z) ~ [1, 0] of 1000") == 0
+    assert verdict("shares(z, 10 ms | lock->z) ~ [1, 0] of 1000") == 1
+
+
+def _specification(shares: tuple[float, float]) -> dict[str, Any]:
+    behaviours = [
+        {"expression": "lock->z", "formula": [[{"caller": "lock", "callee": "z", "present": True}]], "calls": 4000,
+         "paths": 1, "shares": list(shares)},
+        {"expression": "not lock->z", "formula": [[{"caller": "lock", "callee": "z", "present": False}]],
+         "calls": 4000, "paths": 1, "shares": [1.0, 0.0]},
+    ]  # fmt: skip
+    paths = [
+        {"frames": ["main", "lock", "z"], "complete": True, "calls": 4000, "shares": list(shares), "behaviour": 0},
+        {"frames": ["main", "open", "z"], "complete": True, "calls": 4000, "shares": [1.0, 0.0], "behaviour": 1},
+    ]
+    entry = {"function": "z", "module": "app", "borders_seconds": [0.01], "behaviours": behaviours, "paths": paths}
+    return {"schema": "specmine.specification/1", "functions": [entry]}
+
+
+def test_a_specification_against_another(tmp_path: Path, outcome: Outcome) -> None:
+    """What one run mined is checked against what another did."""
+    files = {}
+    for name, shares in (("first", (0.5, 0.5)), ("like", (0.51, 0.49)), ("unlike", (0.2, 0.8))):
+        files[name] = tmp_path / f"{name}.json"
+        files[name].write_text(json.dumps(_specification(shares)))
+    code, out, _ = outcome("check", str(files["first"]), "--against", str(files["like"]), "--format", "json")
+    assert (code, len(json.loads(out)["formulas"])) == (0, 2)
+    assert json.loads(out)["formulas"][0]["text"] == "shares(`z (app)`, 10 ms | lock->z) ~ [0.5, 0.5] of 4000"
+    code, out, _ = outcome("check", str(files["first"]), "--against", str(files["unlike"]), "--format", "json")
+    assert [each["verdict"] for each in json.loads(out)["formulas"]] == ["violated", "holds"]
+    assert code == 1
+    files["other"] = tmp_path / "other.json"
+    files["other"].write_text('{"schema": "specmine.status/1"}')
+    assert outcome("check", str(files["other"]), "--against", str(files["like"]))[0] == 2
+
+
+def test_against_a_store(tmp_path: Path, outcome: Outcome) -> None:
+    """A store knows lifetimes, builds, and the paths of windows."""
+    rng = np.random.default_rng(4)
+    path = tmp_path / "s.db"
+    function = Function(build_id="ab", offset=16, name="z", module="app")
+    slow, fast = (CallPath(tuple(Frame(name, "app") for name in ("main", via, "z"))) for via in ("lock", "open"))
+    with Store.open(path) as store, store.transaction():
+        store.put_host(Host(boot_id="boot", hostname="here", utc_offset_ns=10**18))
+        store.put_functions([function])
+        for number in range(3):
+            lifetime = Lifetime(id=f"boot:{number}:0", pid=number, executable="/bin/app", build_id="ab", start_ns=0,
+                                processes=0)  # fmt: skip
+            store.put_lifetimes([lifetime])
+            for second in range(20, 26):
+                durations = {slow: rng.lognormal(18, 0.1, 100), fast: rng.lognormal(10, 0.1, 100)}
+                parts = tuple(
+                    PathHistogram(path=each, counts=histogram_of(values)) for each, values in durations.items()
+                )
+                store.put_observations([
+                    Observation(function=function.key, lifetime=lifetime.id, kind=Kind.PATH,
+                                start_ns=second * 10**9, end_ns=(second + 1) * 10**9,
+                                counts=parts[0].counts + parts[1].counts, calls=200, watched_ns=10**9, paths=parts)
+                ])  # fmt: skip
+
+    def verdicts(*texts: str) -> list[str]:
+        arguments = [part for text in texts for part in ("--formula", text)]
+        _, out, _ = outcome("check", *arguments, "--against", str(path), "--format", "json")
+        return [each["verdict"] for each in json.loads(out)["formulas"]]
+
+    assert verdicts(
+        "p99(`z (app)`) < 1 s",
+        "share(z, > 10 ms | lock) >= 0.99",
+        "share(z, > 10 ms | open) >= 0.99",
+        "shares(z, 10 ms | lock->z) ~ [0, 1] of 1000",
+        "shares(z, 10 ms) ~ [0.5, 0.5] of 1000",
+        "rate(z) >= 150/s",
+        "z@new < z@base",
+    ) == ["holds", "holds", "violated", "holds", "holds", "holds", "unknown"]
+
+
+def _on_cpu(path: Path, waits: float) -> None:
+    """Fill a store with three lifetimes whose calls use 1 ms of CPU; this share of them waits for 4 ms more."""
+    rng = np.random.default_rng(5)
+    function = Function(build_id="ab", offset=16, name="z", module="app")
+    seen = []
+    with Store.open(path) as store, store.transaction():
+        store.put_host(Host(boot_id="boot", hostname="here", utc_offset_ns=10**18))
+        store.put_functions([function])
+        for number in range(3):
+            lifetime = Lifetime(id=f"boot:{number}:0", pid=number, executable="/bin/app", build_id="ab", start_ns=0,
+                                processes=0)  # fmt: skip
+            store.put_lifetimes([lifetime])
+            for second in range(20, 24):
+                needed = rng.normal(1e6, 1e4, 500)
+                taken = needed + 4e6 * (rng.random(500) < waits)
+                counts = histogram_of(taken)
+                waited = np.where(counts * (np.arange(len(counts)) >= bucket_of([3_000_000])[0]), 4_000_000, 0)
+                split = Split(waiting_ns=(counts * waited).astype(np.uint64), blocked_ns=np.zeros_like(counts),
+                              on_cpu=histogram_of(needed))  # fmt: skip
+                seen.append(
+                    Observation(function=function.key, lifetime=lifetime.id, kind=Kind.TIME,
+                                start_ns=second * 10**9, end_ns=(second + 1) * 10**9,
+                                counts=counts, calls=500, watched_ns=10**9, split=split)
+                )  # fmt: skip
+        store.put_observations(seen)
+
+
+def test_time_on_cpu_of_a_store(tmp_path: Path, outcome: Outcome) -> None:
+    """What is promised of time on CPU holds beside rivals, where the same of durations does not."""
+    path = tmp_path / "s.db"
+    _on_cpu(path, waits=0.25)
+
+    def verdicts(*texts: str) -> list[str]:
+        arguments = [part for text in texts for part in ("--formula", text)]
+        _, out, _ = outcome("check", *arguments, "--against", str(path), "--format", "json")
+        return [each["verdict"] for each in json.loads(out)["formulas"]]
+
+    assert verdicts(
+        "p90(z) <= 1.1 ms",
+        "p90(cpu(z)) <= 1.1 ms",
+        "cpu(`z (app)`) >= 0.9 ms",
+        "share(cpu(z), > 3 ms) <= 1%",
+        "share(z, > 3 ms) <= 1%",
+        "mean(cpu(z)) <= 0.7 * mean(z)",
+        "mean(cpu(z)) >= 0.7 * mean(z)",
+        "shares(cpu(z), 3 ms) ~ [1, 0] of 2000",
+        "cpu(z | a->z) <= 1 s",
+    ) == ["violated", "holds", "holds", "holds", "violated", "holds", "violated", "holds", "unknown"]
+
+
+def test_time_on_cpu_is_unknown_where_nobody_noted_it(recording: Path, outcome: Outcome) -> None:
+    """A recording of durations says nothing of it, and that is said."""
+    code, out, _ = outcome("check", "--formula", "cpu(f) < 1 s", "--against", str(recording))
+    assert code == 3
+    assert "not known here" in out
+
+
+def test_time_on_cpu_of_a_specification(tmp_path: Path, outcome: Outcome) -> None:
+    """Its assertion is read as a formula, and checked against another's histogram; without one, against its classes."""
+    document = _specification((0.5, 0.5))
+    (entry,) = document["functions"]
+    classes = [{"upper_seconds": 0.002, "share": 1.0}, {"upper_seconds": None, "share": 0.0}]
+    on_cpu = {"calls": 4000, "borders_seconds": [0.002], "classes": classes}
+    spec = tmp_path / "first.json"
+    spec.write_text(json.dumps(document | {"functions": [entry | {"on_cpu": on_cpu, "time": {"calls": 4000}}]}))
+    counts = histogram_of(np.full(4000, 5e6))
+    slower = {"histogram": [[int(at), int(counts[at])] for at in np.flatnonzero(counts)]}
+    against = tmp_path / "second.json"
+    for told, verdict in (({}, "holds"), (slower, "violated")):
+        other = entry | {"on_cpu": on_cpu | told, "time": {"calls": 4000}}
+        against.write_text(json.dumps(document | {"functions": [other]}))
+        _, out, _ = outcome("check", str(spec), "--against", str(against), "--format", "json")
+        last = json.loads(out)["formulas"][-1]
+        assert (last["text"], last["verdict"]) == ("shares(cpu(`z (app)`), 2 ms) ~ [1, 0] of 4000", verdict)
+    against.write_text(json.dumps(document | {"functions": [entry | {"histogram": slower["histogram"]}]}))
+    assert outcome("check", "--formula", "cpu(z) < 1 s", "--against", str(against))[0] == 3
+
+
+def test_against_the_daemon(
+    outcome: Outcome, asked: tuple[Path, list[Mapping[str, Any]]], document: dict[str, Any], tmp_path: Path
+) -> None:
+    """Live is the default: what the daemon mined agrees with itself."""
+    spec = tmp_path / "app.json"
+    spec.write_text(json.dumps(document))
+    code, out, err = outcome("check", str(spec), "--socket", str(asked[0]), "--format", "json")
+    assert (code, err) == (0, "")
+    assert {each["verdict"] for each in json.loads(out)["formulas"]} == {"holds"}
+
+
+def test_wrong_input(tmp_path: Path, recording: Path, outcome: Outcome) -> None:
+    """Nothing to check, no such file, an unknown summary: exit 2 in one line."""
+    for arguments in (
+        (),
+        (str(tmp_path / "none.spl"),),
+        ("--formula", "f < 1 s", "--against", str(tmp_path / "none.csv")),
+        ("--formula", "f < 1 s", "--against", str(recording), "--summary", "p98"),
+    ):
+        code, out, err = outcome("check", *arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+def test_no_formula_is_not_enough(tmp_path: Path, recording: Path, outcome: Outcome) -> None:
+    """A file without formulas shows nothing: exit 3."""
+    spec = tmp_path / "empty.spl"
+    spec.write_text("# nothing yet\n")
+    assert outcome("check", str(spec), "--against", str(recording))[0] == 3

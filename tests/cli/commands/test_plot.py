@@ -1,0 +1,137 @@
+"""``specmine plot``: what the picture holds, of which file, and the layout of the graph."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from specmine.cli.pictures.call_graph import MOST_FUNCTIONS, drawing
+from specmine.cli.pictures.figure import picture
+from tests.support.recordings import calls, csv_text
+
+Outcome = Callable[..., tuple[int, str, str]]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def specification(tmp_path: Path, outcome: Outcome) -> Path:
+    """An analysed recording."""
+    recording, target = tmp_path / "calls.csv", tmp_path / "calls.json"
+    recording.write_text(csv_text(calls(6000)))
+    assert outcome("analyze", recording, "--output", target)[0] == 0
+    return target
+
+
+def texts(svg: str | bytes) -> list[str]:
+    """Return the texts of a picture."""
+    return ["".join(each.itertext()).strip() for each in ET.fromstring(svg).iter(f"{SVG}text")]
+
+
+def test_the_picture_says_what_is_asserted(specification: Path, outcome: Outcome) -> None:
+    """Border, class shares, behaviours with their conditions, functions, and the calls of the deciding edge."""
+    code, out, err = outcome("plot", "--store", specification)
+    assert (code, err) == (0, "")
+    shown = " ".join(texts(out))
+    (entry,) = json.loads(specification.read_text())["functions"]
+    calls_of = {each["expression"]: f"{each['calls']:,}" for each in entry["behaviours"]}
+    for wanted in ("if b->c (", "if not b->c (", "6,000 calls, explained", "main", calls_of["b->c"], "36 us", "100 %"):
+        assert wanted in shown
+    assert out.count("#d55e00") >= 1
+    assert out == outcome("plot", "z", "--store", specification)[1]
+
+
+def test_deciding_edges_and_behaviours_have_colours(specification: Path) -> None:
+    """Without the formula nothing is orange; without histograms of behaviours the bars have one colour."""
+    (entry,) = json.loads(specification.read_text())["functions"]
+    assert b"#e69f00" in picture(entry, "svg")
+    plain = {**entry, "behaviours": [{**each, "formula": [], "histogram": None} for each in entry["behaviours"]]}
+    assert b"#d55e00" not in picture(plain, "svg")
+
+
+@pytest.mark.parametrize(("name", "magic"), [("z.png", b"\x89PNG"), ("z.PDF", b"%PDF"), ("z.svg", b"<?xml")])
+def test_the_name_of_the_file_says_which_kind(
+    name: str, magic: bytes, specification: Path, tmp_path: Path, outcome: Outcome
+) -> None:
+    """And --format, where it is given."""
+    code, out, _ = outcome("plot", "z", "--store", specification, "--output", tmp_path / name)
+    assert (code, out) == (0, "")
+    assert (tmp_path / name).read_bytes().startswith(magic)
+    assert outcome("plot", "--store", specification, "--output", tmp_path / "z", "--format", "png")[0] == 0
+    assert (tmp_path / "z").read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_state_can_be_drawn(store: Path, document: dict[str, Any], outcome: Outcome) -> None:
+    """Functions without borders, paths or histogram have a picture too, and nothing warns."""
+    for entry in document["functions"]:
+        drawn = picture(entry, "svg").decode()
+        assert not re.search(r"[ \"]nan[ \"]", drawn)
+        assert picture({**entry, "histogram": None, "paths": []}, "svg").startswith(b"<?xml")
+    assert outcome("plot", document["functions"][0]["function"], "--store", store)[0] == 0
+
+
+def test_wrong_use_is_code_2(specification: Path, store: Path, tmp_path: Path, outcome: Outcome) -> None:
+    """No such function, several, an unknown kind of picture, a folder that is not there."""
+    for arguments in (
+        ["nobody", "--store", specification],
+        ["--store", store],
+        ["--store", specification, "--output", tmp_path / "z.jpg"],
+        ["--store", specification, "--output", tmp_path / "no" / "z.png"],
+        ["--store", tmp_path / "missing"],
+    ):
+        code, out, err = outcome("plot", *arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1), arguments
+
+
+def test_names_are_drawn_as_they_are() -> None:
+    """Dollar signs are no formulas, controls are escaped, markup is text, long names are cut in the middle."""
+    names = ["a$x^2$b", "<b>&", "evil\x1b[31m", "n" * 100]
+    entry = {"function": names[0], "paths": [{"frames": [*names, names[0] + "z"], "calls": 5}], "behaviours": []}
+    shown = texts(picture(entry, "svg"))
+    assert {"a$x^2$b", "<b>&", "evil\\x1b[31m"} <= set(shown)
+    assert any(text.startswith("nnn") and "..." in text and len(text) < 40 for text in shown)
+
+
+def path(text: str, number: int = 1) -> dict[str, Any]:
+    """Return the path of letters."""
+    return {"frames": list(text), "complete": True, "calls": number}
+
+
+def test_chains_are_one_box_unless_an_edge_decides() -> None:
+    """main and a know only each other; a deciding edge between two stays visible."""
+    paths = [path("mabcz", 7), path("mabz", 5), path("macz", 3)]
+    boxes = {box.lines: box for box in drawing(paths, {("b", "c")}).boxes}
+    assert set(boxes) == {("m", "a", "15"), ("b", "12"), ("c", "10"), ("z", "15")}
+    apart = drawing(paths, {("m", "a")})
+    assert ("m", "15") in {box.lines for box in apart.boxes}
+    assert [line.decides for line in apart.lines].count(True) == 1
+
+
+def test_a_graph_too_large_shows_the_busiest_and_the_deciding() -> None:
+    """The number of functions is bounded, and an edge that decides is among them however rare."""
+    paths = [{"frames": ["m", f"f{n}", f"g{n}", "z"], "calls": 1000 - n} for n in range(200)]
+    got = drawing(paths, {("f150", "g150")})
+    assert len(got.boxes) <= MOST_FUNCTIONS
+    assert (got.paths, any(line.decides for line in got.lines)) == (200, True)
+    assert 2 <= got.shown < 200
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.text("abcdez", min_size=1, max_size=9), st.integers(0, 99)), min_size=1, max_size=12))
+def test_no_box_lies_on_another(some: list[tuple[str, int]]) -> None:
+    """Whatever the paths, recursion included: boxes keep apart, every edge has both its ends."""
+    got = drawing([path(text, number) for text, number in some], set())
+    assert all(-1e-6 <= box.x - box.width / 2 <= box.x + box.width / 2 <= got.width + 1e-6 for box in got.boxes)
+    for layer in range(got.layers):
+        row = sorted((box for box in got.boxes if box.layer == layer), key=lambda box: box.x)
+        assert all(a.x + a.width / 2 < b.x - b.width / 2 for a, b in pairwise(row))
+    ends = {(box.x, box.layer) for box in got.boxes}
+    assert all({line.points[0], line.points[-1]} <= ends for line in got.lines)

@@ -1,0 +1,89 @@
+"""Progress: plain lines now and then in a pipe, a picture on a terminal; nothing in vain."""
+
+from __future__ import annotations
+
+import io
+import signal
+import sys
+from typing import Any
+
+import pytest
+
+from specmine.cli.runners.progress import LINE_EVERY_S, Progress, wants_live
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Say so."""
+        return True
+
+
+def test_plain_lines_come_every_few_seconds(document: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """Between two lines the document is not even asked for."""
+    times = iter([0.0, 1.0, LINE_EVERY_S, LINE_EVERY_S + 1, LINE_EVERY_S + 2, 2 * LINE_EVERY_S + 1])
+    asked = []
+
+    def read() -> dict[str, Any]:
+        asked.append(True)
+        return {**document, "collection": {"seconds": 5.0 * len(asked), "spent_ratio": 0.006}}
+
+    with Progress(duration_s=30, live=False, now=lambda: next(times)) as progress:
+        assert all(progress(read) for _ in range(5))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(asked) == 2
+    assert lines == [
+        "specmine: watching",
+        "specmine: 5 s of 30 s: 6 functions: 1 explained, 1 single, 1 unexplained, 1 timing, 1 candidate, "
+        "1 refused. cost 0.6 %.",
+        "specmine: 10 s of 30 s: 6 functions: 1 explained, 1 single, 1 unexplained, 1 timing, 1 candidate, "
+        "1 refused. cost 0.6 %.",
+    ]
+
+
+def test_a_terminal_sees_a_picture(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal the functions with the most to learn are drawn, and wiped away at the end."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    times = iter(range(100))
+    with Progress(duration_s=None, live=True, now=lambda: float(next(times))) as progress:
+        assert progress(lambda: document)
+    drawn = terminal.getvalue()
+    assert "3 of 5 observations" in drawn
+    assert "\x1b[31m" not in drawn
+
+
+def test_a_signal_asks_to_stop_and_handlers_come_back(document: dict[str, Any]) -> None:
+    """A first SIGINT makes the answer no; afterwards the old handlers are in force."""
+    before = signal.getsignal(signal.SIGINT)
+    with Progress(duration_s=None, live=False) as progress:
+        assert progress(lambda: document)
+        signal.raise_signal(signal.SIGINT)
+        assert not progress(lambda: document)
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_ignored_hangup_stays_ignored() -> None:
+    """Under nohup SIGHUP does not stop the mining."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Progress(duration_s=None, live=False) as progress:
+            signal.raise_signal(signal.SIGHUP)
+            assert not progress.stopping
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_pictures_only_on_a_terminal_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a pipe, and where CMD writes to the same terminal, there are plain lines."""
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert wants_live(())
+    assert not wants_live(("sh",))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert not wants_live(())

@@ -1,0 +1,266 @@
+"""The configuration: every key documented, every mistake named."""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specmine.daemon.config.loader import ConfigError, known_keys, load_config, parse_config
+from specmine.daemon.config.tree import RESTART_KEYS, Config, changed_keys, default_text, needs_restart
+from specmine.mining.settings import MiningSettings
+from specmine.model.units import parse_duration, parse_ratio, parse_size, show_duration, show_size
+from tests.support.paths import ROOT
+
+SECOND = 10**9
+
+
+def keys_of(tree: Any, prefix: str = "") -> list[str]:
+    """Return the full names of the keys of a YAML document."""
+    if not isinstance(tree, dict):
+        return [prefix]
+    return [name for key, value in tree.items() for name in keys_of(value, f"{prefix}.{key}".lstrip("."))]
+
+
+def test_the_packaged_file_holds_every_key_with_its_default() -> None:
+    """Reading default.yaml gives the defaults of the code, and no key is missing from it."""
+    written = keys_of(yaml.safe_load(default_text()))
+    assert parse_config(default_text()) == Config()
+    assert sorted(written) == sorted(name for name in known_keys() if not name.startswith("programs."))
+
+
+def test_every_key_of_the_packaged_file_has_a_comment() -> None:
+    """Over each key, or over the group of keys that it continues, stands what it does."""
+    lines = default_text().splitlines()
+    for before, line in pairwise(lines):
+        key = line.split(":")[0]
+        is_section = line.endswith(":") and not line.startswith(" ")
+        if line.strip() and not line.lstrip().startswith("#") and not is_section and key.strip() != "minimum_calls":
+            assert before.lstrip().startswith("#"), line
+
+
+def test_the_packaged_file_marks_the_keys_that_need_a_restart() -> None:
+    """A comment says (restart) exactly where a reload does not suffice."""
+    path: list[str] = []
+    comment: list[str] = []
+    for line in default_text().splitlines()[7:]:
+        if line.lstrip().startswith("#") or not line.strip():
+            comment = [*comment, line] if line.strip() else []
+            continue
+        depth = (len(line) - len(line.lstrip())) // 2
+        path = [*path[:depth], line.split(":")[0].strip()]
+        if not line.endswith(":"):
+            assert needs_restart(".".join(path)) == ("(restart)" in " ".join(comment)), path
+        comment = []
+
+
+def test_mining_defaults_are_those_of_mining() -> None:
+    """The mining section has all of MiningSettings."""
+    assert Config().mining == MiningSettings()
+    names = {name.removeprefix("mining.") for name in known_keys() if name.startswith("mining.")}
+    assert len(names) == len(dataclasses.fields(MiningSettings))
+
+
+def test_a_whole_configuration_is_read() -> None:
+    """Values of every kind arrive in base units."""
+    config = parse_config(
+        """
+programs:
+  - {name: shop, exe: /usr/sbin/apache2}
+  - unit: postgresql.service
+  - pid: 17
+  - cgroup: /system.slice/*
+functions: {watch: [semop, "b*"], ignore: []}
+budget: {inside: 0.5%, floor: 500us, beside: 0.02}
+windows:
+  length: 1m30s
+  limit: 2m
+mining: {match_threshold: 0.04, resolution: 80ns, window_shares: [1, 2]}
+store: {path: /tmp/x.db, limit: 2GiB}
+metrics: {listen: "[::1]:0"}
+socket: {mode: 0660, group: adm}
+"""
+    )
+    assert [program.exe or program.unit or program.pid or program.cgroup for program in config.programs] == [
+        "/usr/sbin/apache2",
+        "postgresql.service",
+        17,
+        "/system.slice/*",
+    ]
+    assert config.programs[0].name == "shop"
+    assert config.functions.watch == ("semop", "b*")
+    assert (config.budget.inside, config.budget.floor_ns, config.budget.beside) == (0.005, 500_000, 0.02)
+    assert (config.windows.length_ns, config.windows.limit_ns) == (90 * SECOND, 120 * SECOND)
+    assert (config.mining.match_threshold, config.mining.resolution_ns) == (0.04, 80.0)
+    assert config.mining.window_shares == (1.0, 2.0)
+    assert (config.store.path, config.store.limit_bytes) == ("/tmp/x.db", 2 << 30)
+    assert config.metrics.listen == ("::1", 0)
+    assert (config.socket.mode, config.socket.group) == (0o660, "adm")
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n", "programs:\n", "budget:\nmining:\n"])
+def test_nothing_said_means_the_defaults(text: str) -> None:
+    """Empty files and empty sections change nothing."""
+    assert parse_config(text) == Config()
+
+
+def test_metrics_can_be_switched_off() -> None:
+    """A bare off, which YAML reads as false, is understood."""
+    assert parse_config("metrics: {listen: off}").metrics.listen is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("budget:\n  insde: 1%", "f.yaml:2: unknown key budget.insde; did you mean budget.inside?"),
+        ("budgte: {inside: 1%}", "f.yaml:1: unknown key budgte"),
+        ("inside: 1%", "f.yaml:1: unknown key inside; did you mean budget.inside?"),
+        ("programs:\n  - exee: /x", "f.yaml:2: unknown key programs[0].exee; did you mean programs.exe?"),
+        ("store: {limit_bytes: 1GiB}", "unknown key store.limit_bytes; did you mean store.limit?"),
+        ("qwertz: 1", "f.yaml:1: unknown key qwertz"),
+        ("budget:\n  inside: 500%", "f.yaml:2: budget.inside: '500%' is not between 0.01% and 100%"),
+        ("budget: {inside: lots}", "budget.inside: 'lots' is not a ratio such as 1% or 0.01"),
+        ("budget: {inside: true}", "budget.inside: True is not a ratio"),
+        ("budget: {inside: .nan}", "budget.inside: 'nan'"),
+        ("windows: {length: 10}", "windows.length: 10 has no unit; write for example 10s"),
+        ("windows: {length: 10x}", "windows.length: '10x' has the unknown unit 'x'"),
+        ("windows: {length: 1:30}", "windows.length: '1:30' is not a duration"),
+        ("windows: {length: -1s}", "windows.length: '-1s' is not a duration"),
+        ("windows: {length: 50s, limit: 20s}", "f.yaml:1: windows: limit is shorter than length"),
+        (
+            "windows: {minimum_calls: 50}",
+            "windows.minimum_calls is 50, less than the 200 of mining.minimum_calls",
+        ),
+        ("windows: {calls: 1.5}", "windows.calls: 1.5 is not a whole number"),
+        ("kernel: {memory: 1KiB}", "kernel.memory: '1KiB' is not between 4MiB and 16GiB"),
+        ("kernel: {memory: [1]}", "kernel.memory: [1] is not a size"),
+        ("kernel: 7", "f.yaml:1: kernel: not a mapping"),
+        ("mining:\n  recent: 5\n  level: 2", "f.yaml:3: mining: level lies between 0 and 1, not 2"),
+        ("mining: {level: high}", "mining.level: 'high' is not a number"),
+        ("metrics: {listen: 9752}", "metrics.listen: 9752 is not HOST:PORT"),
+        ("metrics: {listen: 'localhost:99999'}", "is not HOST:PORT"),
+        ("socket: {path: specmined.sock}", "socket.path: 'specmined.sock' is not an absolute path"),
+        ("socket: {mode: 888}", "socket.mode: 888 is not a file mode"),
+        ("log: {level: loud}", "log.level: 'loud' is none of debug, info, warning, error"),
+        ("functions: {watch: semop}", "functions.watch: 'semop' is not a list; write [semop]"),
+        ("functions: {watch: [1]}", "functions.watch: 1 is not a text"),
+        ("functions: {watch: {a: b}}", "functions.watch: a mapping of keys stands where a value belongs"),
+        ("programs: /usr/bin/app", "f.yaml:1: programs: not a list"),
+        ("programs:\n  - {exe: /x, pid: 3}", "f.yaml:2: programs[0]: choose a program by exactly one"),
+        ("programs:\n  - {name: x}", "not by nothing"),
+        ("budget: {inside: 1%, inside: 2%}", "budget.inside is given twice"),
+        ("a: [", "f.yaml:1: not YAML"),
+        ("a: b: c", "f.yaml:1: not YAML"),
+        ("--- 1\n--- 2", "not YAML"),
+        ("- budget", "f.yaml:1: the configuration: not a mapping"),
+        (
+            "windows: {length: !!python/object:os.system 1}",
+            "f.yaml:1: not YAML: could not determine a constructor",
+        ),
+        ("\x00", "not YAML"),
+    ],
+)
+def test_a_mistake_is_named(text: str, said: str) -> None:
+    """The message is one line with the place, the key, the value and, where there is one, the nearest key."""
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, name="f.yaml")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """A missing file, a folder and bytes that are no text are errors with the path in them."""
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
+    for name in ("missing.yaml", "", "bytes.yaml"):
+        with pytest.raises(ConfigError, match=str(tmp_path)):
+            load_config(tmp_path / name)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda x: st.lists(x) | st.dictionaries(st.text(), x),
+    )
+)
+def test_any_document_is_a_configuration_or_a_named_mistake(document: Any) -> None:
+    """No document ends in anything but a configuration or a ConfigError of one line."""
+    try:
+        assert isinstance(parse_config(yaml.safe_dump(document)), Config)
+    except ConfigError as error:
+        assert "\n" not in str(error)
+
+
+@given(st.sampled_from(sorted(known_keys())), st.none() | st.booleans() | st.integers() | st.floats() | st.text())
+def test_any_value_of_any_key_is_read_or_named(name: str, value: Any) -> None:
+    """Whatever stands at a known key is read, or refused by the key's name."""
+    if name.startswith("programs"):
+        return
+    tree: Any = value
+    for part in reversed(name.split(".")):
+        tree = {part: tree}
+    try:
+        parse_config(yaml.safe_dump(tree))
+    except ConfigError as error:
+        assert name.rsplit(".", maxsplit=1)[-1] in str(error)
+
+
+@given(st.integers(0, 10**18))
+def test_durations_and_sizes_are_read_as_they_are_shown(value: int) -> None:
+    """What is shown is read back as the same value."""
+    assert parse_duration(show_duration(value)) == value
+    assert parse_size(show_size(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "nanoseconds"),
+    [
+        ("10s", 10 * SECOND),
+        ("1.5ms", 1_500_000),
+        ("1h 30m", 5400 * SECOND),
+        ("2d", 172_800 * SECOND),
+        ("0", 0),
+    ],
+)
+def test_durations_are_read(text: str, nanoseconds: int) -> None:
+    """Units, fractions and sums are understood."""
+    assert parse_duration(text) == nanoseconds
+
+
+def test_ratios_and_sizes_are_read() -> None:
+    """Per cent, plain numbers, binary and decimal units are understood."""
+    assert [parse_ratio(text) for text in ("1%", "0.01", ".5 %", "1/3")] == [0.01, 0.01, 0.005, 1 / 3]
+    assert (parse_size("64MiB"), parse_size("1.5 GB"), parse_size("7")) == (64 << 20, 1_500_000_000, 7)
+
+
+def test_changes_are_found_by_name() -> None:
+    """A reload knows which keys changed and which of them need a restart."""
+    new = parse_config("budget: {inside: 2%}\nstore: {path: /tmp/x}\nmining: {recent: 7}\nverify_every: 30s")
+    changed = changed_keys(Config(), new)
+    assert changed == ("budget.inside", "verify_every", "mining.recent", "store.path")
+    assert [name for name in changed if needs_restart(name)] == ["store.path"]
+    assert changed_keys(new, new) == ()
+
+
+def test_keys_that_need_a_restart_exist() -> None:
+    """The list of them does not name keys that are gone."""
+    known = known_keys()
+    assert all(any(key == name or key.startswith(f"{name}.") for key in known) for name in RESTART_KEYS)
+
+
+def test_deep_nesting_is_a_mistake() -> None:
+    """A document nested a thousand times is refused in one line."""
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        parse_config("[" * 5000)
+
+
+def test_the_documentation_shows_the_packaged_file() -> None:
+    """docs/configuration.md ends with default.yaml, letter by letter."""
+    text = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert text.endswith(f"```yaml\n{default_text()}```\n")

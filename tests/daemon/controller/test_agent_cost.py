@@ -1,0 +1,92 @@
+"""What our own processes may cost: what is left, how it presses, and what the controller does about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specmine.daemon.config.settings import Settings
+from specmine.daemon.controller.agent_cost import AVERAGED_NS, begun, used
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.loop import Step, run
+from specmine.daemon.worker.process import InlineWorker
+from specmine.model.batch import Batch
+from tests.support.planted import unimodal
+from tests.support.simulated import MS, SECOND, FakeClock, SimulatedSource
+
+DAEMON = Settings(beside=0.01)
+
+
+class Costly(SimulatedSource):
+    """A source whose own work costs 5 ms a window and 2 ms a poll, as measured on a slow machine."""
+
+    def __init__(self, *given: object, **more: object) -> None:
+        super().__init__(*given, **more)  # type: ignore[arg-type]
+        self.own_ns = self.polls = 0
+
+    def poll(self, now_ns: int) -> Batch:
+        batch = super().poll(now_ns)
+        self.polls += 1
+        self.own_ns += 5 * MS * len(batch.observations) + MS
+        return replace(batch, spent=replace(batch.spent, beside_ns=self.own_ns))
+
+
+def learned(seconds: int, settings: Settings) -> tuple[ControllerState, Costly, list[float]]:
+    """Mine sixty functions at a high budget; return the end, the source, and the pressure step by step."""
+    clock, pressures = FakeClock(), []
+    source = Costly(tuple(unimodal(f"f{number:02d}", rate=900.0, own=0.016) for number in range(60)), clock)
+
+    def listen(step: Step) -> None:
+        pressures.append(step.state.beside.pressure)
+
+    state = run(source, settings, clock, InlineWorker(), listeners=[listen], deadline_ns=seconds * SECOND)
+    return state, source, pressures
+
+
+def test_our_own_time_is_kept_at_what_was_promised() -> None:
+    """Work that would take several percent of a CPU is held near one percent over ten minutes, after the start."""
+    chosen = replace(DAEMON, budget=0.1, window_ns=SECOND, limit_ns=10 * SECOND)
+    state, source, pressures = learned(600, chosen)
+    _, free, _ = learned(60, replace(chosen, beside=0.0))
+    assert free.own_ns / 60 > 0.03 * SECOND  # unheld it would cost more than three percent
+    assert source.own_ns <= 3 * SECOND + 0.01 * AVERAGED_NS * 1.1
+    assert 0.2 < max(pressures) <= 1.0
+    assert state.beside.spent_ns == source.own_ns
+
+
+def test_a_quiet_loop_turns_four_times_a_second() -> None:
+    """Once nothing is due the source is asked only every 250 ms."""
+    clock = FakeClock()
+    source = Costly((unimodal("rare", rate=1.0, own=0.001),), clock)
+    run(source, DAEMON, clock, InlineWorker(), deadline_ns=100 * SECOND)
+    assert source.polls <= 100 * 4 + 10
+
+
+def test_nothing_presses_where_nothing_was_promised() -> None:
+    """A mining in the foreground is not held back, whatever it takes."""
+    free = replace(DAEMON, beside=0.0)
+    after = used(begun(0, free), 100 * SECOND, SECOND, free)
+    assert after.pressure == 0 and after.spent_ns == 100 * SECOND
+
+
+def test_what_is_there_at_the_start_is_the_allowance_and_half_of_ten_minutes() -> None:
+    """Pressure begins when half of ten minutes' share is left and is full when all is spent."""
+    begin = begun(0, DAEMON)
+    assert used(begin, 3 * SECOND, 0, DAEMON).pressure == 0
+    assert used(begin, int(4.5 * SECOND), 0, DAEMON).pressure == pytest.approx(0.5)
+    assert used(begin, 6 * SECOND, 0, DAEMON).pressure == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2000)), min_size=1, max_size=60))
+def test_never_more_is_left_than_was_promised(turns: list[tuple[int, int]]) -> None:
+    """Spent and left together never exceed the allowance and the share of the time, ten minutes ahead at most."""
+    state, now, spent = begun(0, DAEMON), 0, 0
+    for seconds, cost_ms in turns:
+        now, spent = now + seconds * SECOND, spent + cost_ms * MS
+        state = used(state, spent, now, DAEMON)
+        promised = 3 * SECOND + 0.01 * max(now, AVERAGED_NS)
+        assert state.left_ns + spent <= promised * (1 + 1e-9)
+        assert 0 <= state.pressure <= 1

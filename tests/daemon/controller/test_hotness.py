@@ -1,0 +1,83 @@
+"""Which function comes first, and how many calls a window of it holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.budget import affordable_window
+from specmine.daemon.controller.function import Knowledge
+from specmine.daemon.controller.hotness import Total, in_order, own_share, share, total_of
+from specmine.daemon.controller.profile import Where
+from specmine.daemon.controller.scheduler import Means, predicted
+from specmine.model.batch import Finding, Prices, Watch
+from specmine.model.observation import Function, Kind
+
+MS = 1_000_000
+PRICES = Prices(count_ns=700.0, time_ns=2000.0, path_ns=2600.0, stepped_ns=8000.0, sample_ns=10_000.0, bias_ns=650.0)
+
+
+def known(name: str, where: Where) -> Knowledge:
+    """Return a function of which only sampling knows."""
+    return Knowledge(function=Function(name=name, module="m", build_id="b", offset=sum(map(ord, name))), where=where)
+
+
+def test_windows_shrink_where_calls_are_dear() -> None:
+    """Eight windows fit into what a budget earns in the time of one; 300 calls at least, at most as many as asked."""
+    settings = replace(Settings(), window_ns=3 * SECOND)
+    assert affordable_window(10.0 * MS, PRICES, settings) == 1000
+    dear = replace(PRICES, time_ns=10_000.0)
+    assert 300 <= affordable_window(10.0 * MS, dear, settings) <= 375
+    assert affordable_window(0.1 * MS, dear, settings) == 300
+    assert affordable_window(10.0 * MS, dear, replace(settings, window_calls=250)) == 250
+    assert affordable_window(10.0 * MS, dear, replace(settings, window_ns=30 * SECOND)) == 1000
+
+
+def test_a_pure_wrapper_comes_last() -> None:
+    """Of functions around one wait only that which does something else, too, has anything to tell."""
+    wait = known("wait", Where(samples=100, own_ns=900.0, inclusive_ns=900.0))
+    wrapper = known("wrapper", Where(samples=100, inclusive_ns=900.0, callee_ns=900.0))
+    handler = known("handler", Where(samples=100, inclusive_ns=1000.0, callee_ns=900.0))
+    work = known("work", Where(samples=50, own_ns=50.0, cpu_ns=50.0, inclusive_ns=50.0))
+    every = [wait, wrapper, handler, work]
+    total = total_of(every)
+    assert own_share(wrapper, total) == 0.0
+    ordered = in_order({each.function.key: each for each in every}, total)
+    assert [each.function.name for each in ordered] == ["work", "wait", "handler", "wrapper"]
+
+
+def test_cpu_counts_where_others_only_wait() -> None:
+    """A function with all of a program's CPU time is worth as much as a wait that fills all of its threads' time."""
+    work = known("work", Where(samples=50, own_ns=50.0, cpu_ns=50.0, inclusive_ns=50.0))
+    assert own_share(work, Total(wall_ns=10_000.0, cpu_ns=50.0)) == pytest.approx(1.0, rel=1e-3)
+    assert own_share(work, Total(wall_ns=0.0, cpu_ns=0.0)) == 0.0
+
+
+def test_code_made_at_run_time_is_part_of_the_whole() -> None:
+    """A program that is at work in what its JIT made spends little elsewhere, though that is all that has names."""
+    work = known("work", Where(samples=5, own_ns=50.0, cpu_ns=50.0, inclusive_ns=50.0))
+    made = Where(own_ns=950.0, cpu_ns=950.0)
+    assert share(work, total_of([work])) == 1.0
+    assert share(work, total_of([work], made)) == pytest.approx(0.05)
+
+
+def test_what_lies_in_one_callee_adds_up_and_fades() -> None:
+    """Findings add to it as to the inclusive time."""
+    finding = Finding(function="f", samples=1, on_cpu_ns=0.0, off_cpu_ns=0.0, inclusive_ns=10.0, callee_ns=8.0)
+    where = Where().seen(finding).seen(finding).faded(0.5)
+    assert (where.inclusive_ns, where.callee_ns) == (10.0, 8.0)
+
+
+def test_what_is_predicted_goes_by_the_windows_asked_for() -> None:
+    """On-phases of a third of the calls cost a third, whatever size of window is set."""
+    each = replace(known("hot", Where()), rate=100_000.0)
+    means = Means(budget=1e7, income=1e7, cash=0.0, prices=PRICES, slow_links=False, now_ns=0)
+    large, small = (
+        Watch(function=each.function.key, kind=Kind.TIME, window_calls=calls, on_ns=50 * MS, period_ns=SECOND)
+        for calls in (900, 300)
+    )
+    overrun_ns = 300 * PRICES.count_ns  # of 3 ms until the links are off
+    full, third = (predicted(each, watch, means, Settings()) - overrun_ns for watch in (large, small))
+    assert third == pytest.approx(full / 3)

@@ -1,0 +1,262 @@
+"""The flow of functions through the controller, in a simulated program and with a fake clock."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from specmine.daemon.config.settings import Settings
+from specmine.daemon.controller.events import Reloaded, Stopping
+from specmine.daemon.controller.function import Knowledge
+from specmine.daemon.controller.phase import State
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.specification import specification
+from specmine.daemon.loop import Step, run
+from specmine.daemon.worker.process import InlineWorker
+from specmine.model.batch import Sampling, Watch
+from specmine.model.observation import Kind, Reason
+from tests.support.planted import FAST, Planted, Way, paper_program, unimodal
+from tests.support.simulated import SECOND, FakeClock, SimulatedSource
+
+
+class History:
+    """A listener that keeps when each function came into each state."""
+
+    def __init__(self) -> None:
+        self.entered: dict[tuple[str, State], float] = {}
+        self.steps: list[Step] = []
+
+    def __call__(self, step: Step) -> None:
+        self.steps.append(step)
+        seconds = (step.state.now_ns - step.state.began_ns) / SECOND
+        for each in step.state.known.values():
+            self.entered.setdefault((each.function.name, each.state), seconds)
+
+
+def mined(
+    planted: tuple[Planted, ...],
+    seconds: float = 20.0,
+    settings: Settings | None = None,
+    seed: int = 1,
+    **source: object,
+) -> tuple[ControllerState, History, SimulatedSource]:
+    """Mine a simulated program for some simulated seconds."""
+    clock, history = FakeClock(), History()
+    program = SimulatedSource(planted, clock, seed=seed, **source)  # type: ignore[arg-type]
+    length = int(seconds * SECOND)
+    chosen = settings or Settings().for_duration(length)
+    state = run(program, chosen, clock, InlineWorker(), listeners=[history], deadline_ns=length)
+    return state, history, program
+
+
+def named(state: ControllerState, name: str) -> Knowledge:
+    """Return what is known of the function with this name."""
+    return next(each for each in state.known.values() if each.function.name == name)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_papers_example_is_explained_by_one_edge(seed: int) -> None:
+    """z, fast over b->c and mixed elsewhere, gets exactly two behaviours told apart by b->c, within 15 s."""
+    state, history, _ = mined(paper_program(), 15.0, seed=seed)
+    z = next(each for each in specification(state)["functions"] if each["function"] == "z")
+    assert z["state"] == "explained"
+    assert history.entered["z", State.EXPLAINED] < 12
+    shares = {each["expression"]: each["shares"] for each in z["behaviours"]}
+    assert set(shares) == {"b->c", "not b->c"}
+    assert shares["b->c"] == pytest.approx([1.0, 0.0], abs=0.05)
+    assert shares["not b->c"] == pytest.approx([0.6, 0.4], abs=0.05)
+    assert z["borders_seconds"] == pytest.approx([6e-5], abs=3e-5)
+
+
+def test_z_passes_the_states_in_order() -> None:
+    """A function is counted, timed, explained: no state is skipped, none comes twice."""
+    _, history, _ = mined(paper_program(), 15.0)
+    times = [
+        history.entered["z", state] for state in (State.CANDIDATE, State.TIMING, State.EXPLAINING, State.EXPLAINED)
+    ]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_class_gives_no_border(seed: int) -> None:
+    """A function with a unimodal distribution ends as single, without a border."""
+    state, _, _ = mined((unimodal(rate=20_000.0),), 15.0, seed=seed)
+    known = named(state, "smooth")
+    assert known.state is State.SINGLE
+    assert known.learned is not None and known.learned.borders == ()
+
+
+def test_classes_alike_on_all_paths_are_unexplained() -> None:
+    """Two classes in the same shares on every path are no matter of call paths, and the reason says so."""
+    ways = tuple(
+        Way(callers=f"main;{caller}", weight=1.0, classes=((0.5, 2e4, 0.1), (0.5, 3e5, 0.1))) for caller in "xy"
+    )
+    state, _, _ = mined((Planted(name="coin", rate=20_000.0, ways=ways),), 15.0)
+    known = named(state, "coin")
+    assert known.state is State.UNEXPLAINED
+    assert known.reason is not None and known.reason.code == "one-group"
+
+
+def test_a_drifting_function_is_parked_as_unstable() -> None:
+    """A distribution that never settles is given up after the sample limit, and tried again later."""
+    mining = Settings().mining.__class__(sample_limit=20)
+    settings = Settings(mining=mining, window_ns=SECOND, limit_ns=10 * SECOND)
+    way = Way(callers="main", weight=1.0, classes=((0.5, 2e4, 0.05), (0.5, 4e5, 0.05)))
+    clock = FakeClock()
+    random = np.random.default_rng(3)
+
+    class Wild(SimulatedSource):
+        def _time(self, planted, window, calls):  # type: ignore[no-untyped-def]
+            share, low = random.uniform(0.2, 0.8), 2e3 * np.exp(random.uniform(0, 5))
+            wild = Way(callers="main", weight=1.0, classes=((share, low, 0.05), (1 - share, 20 * low, 0.05)))
+            super()._time(Planted(name="wild", rate=1.0, ways=(wild,)), window, calls)
+
+    history = History()
+    source = Wild((Planted(name="wild", rate=20_000.0, ways=(way,)),), clock)
+    state = run(source, settings, clock, InlineWorker(), listeners=[history], deadline_ns=60 * SECOND)
+    known = named(state, "wild")
+    assert known.state is State.UNSTABLE
+    assert known.reason is not None and "20 observations" in known.reason.text
+    assert known.watch is None
+
+
+def test_a_slow_function_says_how_long_it_needs() -> None:
+    """At 5 calls a second the reason names the observations missing and the seconds they take."""
+    state, _, _ = mined((unimodal("slow", rate=5.0),), 20.0)
+    known = named(state, "slow")
+    assert known.state is State.TIMING
+    assert known.reason is not None and known.reason.code == "slow"
+    assert known.reason.text.startswith("0 of 5 agreeing observations of at least 200 calls")
+    needed = re.fullmatch(r"5 more: (\d+) s at this rate", known.reason.remedy)
+    assert needed is not None and 150 < int(needed[1]) < 260
+    assert known.totals.gaps is False
+
+
+def test_a_slow_function_is_learned_in_time() -> None:
+    """In a long run the same function becomes stable, with exact counts."""
+    clock = FakeClock()
+    source = SimulatedSource((unimodal("slow", rate=25.0),), clock)
+    state = run(source, Settings(), clock, InlineWorker(), deadline_ns=90 * SECOND)
+    entry = specification(state)["functions"][0]
+    assert entry["state"] == "single"
+    assert entry["calls_exact"] is True
+    assert entry["calls"] == entry["calls_counted"]
+
+
+def test_refusals_show_their_reason_and_end_watching() -> None:
+    """What the source refuses is refused with its reason; what it refuses only with paths stays unexplained."""
+    unsafe = Reason(code="unwinder", text="an exception would abort the program")
+    ways = (
+        Way(callers="main;x", weight=1.0, classes=(FAST,)),
+        Way(callers="main;y", weight=1.0, classes=((1.0, 3e5, 0.1),)),
+    )
+    planted = (
+        Planted(name="never", rate=5000.0, ways=ways, refused=(Kind.TIME, unsafe)),
+        Planted(name="shallow", rate=5000.0, ways=ways, refused=(Kind.PATH, unsafe)),
+    )
+    state, _, source = mined(planted, 20.0)
+    assert (named(state, "never").state, named(state, "never").reason) == (State.REFUSED, unsafe)
+    assert (named(state, "shallow").state, named(state, "shallow").reason) == (State.UNEXPLAINED, unsafe)
+    timed = [r for _, r in source.requests if isinstance(r, Watch) and r.function == source.keys["never"]]
+    assert [each.kind for each in timed].count(Kind.TIME) == 1
+
+
+def test_hints_replace_finding() -> None:
+    """With functions named by the user there is no sampling, and only they are measured."""
+    settings = Settings(watch=("z",), window_ns=SECOND, limit_ns=10 * SECOND)
+    state, _, source = mined(paper_program(), 15.0, settings)
+    assert [each.function.name for each in state.known.values()] == ["z"]
+    assert named(state, "z").state is State.EXPLAINED
+    assert not any(isinstance(request, Sampling) for _, request in source.requests)
+
+
+def test_ignored_functions_are_excluded() -> None:
+    """A hint excludes a function: it is listed with the reason and never probed."""
+    settings = Settings(ignore=("c", "main*"), window_ns=SECOND, limit_ns=10 * SECOND)
+    state, _, source = mined(paper_program(), 10.0, settings)
+    assert named(state, "c").state is named(state, "main").state is State.EXCLUDED
+    probed = {request.function for _, request in source.requests if isinstance(request, Watch)}
+    assert source.keys["c"] not in probed and source.keys["z"] in probed
+
+
+def test_callers_of_a_finished_function_become_candidates() -> None:
+    """Knowledge climbs: a caller too cold for itself is measured once what it calls is finished."""
+    hot = Planted(
+        name="hot", rate=20_000.0, own=0.9, inclusive=0.9, ways=(Way(callers="cold", weight=1.0, classes=(FAST,)),),
+        callers=(("cold", 1.0),),
+    )  # fmt: skip
+    cold = unimodal("cold", rate=100.0, own=0.0, inclusive=0.0)
+    state, _, _ = mined((hot, cold), 15.0)
+    assert named(state, "hot").state is State.SINGLE
+    assert named(state, "cold").climbed == "hot"
+    assert named(state, "cold").state in (State.TIMING, State.SINGLE)
+
+
+def test_waits_at_the_bottom_of_a_loop_come_last() -> None:
+    """While places are scarce, a wait of a main loop is not among the functions timed."""
+    planted = [unimodal(f"f{number}", rate=1000.0, own=0.01) for number in range(6)]
+    planted.append(unimodal("wait", rate=1000.0, own=0.9, inclusive=0.9, loop_bottom=True))
+    state, _, _ = mined(tuple(planted), 4.0, link="perf")
+    assert named(state, "wait").state is State.WAITING
+    assert {named(state, f"f{number}").state for number in range(6)} == {State.TIMING}
+
+
+def test_perf_links_are_never_cycled_and_stay_few() -> None:
+    """Where links come off slowly: at most six at once, no duty cycles, nothing above 5,000 calls a second."""
+    planted = [unimodal(f"f{number}", rate=800.0) for number in range(9)] + [unimodal("fast", rate=9000.0)]
+    state, history, source = mined(tuple(planted), 6.0, link="perf")
+    watches = [r for _, r in source.requests if isinstance(r, Watch) and r.kind is not Kind.COUNT]
+    assert watches and all(watch.on_ns == 0 for watch in watches)
+    for step in history.steps:
+        on = [each for each in step.state.known.values() if each.watch and each.watch.kind is not Kind.COUNT]
+        assert len(on) <= 6
+    reason = named(state, "fast").reason
+    assert reason is not None and reason.code == "too-fast"
+
+
+def test_a_change_of_behaviour_is_seen_and_learned_anew() -> None:
+    """When the shares of a class change, the assertion is violated, then replaced by one that holds."""
+    changed = Way(callers="main;a;b;c", weight=1.0, classes=((0.3, 2e4, 0.1), (0.7, 2e5, 0.1)))
+    clock, history = FakeClock(), History()
+
+    class Changing(SimulatedSource):
+        def poll(self, now_ns):  # type: ignore[no-untyped-def]
+            if now_ns - self.began_ns > 40 * SECOND:
+                key = self.keys["z"]
+                z = self.planted[key]
+                self.planted[key] = Planted(name="z", rate=z.rate, own=z.own, ways=(changed, *z.ways[1:]))
+            return super().poll(now_ns)
+
+    source = Changing(paper_program(), clock)
+    settings = Settings(window_ns=SECOND, limit_ns=10 * SECOND, verify_every_ns=5 * SECOND)
+    state = run(source, settings, clock, InlineWorker(), listeners=[history], deadline_ns=120 * SECOND)
+    verdicts = {
+        each.reason.code
+        for step in history.steps
+        for each in step.state.known.values()
+        if each.function.name == "z" and each.reason and each.state is State.EXPLAINED
+    }
+    assert verdicts == {"violated"}
+    z = next(each for each in specification(state)["functions"] if each["function"] == "z")
+    assert z["verdict"] == "holds" and z["state"] == "explained"
+    shares = {each["expression"]: each["shares"] for each in z["behaviours"]}
+    assert shares["b->c"] == pytest.approx([0.3, 0.7], abs=0.05)
+
+
+def test_a_reload_excludes_and_takes_back() -> None:
+    """A new configuration takes effect while the program runs: an ignored function loses its probes."""
+    clock, history = FakeClock(), History()
+    source = SimulatedSource(paper_program(), clock)
+    sent: list[str] = []
+
+    def inbox(now_ns: int) -> list[Reloaded | Stopping]:
+        if now_ns - source.began_ns > 3 * SECOND and not sent:
+            sent.append("ignore")
+            return [Reloaded(now_ns=now_ns, settings=Settings(ignore=("z",)))]
+        return []
+
+    state = run(source, Settings(), clock, InlineWorker(), listeners=[history], inbox=inbox, deadline_ns=6 * SECOND)
+    assert named(state, "z").state is State.EXCLUDED
+    assert source.keys["z"] not in source.windows

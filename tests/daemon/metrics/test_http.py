@@ -1,0 +1,115 @@
+"""Metrics over HTTP: hostile names, formats, silent clients, a port in use."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from specmine.daemon.metrics.families import FAMILIES
+from specmine.daemon.metrics.http import MetricsServer
+from specmine.daemon.metrics.samples import plain
+from specmine.model.errors import InputError
+from tests.daemon.metrics.test_collector import reading, status
+
+HOSTILE = [
+    'a"b\\c\nd',
+    "\x1b[31mred",
+    "{}",
+    "ünïcode",
+    "x" * 5000,
+    "\udc80",
+    "",
+    'a{b="c"} 1\nspecmine_fake 7',
+]
+
+
+def get(address: str, path: str = "/metrics", **headers: str) -> tuple[str, str]:
+    """Return content type and text of a page."""
+    request = urllib.request.Request(f"http://{address}{path}", headers=headers)
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        return answer.headers["Content-Type"], answer.read().decode("utf-8")
+
+
+def test_hostile_names_survive_the_text_format() -> None:
+    """Names of any letters neither break the page nor forge a series, and do not fall together."""
+    found = [reading(name, module=name, key=f"k{n}") for n, name in enumerate(HOSTILE)]
+    server = MetricsServer(("127.0.0.1", 0), lambda: (found, status()), series=2000)
+    try:
+        _, text = get(server.address)
+    finally:
+        server.close()
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert set(families) == {family.name for family in FAMILIES}
+    assert {sample.labels["function"] for sample in families["specmine_function_info"].samples} == {
+        plain(name) for name in HOSTILE
+    }
+    assert all(len(line) < 3000 for line in text.splitlines())
+
+
+def test_a_page_before_the_first_snapshot_is_empty_but_valid() -> None:
+    """Until the kernel side runs there are metrics' names without values."""
+    server = MetricsServer(("127.0.0.1", 0), lambda: None, series=2000)
+    try:
+        content_type, text = get(server.address)
+        assert content_type.startswith("text/plain; version=")
+        assert not [line for line in text.splitlines() if not line.startswith("#")]
+        assert "metrics" in get(server.address, "/")[1]
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            get(server.address, "/etc/passwd")
+    finally:
+        server.close()
+
+
+def test_openmetrics_is_served_to_those_who_ask() -> None:
+    """A scraper that prefers OpenMetrics gets it."""
+    server = MetricsServer(("127.0.0.1", 0), lambda: ([reading()], status()), series=2000)
+    try:
+        content_type, text = get(server.address, Accept="application/openmetrics-text; version=1.0.0")
+    finally:
+        server.close()
+    assert content_type.startswith("application/openmetrics-text")
+    assert text.endswith("# EOF\n")
+
+
+def test_a_silent_client_does_not_hold_up_a_scrape() -> None:
+    """Clients that connect and say nothing are outlasted."""
+    server = MetricsServer(("127.0.0.1", 0), lambda: ([reading()], status()), series=2000)
+    host, port = server.address.split(":")
+    silent = [socket.create_connection((host, int(port))) for _ in range(3)]
+    try:
+        assert "specmine_calls_total" in get(server.address)[1]
+    finally:
+        for each in silent:
+            each.close()
+        server.close()
+
+
+def test_a_port_in_use_is_one_line() -> None:
+    """The error names the address and the key to change."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(InputError, match=rf"127\.0\.0\.1:{port}.*change metrics\.listen") as caught:
+            MetricsServer(("127.0.0.1", port), lambda: None, series=2000)
+    assert caught.value.exit_code == 2
+    assert "\n" not in str(caught.value)
+
+
+def test_promtool_finds_nothing_to_say(tmp_path: Path) -> None:
+    """The linter of Prometheus has no complaint."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is not installed (package prometheus)")
+    server = MetricsServer(("127.0.0.1", 0), lambda: ([reading(), reading("y")], status()), series=2000)
+    try:
+        _, text = get(server.address)
+    finally:
+        server.close()
+    done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")

@@ -1,0 +1,215 @@
+"""The daemon compares builds lifetime by lifetime, tells news once, and goes on after a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specmine.daemon.controller.events import Arrived
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.loop import Step
+from specmine.daemon.metrics.collector import SnapshotCollector
+from specmine.daemon.regression.history import History, Settled, entries, with_settled
+from specmine.daemon.regression.watcher import ChangeWatcher
+from specmine.model.batch import Batch, Lifetime
+from specmine.model.host_environment import Environment
+from specmine.model.observation import Function, Kind, Observation, histogram_of
+from specmine.store import Contents, Verdict
+
+SECOND = 10**9
+UTC = 1_700_000_000 * SECOND
+
+
+def settled(build: str, number: int, median_ns: float, *, name: str = "f", at: int = 0) -> Settled:
+    """Return one lifetime's median."""
+    return Settled(
+        name=(name, "app"), function=f"{build}+0x10", build=build, lifetime=f"boot:{build}:{number}",
+        median_ns=median_ns, utc_ns=UTC + (at or number) * SECOND,
+    )  # fmt: skip
+
+
+def grown(history: History, build: str, factor: float, count: int, seed: int, name: str = "f") -> History:
+    """Return the history after some lifetimes that differ by 1 %."""
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        history = with_settled(history, settled(build, number, 1e5 * factor * np.exp(rng.normal(0, 0.01)), name=name))
+    return history
+
+
+def test_a_slower_build_raises_one_alarm() -> None:
+    """Twenty lifetimes of the old build, ten of one 10 % slower: worse, raised, with an interval above 1."""
+    history = grown(grown(History(), "old", 1.0, 20, 1), "new", 1.1, 10, 2)
+    (found,) = entries(history)
+    assert (found["verdict"], found["alarm"], found["direction"]) == ("worse", "raised", "worse")
+    assert (found["base"], found["new"], found["lifetimes"]) == ("old", "new", [20, 10])
+    assert found["interval"][0] > 1.0
+
+
+def test_an_unchanged_build_raises_none() -> None:
+    """The same code built again is not worse, and in the end equivalent."""
+    history = grown(grown(History(), "old", 1.0, 30, 1), "new", 1.0, 40, 2)
+    (found,) = entries(history)
+    assert (found["verdict"], found["alarm"]) == ("equivalent", "quiet")
+
+
+def test_what_creeps_is_seen_against_the_first_build() -> None:
+    """Six builds, each 1 % slower: no step is worth an alarm, the way from the first build is."""
+    history = History()
+    for number in range(7):
+        history = grown(history, f"v{number}", 1.01**number, 15, number)
+    worse = {(each["base"], each["new"]) for each in entries(history) if each["verdict"] == "worse"}
+    assert ("v0", "v6") in worse
+    assert not [pair for pair in worse if pair[0] != "v0"]
+
+
+def test_a_late_lifetime_of_an_old_build_changes_nothing() -> None:
+    """The base of a comparison is fixed before the first new lifetime."""
+    history = grown(grown(History(), "old", 1.0, 10, 1), "new", 1.0, 5, 2)
+    later = with_settled(history, settled("old", 99, 9e9))
+    assert entries(later) == entries(history)
+
+
+def test_callers_come_with_the_cause() -> None:
+    """Caller and callee both raised: the callee is the alarm and explains the caller; one on its own stands alone."""
+    history = History()
+    for name in ("caller", "callee", "other"):
+        history = grown(grown(history, "old", 1.0, 20, 1, name), "new", 1.2, 10, 2, name)
+    found = {each["function"]: each for each in entries(history, {(("caller", "app"), ("callee", "app"))})}
+    assert {name: each["cause"] for name, each in found.items()} == {"callee": True, "caller": False, "other": True}
+    assert found["callee"]["explains"] == ["caller (app)"]
+
+
+class Told:
+    """Remembers what a watcher tells."""
+
+    def __init__(self) -> None:
+        self.verdicts: list[Verdict] = []
+        self.changes: Sequence[Mapping[str, Any]] = ()
+
+    def __call__(self, verdicts: Sequence[Verdict], changes: Sequence[Mapping[str, Any]]) -> None:
+        """Take it up."""
+        self.verdicts += verdicts
+        self.changes = changes
+
+
+def run_lifetimes(
+    watcher: ChangeWatcher, build: str, factor: float, count: int, *, calls: int = 400, end: bool = True
+) -> None:
+    """Let lifetimes of a build pass: an observation each, and their end."""
+    rng = np.random.default_rng(len(build))
+    function = Function(build_id=build, offset=16, name="f", module="app")
+    for number in range(count):
+        identity = f"boot:{number}:{build}"
+        lifetime = Lifetime(id=identity, pid=number, executable="/bin/app", build_id=build, start_ns=1, processes=1)
+        durations = 1e5 * factor * np.exp(rng.normal(0, 0.01)) * rng.lognormal(0, 0.05, calls)
+        seen = Observation(
+            function=function.key, lifetime=identity, kind=Kind.TIME, start_ns=1, end_ns=SECOND,
+            counts=histogram_of(durations), calls=calls, watched_ns=SECOND,
+        )  # fmt: skip
+        ended = Lifetime(id=identity, pid=number, executable="/bin/app", build_id=build, start_ns=1, processes=0)
+        for batch in (
+            Batch(now_ns=SECOND, functions=(function,), lifetimes=(lifetime,), observations=(seen,)),
+            Batch(now_ns=2 * SECOND, lifetimes=(ended,) if end else ()),
+        ):
+            watcher.listen(Step(number=0, event=Arrived(batch=batch), state=ControllerState(), actions=()))
+
+
+def test_lifetimes_count_when_they_end() -> None:
+    """A lifetime's calls count once it has ended; verdicts are told when they change."""
+    told = Told()
+    watcher = ChangeWatcher(told)
+    run_lifetimes(watcher, "old", 1.0, 15)
+    assert watcher.changes == ()
+    run_lifetimes(watcher, "slow", 1.2, 8)
+    assert [each.verdict for each in told.verdicts] == ["undecided", "worse"]
+    assert told.verdicts[-1].subject == "change old -> slow"
+    assert told.verdicts[-1].function == "slow+0x10"
+    assert [each["alarm"] for each in told.changes] == ["raised"]
+    assert told.changes[0]["ratio"] > 1.1
+
+
+def test_lifetimes_that_live_or_say_little_do_not_count() -> None:
+    """A lifetime that has not ended, and one of few calls, are not compared."""
+    told = Told()
+    watcher = ChangeWatcher(told)
+    run_lifetimes(watcher, "old", 1.0, 5)
+    run_lifetimes(watcher, "alive", 2.0, 5, end=False)
+    run_lifetimes(watcher, "rare", 2.0, 5, calls=100)
+    assert watcher.changes == ()
+
+
+def test_comparisons_are_exported() -> None:
+    """Each comparison has its series; all together stay few."""
+    from tests.daemon.metrics.test_collector import status  # noqa: PLC0415
+
+    history = grown(grown(History(), "old", 1.0, 20, 1), "new", 1.1, 10, 2)
+    for number in range(60):
+        history = grown(grown(history, "old", 1.0, 3, 1, f"g{number}"), "new", 1.0, 1, 2, f"g{number}")
+    shown = {**status(), "changes": entries(history)}
+    families = {each.name: each for each in SnapshotCollector(lambda: ((), shown), series=2000).collect()}
+    labels = {"function": "f", "module": "app", "base": "old", "new": "new"}
+    alarms = families["specmine_change_alarm"].samples
+    assert [each.value for each in alarms if each.labels == {**labels, "direction": "worse"}] == [1.0]
+    assert len(alarms) == 50
+    states = {each.labels["state"]: each.value for each in families["specmine_change_state"].samples
+              if each.labels["function"] == "f"}  # fmt: skip
+    assert states == {"worse": 1.0, "better": 0.0, "equivalent": 0.0, "undecided": 0.0}
+
+
+def test_a_restart_forgets_nothing() -> None:
+    """Restored from nothing the watcher is empty; contents without functions are passed over."""
+    watcher = ChangeWatcher(Told())
+    watcher.restore(Contents(), ())
+    assert watcher.changes == ()
+
+
+def test_a_change_tells_whether_the_machine_code_differs() -> None:
+    """The digests of both builds are compared; without them nothing is said."""
+    said = []
+    for codes in (("1:a:l0", "1:b:l0"), ("1:a:l0", "1:a:l0"), ("", "1:a:l0")):
+        watcher = ChangeWatcher(Told())
+        run_lifetimes(watcher, "old", 1.0, 3)
+        functions = tuple(
+            Function(build_id=build, offset=16, name="f", module="app", code=code)
+            for build, code in zip(("old", "slow"), codes, strict=True)
+        )
+        batch = Batch(now_ns=SECOND, functions=functions)
+        run_lifetimes(watcher, "slow", 1.2, 2)
+        watcher.listen(Step(number=0, event=Arrived(batch=batch), state=ControllerState(), actions=()))
+        watcher.acknowledge([], None)
+        watcher.listen(Step(number=0, event=Arrived(batch=Batch(now_ns=1)), state=ControllerState(), actions=()))
+        said.append(watcher.changes[0]["machine_code"])
+    assert said == ["changed", "same", None]
+
+
+@pytest.mark.parametrize(("excess_ns", "explained"), [(4e6, True), (2.5e6, False)])
+def test_a_change_names_the_host_if_that_explains_it(excess_ns: float, explained: bool) -> None:
+    """Most calls one timeslice longer than before: the host is named; by any other excess it is not."""
+    environment = Environment(slice_seconds=0.004).document()
+    rng = np.random.default_rng(3)
+    told = Told()
+    watcher = ChangeWatcher(told)
+    for build, late in (("old", 0.0), ("late", 0.6)):
+        function = Function(build_id=build, offset=16, name="f", module="app")
+        for number in range(15):
+            identity = f"boot:{number}:{build}"
+            lifetime = Lifetime(id=identity, pid=number, executable="/bin/app", build_id=build, start_ns=1, processes=1)
+            durations = 1e6 * np.exp(rng.normal(0, 0.01, 400)) + excess_ns * (rng.random(400) < late)
+            seen = Observation(
+                function=function.key, lifetime=identity, kind=Kind.TIME, start_ns=1, end_ns=SECOND,
+                counts=histogram_of(durations), calls=400, watched_ns=SECOND,
+            )  # fmt: skip
+            for batch in (
+                Batch(now_ns=SECOND, functions=(function,), lifetimes=(lifetime,), observations=(seen,)),
+                Batch(now_ns=2 * SECOND, lifetimes=(replace(lifetime, processes=0),)),
+            ):
+                state = ControllerState(environment=environment)
+                watcher.listen(Step(number=0, event=Arrived(batch=batch), state=state, actions=()))
+    (change,) = told.changes
+    assert (change["verdict"], change["host"]["explained"]) == ("worse", explained)
+    assert ("1 timeslice" in change["host"]["reason"]) is explained
+    assert [each["times"] for each in change["host"]["shifts"]] == [1 if explained else None]

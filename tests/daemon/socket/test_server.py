@@ -1,0 +1,199 @@
+"""The socket answers, to whoever may ask, within bounds, and nothing a client does stops it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specmine.daemon.socket.client import DaemonConnection, NoDaemon, ask
+from specmine.daemon.socket.server import LARGEST_REQUEST, Peer, Server
+from specmine.model.errors import HostError, InputError, NoData
+
+
+def answer(request: Mapping[str, Any], peer: Peer) -> Mapping[str, Any]:
+    """Answer as a daemon would, in all the ways it can."""
+    match request["command"]:
+        case "echo":
+            return {"said": request.get("text"), "uid": peer.uid, "may_change": peer.may_change}
+        case "large":
+            return {"text": "x" * 5_000_000}
+        case "nothing":
+            raise NoData("nothing is stable yet")
+        case "host":
+            raise HostError("this host cannot", remedy="run specmine doctor")
+        case "mistake":
+            raise RuntimeError("oops")
+        case other:
+            raise InputError(f"unknown command {other!r}")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Iterator[Path]:
+    """Run a server and return its socket."""
+    server = Server(tmp_path / "s.sock", answer)
+    yield tmp_path / "s.sock"
+    server.close()
+
+
+def raw(path: Path) -> socket.socket:
+    """Connect without the client."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(5)
+    connection.connect(str(path))
+    return connection
+
+
+def test_a_request_is_answered(path: Path) -> None:
+    """The result comes back, and the kernel says who asks."""
+    result = ask(path, {"command": "echo", "text": "häß\n"})
+    assert result == {"said": "häß\n", "uid": os.getuid(), "may_change": True}
+
+
+def test_a_large_answer_arrives_whole(path: Path) -> None:
+    """Answers larger than the socket's buffer are sent in pieces."""
+    assert len(ask(path, {"command": "large"})["text"]) == 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("command", "error", "code"), [("nothing", NoData, 3), ("host", HostError, 4), ("no", InputError, 2)]
+)
+def test_errors_keep_their_kind(path: Path, command: str, error: type[Exception], code: int) -> None:
+    """An error raised there is raised here, with its exit code and its remedy."""
+    with pytest.raises(error) as caught:
+        ask(path, {"command": command})
+    assert getattr(caught.value, "exit_code", None) == code
+
+
+def test_a_mistake_of_ours_does_not_end_the_server(path: Path) -> None:
+    """After an unexpected exception the next request is answered."""
+    with pytest.raises(InputError, match="failed to answer"):
+        ask(path, {"command": "mistake"})
+    assert ask(path, {"command": "echo"})["said"] is None
+
+
+@pytest.mark.parametrize("line", [b"", b"[]", b"{}", b"\xff", b'{"command": 1}', b"[" * 20000])
+def test_nonsense_is_answered_with_an_error(path: Path, line: bytes) -> None:
+    """What is no request gets an error, and the connection goes on."""
+    with raw(path) as connection, connection.makefile("rb") as lines:
+        connection.sendall(line + b"\n")
+        assert json.loads(lines.readline())["exit_code"] == 2
+        connection.sendall(b'{"command": "echo", "text": "still"}\n')
+        assert json.loads(lines.readline())["result"]["said"] == "still"
+
+
+def test_a_request_without_end_is_cut_off(path: Path) -> None:
+    """More than the bound without a newline gets an error and the end of the connection."""
+    with raw(path) as connection, connection.makefile("rb") as lines:
+        connection.sendall(b"x" * (LARGEST_REQUEST + 1))
+        assert "larger than" in json.loads(lines.readline())["error"]
+        assert lines.readline() == b""
+
+
+def test_several_requests_in_one_packet_are_all_answered(path: Path) -> None:
+    """Requests need not wait for each other's answers, even large ones, even if the client stops sending."""
+    with raw(path) as connection, connection.makefile("rb") as lines:
+        connection.sendall(b'{"command": "large"}\n' * 3 + b'{"command": "echo", "text": "last"}\n')
+        connection.shutdown(socket.SHUT_WR)
+        answers = [json.loads(line) for line in lines]
+    assert [len(each["result"].get("text", "")) for each in answers] == [5_000_000] * 3 + [0]
+
+
+def test_a_client_that_does_not_read_holds_up_nobody(path: Path) -> None:
+    """While one client leaves its answer lying another is served."""
+    with raw(path) as lazy:
+        lazy.sendall(b'{"command": "large"}\n')
+        assert ask(path, {"command": "echo", "text": "me"})["said"] == "me"
+
+
+def test_a_silent_client_is_let_go_and_told_to_the_daemon(tmp_path: Path) -> None:
+    """After the idle time the connection ends, and so does what was granted to it."""
+    ended = threading.Event()
+    server = Server(tmp_path / "s.sock", answer, closed=lambda _: ended.set(), idle_s=0.05)
+    try:
+        with raw(tmp_path / "s.sock") as silent:
+            assert silent.recv(1) == b""
+        assert ended.wait(5)
+    finally:
+        server.close()
+
+
+def test_no_daemon_is_one_line_with_a_remedy(tmp_path: Path) -> None:
+    """Without a socket, and with one that nobody listens at, the error says what to do."""
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(str(tmp_path / "dead.sock"))
+    for name in ("none.sock", "dead.sock"):
+        with pytest.raises(NoDaemon, match=r"no daemon answers.*--store") as caught:
+            ask(tmp_path / name, {"command": "status"})
+        assert caught.value.exit_code == 2
+    dead.close()
+
+
+def test_a_daemon_that_dies_is_an_error(tmp_path: Path) -> None:
+    """A connection that ends before the answer is reported, not taken for an answer."""
+    server = Server(tmp_path / "s.sock", answer)
+    with DaemonConnection(tmp_path / "s.sock") as connection:
+        assert connection.ask({"command": "echo"})["said"] is None
+        server.close()
+        with pytest.raises(NoDaemon):
+            connection.ask({"command": "echo"})
+    assert not (tmp_path / "s.sock").exists()
+
+
+def test_a_dead_socket_is_replaced_and_a_living_one_is_not(tmp_path: Path) -> None:
+    """What a killed daemon left behind is no obstacle; a daemon that answers is."""
+    path = tmp_path / "s.sock"
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(str(path))
+    dead.close()
+    server = Server(path, answer)
+    with pytest.raises(InputError, match="another daemon answers"):
+        Server(path, answer)
+    assert ask(path, {"command": "echo"})["said"] is None
+    server.close()
+
+
+def test_a_file_in_the_way_is_left_alone(tmp_path: Path) -> None:
+    """A file that is no socket is never deleted."""
+    path = tmp_path / "s.sock"
+    path.write_text("precious")
+    with pytest.raises(InputError, match="not a socket"):
+        Server(path, answer)
+    assert path.read_text() == "precious"
+
+
+def test_a_path_too_long_is_an_error(tmp_path: Path) -> None:
+    """The kernel takes 107 bytes; more is one clear line."""
+    with pytest.raises(InputError, match="cannot make the socket"):
+        Server(tmp_path / ("x" * 120), answer)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+def test_another_user_may_read_but_not_change(tmp_path: Path) -> None:
+    """A user without rights is answered, and known as one."""
+    tmp_path.chmod(0o755)
+    for parent in list(tmp_path.parents)[:2]:
+        parent.chmod(0o755)
+    server = Server(tmp_path / "s.sock", answer)
+    code = (
+        "import json, socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]);"
+        ' s.sendall(b\'{"command": "echo"}\\n\'); print(s.recv(999).decode())'
+    )
+    try:
+        done = subprocess.run(
+            ["/usr/bin/python3", "-c", code, str(tmp_path / "s.sock")],
+            user=65534,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    finally:
+        server.close()
+    assert json.loads(done.stdout)["result"] == {"said": None, "uid": 65534, "may_change": False}

@@ -1,0 +1,215 @@
+"""``specmined`` from the outside: its exit codes, its lines, its size, its unit."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from specmine.daemon.config.tree import default_text
+from specmine.daemon.main import main
+from specmine.daemon.system import logging as logs
+from tests.support.paths import ROOT
+
+HEAVY = ("bcc", "scipy", "sklearn", "sqlalchemy", "capstone", "elftools", "rich", "click")
+
+
+def specmined(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the daemon as a user does."""
+    return subprocess.run(
+        [sys.executable, "-m", "specmine.daemon.main", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_the_default_configuration_passes_the_check(tmp_path: Path) -> None:
+    """--check-config says fine on stdout and leaves with 0."""
+    path = tmp_path / "c.yaml"
+    path.write_text(default_text())
+    done = specmined("--check-config", "--config", str(path))
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{path}: fine\n", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("budget: {insde: 1%}", "unknown key budget.insde; did you mean budget.inside?"),
+        ("windows: {length: 5}", "windows.length: 5 has no unit"),
+        ("a: [", "not YAML"),
+    ],
+)
+def test_a_bad_configuration_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    """Checking and running end alike: exit code 2 and one line that names the mistake."""
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    for arguments in (["--check-config"], []):
+        done = specmined("--config", str(path), *arguments)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert said in done.stderr and done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
+
+
+def test_wrong_usage_is_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    """An unknown option and a file that is not there are usage errors."""
+    with pytest.raises(SystemExit) as caught:
+        main(["--nonsense"])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == "specmined: unrecognized arguments: --nonsense; see `specmined --help`\n"
+    assert main(["--config", "/nonexistent.yaml"]) == 2
+    assert "cannot read the configuration /nonexistent.yaml" in capsys.readouterr().err
+
+
+def test_a_full_disk_under_the_answer_is_one_line(tmp_path: Path) -> None:
+    """What --check-config says got lost: that is an error, and no traceback."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "specmine.daemon.main", "--check-config"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    said = "specmined: cannot write to standard output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+def test_nothing_to_watch_is_one_line(tmp_path: Path) -> None:
+    """Without programs the daemon says so and leaves with 2."""
+    path = tmp_path / "c.yaml"
+    path.write_text("log: {level: error}")
+    done = specmined("--config", str(path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"specmined: no programs are configured; .*\n", done.stderr)
+
+
+def test_the_daemon_holds_no_heavy_library() -> None:
+    """All that the daemon's process imports leaves it small and free of parsers and solvers."""
+    code = (
+        "import sys; import specmine.daemon.main, specmine.daemon.service, specmine.probes.source;"
+        f" heavy = sorted(set(sys.modules) & set({HEAVY!r}));"
+        " status = open('/proc/self/status').read();"
+        " print(heavy, status.split('VmRSS:')[1].split()[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy, resident_kb = done.stdout.rsplit(" ", 1)
+    assert heavy == "[]"
+    assert int(resident_kb) < 60_000
+
+
+def test_an_installed_unit_is_accepted_by_systemd(tmp_path: Path) -> None:
+    """systemd-analyze verify has nothing to say about the unit."""
+    tool = shutil.which("systemd-analyze")
+    if tool is None:
+        pytest.skip("systemd-analyze is not installed")
+    unit = tmp_path / "specmined.service"
+    text = (ROOT / "systemd" / "specmined.service").read_text(encoding="utf-8")
+    unit.write_text(re.sub(r"(?m)^(Exec\w+=)\S*specmined", r"\g<1>/bin/true", text))
+    done = subprocess.run([tool, "verify", str(unit)], capture_output=True, text=True, check=False)
+    told = [line for line in done.stderr.splitlines() if "specmined" in line]
+    assert (done.returncode, told) == (0, [])
+
+
+def test_the_unit_gives_only_the_capabilities_needed() -> None:
+    """The bounding set is the measured one, and nothing hides /proc or breaks BPF."""
+    text = (ROOT / "systemd" / "specmined.service").read_text(encoding="utf-8")
+    settings = dict(re.findall(r"(?m)^(\w+)=(.*)$", text))
+    needed = {
+        "CAP_BPF",
+        "CAP_PERFMON",
+        "CAP_SYS_PTRACE",
+        "CAP_DAC_READ_SEARCH",
+        "CAP_CHECKPOINT_RESTORE",
+    }
+    assert set(settings["CapabilityBoundingSet"].split()) == needed
+    assert settings["NoNewPrivileges"] == "yes"
+    assert settings["ProtectSystem"] == "strict"
+    assert settings["Type"] == "notify-reload" or "ExecReload" in settings
+    assert not {"ProtectProc", "PrivateUsers", "ProcSubset", "PrivatePIDs"} & set(settings)
+
+
+def test_the_paths_of_the_unit_are_those_of_the_defaults() -> None:
+    """The folders that systemd makes are where the default configuration puts its files."""
+    text = (ROOT / "systemd" / "specmined.service").read_text(encoding="utf-8")
+    settings = dict(re.findall(r"(?m)^(\w+)=(.*)$", text))
+    assert f"/var/lib/{settings['StateDirectory']}/specmine.db" in default_text()
+    assert f"/run/{settings['RuntimeDirectory']}/specmined.sock" in default_text()
+
+
+class Stream:
+    """A text stream that remembers."""
+
+    def __init__(self, fileno: int = -1) -> None:
+        self.text, self._fileno = "", fileno
+
+    def write(self, text: str) -> int:
+        self.text += text
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def fileno(self) -> int:
+        if self._fileno < 0:
+            raise ValueError("no file")
+        return self._fileno
+
+
+def logged(stream: Stream, form: str) -> str:
+    """Log one hostile event and return its line."""
+    logs.set_up(level="info", form=form, stream=stream)  # type: ignore[arg-type]
+    log = logging.getLogger("specmine.test")
+    log.debug("unseen")
+    log.warning("a name", extra=logs.facts(name='f"\n<0>level=error', calls=7, ratio=0.12345678))
+    return stream.text
+
+
+def test_a_log_line_is_one_line_of_facts() -> None:
+    """A name with a newline in it cannot begin a line of its own."""
+    line = logged(Stream(), "logfmt")
+    assert line.count("\n") == 1
+    assert re.fullmatch(
+        r'time=\S+Z level=warning message="a name" name="f\\"\\n<0>level=error" calls=7 ratio=0\.123457\n',
+        line,
+    )
+
+
+def test_a_log_line_can_be_json() -> None:
+    """One object a line."""
+    line = json.loads(logged(Stream(), "json"))
+    assert (line["level"], line["message"], line["name"], line["calls"]) == (
+        "warning",
+        "a name",
+        'f"\n<0>level=error',
+        7,
+    )
+
+
+def test_the_journal_gets_priorities(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where stderr leads to the journal a line begins with its priority and has no time of its own."""
+    with (tmp_path / "journal").open("w") as file:
+        status = os.fstat(file.fileno())
+        monkeypatch.setenv("JOURNAL_STREAM", f"{status.st_dev}:{status.st_ino}")
+        assert logged(Stream(file.fileno()), "logfmt").startswith("<4>level=warning")
+
+
+def test_an_unexpected_failure_is_one_line_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mistake of ours ends the daemon with 1, so that systemd starts it again, and is logged in one line."""
+    path = tmp_path / "c.yaml"
+    path.write_text("programs: [{pid: 1}]")
+    monkeypatch.setattr("specmine.daemon.service.Daemon.run", lambda _: dict[str, None]()["missing"])
+    assert main(["--config", str(path)]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "level=critical" in error and "KeyError" in error

@@ -1,0 +1,197 @@
+"""The daemon's whole life over a simulated program: start, answers, reload, stop, restart."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specmine.daemon.config.tree import Config
+from specmine.daemon.controller.phase import State
+from specmine.daemon.service import Daemon, Seams
+from specmine.daemon.socket.client import DaemonConnection, NoDaemon
+from specmine.model.errors import InputError
+from specmine.store import Store
+from specmine.store.lock import FileLock, LockTaken
+from tests.support.lives import SECOND, Life
+from tests.support.paths import ROOT
+
+
+def test_a_life_from_start_to_stop(tmp_path: Path) -> None:
+    """A daemon answers and is scraped while it runs, and leaves nothing but its store."""
+    life = Life(tmp_path)
+    seen: dict[str, Any] = {}
+
+    def look() -> None:
+        seen["status"] = life.ask(command="status")
+        seen["document"] = life.ask(command="specification", detail=True)
+        seen["show"] = life.ask(command="show", function="z")
+        with urllib.request.urlopen(f"http://{seen['status']['metrics']}/metrics", timeout=5) as page:
+            seen["metrics"] = page.read().decode()
+
+    life.at(40, look)
+    state = life.run(45)
+    assert life.source is not None and life.source.closed
+    assert state.stopped == "signal"
+    assert seen["status"]["schema"] == "specmine.status/1"
+    assert seen["status"]["programs"] == ["shop"]
+    assert seen["status"]["lifetimes"][0]["executable"] == "/opt/app"
+    assert 0 < seen["status"]["budget"]["inside"]["spent_ratio"] <= 0.0105
+    z = next(each for each in seen["document"]["functions"] if each["function"] == "z")
+    assert z["state"] == "explained"
+    assert [each["function"] for each in seen["show"]["functions"]] == ["z"]
+    assert 'specmine_behaviour_info{behaviour="' in seen["metrics"]
+    assert 'expression="b->c"' in seen["metrics"]
+    assert not life.socket.exists()
+    with pytest.raises(NoDaemon):
+        life.ask(command="status")
+
+
+def test_a_restarted_daemon_goes_on_from_its_store(tmp_path: Path) -> None:
+    """What was known before the restart is known right after it, without being mined again."""
+    first = Life(tmp_path).run(45)
+    (z,) = [each for each in first.known.values() if each.function.name == "z"]
+    assert z.state is State.EXPLAINED
+    second = Life(tmp_path)
+    found: list[dict[str, Any]] = []
+    second.at(1, lambda: found.append(second.ask(command="specification")))
+    again = second.run(2).known[z.function.key]
+    assert again.state is State.EXPLAINED
+    assert again.totals.calls >= z.totals.calls
+    assert [each["state"] for each in found[0]["functions"] if each["function"] == "z"] == ["explained"]
+    with Store.open(second.config.store.path, read_only=True) as store:
+        document = store.document("specification")
+        assert store.verdicts(z.function.key) or not z.checks
+    assert document is not None and document["schema"] == "specmine.specification/1"
+
+
+KILLED = """
+import os, signal, sys, time
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from tests.support.lives import Life
+from specmine.store import Store
+life = Life(Path(sys.argv[1]))
+def kill():
+    while True:
+        with Store.open(life.config.store.path, read_only=True) as store:
+            if "explained" in [each["state"] for each in store.load().states.values()]:
+                os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.05)
+life.at(45, kill)
+life.daemon.run()
+"""
+
+
+def test_a_killed_daemon_goes_on_too(tmp_path: Path) -> None:
+    """After SIGKILL, without a last flush, the store still holds what was known some seconds before."""
+    command = [sys.executable, "-c", KILLED, str(tmp_path), str(ROOT)]
+    done = subprocess.run(command, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    again = Life(tmp_path).run(1)
+    assert {each.function.name for each in again.known.values() if each.state is State.EXPLAINED} == {"z"}
+
+
+def test_a_lock_holds_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its holder cannot be noted there, which is no reason to fail."""
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    lock = FileLock(tmp_path / "lock", what="it", remedy="")
+    with pytest.raises(LockTaken, match=r"it is in use \(lock"):
+        FileLock(tmp_path / "lock", what="it", remedy="")
+    lock.release()
+
+
+def test_a_share_of_the_budget_is_lent_and_comes_back(tmp_path: Path) -> None:
+    """While a share is lent the daemon plans with the rest; when the connection ends it has all again."""
+    life = Life(tmp_path)
+    budgets: list[float] = []
+    held: list[DaemonConnection] = []
+
+    def borrow() -> None:
+        held.extend(DaemonConnection(life.socket) for _ in range(2))
+        granted = [
+            each.ask({"command": "share", "ratio": ratio}) for each, ratio in zip(held, (0.004, 0.5), strict=True)
+        ]
+        assert [each["granted_ratio"] for each in granted] == pytest.approx([0.004, 0.001])
+        with pytest.raises(InputError, match="lent all it can"):
+            life.ask(command="share", ratio=0.5)
+
+    def note() -> None:
+        assert life.daemon._state is not None
+        budgets.append(life.daemon._state.settings.budget)
+
+    def give_back() -> None:
+        for each in held:
+            each.close()
+        while life.daemon._shares.lent:
+            life.ask(command="status")
+
+    life.at(5, borrow)
+    life.at(8, note)
+    life.at(9, give_back)
+    life.at(12, note)
+    life.run(13)
+    assert budgets == pytest.approx([0.005, 0.01])
+
+
+def test_a_build_is_labelled_by_the_beginning_of_its_id(tmp_path: Path) -> None:
+    """The label is in the store afterwards; an unknown build is an error that lists the known."""
+    life = Life(tmp_path)
+
+    def label() -> None:
+        assert life.ask(command="label", build="b1", name="v1") == {"build_id": "b1d", "label": "v1"}
+        with pytest.raises(InputError, match="known: b1d"):
+            life.ask(command="label", build="zz", name="v1")
+
+    life.at(5, label)
+    life.run(6)
+    with Store.open(life.config.store.path, read_only=True) as store:
+        assert [(each.build_id, each.label) for each in store.builds()] == [("b1d", "v1")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_the_daemon(tmp_path: Path, number: signal.Signals) -> None:
+    """SIGTERM and SIGINT end the loop at its next turn, and the handlers from before are back."""
+    life = Life(tmp_path)
+    before = signal.getsignal(number)
+    life.at(3, lambda: os.kill(os.getpid(), number))
+    state = life.daemon.run()
+    assert state.stopped == "signal"
+    assert state.now_ns - state.began_ns < 4 * SECOND
+    assert signal.getsignal(number) is before
+
+
+def test_only_one_daemon_watches_a_host(tmp_path: Path) -> None:
+    """A second one on the same lock, or on the same store, is refused in one line."""
+    life = Life(tmp_path)
+    errors: list[str] = []
+
+    def second() -> None:
+        other = Life(tmp_path)
+        for config in (other.config, replace(other.config, host_lock=str(tmp_path / "other.lock"))):
+            with pytest.raises(LockTaken) as caught:
+                Daemon(config, None, Seams(source=other._source)).run()
+            errors.append(str(caught.value))
+
+    life.at(3, second)
+    life.run(4)
+    assert "this host is in use by process" in errors[0]
+    assert "the store" in errors[1] and "is in use by process" in errors[1]
+
+
+def test_without_programs_there_is_nothing_to_do(tmp_path: Path) -> None:
+    """An empty choice is a mistake of the configuration."""
+    with pytest.raises(InputError, match="no programs"):
+        Daemon(Config(), None).run()

@@ -1,0 +1,127 @@
+"""The mining process: started on demand, its crash is one failed job, ended when idle."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from specmine.daemon.worker.jobs import Job, run_job
+from specmine.daemon.worker.process import IDLE_NS, Done, ProcessWorker
+from specmine.mining.settings import MiningSettings
+from specmine.model.observation import BUCKETS, Kind, Observation, PathHistogram, histogram_of
+from tests.support.planted import FAST, Way, path_of
+
+BORDER = 700
+
+
+def job() -> Job:
+    """Return a job with two paths, one of them slow."""
+    random = np.random.default_rng(5)
+    observations = []
+    for number in range(6):
+        paths = tuple(
+            PathHistogram(path=path_of(Way(callers=callers, weight=1.0, classes=(FAST,)), "f"), counts=counts)
+            for callers, counts in (
+                ("main;quick", histogram_of(random.lognormal(np.log(2e4), 0.1, 400).astype(np.int64))),
+                ("main;slow", histogram_of(random.lognormal(np.log(2e9), 0.1, 400).astype(np.int64))),
+            )
+        )
+        observations.append(
+            Observation(
+                function="k", lifetime="l", kind=Kind.PATH, start_ns=number, end_ns=number + 1,
+                counts=paths[0].counts + paths[1].counts, calls=800, watched_ns=1, bias_ns=300.0, paths=paths,
+            )
+        )  # fmt: skip
+    return Job(
+        function="k", observations=tuple(observations), borders=(BORDER,), program_modules=(), mining=MiningSettings()
+    )
+
+
+@pytest.fixture
+def worker() -> Iterator[ProcessWorker]:
+    """Return a worker that is ended after the test."""
+    made = ProcessWorker()
+    yield made
+    made.close()
+
+
+def waited(worker: ProcessWorker, seconds: float = 60.0) -> list[Done]:
+    """Collect until something is done."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        done = worker.collect(time.monotonic_ns())
+        if done:
+            return done
+        time.sleep(0.01)
+    pytest.fail("the worker did not answer")
+
+
+def test_a_job_comes_back_as_if_done_here(worker: ProcessWorker) -> None:
+    """The process gives the same result as a call, for several jobs in their order, and never blocks the caller."""
+    assert 0 < BORDER < BUCKETS
+    began = time.monotonic()
+    worker.submit(7, job())
+    worker.submit(8, job())
+    assert worker.collect(0) == []
+    assert time.monotonic() - began < 0.5
+    assert waited(worker) == [(7, run_job(job()), "")]
+    assert waited(worker) == [(8, run_job(job()), "")]
+    assert {each.expression for each in run_job(job()).behaviours} in (
+        {"main->quick", "not main->quick"},
+        {"quick->f", "not quick->f"},
+        {"slow->f", "not slow->f"},
+    )
+
+
+def test_a_crash_fails_one_job(worker: ProcessWorker) -> None:
+    """A killed process fails the job it had; the next job starts a new one."""
+    worker.submit(1, job())
+    assert worker.pid is not None
+    os.kill(worker.pid, signal.SIGKILL)
+    number, result, failure = waited(worker)[0]
+    assert (number, result, failure) == (1, None, "the mining process ended with status -9")
+    worker.submit(2, job())
+    assert waited(worker)[0][1] == run_job(job())
+
+
+def test_an_idle_process_is_ended(worker: ProcessWorker) -> None:
+    """After 30 s without a job the memory is given back."""
+    worker.submit(1, job())
+    waited(worker)
+    assert worker.pid is not None
+    now = time.monotonic_ns()
+    worker.collect(now)
+    worker.collect(now + IDLE_NS)
+    assert worker.pid is None
+
+
+def test_a_bad_job_is_an_error_not_a_crash(worker: ProcessWorker) -> None:
+    """What goes wrong in a job comes back as one sentence, and the process lives on."""
+    worker.submit(1, Job(function="k", observations=(), borders=(), program_modules=(), mining=MiningSettings()))
+    number, result, failure = waited(worker)[0]
+    assert (number, result) == (1, None) and "Error" in failure
+    assert worker.pid is not None
+
+
+def test_no_interpreter_is_a_failed_job() -> None:
+    """If the process cannot be started the job fails; the daemon does not."""
+    worker = ProcessWorker("/nowhere/python")
+    worker.submit(1, job())
+    assert worker.collect(0) == [(1, None, "the mining process cannot be started")]
+
+
+def test_the_daemons_core_stays_light() -> None:
+    """Loop and controller pull in none of the libraries that only the worker needs."""
+    program = (
+        "import sys, specmine.daemon.loop, specmine.daemon.documents.specification, specmine.daemon.replay;"
+        "print([n for n in ('scipy', 'sklearn', 'capstone', 'elftools', 'rich', 'click') if n in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

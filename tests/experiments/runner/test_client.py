@@ -1,0 +1,104 @@
+"""On the machine at hand: runs of experiments are started, refused or given up, and leave nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from specmine.experiments.load.cgroup_confinement import NAME, clean_up
+from specmine.experiments.results.journal import read_journal
+from specmine.experiments.runner.client import Running, unit_command
+from specmine.experiments.types import MS
+from tests.support.live_host import TREE, alone, needs_groups
+
+
+def test_systemd_starts_it_in_a_slice_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The unit is delegated, limited in time, gets our streams; a stand-in for systemd-run shows that it answers."""
+    command = unit_command({"STATE_DIRECTORY": "/s", "HOME": "/root"})
+    assert "systemd-run" in command
+    assert {"--pipe", "--wait", "--collect", "--property=Delegate=yes", "--setenv=STATE_DIRECTORY=/s"} <= set(command)
+    assert "--slice=specmineexperiments.slice" in command
+    fake = tmp_path / "systemd-run"
+    fake.write_text('#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n')
+    fake.chmod(0o755)
+    said = tmp_path / "systemctl"
+    said.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/said\nexit 1\n')
+    said.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    request = {"names": ["additional-load"], "parameters": {"seconds": 400 * MS}, "wait_seconds": 60.0}
+    results = Running({**request, "state": str(tmp_path / "state.json")}, systemd=True).answer()
+    assert results[0]["valid"]
+    assert (tmp_path / "said").read_text().splitlines() == [
+        f"set-property --runtime specmineexperiments.slice CPUWeight={weight}" for weight in ("idle", "1")
+    ]
+
+
+@needs_groups
+@pytest.mark.parametrize("how", ["close", "kill"])
+def test_nothing_stays_when_the_run_is_given_up(tmp_path: Path, how: str) -> None:
+    """Closing its input or killing it ends all load within 2 s; the group goes at once, or at the next start."""
+    assert TREE is not None
+    with alone():
+        pass  # wait for others first
+    running = Running({"names": ["weights"], "state": str(tmp_path / "s.json"), "force": True}, systemd=False)
+    procs = TREE.root / NAME / "run" / "cgroup.procs"
+    until = time.monotonic() + 30
+    pids: list[str] = []
+    while len(pids) < 1 and time.monotonic() < until:
+        with contextlib.suppress(OSError):
+            pids = procs.read_text().split()
+        time.sleep(0.02)
+    assert pids
+    if how == "kill":
+        os.kill(running.pid, signal.SIGKILL)
+    running.close()
+    until = time.monotonic() + 2
+    while _living(pids) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not _living(pids)
+    if how == "kill":
+        with alone():
+            clean_up()
+    assert not (TREE.root / NAME).exists()
+
+
+@needs_groups
+def test_one_run_at_a_time(tmp_path: Path) -> None:
+    """While one holds the lock another is told so."""
+    with alone():
+        result = Running({"names": ["timers"], "state": str(tmp_path / "s.json")}, systemd=False).answer()[0]
+    assert result["reason"]["code"] == "busy-lock"
+
+
+def test_the_dangerous_is_refused_unless_asked_for(tmp_path: Path) -> None:
+    """Real-time policies and load of ordinary weight need --dangerous."""
+    for request in ({"names": ["timeslice"], "parameters": {"policy": "rr"}}, {"names": ["balancing"]}):
+        wish = {**request, "state": str(tmp_path / "s.json"), "wait_seconds": 60.0}
+        result = Running(wish, systemd=False).answer()[0]
+        assert result["reason"]["code"] == "dangerous"
+        assert result["cpu_seconds"] == 0.0
+
+
+@needs_groups
+def test_what_was_forced_is_no_property_of_the_host(tmp_path: Path) -> None:
+    """A limit asked for is found, or refused, but never taken for the host's; its window is marked all the same."""
+    state = tmp_path / "state.json"
+    forced = {"names": ["quota"], "state": str(state), "force": True, "parameters": {"quota": 20 * MS}}
+    (result,) = Running(forced).answer()
+    journal = read_journal(state)
+    assert "quota" not in journal.entries or journal.entries["quota"]["valid"] is None
+    assert [each["name"] for each in journal.windows] == (["quota"] if result["cpu_seconds"] else [])
+
+
+def _living(pids: list[str]) -> list[str]:
+    found = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                found.append(pid)
+    return found

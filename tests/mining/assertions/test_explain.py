@@ -1,0 +1,236 @@
+"""Explaining: from observations with paths to behaviours, deterministic and plain."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from specmine.mining.assertions.explain import explain
+from specmine.mining.assertions.explanation import Explanation
+from specmine.mining.assertions.expression import evaluate, named_edges, shared_names
+from specmine.mining.borders.stability import chain
+from specmine.mining.settings import MiningSettings
+from specmine.model.observation import CallPath, Frame, Kind, Observation, PathHistogram, histogram_of
+
+S = MiningSettings()
+
+
+def path(text: str, *, complete: bool = True) -> CallPath:
+    """Return the path of names parted by blanks."""
+    return CallPath(tuple(Frame(name, "app") for name in text.split()), complete)
+
+
+def history(
+    rng: np.random.Generator, mix: Mapping[CallPath, tuple[float, float]], *, count: int = 10
+) -> list[Observation]:
+    """Draw observations: calls per window and share of slow calls (5 times slower) for each path."""
+    result = []
+    for w in range(count):
+        paths = []
+        for own, (calls, slow) in mix.items():
+            n = int(rng.poisson(calls))
+            values = rng.lognormal(np.log(2e4), 0.1, n) * np.where(rng.random(n) < slow, 5.0, 1.0)
+            paths.append(PathHistogram(path=own, counts=histogram_of(values)))
+        counts = np.sum([p.counts for p in paths], axis=0)
+        result.append(
+            Observation(
+                function="z",
+                lifetime="l",
+                kind=Kind.PATH,
+                start_ns=w * 10,
+                end_ns=w * 10 + 10,
+                counts=counts,
+                calls=int(counts.sum()),
+                watched_ns=10,
+                paths=tuple(paths),
+            )
+        )
+    return result
+
+
+EXAMPLE: dict[CallPath, tuple[float, float]] = {
+    path("main a b c z"): (340, 0.0),
+    path("main a b z"): (330, 0.4),
+    path("main a c z"): (330, 0.4),
+}
+
+
+def explained(observations: list[Observation]) -> Explanation:
+    """Explain with the borders that the observations themselves have."""
+    found = chain(observations, settings=S)
+    assert found.stable
+    return explain(observations, [b.edge for b in found.borders], program={"app"}, settings=S)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_example_of_the_first_paper_ten_times_out_of_ten(seed: int) -> None:
+    """z is fast over b->c and mixed elsewhere: two behaviours, the single atom b->c, shares within 0.05."""
+    got = explained(history(np.random.default_rng(seed), EXAMPLE))
+    assert [b.expression for b in got.behaviours] == ["not b->c", "b->c"]
+    assert got.behaviours[0].shares == pytest.approx((0.6, 0.4), abs=0.05)
+    assert got.behaviours[1].shares == pytest.approx((1.0, 0.0), abs=0.05)
+    assert [b.paths for b in got.behaviours] == [2, 1]
+    assert (got.explained, got.reason, got.atoms, got.optimal) == (True, "", 1, True)
+
+
+def test_calls_add_up() -> None:
+    """Behaviours, paths and classes count the same calls; incomplete paths are shown, not assigned."""
+    broken = path("c z", complete=False)
+    observations = history(np.random.default_rng(1), EXAMPLE | {broken: (50, 0.3)})
+    got = explained(observations)
+    assert sum(got.class_calls) == sum(o.timed for o in observations) == sum(p.calls for p in got.paths)
+    (incomplete,) = [p for p in got.paths if not p.path.complete]
+    assert incomplete.behaviour is None
+    assert sum(b.calls for b in got.behaviours) == sum(got.class_calls) - incomplete.calls
+    for number, behaviour in enumerate(got.behaviours):
+        members = [p for p in got.paths if p.behaviour == number]
+        assert behaviour.calls == sum(p.calls for p in members)
+        assert behaviour.class_calls == tuple(sum(p.class_calls[c] for p in members) for c in range(2))
+        assert sum(behaviour.shares) == pytest.approx(1)
+    assert [p.calls for p in got.paths] == sorted((p.calls for p in got.paths), reverse=True)
+
+
+def test_a_rare_path_goes_where_its_edges_put_it() -> None:
+    """Too few calls to tell by themselves, but the formula holds for them."""
+    rare = path("main x b c z")
+    got = explained(history(np.random.default_rng(2), EXAMPLE | {rare: (0.3, 0.0)}))
+    (found,) = [p for p in got.paths if p.path == rare]
+    assert 0 < found.calls < 10
+    assert found.behaviour is not None
+    assert got.behaviours[found.behaviour].expression == "b->c"
+
+
+def test_paths_that_all_behave_alike_explain_nothing() -> None:
+    """One behaviour, true, with the reason."""
+    mix = {own: (300, 0.4) for own in EXAMPLE}
+    got = explained(history(np.random.default_rng(3), mix))
+    assert [(b.expression, b.formula) for b in got.behaviours] == [("true", ((),))]
+    assert (got.explained, got.reason) == (False, "one-group")
+    assert {p.behaviour for p in got.paths} == {0}
+
+
+def test_groups_without_a_telling_edge_are_unexplained() -> None:
+    """Recursion makes two paths with the same edges."""
+    mix = {path("main a b a b z"): (500, 0.1), path("main a b a b a b z"): (500, 0.6)}
+    got = explained(history(np.random.default_rng(4), mix))
+    assert (got.explained, got.reason) == (False, "same-edges")
+    assert [b.expression for b in got.behaviours] == ["true"]
+
+
+def test_without_complete_paths_nothing_can_be_said() -> None:
+    """The reason says why."""
+    got = explained(history(np.random.default_rng(5), {path("a z", complete=False): (800, 0.4)}))
+    assert (got.explained, got.reason) == (False, "no-complete-path")
+    only = explained(history(np.random.default_rng(6), {path("main z"): (800, 0.4)}))
+    assert (only.explained, only.reason) == (False, "one-path")
+
+
+def test_the_result_is_plain_and_the_same_again() -> None:
+    """It survives pickling, and neither the order of paths nor a second run changes it."""
+    observations = history(np.random.default_rng(7), EXAMPLE)
+    got = explained(observations)
+    assert pickle.loads(pickle.dumps(got)) == got
+    assert explained(observations) == got
+    turned = [
+        Observation(
+            function=o.function,
+            lifetime=o.lifetime,
+            kind=o.kind,
+            start_ns=o.start_ns,
+            end_ns=o.end_ns,
+            counts=o.counts,
+            calls=o.calls,
+            watched_ns=o.watched_ns,
+            paths=o.paths[::-1],
+        )
+        for o in observations
+    ]
+    assert explained(turned) == got
+
+
+def test_every_assigned_path_fulfils_its_expression_alone() -> None:
+    """Twelve paths in three behaviours by two edges."""
+    rng = np.random.default_rng(8)
+    mix = {}
+    for first in "abcd":
+        for second, slow in (("p", 0.05), ("q", 0.4), ("r", 0.85)):
+            mix[path(f"main {first} {second} z")] = (120, slow)
+    got = explained(history(rng, mix))
+    assert len(got.behaviours) == 3
+    assert got.atoms == 2
+    shared = shared_names([p.path for p in got.paths])
+    for own in got.paths:
+        edges = named_edges(own.path, shared)
+        assert [i for i, b in enumerate(got.behaviours) if evaluate(b.formula, edges)] == [own.behaviour]
+
+
+def many_light(rng: np.random.Generator) -> tuple[dict[CallPath, tuple[float, float]], dict[CallPath, float]]:
+    """Return 800 paths of five calls in all each, slow by the presence of two edges."""
+    mix: dict[CallPath, tuple[float, float]] = {}
+    truth: dict[CallPath, float] = {}
+    while len(mix) < 800:
+        names = [f"{layer}{rng.integers(3)}" for layer in "abcdefgh"]
+        own = path(" ".join(["main", *names, "z"]))
+        edges = {(one.name, other.name) for one, other in own.edges()}
+        truth[own] = 0.9 if ("b1", "c1") in edges else 0.5 if ("e0", "f2") in edges else 0.1
+        mix[own] = (0.5, truth[own])
+    return mix, truth
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hundreds_of_paths_of_five_calls_are_told_apart_by_their_edges(seed: int) -> None:
+    """No path shows its shares; the paths over an edge together do, and the expressions are the planted ones."""
+    mix, truth = many_light(np.random.default_rng(seed))
+    got = explained(history(np.random.default_rng(seed + 10), mix))
+    assert {b.expression for b in got.behaviours} == {
+        "b1->c1",
+        "e0->f2 and not b1->c1",
+        "not e0->f2 and not b1->c1",
+    }
+    right = {own: {0.9: "b1->c1", 0.5: "e0->f2 and not b1->c1"}.get(truth[own], "") for own in truth}
+    wrong = sum(
+        p.calls
+        for p in got.paths
+        if p.behaviour is not None and right[p.path] not in ("", got.behaviours[p.behaviour].expression)
+    )
+    assert wrong == 0
+
+
+def test_few_calls_are_assigned_with_their_uncertainty() -> None:
+    """A path of some three calls is where its edges put it, less certain than one of thousands."""
+    mix = {**EXAMPLE, path("main d b z"): (0.3, 0.4)}
+    got = explained(history(np.random.default_rng(5), mix))
+    light = next(p for p in got.paths if p.path == path("main d b z"))
+    assert light.behaviour == 0
+    assert 0.01 < light.certainty < 0.9
+    assert min(p.certainty for p in got.paths if p.calls > 1_000) > 0.999
+
+
+def test_groups_that_refining_joins_again_are_not_split_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a split is proposed that no edge bears out."""
+    proposed = 0
+
+    def split(present: NDArray[np.bool_], totals: NDArray[np.float64], *_: object, **__: object) -> NDArray[np.int64]:
+        nonlocal proposed
+        proposed += 1
+        assert proposed < 20
+        return np.where(np.arange(len(totals)) % 2 == 1, 2, present[:, 0]).astype(np.int64)
+
+    monkeypatch.setattr("specmine.mining.assertions.explain.pooled_groups", split)
+    mix = {path(f"main {a} {b} z"): (60.0, 0.5 if b == "q" else 0.05) for a in "stuvwxy" for b in "pqr"}
+    got = explained(history(np.random.default_rng(6), mix))
+    assert {b.expression for b in got.behaviours} == {"q->z", "not q->z"}
+    assert proposed > 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_mined_again_from_other_calls_the_expressions_stay(seed: int) -> None:
+    """Same program, other draws, other counts."""
+    mix = {path(f"main {a} {b} {c} z"): (60.0, 0.5 if b == "q" else 0.05) for a in "uvw" for b in "pqr" for c in "xy"}
+    first = explained(history(np.random.default_rng(seed), mix))
+    second = explained(history(np.random.default_rng(seed + 100), mix, count=14))
+    assert [b.expression for b in first.behaviours] == [b.expression for b in second.behaviours]

@@ -1,0 +1,109 @@
+"""A change is placed: in the function itself or below it, under one cause, and moved cost is no loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from specmine.mining.regression.attribution import Blame
+from specmine.mining.regression.attribution_evidence import Condition, Evidence, weighed
+from specmine.mining.regression.code_diff import Code
+from specmine.mining.regression.self_vs_callees import Cause, Nest, Split, Timed, Where, exchanged, grouped, split
+
+STOLEN = Condition(name="steal", shares=(0.0, 0.2), grown=True)
+A, B, C, D = (("a", "m"), ("b", "m"), ("c", "m"), ("d", "m"))
+
+
+def nest(own_ns: float, callee_ns: float, *, seed: int, lifetimes: int = 5, calls: float = 3.0) -> Nest:
+    """Return a function that calls a callee some times per call; lifetimes differ by 1 % as wholes."""
+    rng = np.random.default_rng(seed)
+    factors = np.exp(rng.normal(0, 0.01, lifetimes))
+    rates = rng.uniform(50, 500, lifetimes)
+    own = {str(at): Timed(mean_ns=factor * (own_ns + calls * callee_ns), rate=rate)
+           for at, (factor, rate) in enumerate(zip(factors, rates, strict=True))}  # fmt: skip
+    # half of the callee's calls come from elsewhere
+    callee = {str(at): Timed(mean_ns=factor * callee_ns, rate=2 * calls * rate)
+              for at, (factor, rate) in enumerate(zip(factors, rates, strict=True))}  # fmt: skip
+    return Nest(own=own, callees={B: (callee, 0.5)})
+
+
+@pytest.mark.parametrize(
+    ("own_ns", "callee_ns", "where"),
+    [
+        (1300.0, 1000.0, Where.SELF),
+        (1000.0, 1100.0, Where.CALLEES),
+        (1300.0, 1100.0, Where.BOTH),
+        (1000.0, 1000.0, Where.UNKNOWN),
+    ],
+)
+def test_self_time_is_told_from_callees_by_their_probes(own_ns: float, callee_ns: float, where: Where) -> None:
+    """Calls and shares of them make the callee's part; what is left is the function's own."""
+    found = split(nest(1000, 1000, seed=1), nest(own_ns, callee_ns, seed=2), 0.95)
+    assert (found.where, found.by) == (where, "probes")
+    assert found.self_ns == pytest.approx(own_ns - 1000, abs=40)
+    assert found.callees_ns == pytest.approx(3 * (callee_ns - 1000), abs=120)
+    assert found.self_interval is not None
+    assert found.self_interval[0] < own_ns - 1000 < found.self_interval[1]
+
+
+def test_samples_tell_where_no_callee_has_a_probe_if_there_are_enough() -> None:
+    """Half of the time inside, then all of what was added too: itself; with ten samples nobody knows."""
+
+    def bare(mean_ns: float, inside: float, samples: float) -> Nest:
+        own = {str(at): Timed(mean_ns=mean_ns * (1 + 0.01 * at), rate=10.0) for at in range(3)}
+        return Nest(own=own, callees={}, inside=inside, samples=samples)
+
+    many = split(bare(1000, 0.5, 4000), bare(1500, 0.667, 4000), 0.95)
+    below = split(bare(1000, 0.5, 4000), bare(1500, 0.333, 4000), 0.95)
+    few = split(bare(1000, 0.5, 10), bare(1500, 0.667, 10), 0.95)
+    assert [each.where for each in (many, below, few)] == [Where.SELF, Where.CALLEES, Where.UNKNOWN]
+    assert many.by == "samples" and few == Split(where=Where.UNKNOWN)
+    leaf = split(bare(1000, 0.5, 10), bare(1500, 0.5, 10), 0.95, leaf=True)
+    assert (leaf.where, leaf.by) == (Where.SELF, "leaf")
+
+
+def test_one_lifetime_divides_nothing() -> None:
+    """As a single restart shows no change, it shows no place of one."""
+    assert split(nest(1000, 1000, seed=1, lifetimes=1), nest(2000, 1000, seed=2), 0.95).where is Where.UNKNOWN
+
+
+def test_callers_come_under_the_deepest_unless_they_are_worse_themselves() -> None:
+    """a calls b calls c, all worse: one cause; if b's own time is worse as well, two, and a stays under c."""
+    worse = dict.fromkeys((A, B, C), Where.UNKNOWN)
+    assert grouped(worse, [(A, B), (B, C)]) == (Cause(name=C, explains=(A, B)),)
+    found = grouped(worse | {B: Where.SELF, C: Where.SELF, A: Where.CALLEES}, [(A, B), (B, C)], {B: 2.0, C: 1.0})
+    assert found == (Cause(name=B), Cause(name=C, explains=(A,)))
+
+
+def test_cost_that_moved_is_seen_among_siblings_only() -> None:
+    """What b gained c lost, below the same caller; d gained as much elsewhere."""
+    costs = {B: (0.1, 0.2), C: (0.3, 0.21), D: (0.1, 0.2)}
+    callers = {B: {A: 1.0}, C: {A: 1.0}, D: {("z", "m"): 1.0}}
+    assert exchanged(costs, callers, 0.02) == {B: (C,), C: (B,)}
+    assert exchanged(costs | {C: (0.3, 0.25)}, callers, 0.02) == {}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "cause", "said"),
+    [
+        (Evidence(), "code", "1 of 1"),
+        (Evidence(code=Code.CHANGED), "code", "its machine code changed"),
+        (Evidence(code=Code.SAME), "unknown", "no machine code"),
+        (Evidence(code=Code.SAME, suspects=(B,)), "code", "of b changed, which it calls"),
+        (Evidence(exchanged=(C,)), "code", "c lost as much"),
+        (Evidence(conditions=[STOLEN]), "host", "0 % of the time became 20 %"),
+        (Evidence(conditions=[replace(STOLEN, shares=(0.0, 0.01))]), "code", "1 of 1"),
+        (Evidence(conditions=[replace(STOLEN, grown=False)]), "code", "1 of 1"),
+        (Evidence(code=Code.CHANGED, conditions=[STOLEN]), "unknown", "but steal"),
+    ],
+)
+def test_evidence_is_weighed(evidence: Evidence, cause: str, said: str) -> None:
+    """Code, host and moved cost turn what durations alone speak for, each with its reason."""
+    blame = Blame(kinds=("class-moved",), cause="code", reason="1 of 1 classes moved", classes=(), rate_ratio=1.0)
+    found = weighed(blame, 1.2, evidence)
+    assert found.cause == cause
+    assert said in found.reason
+    load = Blame(kinds=(), cause="load", reason="more calls", classes=(), rate_ratio=2.0)
+    assert weighed(load, 1.2, evidence) == load

@@ -1,0 +1,127 @@
+"""Values through JSON and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specmine.model.batch import Activity, Batch, Finding, Refusal, Spent, Watch
+from specmine.model.json_codec import decode, encode
+from specmine.model.observation import (
+    BUCKETS,
+    CallPath,
+    Frame,
+    Function,
+    Kind,
+    Observation,
+    PathHistogram,
+    Reason,
+    frozen_counts,
+)
+
+names = st.text(max_size=12)
+frames = st.builds(Frame, names, names)
+numbers = st.integers(0, 1 << 60)
+costs = st.floats(0, 1e15, allow_nan=False)
+histograms = st.dictionaries(st.integers(0, BUCKETS - 1), st.integers(1, 1 << 62), max_size=5).map(
+    lambda used: frozen_counts([used.get(place, 0) for place in range(BUCKETS)])
+)
+paths = st.builds(CallPath, st.lists(frames, max_size=4).map(tuple), st.booleans())
+observations = st.builds(
+    Observation,
+    function=names,
+    lifetime=names,
+    kind=st.sampled_from(Kind),
+    start_ns=st.just(1),
+    end_ns=st.integers(2, 1 << 60),
+    counts=histograms,
+    calls=numbers,
+    watched_ns=numbers,
+    bias_ns=costs,
+    paths=st.lists(st.builds(PathHistogram, path=paths, counts=histograms), max_size=2).map(tuple),
+)
+functions = st.builds(Function, build_id=names, offset=numbers, name=names, module=names)
+reasons = st.builds(Reason, code=names, text=names)
+refusals = st.builds(Refusal, function=names, kind=st.sampled_from(Kind), reason=reasons)
+batches = st.builds(
+    Batch,
+    now_ns=numbers,
+    observations=st.lists(observations, max_size=2).map(tuple),
+    activity=st.lists(
+        st.builds(
+            Activity, function=names, kind=st.sampled_from(Kind), watched_ns=numbers, hits=numbers, calls=numbers,
+            cost_ns=costs, limited=st.booleans(),
+        ),
+        max_size=2,
+    ).map(tuple),
+    findings=st.lists(
+        st.builds(
+            Finding, function=names, samples=numbers, on_cpu_ns=costs, off_cpu_ns=costs, inclusive_ns=costs,
+            callers=st.lists(st.tuples(names, costs), max_size=2).map(tuple),
+        ),
+        max_size=2,
+    ).map(tuple),
+    functions=st.lists(functions, max_size=2).map(tuple),
+    refusals=st.lists(refusals, max_size=2).map(tuple),
+    lost=st.dictionaries(names, numbers, max_size=2),
+    spent=st.builds(Spent, inside_ns=costs, program_cpu_ns=numbers),
+    exit_status=st.none() | st.integers(-64, 255),
+)  # fmt: skip
+
+
+@given(batches)
+def test_a_batch_survives_json(batch: Batch) -> None:
+    """What is written is what is read, histograms and floats to the last bit."""
+    text = json.dumps(encode(batch))
+    again = decode(Batch, json.loads(text))
+    assert json.dumps(encode(again)) == text
+    for name in ("activity", "findings", "functions", "refusals", "lost", "spent", "exit_status", "now_ns"):
+        assert getattr(again, name) == getattr(batch, name)
+    for old, new in zip(batch.observations, again.observations, strict=True):
+        assert np.array_equal(old.counts, new.counts) and new.counts.dtype == np.uint64
+        assert [each.path for each in old.paths] == [each.path for each in new.paths]
+
+
+def test_defaults_are_left_out() -> None:
+    """A recording holds what was said, not what might have been."""
+    assert encode(Watch(function="f", kind=Kind.TIME)) == {"function": "f", "kind": "time"}
+    assert encode(Batch(now_ns=5)) == {"now_ns": 5}
+
+
+def test_unknown_fields_are_ignored() -> None:
+    """A recording of a later version can be read as far as it is known."""
+    assert decode(Watch, {"function": "f", "kind": "path", "colour": "blue"}) == Watch(function="f", kind=Kind.PATH)
+
+
+@dataclass(frozen=True)
+class _Odd:
+    value: int | str
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        (Watch, {"function": "f"}),
+        (Watch, {"function": "f", "kind": "glance"}),
+        (Watch, {"function": 3, "kind": "time"}),
+        (Watch, ["f", "time"]),
+        (Batch, {"now_ns": 1, "observations": [{"function": "f"}]}),
+        (Batch, {"now_ns": 1, "lost": 3}),
+        (_Odd, {"value": 3}),
+    ],
+)
+def test_what_does_not_fit_is_an_error(kind: type, data: object) -> None:
+    """Damage is a ValueError, whatever form it takes."""
+    with pytest.raises(ValueError, match=r"."):
+        decode(kind, data)
+
+
+def test_values_without_a_form_are_refused() -> None:
+    """Only what can be read back is written."""
+    with pytest.raises(TypeError, match="object has no JSON form"):
+        encode({"x": object()})

@@ -1,0 +1,331 @@
+"""The reader survives every file: what its child says is checked, and what kills the child costs one answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from specmine.model.errors import InputError
+from specmine.probes.elf.client import Reader
+from specmine.probes.elf.facts import BinaryFacts, FunctionFacts, FunctionKind, Grade, RowTable, Segment, Site
+from specmine.probes.elf.protocol import decode, encode
+from tests.support.binary_samples import C_SOURCE, CXX_SOURCE, compiled
+
+MUTATIONS = 300
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small C program."""
+    return compiled(tmp_path_factory.mktemp("reader"), "prog", C_SOURCE, "-O2")
+
+
+@pytest.fixture
+def reader() -> Iterator[Reader]:
+    """A reader, closed at the end."""
+    with Reader(niceness=0) as each:
+        yield each
+
+
+@pytest.fixture
+def opened(program: Path) -> Iterator[int]:
+    """The program, open for reading."""
+    fd = os.open(program, os.O_RDONLY)
+    yield fd
+    os.close(fd)
+
+
+def collect(reader: Reader, numbers: set[int]) -> dict[int, object]:
+    """Wait for the answers to some requests."""
+    found: dict[int, object] = {}
+    while set(found) != numbers:
+        assert select.select([reader], [], [], 30)[0] or found
+        found.update(reader.ready())
+    return found
+
+
+def test_it_answers(reader: Reader, opened: int) -> None:
+    """Facts, rows, functions and sites come back as the values they are."""
+    facts = reader.facts(opened)
+    assert facts.kind == "pie"
+    rows = reader.rows(opened)
+    assert len(rows.pc) == len(rows.info) > 10
+    (visible,) = reader.find(opened, ["visible"], "prog")
+    assert (visible.name, visible.module, visible.aliases) == ("visible", "prog", ("other_name", "_visible"))
+    assert reader.functions_at(opened, [visible.offset + 1, 1], "prog") == [visible, None]
+    (site,) = reader.sites(opened, [visible.offset], kernel_emulates_nops=True)
+    assert site.function == visible.offset
+    assert visible.offset <= site.offset < visible.offset + visible.size
+
+
+def test_it_never_waits_unless_asked(reader: Reader, program: Path) -> None:
+    """Requests are queued, answers come one by one through one descriptor; the file may be closed at once."""
+    descriptor = reader.fileno()
+    numbers = []
+    for op in ("facts", "rows", "facts"):
+        fd = os.open(program, os.O_RDONLY)
+        numbers.append(reader.request(op, fd))
+        os.close(fd)
+    assert reader.fileno() == descriptor
+    found = collect(reader, set(numbers))
+    assert [type(found[each]) for each in numbers] == [BinaryFacts, RowTable, BinaryFacts]
+    assert reader.ready() == []
+
+
+def test_answers_to_others_are_kept(reader: Reader, opened: int) -> None:
+    """A blocking call does not lose what was asked before it."""
+    number = reader.request("rows", opened)
+    assert isinstance(reader.facts(opened), BinaryFacts)
+    assert [each for each, _ in reader.ready()] == [number]
+
+
+def test_bad_files_are_named_and_cost_nothing_else(reader: Reader, opened: int, tmp_path: Path) -> None:
+    """Texts, empty files, folders and devices are refused in a sentence; the child lives on."""
+    text = tmp_path / "text"
+    text.write_text("hello\n" * 100)
+    empty = tmp_path / "empty"
+    empty.touch()
+    reader.facts(opened)
+    before = reader.pids()
+    for path in (text, empty, tmp_path, Path("/dev/zero")):
+        fd = os.open(path, os.O_RDONLY)
+        with pytest.raises(InputError, match="not an ELF file"):
+            reader.facts(fd)
+        os.close(fd)
+    with pytest.raises(InputError, match="cannot be read"):
+        reader.facts(1 << 20)
+    assert reader.pids() == before
+    assert isinstance(reader.facts(opened), BinaryFacts)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGPROF, signal.SIGALRM])
+def test_a_dead_child_is_replaced(reader: Reader, opened: int, number: signal.Signals) -> None:
+    """Whoever ends the child in the middle of a request, that request fails and the next one works."""
+    reader.facts(opened)
+    (pid,) = reader.pids()
+    os.kill(pid, signal.SIGSTOP)
+    asked = reader.request("rows", opened)
+    os.kill(pid, number)
+    os.kill(pid, signal.SIGCONT)
+    answer = collect(reader, {asked})[asked]
+    if not isinstance(answer, RowTable):  # a timer's signal may come when the answer is on its way
+        assert isinstance(answer, InputError)
+        assert f"signal {int(number)}" in str(answer)
+    assert isinstance(reader.facts(opened), BinaryFacts)
+
+
+def test_a_child_that_died_idle_costs_nothing(reader: Reader, opened: int) -> None:
+    """If the child dies between two requests the next one is simply answered by a new child."""
+    reader.facts(opened)
+    (pid,) = reader.pids()
+    os.kill(pid, signal.SIGKILL)
+    assert select.select([reader], [], [], 10)[0]
+    assert isinstance(reader.facts(opened), BinaryFacts)
+    assert reader.pids() != [pid]
+
+
+def test_the_child_has_no_privileges(reader: Reader, opened: int) -> None:
+    """No capability, no new privileges, not root, small limits."""
+    reader.facts(opened)
+    status = dict(
+        line.split(":\t", 1)
+        for line in Path(f"/proc/{reader.pids()[0]}/status").read_text().splitlines()
+        if ":\t" in line
+    )
+    assert [int(status[each], 16) for each in ("CapInh", "CapPrm", "CapEff", "CapAmb")] == [0, 0, 0, 0]
+    assert status["NoNewPrivs"].strip() == "1"
+    if os.geteuid() == 0:
+        assert "0" not in status["Uid"].split()
+        assert int(status["CapBnd"], 16) == 0
+    assert int(status["VmRSS"].split()[0]) < 150_000
+
+
+CONFINED = """
+import os, sys
+sys.path[:] = sys.argv[2:]
+from specmine.probes.elf.parser.sandbox import confine
+confine(heap_bytes=1 << 30, address_bytes=1 << 33, answer_bytes=1 << 20)
+denied = []
+for name, act in {
+    "write": lambda: open(sys.argv[1] + "/new", "w"),
+    "append": lambda: open(sys.argv[1] + "/old", "a"),
+    "remove": lambda: os.unlink(sys.argv[1] + "/old"),
+    "fork": os.fork,
+    "execute": lambda: os.execv("/bin/true", ["true"]),
+    "allocate": lambda: bytearray(2 << 30),
+}.items():
+    try:
+        act()
+    except (OSError, MemoryError):
+        denied.append(name)
+print(*denied)
+os.write(os.memfd_create("answer"), b"x" * 1000)
+"""
+
+
+def test_confinement_holds(tmp_path: Path) -> None:
+    """A confined process changes no file, starts nothing and cannot take all memory, but can still answer."""
+    (tmp_path / "old").touch()
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o777)
+    (tmp_path / "old").chmod(0o666)
+    folders = [each for each in sys.path if each.startswith("/")]
+    command = [sys.executable, "-I", "-B", "-c", CONFINED, str(tmp_path), *folders]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    denied = set(done.stdout.split())
+    assert denied >= {"allocate"}
+    if Path("/sys/kernel/security/lsm").exists() and "landlock" in Path("/sys/kernel/security/lsm").read_text():
+        assert denied >= {"write", "append", "remove", "execute"}
+    if os.geteuid() == 0:
+        assert "fork" in denied
+
+
+LIGHT = """
+import sys
+import specmine.probes.elf.client
+heavy = {"elftools", "capstone", "scipy", "rust_demangler", "cxxfilt", "lzma"} & set(sys.modules)
+print(sorted(heavy))
+"""
+
+
+def test_the_daemons_side_is_light() -> None:
+    """Importing the reader loads no parser, disassembler or demangler."""
+    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_closed_reader_leaves_nothing(program: Path) -> None:
+    """Closing ends the child, also with requests waiting, and closes every descriptor."""
+    before = sorted(os.listdir("/proc/self/fd"))
+    reader = Reader(niceness=0)
+    fd = os.open(program, os.O_RDONLY)
+    for _ in range(5):
+        reader.request("rows", fd)
+    os.close(fd)
+    (pid,) = reader.pids()
+    reader.close()
+    assert not Path(f"/proc/{pid}").exists()
+    assert sorted(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(ValueError, match="closed"):
+        reader.request("facts", 0)
+
+
+def mutated(data: bytes, random_: random.Random) -> bytes:
+    """Return a file with a few bytes changed, most of them where structures are, or cut, or filled."""
+    changed = bytearray(data)
+    places = [*range(64), *range(len(data) - 64 * 32, len(data))]
+    for _ in range(random_.choice((1, 2, 8, 40))):
+        at = random_.choice(places) if random_.random() < 0.6 else random_.randrange(len(data))
+        changed[at] = random_.choice((0, 1, 0x7F, 0x80, 0xFF, random_.randrange(256)))
+    if random_.random() < 0.1:
+        del changed[random_.randrange(len(changed)) :]
+    if random_.random() < 0.1:
+        at = random_.randrange(len(changed) + 1)
+        changed[at : at + 512] = bytes([random_.choice((0, 0xFF))]) * 512
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(("name", "source", "compiler"), [("c", C_SOURCE, "gcc"), ("cxx", CXX_SOURCE, "g++")])
+def test_mutated_files(reader: Reader, tmp_path: Path, name: str, source: str, compiler: str) -> None:
+    """Hundreds of damaged files: every request gets a value or an InputError, and no file ends the child."""
+    data = compiled(tmp_path, name, source, "-O2", compiler=compiler).read_bytes()
+    random_ = random.Random(f"specmine {name}")
+    children = set()
+    good = 0
+    for _ in range(MUTATIONS // 2):
+        fd = os.memfd_create("mutated")
+        os.write(fd, mutated(data, random_))
+        numbers = [
+            reader.request("facts", fd),
+            reader.request("rows", fd),
+            reader.request("find", fd, globs=["*"], module=name),
+        ]
+        found = collect(reader, set(numbers))
+        facts, rows, functions = (found[each] for each in numbers)
+        assert isinstance(facts, BinaryFacts | InputError)
+        assert isinstance(rows, RowTable | InputError)
+        assert isinstance(functions, list | InputError)
+        for each in (facts, rows, functions):
+            assert not isinstance(each, InputError) or "Error:" not in str(each), each
+        if isinstance(functions, list):
+            good += 1
+            sites = reader.sites(fd, [each.offset for each in functions], kernel_emulates_nops=True)
+            assert len(sites) == len(functions)
+        os.close(fd)
+        children.update(reader.pids())
+    assert len(children) == 1
+    assert good > MUTATIONS // 8
+
+
+def facts() -> BinaryFacts:
+    """Facts with every field set."""
+    return BinaryFacts(
+        build_id="ab12", kind="pie", entry=4096,
+        segments=(Segment(offset=0, address=4096, file_size=10, memory_size=20, flags=5),),
+        text_offset=16, text_size=32, needed=("libc.so.6",), interpreter="/lib/ld.so", soname="x", static=True,
+        has_symtab=True, has_frames=True, is_go=True, unwinder=("needs x",), languages=("go",),
+    )  # fmt: skip
+
+
+def test_answers_travel_unchanged() -> None:
+    """Every kind of answer is the same after its way over the wire."""
+    function = FunctionFacts(
+        offset=1,
+        size=2,
+        name="f",
+        module="m",
+        kind=FunctionKind.FRAGMENT,
+        mangled="_Z1fv",
+        aliases=("g", "h"),
+        parent=3,
+    )
+    site = Site(function=1, offset=4, grade=Grade.STEPPED, code="no-site", text="why")
+    assert decode("facts", encode("facts", facts())) == facts()
+    assert decode("find", encode("find", [function])) == [function]
+    assert decode("functions_at", encode("functions_at", [None, function])) == [None, function]
+    assert decode("sites", encode("sites", [site])) == [site]
+    table = RowTable(
+        pc=np.array([1, 5], dtype=np.uint32), info=np.array([9, 0], dtype=np.uint32), pages=np.zeros(3, dtype=np.uint32)
+    )
+    again = decode("rows", encode("rows", table))
+    assert isinstance(again, RowTable)
+    assert [each.tolist() for each in (again.pc, again.info, again.pages)] == [[1, 5], [9, 0], [0, 0, 0]]
+    error = decode("rows", encode("rows", InputError("bad", remedy="do")))
+    assert isinstance(error, InputError)
+    assert (error.message, error.remedy) == ("bad", "do")
+
+
+@pytest.mark.parametrize(
+    ("op", "data"),
+    [
+        ("facts", b""),
+        ("facts", b"[]\n"),
+        ("facts", b'{"facts": {}}\n'),
+        ("find", b'{"find": [[1, 2, "a\\u001b[31m", "m", "function", "", [], -1]]}\n'),
+        ("find", b'{"find": [[1, 2, "a", "m", "nothing", "", [], -1]]}\n'),
+        ("find", b'{"find": [[1, true, "a", "m", "function", "", [], -1]]}\n'),
+        ("find", b'{"find": 7}\n'),
+        ("sites", b'{"sites": [[1, 1.5, "emulated", "", ""]]}\n'),
+        ("rows", b'{"rows": [1, 1, 1]}\n' + bytes(8)),
+        ("rows", b'{"rows": [2, 2, 0]}\n' + bytes(16)),
+        ("rows", b'{"rows": [1, 1, 1]}\n' + b"\0\0\0\0\1\0\0\0\7\0\0\0"),
+        ("rows", b'{"rows": [-1, -1, 2]}\n'),
+        ("facts", b"[" * 100_000),
+    ],
+)
+def test_a_lying_child_is_not_believed(op: str, data: bytes) -> None:
+    """Answers of the wrong shape, with numbers that do not fit or control characters, become errors."""
+    answer = decode(op, data)
+    assert isinstance(answer, InputError)
+    assert json.dumps(str(answer)).isprintable()

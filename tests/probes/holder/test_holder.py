@@ -1,0 +1,139 @@
+"""The holder follows the kill switch by itself: every link goes, none is made, until the file is gone."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from errno import ECANCELED
+from pathlib import Path
+
+import pytest
+
+from specmine.model.observation import BUCKETS, Kind
+from specmine.probes.kernel.links import LinkNews, Links
+from specmine.probes.kernel.loader import load
+
+pytestmark = pytest.mark.kernel
+
+LINKS, EACH = 100, 10
+PROMISED_S = 1.0
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program of 1,000 functions that waits for its stdin to close."""
+    folder = tmp_path_factory.mktemp("switch")
+    functions = "".join(f"__attribute__((noinline)) int f{n}(int x) {{ return x * {n} + 1; }}\n" for n in range(1000))
+    table = ", ".join(f"f{n}" for n in range(1000))
+    main = f"int (*table[])(int) = {{ {table} }};\nint main(void) {{ char c; return read(0, &c, 1) > 0; }}\n"
+    (folder / "many.c").write_text(f"#include <unistd.h>\n{functions}{main}")
+    flags = ["-O1", "-fno-omit-frame-pointer", "-no-pie"]  # so that each begins with push
+    subprocess.run(["cc", *flags, "-o", folder / "many", folder / "many.c"], check=True)
+    return folder / "many"
+
+
+def offsets(path: Path) -> list[int]:
+    """Return the file offsets of the functions."""
+    shown = subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout
+    return [int(at, 16) - 0x400000 for at in re.findall(r"^([0-9a-f]+) T f\d+$", shown, re.MULTILINE)]
+
+
+@contextmanager
+def linked(path: Path, switch: Path) -> Iterator[tuple[Links, list[int], int]]:
+    """Give links to the program, not made yet, with a kill switch; also where its functions are in a running one."""
+    loaded = load(interpreter="/usr/bin/python3", memory_bytes=16 << 20, buckets=BUCKETS, sampling=False)
+    links = Links(loaded)
+    child = subprocess.Popen([path], stdin=subprocess.PIPE)
+    try:
+        links.switch(str(switch))
+        yield links, offsets(path), child.pid
+    finally:
+        links.shut()
+        loaded.close()
+        child.communicate(timeout=10)
+
+
+def probes(pid: int, places: list[int]) -> int:
+    """Count the functions whose first byte is a breakpoint in a process."""
+    with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
+        first, last = min(places), max(places)
+        memory.seek(0x400000 + first)
+        text = memory.read(last - first + 1)
+    return sum(text[at - first] == 0xCC for at in places)
+
+
+def seconds_until_off(pid: int, places: list[int]) -> float:
+    """Return how long it takes until none of the functions is probed."""
+    began = time.monotonic()
+    while probes(pid, places):
+        assert time.monotonic() - began < 10
+        time.sleep(0.002)
+    return time.monotonic() - began
+
+
+def gather(links: Links, done: int, limit_s: float = 20.0) -> list[LinkNews]:
+    """Return what is told until so much of it has come."""
+    told: list[LinkNews] = []
+    end = time.monotonic() + limit_s
+    while len(told) < done and time.monotonic() < end:
+        told += links.news(0.1)
+    return told
+
+
+def test_a_hundred_links_are_off_within_a_second(program: Path, tmp_path: Path) -> None:
+    """1,000 functions on 100 links: gone within a second of the file; what is asked then is refused; all comes back."""
+    switch = tmp_path / "off"
+    with linked(program, switch) as (links, places, pid):
+        assert len(places) == LINKS * EACH
+        file = os.open(program, os.O_RDONLY)
+        for number in range(LINKS):
+            links.attach(file, places[number::LINKS], list(range(EACH)), Kind.COUNT, pid)
+        assert {each.what for each in gather(links, LINKS)} == {"made"}
+        assert probes(pid, places) == LINKS * EACH
+        switch.touch()
+        seconds = seconds_until_off(pid, places)
+        print(f"{LINKS} links, {LINKS * EACH} functions: off after {seconds:.3f} s")
+        assert seconds < PROMISED_S
+        told = [each.what for each in gather(links, LINKS + 1)]
+        assert told.count("closed") == LINKS
+        assert told[-1] == "off"
+        links.attach(file, places[:1], [0], Kind.COUNT, pid)
+        (refused,) = gather(links, 1)
+        assert (refused.what, refused.errno) == ("failed", ECANCELED)
+        switch.unlink()
+        assert [each.what for each in gather(links, 1)] == ["on"]
+        links.attach(file, places[:1], [0], Kind.COUNT, pid)
+        assert [each.what for each in gather(links, 1)] == ["made"]
+        assert probes(pid, places) == 1
+        os.close(file)
+
+
+def test_a_killed_holder_takes_a_hundred_links_along(program: Path, tmp_path: Path) -> None:
+    """SIGKILL of the process that holds them: 1,000 functions on 100 links are gone within a second."""
+    with linked(program, tmp_path / "off") as (links, places, pid):
+        with program.open("rb") as file:
+            for number in range(LINKS):
+                links.attach(file.fileno(), places[number::LINKS], list(range(EACH)), Kind.COUNT, pid)
+        assert {each.what for each in gather(links, LINKS)} == {"made"}
+        assert probes(pid, places) == LINKS * EACH
+        os.kill(links.pid, signal.SIGKILL)
+        seconds = seconds_until_off(pid, places)
+        print(f"{LINKS} links, {LINKS * EACH} functions: off {seconds:.3f} s after the holder was killed")
+        assert seconds < PROMISED_S
+        assert [each.what for each in gather(links, 1)] == ["dead"]
+
+
+def test_a_switch_that_is_on_at_the_start_lets_nothing_on(program: Path, tmp_path: Path) -> None:
+    """The file is looked for before the first link is made."""
+    switch = tmp_path / "off"
+    switch.touch()
+    with linked(program, switch) as (links, places, pid):
+        with program.open("rb") as file:
+            links.attach(file.fileno(), places[:1], [0], Kind.COUNT, pid)
+        assert sorted(each.what for each in gather(links, 2)) == ["failed", "off"]
+        assert probes(pid, places) == 0

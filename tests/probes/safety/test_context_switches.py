@@ -1,0 +1,51 @@
+"""A program that could switch stacks is timed like any other until it does; what does so is noticed at once."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from specmine.model.observation import Kind, bucket_edges
+from tests.support.source_driver import Driver, counts_of, driven, running
+
+Programs = Callable[..., Path]
+
+
+def counted(driver: Driver, key: str) -> dict[str, int]:
+    """Return what the kernel counted at a function."""
+    slot = driver.source._watching.by_function[key].slot
+    row = driver.source._counters[slot]
+    return {name: int(row[name]) for name in ("calls", "timed", "unlearnt", "dropped")}
+
+
+@pytest.mark.kernel
+def test_calls_through_pointers_are_timed_until_stacks_are_switched(program: Programs) -> None:
+    """Before the first switch nearly all calls are timed, from it on none; no duration is anybody else's."""
+    with running(program("contexts"), 40) as child, driven(child.pid, "work") as driver:
+        key = driver.watch("work", Kind.TIME, window_calls=200)
+        following = driver.source._following
+        driver.poll(lambda: len(driver.observations) >= 4)
+        before = counted(driver, key)
+        driver.poll(lambda: counted(driver, key)["calls"] > before["calls"] + 500)
+        after = counted(driver, key)
+        assert after["timed"] - before["timed"] >= 0.98 * (after["calls"] - before["calls"])
+        assert not following._switchers
+
+        child.send_signal(signal.SIGUSR1)
+        driver.poll(lambda: following._switchers == {child.pid})
+        driver.poll(lambda: driver.source._watching.by_function[key].ready)
+        before = counted(driver, key)
+        driver.poll(lambda: counted(driver, key)["calls"] > before["calls"] + 500)
+        after = counted(driver, key)
+        assert after["timed"] - before["timed"] <= 5
+        assert after["unlearnt"] - before["unlearnt"] >= 490
+        assert not following._processes[child.pid].links
+
+        shortest = bucket_edges()[np.flatnonzero(sum(each.counts for each in driver.observations))[0] + 1]
+        assert shortest - driver.observations[-1].bias_ns > 0.9 * 20_000
+        assert counts_of(child)["calls"]
+        assert child.returncode == 0

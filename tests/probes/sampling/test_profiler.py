@@ -1,0 +1,131 @@
+"""Waits are followed as often as it stays cheap, what that costs is told, and times are those of all the waits."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specmine.model.observation import Function
+from specmine.probes.kernel.structs import SAMPLE, SAMPLE_VALUE, SETTINGS, SWITCHES, SWITCHES_A_TIMED, WAIT
+from specmine.probes.sampling.profiler import SELDOM, SUM_NS, Finder
+
+SAMPLE_NS, HERTZ = 4000.0, 100
+
+
+class Emptied:
+    """A hash map with what was put there for the next look."""
+
+    def __init__(self, key: Any, value: Any) -> None:
+        self.key, self.value = np.dtype(key), np.dtype(value)
+        self.rows: list[tuple[Any, Any]] = []
+
+    def entries(self) -> tuple[Any, Any]:
+        """Return keys and values."""
+        keys = np.array([k for k, _ in self.rows], self.key)
+        return keys, np.array([v for _, v in self.rows], self.value)
+
+    def drain(self) -> tuple[Any, Any]:
+        """Return keys and values, and forget them."""
+        found, self.rows = self.entries(), []
+        return found
+
+
+class Kernel:
+    """Stands for the kernel's maps and the holder: a host of so many switches, each wait 1 ms long."""
+
+    def __init__(self, switches: float, pass_ns: float, own: float = 1.0) -> None:
+        self.on: dict[int, str] = {}
+        self.next = 1
+        self.samples, self.waits = Emptied(SAMPLE, SAMPLE_VALUE), Emptied("<u4", WAIT)
+        self.switches = np.zeros(1, SWITCHES)
+        self.settings = np.zeros(1, SETTINGS)
+        self.timed = switches / SWITCHES_A_TIMED
+        self.pass_ns, self.own = pass_ns, own
+        function = Function(build_id="0", offset=1, name="wait", module="m")
+        naming = SimpleNamespace(stack=lambda path, exact: [function])
+        marks = np.zeros(16, np.uint64)
+        maps: Any = (self.samples, self.waits, marks, self.settings, self.switches)
+        self.finder = Finder(self, naming, *maps)  # type: ignore[arg-type]
+
+    def clock(self, hertz: int) -> int:
+        """Put the clock on."""
+        return self._link("clock")
+
+    def tracepoint(self, name: str, program: str) -> int:
+        """Put the tracepoint on."""
+        return self._link(name)
+
+    def close(self, number: int) -> None:
+        """Take a link off."""
+        del self.on[number]
+
+    def _link(self, what: str) -> int:
+        self.next += 1
+        self.on[self.next] = what
+        return self.next
+
+    def half_a_second(self) -> None:
+        """Let as much happen as is seen in one sum."""
+        self.samples.rows.append(((1, 0, 0), (HERTZ // 2, SUM_NS // 2)))
+        if "sched_switch" in self.on.values():
+            timed = self.timed * SUM_NS * 1e-9
+            self.switches["timed"] += round(timed)
+            self.switches["ns"] += round(timed * self.pass_ns)
+            self.switches["own"] += round(timed * self.own)
+            self.samples.rows.append(((1, 0, 1), (200, 200 * 1_000_000)))
+
+
+def run(kernel: Kernel, sums: int) -> tuple[list[bool], float, float]:
+    """Sample for so many sums; return in which of them waits were followed, time found on the CPU and off it."""
+    kernel.finder.set_rate(HERTZ, 0, sample_ns=SAMPLE_NS)
+    followed, on, off = [], 0.0, 0.0
+    for number in range(1, sums + 1):
+        followed.append("sched_switch" in kernel.on.values())
+        kernel.half_a_second()
+        for each in kernel.finder.poll(number * SUM_NS):
+            on += each.on_cpu_ns
+            off += each.off_cpu_ns
+    return followed, on, off
+
+
+def test_few_switches_are_followed_all_the_time() -> None:
+    """200 switches a second cost far less than the samples."""
+    followed, _, off = run(Kernel(switches=200, pass_ns=100), 20)
+    assert all(followed)
+    assert off == 20 * 200 * 1_000_000
+
+
+def test_many_switches_are_followed_as_often_as_samples_cost() -> None:
+    """10,000 switches a second of 160 ns cost four times that: one sum in four is followed, times are the same."""
+    kernel = Kernel(switches=10_000, pass_ns=160)
+    followed, on, off = run(kernel, 41)
+    assert 9 <= sum(followed) <= 12
+    assert off == pytest.approx(41 * 200 * 1_000_000, rel=0.1)
+    assert on == 41 * SUM_NS // 2
+    own, everybody = kernel.finder.passes_ns()
+    assert own == everybody == pytest.approx(sum(followed) * 5000 * 160, rel=0.02)
+    assert own < 1.4 * kernel.finder.sampled * SAMPLE_NS
+
+
+def test_others_switches_are_told_apart_and_bounded() -> None:
+    """A host that switches a million times a second for others is followed seldom; its cost is not the program's."""
+    kernel = Kernel(switches=1_000_000, pass_ns=100, own=0.01)
+    followed, _, _ = run(kernel, 100)
+    assert sum(followed) <= 2 + 100 // SELDOM
+    own, everybody = kernel.finder.passes_ns()
+    assert own == pytest.approx(0.01 * everybody, rel=0.01)
+
+
+def test_nothing_stays_on() -> None:
+    """At a rate of 0, and after the holder took everything off, there is what was asked for."""
+    kernel = Kernel(switches=200, pass_ns=100)
+    run(kernel, 3)
+    assert sorted(kernel.on.values()) == ["clock", "sched_switch"]
+    kernel.on.clear()
+    kernel.finder.resume(4 * SUM_NS)
+    assert sorted(kernel.on.values()) == ["clock", "sched_switch"]
+    kernel.finder.set_rate(0, 5 * SUM_NS, sample_ns=SAMPLE_NS)
+    assert not kernel.on

@@ -1,0 +1,113 @@
+"""The rows of the modules that processes map share bounded room: those not used lately make place and come back."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from specmine.probes.elf.client import Reader
+from specmine.probes.kernel.loader import Loaded
+from specmine.probes.kernel.structs import LAYOUT, RANGE_ROWS
+from specmine.probes.symbols import modules as code
+from specmine.probes.symbols import unwind_space
+from specmine.probes.symbols.modules import CALIBRATION_ROWS, Module, Modules
+
+ROWS, PAGES = 120_000, 60_000
+
+
+@pytest.fixture
+def reader() -> Iterator[Reader]:
+    """Start a reader, end it."""
+    with Reader(niceness=0) as one:
+        yield one
+
+
+def arrays(rows: int, pages: int) -> Loaded:
+    """Return files in memory in place of the kernel's arrays."""
+    entries = {"rows": rows, "page_index": pages, "layouts": 8}
+    sizes = {"rows": 8, "page_index": 8, "layouts": LAYOUT.itemsize}
+    maps = {}
+    for name, count in entries.items():
+        maps[name] = os.memfd_create(name)
+        os.truncate(maps[name], -(-count * sizes[name] // 4096) * 4096)
+    return Loaded(mode="", maps=maps, entries=entries, programs={}, notes=(), cached=False, seconds=0)
+
+
+def settled(modules: Modules) -> list[Module]:
+    """Wait until all has been read that will be; return the modules."""
+    end = time.monotonic() + 60
+    while modules.busy or modules._waiting_for_room:
+        modules.collect()
+        time.sleep(0.01)
+        assert time.monotonic() < end
+    return [m for m in modules.by_file.values() if m.facts is not None and m.facts.has_frames]
+
+
+def kernel_rows(loaded: Loaded, module: Module) -> list[int]:
+    """Return a module's rows as the programs would find them, from its page index on."""
+    index = np.fromfile(f"/proc/self/fd/{loaded.maps['page_index']}", np.uint64)
+    rows = np.fromfile(f"/proc/self/fd/{loaded.maps['rows']}", np.uint64)
+    pages = index[module.index : module.index + module.lengths[1]]
+    return [int(row) & 0xFFFF_FFFF for row in rows[int(pages[0]) : int(pages[-1]) + 1]]
+
+
+def test_rows_come_back_when_a_walk_asks_for_them(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In too little room all modules are served in turn, never more than fits, and what is there is whole."""
+    monkeypatch.setattr(code, "IDLE_NS", -1)
+    monkeypatch.setattr(unwind_space, "REST_NS", 1_000_000)
+    loaded = arrays(ROWS, PAGES)
+    modules = Modules(reader, loaded)
+    layout = modules.layout_of(os.getpid())
+    everything = settled(modules)
+    assert modules.evictions > 0
+    assert 0 < modules.row_bytes <= 8 * (ROWS + PAGES)
+    absent = [m for m in everything if m.evicted]
+    assert absent
+    for module in absent[:4]:
+        mapping = next(m for m in modules.layouts[layout].mappings if m.file == module.file)
+        modules.want(layout, mapping.start)
+        settled(modules)
+        assert module.flags == RANGE_ROWS
+        found = kernel_rows(loaded, module)
+        assert len(found) == module.lengths[0]
+        assert found == sorted(set(found))
+        assert modules.row_bytes <= 8 * (ROWS + PAGES - 2 * CALIBRATION_ROWS)
+    modules.close()
+
+
+def test_rows_in_use_stay(reader: Reader) -> None:
+    """Where everything was used just now nothing makes room, and what does not fit is counted."""
+    modules = Modules(reader, arrays(ROWS, PAGES))
+    modules.layout_of(os.getpid())
+    settled(modules)
+    assert modules.evictions == 0
+    assert modules.lost > 0
+
+
+def test_a_second_start_takes_rows_from_the_disk(reader: Reader, tmp_path: Path) -> None:
+    """The same rows are in the kernel after a restart, without being made again."""
+    first, second = arrays(1 << 21, 1 << 20), arrays(1 << 21, 1 << 20)
+    modules = Modules(reader, first, tmp_path)
+    modules.layout_of(os.getpid())
+    settled(modules)
+    again = Modules(reader, second, tmp_path)
+    asked: list[str] = []
+    whole = reader.request
+
+    def request(op: str, fd: int, **arguments: object) -> int:
+        asked.append(op)
+        return whole(op, fd, **arguments)
+
+    reader.request = request  # type: ignore[method-assign]
+    again.layout_of(os.getpid())
+    settled(again)
+    by_name = {m.file: m for m in again.by_file.values()}
+    for module in modules.by_file.values():
+        if module.lengths[0] and module.path != "[vdso]":
+            assert kernel_rows(first, module) == kernel_rows(second, by_name[module.file])
+    assert asked.count("rows") <= asked.count("facts") // 4

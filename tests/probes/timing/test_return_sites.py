@@ -1,0 +1,84 @@
+"""Return sites that other calls pass too often are given up; those that trap while links come and go are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from specmine.model.observation import Kind, Reason
+from specmine.probes.safety import gate
+from specmine.probes.timing.return_sites import PASSED_BY_LEAST, PASSED_BY_TIMES, Returns
+from tests.support.binary_samples import compiled
+from tests.support.source_driver import driven, running
+
+# often() and, as one of so many, work() are called from one place
+SHARED_PLACE = r"""
+#include <stdlib.h>
+#include <unistd.h>
+static volatile int sink;
+__attribute__((noinline)) void work(void) { for (int i = 0; i < 100; i++) sink += i; }
+__attribute__((noinline)) void often(void) { sink++; }
+int main(int argc, char **argv)
+{
+	void (*volatile each[2])(void) = { often, work };
+	int one_of = atoi(argv[1]);
+	for (long n = 1; n; n++) {
+		each[n % one_of == 0]();
+		if (n % 100 == 0)
+			usleep(100);
+	}
+	return argc;
+}
+"""
+
+
+def test_what_traps_once_between_two_links_is_no_verdict() -> None:
+    """Hits before the entry's link is made are as many as fit into that time, and end with it."""
+    r = Returns()
+    for start in range(0, 100_000, 10_000):
+        r.look(start + 5000, start // 2)
+        r.look(start + 10_000, start // 2 + 5000)
+        assert r.passed_by <= 1
+
+
+def test_traps_without_calls_are_a_verdict_after_three_looks() -> None:
+    """Also when a single look sees too few of them to judge."""
+    r, hits = Returns(), 0
+    while r.passed_by < PASSED_BY_TIMES:
+        hits += 100
+        r.look(hits, hits // 100)
+    assert PASSED_BY_TIMES * PASSED_BY_LEAST < hits < 1.5 * PASSED_BY_TIMES * PASSED_BY_LEAST
+
+
+def test_two_traps_a_call_are_no_verdict() -> None:
+    """That is what a timed call makes."""
+    r = Returns()
+    for calls in range(0, 10**6, 1000):
+        r.look(2 * calls, calls)
+    assert not r.passed_by
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(("one_of", "limits"), [(200, {}), (200, {"hits_per_second": 2000.0, "burst_hits": 1000})])
+def test_busy_return_sites_are_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_of: int, limits: dict[str, float]
+) -> None:
+    """A function called from a place that others are called from two hundred times as often is not timed."""
+    reason = Reason(code="unwinder", text="the test wants it")
+    monkeypatch.setattr(gate, "forbids_replacing", lambda *_: reason)
+    with running(compiled(tmp_path, "shared", SHARED_PLACE, "-O1"), one_of) as child, driven(child.pid, "work") as d:
+        d.watch("work", Kind.TIME, window_calls=10**6, **limits)
+        d.poll(lambda: d.refusals)
+        assert [each.reason.code for each in d.refusals] == ["busy-return-site"]
+
+
+@pytest.mark.kernel
+def test_a_place_that_few_others_are_called_from_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One trap in vain for each call is a price that is paid."""
+    reason = Reason(code="unwinder", text="the test wants it")
+    monkeypatch.setattr(gate, "forbids_replacing", lambda *_: reason)
+    with running(compiled(tmp_path, "shared", SHARED_PLACE, "-O1"), 2) as child, driven(child.pid, "work") as d:
+        d.watch("work", Kind.TIME, window_calls=1000)
+        d.poll(lambda: len(d.observations) >= 4)
+        assert not d.refusals

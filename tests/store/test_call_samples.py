@@ -1,0 +1,70 @@
+"""The store keeps single durations of each lifetime: the largest sample, the longest order, the newest lifetimes."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from specmine.model.batch import Singles
+from specmine.store import Store, StoreCorrupt
+from specmine.store.call_samples import drop_oldest_singles
+
+
+def singles(calls: int, first: tuple[int, ...] = (), lifetime: str = "boot:7:300") -> Singles:
+    """Return durations of one function; the sample tells how many calls it is of."""
+    return Singles(function="ab+0x10", lifetime=lifetime, calls=calls, first=first, kept=(calls, 2**39))
+
+
+def test_they_come_back_as_they_were_put(tmp_path: Path) -> None:
+    """Order and sample, durations of minutes too."""
+    put = [singles(300, (30, 10, 20)), singles(10, lifetime="boot:8:1")]
+    with Store.open(tmp_path / "s.db") as store:
+        with store.transaction():
+            store.put_singles(put, 1)
+        assert store.singles() == tuple(put)
+
+
+def test_a_sample_of_fewer_calls_replaces_nothing(tmp_path: Path) -> None:
+    """After a restart of the daemon the sample begins anew: the larger one stays, and the longer order."""
+    with Store.open(tmp_path / "s.db") as store:
+        for utc_ns, each in enumerate((singles(300, (1, 2, 3)), singles(100, (1,)), singles(400, (9,)))):
+            with store.transaction():
+                store.put_singles([each], utc_ns)
+        (found,) = store.singles()
+    assert (found.calls, found.kept[0], found.first) == (400, 400, (1, 2, 3))
+
+
+def test_the_newest_lifetimes_are_kept(tmp_path: Path) -> None:
+    """Beyond a number the oldest go."""
+    with Store.open(tmp_path / "s.db") as store:
+        for utc_ns in range(5):
+            with store.transaction():
+                store.put_singles([singles(10, lifetime=f"boot:{9 - utc_ns}:1")], utc_ns)
+    db = sqlite3.connect(tmp_path / "s.db")
+    drop_oldest_singles(db, most=2)
+    assert [row[0] for row in db.execute("SELECT lifetime FROM singles")] == ["boot:5:1", "boot:6:1"]
+    db.close()
+
+
+def test_merged_stores_have_the_lifetimes_of_all(tmp_path: Path) -> None:
+    """What one store has and another has not comes along."""
+    for name in ("a", "b"):
+        with Store.open(tmp_path / name) as store, store.transaction():
+            store.put_singles([singles(10, lifetime=f"{name}:7:1"), singles(10, lifetime="both:7:1")], 1)
+    with Store.open(tmp_path / "a") as store:
+        store.absorb(tmp_path / "b")
+        assert [each.lifetime for each in store.singles()] == ["a:7:1", "b:7:1", "both:7:1"]
+
+
+def test_damaged_durations_are_told(tmp_path: Path) -> None:
+    """Bytes that are none of ours are an error of the store, not a guess."""
+    with Store.open(tmp_path / "s.db") as store, store.transaction():
+        store.put_singles([singles(10)], 1)
+    db = sqlite3.connect(tmp_path / "s.db")
+    db.execute("UPDATE singles SET kept = x'00ff'")
+    db.commit()
+    db.close()
+    with Store.open(tmp_path / "s.db", read_only=True) as store, pytest.raises(StoreCorrupt):
+        store.singles()

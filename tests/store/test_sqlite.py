@@ -1,0 +1,97 @@
+"""The store keeps what it was given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specmine.model.json_codec import encode
+from specmine.model.observation import BUCKETS, Observation
+from specmine.store import Store, Verdict
+from specmine.store.codec import decode_counts, decode_paths, encode_counts, encode_paths
+from tests.support.stored import FUNCTION, HOST, LIFETIME, SECOND, UTC, fill, observation
+
+
+def alike(first: Observation, second: Observation) -> bool:
+    """Tell whether two observations say the same in every field; they compare by identity otherwise."""
+    told = [encode(replace(each, paths=tuple(sorted(each.paths, key=lambda p: p.path)))) for each in (first, second)]
+    return bool(told[0] == told[1])
+
+
+def test_what_was_put_comes_back(tmp_path: Path) -> None:
+    """Everything put into a store is there after it was closed and opened again."""
+    seen = [observation(second, names=("b", "?")) for second in range(3)]
+    with Store.open(tmp_path / "s.db") as store:
+        fill(store, seen)
+        store.put_states({FUNCTION.key: {"state": "single", "tried": 4}}, UTC)
+        store.put_document("specification", {"functions": []}, UTC)
+        assert store.label("ab", "v1")
+        assert not store.label("unknown", "v2")
+    with Store.open(tmp_path / "s.db", read_only=True) as store:
+        contents = store.load()
+        document = store.document("specification")
+    assert contents.hosts == (HOST,)
+    assert [(build.build_id, build.label) for build in contents.builds] == [("ab", "v1")]
+    assert contents.lifetimes == (LIFETIME,)
+    assert contents.functions == (FUNCTION,)
+    assert all(alike(*pair) for pair in zip(seen, contents.observations, strict=True))
+    assert contents.states == {FUNCTION.key: {"state": "single", "tried": 4}}
+    assert contents.documents == {"specification": document} == {"specification": {"functions": []}}
+
+
+def test_load_takes_the_newest_of_each_function(tmp_path: Path) -> None:
+    """The newest observations of each function come, oldest first."""
+    with Store.open(tmp_path / "s.db") as store:
+        fill(store, [observation(second) for second in range(9)] + [observation(1, key="ab+0x20")])
+        found = store.load(newest=3).observations
+    assert [(each.function, each.start_ns // SECOND) for each in found] == [
+        ("ab+0x20", 1),
+        (FUNCTION.key, 6),
+        (FUNCTION.key, 7),
+        (FUNCTION.key, 8),
+    ]
+
+
+def test_times_of_an_earlier_boot_move_to_the_present_one(tmp_path: Path) -> None:
+    """An observation of an earlier boot lies as far back as the wall clock says."""
+    with Store.open(tmp_path / "s.db") as store:
+        fill(store, [observation(20)])
+        (found,) = store.load().observations_at(UTC + 50 * SECOND)
+    assert found.end_ns == (21 - 50) * SECOND
+
+
+def test_a_repeated_verdict_is_kept_once(tmp_path: Path) -> None:
+    """The history holds changes, not every check."""
+    said = ["holds", "holds", "violated", "holds"]
+    with Store.open(tmp_path / "s.db") as store:
+        for second, verdict in enumerate(said):
+            store.put_verdicts(
+                [Verdict(function="f", subject="a", verdict=verdict, utc_ns=second, evidence={"p": 0.5})]
+            )
+        history = store.verdicts("f")
+    assert [(each.utc_ns, each.verdict) for each in history] == [(0, "holds"), (2, "violated"), (3, "holds")]
+
+
+@given(st.dictionaries(st.integers(0, BUCKETS - 1), st.integers(1, 2**64 - 1), max_size=50))
+def test_histograms_survive_the_bytes(counts: dict[int, int]) -> None:
+    """Any counts come back exactly."""
+    histogram = np.zeros(BUCKETS, dtype=np.uint64)
+    for bucket, count in counts.items():
+        histogram[bucket] = count
+    assert np.array_equal(decode_counts(encode_counts(histogram)), histogram)
+
+
+@given(st.data())
+def test_damaged_bytes_are_an_error_and_never_a_wrong_shape(data: st.DataObject) -> None:
+    """Bytes changed anywhere raise ValueError or decode to histograms of the right shape."""
+    blob = bytearray(encode_paths(observation(1, names=("b", "?")).paths))
+    blob[data.draw(st.integers(0, len(blob) - 1))] ^= data.draw(st.integers(1, 255))
+    try:
+        found = decode_paths(bytes(blob))
+    except ValueError:
+        return
+    assert all(each.counts.shape == (BUCKETS,) for each in found)

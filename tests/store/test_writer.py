@@ -1,0 +1,145 @@
+"""The writer groups what it is given, and a failing store neither stops it nor floods the log."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specmine.model.observation import Function, Kind, Observation, histogram_of
+from specmine.store import Host, Retention, Store, StoreWriter, writer
+
+FUNCTION = Function(build_id="ab", offset=16, name="z", module="app")
+HOST = Host(boot_id="boot", hostname="here", utc_offset_ns=time.time_ns())
+
+
+def observation(second: int = 1) -> Observation:
+    """Return a small observation."""
+    return Observation(
+        function=FUNCTION.key,
+        lifetime="boot:1:1",
+        kind=Kind.TIME,
+        start_ns=second,
+        end_ns=second + 1,
+        counts=histogram_of([100, 200]),
+        calls=2,
+        watched_ns=1,
+    )
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait, at most 5 s, until something is true."""
+    deadline = time.monotonic() + 5
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@contextmanager
+def writing(path: Path, told: list[str], **more: Any) -> Iterator[StoreWriter]:
+    """Run a fast writer on a store."""
+    store = Store.open(path)
+    fast = StoreWriter(store, retention=Retention(), utc_ns=time.time_ns, report=told.append, every_s=0.01, **more)
+    try:
+        yield fast
+    finally:
+        fast.stop()
+
+
+def kept(path: Path) -> int:
+    """Return how many observations a store holds."""
+    with Store.open(path, read_only=True) as store:
+        return len(store.load(newest=10**6).observations)
+
+
+def test_stop_writes_what_waits(tmp_path: Path) -> None:
+    """All that was put before the stop is in the store after it."""
+    told: list[str] = []
+    store = Store.open(tmp_path / "s.db")
+    slow = StoreWriter(store, retention=Retention(), utc_ns=time.time_ns, report=told.append, every_s=3600)
+    slow.put_host(HOST)
+    slow.put_functions([FUNCTION])
+    for second in range(100):
+        slow.put_observations([observation(second)])
+    assert slow.stop()
+    assert kept(tmp_path / "s.db") == 100
+    assert (slow.counts.written, slow.counts.failures, told) == (100, 0, [])
+
+
+def test_a_failing_store_is_told_once_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the disk is full things wait; one line at the start, one at the end, nothing lost."""
+    monkeypatch.setattr(writer, "_RETRY_S", 0.01)
+    real, full = Store.put_observations, True
+
+    def put(store: Store, observations: Any) -> None:
+        if full:
+            raise sqlite3.OperationalError("database or disk is full")
+        real(store, observations)
+
+    monkeypatch.setattr(Store, "put_observations", put)
+    told: list[str] = []
+    with writing(tmp_path / "s.db", told) as fast:
+        fast.put_observations([observation()])
+        until(lambda: fast.counts.failures >= 3)
+        assert len(told) == 1 and "disk is full" in told[0]
+        full = False
+        until(lambda: fast.counts.written == 1)
+        until(lambda: len(told) == 2)
+    assert told[1] == "the store works again"
+    assert kept(tmp_path / "s.db") == 1
+
+
+def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While nothing can be written the oldest observations go, counted."""
+    monkeypatch.setattr(writer, "_RETRY_S", 0.01)
+    monkeypatch.setattr(writer, "_MOST_WAITING", 10)
+
+    def put(*_: Any) -> None:
+        raise sqlite3.OperationalError("attempt to write a readonly database")
+
+    monkeypatch.setattr(Store, "put_observations", put)
+    with writing(tmp_path / "s.db", []) as fast:
+        fast.put_observations([observation(second) for second in range(25)])
+        until(lambda: fast.counts.failures >= 2)
+        assert fast.counts.dropped == 15
+
+
+def test_a_store_damaged_while_running_is_set_aside(tmp_path: Path) -> None:
+    """The damaged file is kept, a new one begins, and what later rows refer to is in it."""
+    path = tmp_path / "s.db"
+    told: list[str] = []
+    with writing(path, told) as fast:
+        fast.put_host(HOST)
+        fast.put_functions([FUNCTION])
+        fast.put_observations([observation(second) for second in range(2000)])
+        until(lambda: fast.counts.written == 2000)
+        with sqlite3.connect(path) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.close()
+        with path.open("r+b") as file:
+            file.seek(100)
+            file.write(b"x" * (path.stat().st_size - 100))
+        fast.put_observations([observation(3000)])
+        until(lambda: fast.counts.written == 2001)
+    assert len(told) == 1 and "corrupt-1" in told[0]
+    assert Path(f"{path}.corrupt-1").exists()
+    with Store.open(path, read_only=True) as store:
+        contents = store.load()
+    assert (contents.hosts, contents.functions) == ((HOST,), (FUNCTION,))
+    assert [each.start_ns for each in contents.observations] == [3000]
+
+
+def test_what_no_store_takes_does_not_block_the_rest(tmp_path: Path) -> None:
+    """A value that cannot be written is dropped with a line, and later ones are written."""
+    told: list[str] = []
+    with writing(tmp_path / "s.db", told) as fast:
+        fast.put_states({"f": {"value": float("nan")}})
+        until(lambda: len(told) == 1)
+        fast.put_observations([observation()])
+        until(lambda: fast.counts.written == 1)
+    assert kept(tmp_path / "s.db") == 1

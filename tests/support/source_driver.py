@@ -1,0 +1,100 @@
+"""Drives a live source on a target program."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+from specmine.model.batch import Batch, Finding, Refusal, Watch
+from specmine.model.observation import Function, Kind, Observation
+from specmine.probes.kernel.loader import LINK_KINDS
+from specmine.probes.process.proc import Selection
+from specmine.probes.source import BpfSource, SourceSettings
+
+
+@contextmanager
+def running(*argv: object) -> Iterator[subprocess.Popen[str]]:
+    """Start a target program; end it in any case."""
+    child = subprocess.Popen([str(a) for a in argv], stdout=subprocess.PIPE, text=True)
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def counts_of(child: subprocess.Popen[str]) -> dict[str, object]:
+    """End a target program and return the true counts that it prints."""
+    child.send_signal(signal.SIGTERM)
+    out, _ = child.communicate(timeout=20)
+    found: dict[str, object] = json.loads(out.splitlines()[-1])
+    return found
+
+
+class Driver:
+    """Polls a source and gathers what it tells."""
+
+    def __init__(self, source: BpfSource) -> None:
+        self.source = source
+        self.functions: dict[str, Function] = {}
+        self.observations: list[Observation] = []
+        self.findings: list[Finding] = []
+        self.runtime: list[Finding] = []
+        self.refusals: list[Refusal] = []
+        self.last = Batch(now_ns=0)
+
+    def poll(self, done: Callable[[], object], limit_s: float = 20.0) -> None:
+        """Poll until something is true; fail after the limit."""
+        end = time.monotonic() + limit_s
+        while not done():
+            assert time.monotonic() < end, f"not within {limit_s} s: {self.last}"
+            b = self.last = self.source.poll(time.monotonic_ns())
+            self.functions |= {f.key: f for f in b.functions}
+            self.observations += b.observations
+            self.findings += b.findings
+            self.runtime += b.runtime
+            self.refusals += b.refusals
+            time.sleep(0.02)
+
+    def key(self, name: str) -> str:
+        """Return the key of a function that was named, once it is."""
+        self.poll(lambda: any(f.name == name for f in self.functions.values()))
+        return next(f.key for f in self.functions.values() if f.name == name)
+
+    def watch(self, name: str, kind: Kind, **how: float) -> str:
+        """Ask for a function by its name."""
+        key = self.key(name)
+        limits = {"window_calls": 500, "window_ns": 10**9, "minimum_calls": 20, **how}
+        self.source.apply(Watch(function=key, kind=kind, **limits))  # type: ignore[arg-type]
+        return key
+
+
+@cache
+def compiled() -> Path:
+    """Return a folder for compiled programs, so that they are compiled once in all tests; it goes with this process."""
+    folder = Path(mkdtemp(prefix="specmine-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@contextmanager
+def driven(pid: int, *names: str, links: tuple[str, ...] = LINK_KINDS, isolate: bool = True) -> Iterator[Driver]:
+    """Start a source on a pid with hints, calibrated anew."""
+    for prices in compiled().glob("prices-*"):
+        prices.unlink()
+    settings = SourceSettings(watch=names, links=links, isolate=isolate, cache=str(compiled()))
+    source = BpfSource([Selection(pid=pid)], settings)
+    try:
+        source.start()
+        yield Driver(source)
+    finally:
+        source.close()

@@ -1,0 +1,77 @@
+"""What tests put into a store."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from specmine.model.batch import Lifetime
+from specmine.model.observation import (
+    BUCKETS,
+    CallPath,
+    Frame,
+    Function,
+    Kind,
+    Observation,
+    PathHistogram,
+    Split,
+    added,
+    histogram_of,
+    split_or_unbroken,
+)
+from specmine.store import Host, Store
+
+SECOND = 10**9
+UTC = 1_700_000_000 * SECOND
+HOST = Host(boot_id="boot", hostname="here", utc_offset_ns=UTC, facts={"kernel": "6.18"})
+LIFETIME = Lifetime(id="boot:7:99", pid=7, executable="/bin/app", build_id="ab", start_ns=5, processes=2)
+FUNCTION = Function(
+    build_id="ab",
+    offset=16,
+    name="z",
+    module="app",
+    aliases=("zz",),
+    mangled="_z",
+    in_program=True,
+    stepped=True,
+)
+
+
+def observation(
+    second: int, *, key: str = FUNCTION.key, lifetime: str = LIFETIME.id, names: tuple[str, ...] = ("b",)
+) -> Observation:
+    """Return an observation of one second that holds 100 calls over each path."""
+    rng = np.random.default_rng(second)
+    nothing = np.zeros(BUCKETS, np.uint64)
+    paths = []
+    for number, name in enumerate(names):
+        path = CallPath((Frame("main", "app"), Frame(name, "app"), Frame("z", "app")), name != "?")
+        counts = histogram_of(rng.integers(1000, 9000, 100))
+        # of every second path the calls were blocked for half of their time
+        split = Split(waiting_ns=nothing, blocked_ns=counts * np.uint64(500), on_cpu=np.roll(counts, -16))
+        paths.append(PathHistogram(path=path, counts=counts, split=split if number % 2 else None))
+    splits = [split_or_unbroken(each.counts, each.split) for each in paths]
+    return Observation(
+        function=key,
+        lifetime=lifetime,
+        kind=Kind.PATH,
+        start_ns=second * SECOND,
+        end_ns=(second + 1) * SECOND,
+        counts=np.sum([path.counts for path in paths], axis=0),
+        calls=120 * len(names),
+        watched_ns=SECOND // 2,
+        inner=3,
+        censored=1,
+        bias_ns=float(second % 7),
+        uncertainty_ns=float(second % 5),
+        paths=tuple(paths),
+        split=added(splits),
+    )
+
+
+def fill(store: Store, observations: list[Observation]) -> None:
+    """Put a host, a lifetime, a function and observations."""
+    with store.transaction():
+        store.put_host(HOST)
+        store.put_lifetimes([LIFETIME])
+        store.put_functions([FUNCTION])
+        store.put_observations(observations)
