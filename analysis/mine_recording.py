@@ -94,7 +94,7 @@ def analyze(
     document["program"] |= {"lifetimes": []}
     document["collection"] |= {
         "seconds": cut.seconds,
-        "budget_ratio": 0.0,
+        "overhead_budget_ratio": 0.0,
         "source": {
             "path": path,
             "format": found,

@@ -87,9 +87,9 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
             config, [selection], watch=settings.watch, ignore=settings.ignore, sampling=not settings.watch
         )
         wrapped = CommandSource(live, command, duration_ns) if command else None
-        loan = Loan(config.socket.path, settings.budget)
+        loan = Loan(config.socket.path, settings.overhead)
         stack.callback(loan.close)
-        settings = replace(settings, budget=loan.ratio)
+        settings = replace(settings, overhead=loan.ratio)
         listeners: list[Listener] = []
         keeper = None
         if options.store:
@@ -117,9 +117,9 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
 
 def chosen_settings(options: MineOptions, config: Config) -> Settings:
     """Return the controller's settings: the configuration, with what the command line says above it."""
-    settings = replace(settings_of(config), beside=0.0)  # who waits for the result wants it soon
+    settings = replace(settings_of(config), agent=0.0)  # who waits for the result wants it soon
     if options.budget is not None:
-        settings = replace(settings, budget=options.budget)
+        settings = replace(settings, overhead=options.budget)
     if options.functions:
         settings = replace(settings, watch=options.functions)
     if options.ignore:

@@ -120,7 +120,7 @@ def _rest(turns: _Turns, source: Source, clock: Clock, began_ns: int, end_ns: in
     batch = turns.state.batch
     due_ns = began_ns if turns.asked else batch.due_ns if batch is not None else 0
     soonest = began_ns + POLL_EVERY_NS
-    latest = began_ns + round(IDLE_POLL_NS * (1 + turns.state.beside.pressure))
+    latest = began_ns + round(IDLE_POLL_NS * (1 + turns.state.agent_cost.pressure))
     if end_ns is not None:
         soonest, latest = min(soonest, end_ns), min(latest, end_ns)
     clock.sleep_until_ns(soonest)

@@ -76,9 +76,9 @@ class Daemon:
         self._seams = seams or Seams()
         self._state: ControllerState | None = None
         self._messages: list[Callable[[int], Reloaded | Stopping | None]] = []
-        self._left = config.budget.inside
+        self._left = config.budget.overhead
         self._lock = threading.Lock()
-        self._shares = Shares(config.budget.inside, self._budget_left)
+        self._shares = Shares(config.budget.overhead, self._budget_left)
         self._keeper: Keeper | None = None
         self._metrics: MetricsServer | None = None
         self._teller = Teller(self._seams.notifier)
@@ -202,7 +202,7 @@ class Daemon:
         self._config = new = effective
         if self._experiments is not None:
             self._experiments.settings = new.experiments
-        self._shares.set_budget(new.budget.inside)
+        self._shares.set_budget(new.budget.overhead)
         if self._keeper is not None:
             self._keeper.change(new.store)
         if self._metrics is not None:
@@ -211,7 +211,7 @@ class Daemon:
         return self._settings_event(now_ns)
 
     def _settings_event(self, now_ns: int) -> Reloaded:
-        settings = replace(settings_of(self._config), budget=self._left)
+        settings = replace(settings_of(self._config), overhead=self._left)
         return Reloaded(now_ns=now_ns, settings=settings)
 
     def _budget_left(self, ratio: float) -> None:
@@ -249,8 +249,8 @@ class Daemon:
             version=__version__,
             pid=os.getpid(),
             programs=tuple(map(shown, self._config.programs)),
-            beside_promised=self._config.budget.beside,
-            promised=self._config.budget.inside,
+            agent_promised=self._config.budget.agent,
+            promised=self._config.budget.overhead,
             lent_ratio=sum(self._shares.lent.values()),
             metrics=self._metrics.address if self._metrics else "",
             kill_switch=self._config.kill_switch,

@@ -135,11 +135,11 @@ class Refusal:
 class Spent:
     """Running totals since the start."""
 
-    inside_ns: float = 0.0
+    overhead_ns: float = 0.0
     """Predicted CPU time added to the watched program's threads."""
     program_cpu_ns: int = 0
     """CPU time of the watched program while it was watched."""
-    beside_ns: int = 0
+    agent_ns: int = 0
     """CPU time of specmine's own processes, and what following waits costs programs that nobody watches."""
 
 

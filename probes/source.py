@@ -300,12 +300,12 @@ class BpfSource:
             unwinding=outcomes(self._outcomes),
             row_bytes=self._modules.row_bytes,
             spent=Spent(
-                inside_ns=self._watching.windows.inside_ns
+                overhead_ns=self._watching.windows.overhead_ns
                 + self._following.cost_ns
                 + self._finder.sampled * self._prices.sample_ns
                 + switches_ns,
                 program_cpu_ns=self._programs.cpu_ns,
-                beside_ns=self._beside.ns + round(all_switches_ns - switches_ns),
+                agent_ns=self._beside.ns + round(all_switches_ns - switches_ns),
             ),
             ended=self._programs.ended,
             due_ns=self._watching.due_ns(),

@@ -34,7 +34,7 @@ SEMOP = ("semop", "semtimedop")
 """glibc's semop jumps into semtimedop: the same calls have both names."""
 SHOWN_OF_EACH = 8
 METRICS_SHOWN = (
-    r"(inside|beside)_(promised_ratio|seconds_total)",
+    r"(overhead|agent)_(promised_ratio|seconds_total)",
     r"assertion_state.*\bsem(timed)?op\b",
     r"behaviour.*\bsem(timed)?op\b",
     r".*\bsem(timed)?op\b",

@@ -98,7 +98,7 @@ def calling(folder: Path, flags: tuple[str, ...]) -> Iterator[tuple[int, NDArray
 
 def measured(folder: Path, flags: tuple[str, ...], options: argparse.Namespace) -> tuple[list[object], bool]:
     """Mine one program; return what came out as a row, and whether the bars were kept."""
-    settings = replace(settings_of(Config()), budget=options.budget, beside=0.0, watch=("tiny",))
+    settings = replace(settings_of(Config()), overhead=options.budget, agent=0.0, watch=("tiny",))
     settings = settings.for_duration(30_000_000_000)
     with calling(folder, flags) as (pid, counts):
         inner = BpfSource([Selection(pid=pid)], SourceSettings(cache=DEFAULT_CACHE, watch=("tiny",), sampling=False))

@@ -120,7 +120,7 @@ def kept(line: str) -> Run:
 
 def mined(name: str, running: Running, options: argparse.Namespace) -> Run:
     """Mine a program with phases without probes."""
-    settings = replace(settings_of(Config()), budget=options.budget, beside=0.0).for_duration(int(LEARNT_S * 1e9))
+    settings = replace(settings_of(Config()), overhead=options.budget, agent=0.0).for_duration(int(LEARNT_S * 1e9))
     if options.control:
         settings = replace(settings, watch=("no-such-function",))
     Path(DEFAULT_CACHE).mkdir(parents=True, exist_ok=True)
@@ -157,7 +157,7 @@ def learnt(name: str, budget: float, state: ControllerState, after: dict[str, in
         seconds=(state.now_ns - state.began_ns) * 1e-9,
         states=states(state),
         after=after,
-        spent_ratio=document["collection"]["spent_ratio"],
+        spent_ratio=document["collection"]["overhead_ratio"],
         timed=sum(each["timed"] for each in document["functions"]),
         functions=tuple((each["function"], each["module"]) for each in most if each["timed"])[:40],
     )

@@ -79,7 +79,7 @@ def simulated(deviation: float, life_s: float, seconds: float) -> tuple[float, f
         ]
         lifetimes.append(len(logs))
         errors.append(float(np.std(logs, ddof=1)) / np.sqrt(len(logs)))
-    return float(np.mean(lifetimes)), source.inside_ns / seconds, float(np.mean(errors))
+    return float(np.mean(lifetimes)), source.overhead_ns / seconds, float(np.mean(errors))
 
 
 def main() -> None:

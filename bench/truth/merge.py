@@ -140,7 +140,7 @@ def mined(folder: Path, server: Httpd, number: int, options: argparse.Namespace)
         raise SetupError(f"specmine mine: {done.stderr.strip()}")
     document = json.loads(done.stdout)
     states = Counter(each["state"] for each in document["functions"])
-    spent = document["collection"]["spent_ratio"]
+    spent = document["collection"]["overhead_ratio"]
     said(f"{server.name} {number}: {', '.join(f'{n} {state}' for state, n in states.most_common())}; spent {spent:.1%}")
     return store
 

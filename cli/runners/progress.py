@@ -98,7 +98,7 @@ class Progress:
         collection = document.get("collection") or {}
         elapsed = age(float(collection.get("seconds") or 0.0))
         whole = f" of {age(self._duration_s)}" if self._duration_s is not None else ""
-        spent = collection.get("spent_ratio")
+        spent = collection.get("overhead_ratio")
         cost = f" cost {share(spent)}." if isinstance(spent, int | float) else ""
         ending = " stopping ..." if self.stopping else ""
         return f"specmine: {elapsed}{whole}: {summary(functions_of(document))}{cost}{ending}"

@@ -160,15 +160,15 @@ def _ending(status: int) -> str:
 
 def _cost(collection: Any) -> str:
     text = f"Watched for {age(collection['seconds'])}"
-    spent, promised = collection.get("spent_ratio"), collection.get("budget_ratio")
+    spent, promised = collection.get("overhead_ratio"), collection.get("overhead_budget_ratio")
     parts = []
     if isinstance(spent, int | float):
         limit = (
             f" (promised: at most {share(promised)}{_floor(collection)})" if isinstance(promised, int | float) else ""
         )
         parts.append(f"added {share(spent)} to the program's CPU time{limit}")
-    if isinstance(collection.get("beside_cpu_seconds"), int | float):
-        parts.append(f"took {collection['beside_cpu_seconds']:.1f} s of CPU beside it")
+    if isinstance(collection.get("agent_cpu_seconds"), int | float):
+        parts.append(f"took {collection['agent_cpu_seconds']:.1f} s of CPU beside it")
     lost = {name: number for name, number in (collection.get("lost") or {}).items() if number}
     if lost:
         parts.append("lost " + listed(f"{count(number)} {_words(name)}" for name, number in sorted(lost.items())))
@@ -178,7 +178,7 @@ def _cost(collection: Any) -> str:
 def _floor(collection: Any) -> str:
     """Return what a program that uses little CPU time may be charged all the same, '' where the share allowed more."""
     used, allowed = collection.get("program_cpu_seconds"), collection.get("allowed_seconds")
-    if used is None or not allowed or allowed <= 1.05 * collection["budget_ratio"] * used:
+    if used is None or not allowed or allowed <= 1.05 * collection["overhead_budget_ratio"] * used:
         return ""
     return f", or {duration(allowed)} in all"
 

@@ -17,13 +17,13 @@ WINDOWS_A_MINE = 40
 class Settings:
     """Everything about the controller that a user can choose."""
 
-    budget: float = 0.01
+    overhead: float = 0.01
     """CPU time added to the watched programs' threads, as a share of theirs."""
     floor_ns: int = MS
-    """The same per second and program, below which ``budget`` does not bind."""
-    watching: float = 1 / 3
-    """Share of the budget kept for checking what is known already."""
-    beside: float = 0.0
+    """The same per second and program, below which ``overhead`` does not bind."""
+    verification: float = 1 / 3
+    """Share of ``overhead`` kept for checking what is known already."""
+    agent: float = 0.0
     """CPU time of our own processes, as a share of one CPU; 0: nothing is promised."""
     window_calls: int = 1000
     window_ns: int = 10 * SECOND
@@ -32,7 +32,7 @@ class Settings:
     verify_every_ns: int = 60 * SECOND
     sampling_hertz: int = 49
     watch: tuple[str, ...] = ()
-    """Globs over function names; if there are any they replace finding."""
+    """Globs over function names; if there are any they replace sampling."""
     ignore: tuple[str, ...] = ()
     mining: MiningSettings = field(default_factory=MiningSettings)
 
@@ -47,16 +47,16 @@ class Settings:
 def settings_of(config: Config) -> Settings:
     """Take from the configuration what the controller needs."""
     return Settings(
-        budget=config.budget.inside,
+        overhead=config.budget.overhead,
         floor_ns=config.budget.floor_ns,
-        watching=config.budget.watching,
-        beside=config.budget.beside,
+        verification=config.budget.verification,
+        agent=config.budget.agent,
         window_calls=config.windows.calls,
         window_ns=config.windows.length_ns,
         minimum_calls=config.windows.minimum_calls,
         limit_ns=config.windows.limit_ns,
         verify_every_ns=config.verify_every_ns,
-        sampling_hertz=config.finding.rate,
+        sampling_hertz=config.sampling.rate,
         watch=config.functions.watch,
         ignore=config.functions.ignore,
         mining=config.mining,

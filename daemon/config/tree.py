@@ -86,14 +86,14 @@ class Functions:
 class Budget:
     """What observing may cost."""
 
-    inside: float = key(ratio(0.0001, 1.0), 0.01)
+    overhead: float = key(ratio(0.0001, 1.0), 0.01)
     """CPU time added to the watched program's threads, as a share of theirs."""
     floor_ns: int = key(duration(0, SECOND), MS)
-    """The same per second and program, below which ``inside`` does not bind."""
-    beside: float = key(ratio(0.0001, 1.0), 0.01)
+    """The same per second and program, below which ``overhead`` does not bind."""
+    agent: float = key(ratio(0.0001, 1.0), 0.01)
     """CPU time of specmine's own processes, as a share of one CPU."""
-    watching: float = key(ratio(0.0, 0.9), 1 / 3)
-    """Share of ``inside`` kept for checking what is known already."""
+    verification: float = key(ratio(0.0, 0.9), 1 / 3)
+    """Share of ``overhead`` kept for checking what is known already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Sampling:
     """How hot functions are found."""
 
     rate: int = key(integer(1, 1000), 49)
@@ -222,7 +222,7 @@ class Config:
     windows: Windows = field(default_factory=Windows)
     verify_every_ns: int = key(duration(SECOND, DAY), 60 * SECOND)
     """Every function with an assertion is observed again at least this often."""
-    finding: Finding = field(default_factory=Finding)
+    sampling: Sampling = field(default_factory=Sampling)
     mining: MiningSettings = field(default_factory=MiningSettings)
     store: Storing = field(default_factory=Storing)
     metrics: Metrics = field(default_factory=Metrics)
@@ -246,7 +246,7 @@ class Config:
 
 RESTART_KEYS = (
     "programs",
-    "finding",
+    "sampling",
     "store.path",
     "metrics.listen",
     "socket",

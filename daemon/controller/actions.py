@@ -75,7 +75,7 @@ def _sample(state: ControllerState, actions: list[Action]) -> ControllerState:
     if state.started is None:
         return state
     now_ns, burst_ns = state.now_ns, state.burst_ns
-    if now_ns >= next_burst_ns(burst_ns, state.beside.pressure):
+    if now_ns >= next_burst_ns(burst_ns, state.agent_cost.pressure):
         burst_ns = now_ns
     found = any(each.state is not State.CANDIDATE for each in state.known.values())
     looking_ns = state.began_ns if found else now_ns
@@ -88,7 +88,7 @@ def _sample(state: ControllerState, actions: list[Action]) -> ControllerState:
 def _plan_every_ns(state: ControllerState) -> int:
     if state.purse.balance_ns < 0:
         return PLAN_IN_DEBT_NS
-    return round(PLAN_EVERY_NS + state.beside.pressure * (PLAN_UNDER_PRESSURE_NS - PLAN_EVERY_NS))
+    return round(PLAN_EVERY_NS + state.agent_cost.pressure * (PLAN_UNDER_PRESSURE_NS - PLAN_EVERY_NS))
 
 
 def _means_of(state: ControllerState) -> Means:
@@ -102,7 +102,7 @@ def _means_of(state: ControllerState) -> Means:
         cash=state.purse.balance_ns,
         prices=state.started.prices,
         slow_links=state.started.host.get("link") == "perf",
-        pressure=state.beside.pressure,
+        pressure=state.agent_cost.pressure,
         running=state.running,
         runtime=state.runtime,
         now_ns=state.now_ns,
@@ -152,7 +152,7 @@ def _why_candidate(each: Knowledge, watch: Watch | None, total: Total) -> Reason
 def _mine(state: ControllerState, keys: Sequence[str], actions: list[Action]) -> ControllerState:
     """Give the worker what is ready for it among these functions."""
     idle_ns = state.now_ns - state.worked_ns
-    if WORKER_WARM_NS <= idle_ns < state.beside.pressure * WORKER_WAIT_NS:
+    if WORKER_WARM_NS <= idle_ns < state.agent_cost.pressure * WORKER_WAIT_NS:
         return state
     modules: tuple[str, ...] | None = None
     known, next_job = dict(state.known), state.next_job

@@ -18,7 +18,7 @@ AVERAGED_NS = 600 * SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class AgentCost:
     """CPU time that our own processes may still use."""
 
     left_ns: float = 0.0
@@ -29,19 +29,19 @@ class Beside:
     """0: nothing need be saved; 1: all is spent."""
 
 
-def begun(now_ns: int, settings: Settings) -> Beside:
+def begun(now_ns: int, settings: Settings) -> AgentCost:
     """Return what there is at the start."""
-    return Beside(left_ns=ALLOWANCE_NS + _saved(settings), began_ns=now_ns, now_ns=now_ns)
+    return AgentCost(left_ns=ALLOWANCE_NS + _saved(settings), began_ns=now_ns, now_ns=now_ns)
 
 
-def used(before: Beside, spent_ns: int, now_ns: int, settings: Settings) -> Beside:
+def used(before: AgentCost, spent_ns: int, now_ns: int, settings: Settings) -> AgentCost:
     """Return what is left after some time, and after ``spent_ns`` of CPU time since the start."""
-    if settings.beside <= 0:  # no promise was made
-        return Beside(spent_ns=spent_ns, began_ns=before.began_ns, now_ns=now_ns)
+    if settings.agent <= 0:  # no promise was made
+        return AgentCost(spent_ns=spent_ns, began_ns=before.began_ns, now_ns=now_ns)
     left = before.left_ns - max(0, spent_ns - before.spent_ns)
-    earned = settings.beside * (_counted(now_ns - before.began_ns) - _counted(before.now_ns - before.began_ns))
+    earned = settings.agent * (_counted(now_ns - before.began_ns) - _counted(before.now_ns - before.began_ns))
     left = max(left, min(left + earned, _saved(settings)))
-    return Beside(
+    return AgentCost(
         left_ns=left,
         spent_ns=spent_ns,
         began_ns=before.began_ns,
@@ -57,4 +57,4 @@ def _counted(age_ns: int) -> float:
 
 def _saved(settings: Settings) -> float:
     """Return the most that is saved up: half of what the averaged time brings."""
-    return 0.5 * settings.beside * AVERAGED_NS
+    return 0.5 * settings.agent * AVERAGED_NS

@@ -53,12 +53,12 @@ def filled(purse: Purse, batch: Batch, settings: Settings) -> Purse:
     """Return the purse after a batch: filled by the time that passed, emptied by what the probes took."""
     passed = max(0, batch.now_ns - purse.now_ns)
     cpu = max(0, batch.spent.program_cpu_ns - purse.spent.program_cpu_ns)
-    took = max(0.0, batch.spent.inside_ns - purse.spent.inside_ns)
+    took = max(0.0, batch.spent.overhead_ns - purse.spent.overhead_ns)
     # CPU time comes in lumps: the floor is compared with its mean over seconds, else each gap would earn extra
     age = batch.now_ns - purse.began_ns
     fade = min(1.0, passed / max(1, min(SMOOTHED_NS, age)))
     cpu_rate = purse.cpu_rate + fade * ((cpu * SECOND / passed if passed else 0.0) - purse.cpu_rate)
-    rate = max(settings.budget * cpu_rate, float(settings.floor_ns))
+    rate = max(settings.overhead * cpu_rate, float(settings.floor_ns))
     earned = rate * passed / SECOND
     balance = min(purse.balance_ns + earned - took, rate * MEMORY_NS / SECOND)
     return Purse(

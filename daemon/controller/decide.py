@@ -61,7 +61,7 @@ def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
         started=started,
         now_ns=started.now_ns,
         purse=Purse(began_ns=started.now_ns, now_ns=started.now_ns, rate=float(event.settings.floor_ns)),
-        beside=agent_cost.begun(started.now_ns, event.settings),
+        agent_cost=agent_cost.begun(started.now_ns, event.settings),
         burst_ns=started.now_ns,
         lifetimes={each.id: each for each in started.lifetimes},
         hertz=hertz,
@@ -138,7 +138,9 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         state,
         now_ns=batch.now_ns,
         purse=filled(state.purse, batch, state.settings),
-        beside=agent_cost.used(state.beside, batch.spent.beside_ns + state.worker_ns, batch.now_ns, state.settings),
+        agent_cost=agent_cost.used(
+            state.agent_cost, batch.spent.agent_ns + state.worker_ns, batch.now_ns, state.settings
+        ),
         functions=functions,
         known=bounded(known),
         runtime=runtime,

@@ -76,7 +76,7 @@ def sampling_hertz(now_ns: int, looking_ns: int, burst_ns: int, prices: Prices, 
         return 0
     if now_ns - looking_ns >= FIND_NS and now_ns - burst_ns >= BURST_NS:
         return 0
-    affordable = 0.1 * settings.budget * SECOND / max(prices.sample_ns, 1.0)
+    affordable = 0.1 * settings.overhead * SECOND / max(prices.sample_ns, 1.0)
     return max(1, min(settings.sampling_hertz, int(affordable)))
 
 

@@ -148,7 +148,7 @@ def _counts(known: Mapping[str, Knowledge], total: Total, means: Means, settings
 
 def _checks(finished: Sequence[Knowledge], so_far: Plan, means: Means, settings: Settings) -> Plan:
     """Keep cheap finished functions on, observe those whose check is due, within the share kept for it."""
-    kept = settings.watching * means.budget
+    kept = settings.verification * means.budget
     most_on = round(0.5 * means.places * max(0.0, 1 - 2 * means.pressure))  # each brings windows all the time
     watches = dict(so_far.watches)
     spent = 0.0

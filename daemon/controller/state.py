@@ -10,7 +10,7 @@ from specmine.daemon.config.settings import Settings
 from specmine.model.batch import Batch, Lifetime, Started
 from specmine.model.observation import Function
 
-from .agent_cost import Beside
+from .agent_cost import AgentCost
 from .budget import Purse
 from .events import Mark
 from .function import Knowledge
@@ -25,7 +25,7 @@ class ControllerState:
     started: Started | None = None
     now_ns: int = 0
     purse: Purse = field(default_factory=Purse)
-    beside: Beside = field(default_factory=Beside)
+    agent_cost: AgentCost = field(default_factory=AgentCost)
     functions: Mapping[str, Function] = field(default_factory=dict)
     """All that the source described, callers included."""
     known: Mapping[str, Knowledge] = field(default_factory=dict)

@@ -102,12 +102,12 @@ def _collection(state: ControllerState, total: Total) -> dict[str, Any]:
     cpu = purse.spent.program_cpu_ns
     return {
         "seconds": seconds,
-        "budget_ratio": state.settings.budget,
-        "spent_ratio": purse.spent.inside_ns / cpu if cpu else 0.0,
+        "overhead_budget_ratio": state.settings.overhead,
+        "overhead_ratio": purse.spent.overhead_ns / cpu if cpu else 0.0,
         "allowed_seconds": purse.earned_ns * 1e-9,
-        "inside_seconds": purse.spent.inside_ns * 1e-9,
+        "overhead_seconds": purse.spent.overhead_ns * 1e-9,
         "program_cpu_seconds": cpu * 1e-9,
-        "beside_cpu_seconds": state.beside.spent_ns * 1e-9,
+        "agent_cpu_seconds": state.agent_cost.spent_ns * 1e-9,
         "lost": dict(sorted(batch.lost.items())) if batch else {},
         "unwinding": dict(sorted(batch.unwinding.items())) if batch else {},
         "jit_cpu_ratio": state.runtime.cpu_ns / total.cpu_ns if total.cpu_ns > 0 else None,

@@ -26,7 +26,7 @@ class Surroundings:
     programs: tuple[str, ...] = ()
     promised: float = 0.01
     """The budget inside programs, loans included."""
-    beside_promised: float = 0.01
+    agent_promised: float = 0.01
     lent_ratio: float = 0.0
     """Part of the budget lent to others."""
     metrics: str = ""
@@ -127,21 +127,21 @@ def _budget(state: ControllerState, around: Surroundings) -> dict[str, Any]:
     cpu_rate = state.purse.cpu_rate
     planned = predicted_ns(state)
     return {
-        "inside": {
+        "overhead": {
             "promised_ratio": around.promised,
             "lent_ratio": around.lent_ratio,
             "floor_seconds": state.settings.floor_ns / SECOND,
             "predicted_ratio": planned / cpu_rate if cpu_rate > 0 else None,
             "predicted_seconds_per_second": planned / SECOND,
-            "spent_ratio": spent.inside_ns / spent.program_cpu_ns if spent.program_cpu_ns else None,
-            "spent_seconds": spent.inside_ns / SECOND,
+            "spent_ratio": spent.overhead_ns / spent.program_cpu_ns if spent.program_cpu_ns else None,
+            "spent_seconds": spent.overhead_ns / SECOND,
             "program_cpu_seconds": spent.program_cpu_ns / SECOND,
         },
-        "beside": {
-            "promised_ratio": around.beside_promised,
-            "spent_ratio": state.beside.spent_ns / lived_ns,
-            "spent_seconds": state.beside.spent_ns / SECOND,
-            "pressure": state.beside.pressure,
+        "agent": {
+            "promised_ratio": around.agent_promised,
+            "spent_ratio": state.agent_cost.spent_ns / lived_ns,
+            "spent_seconds": state.agent_cost.spent_ns / SECOND,
+            "pressure": state.agent_cost.pressure,
         },
     }
 

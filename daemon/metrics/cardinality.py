@@ -79,6 +79,6 @@ class _Other:
             for index, (new, old) in enumerate(zip(values, before, strict=True)):
                 self._sums[index] += max(0.0, new - old)
         self._last |= now
-        names = ("function_calls", "function_timed_calls", "watched_seconds", "function_inside_seconds")
+        names = ("function_calls", "function_timed_calls", "watched_seconds", "function_overhead_seconds")
         if self._last:
             yield from ((name, (OTHER, ""), value) for name, value in zip(names, self._sums, strict=True))

@@ -48,7 +48,7 @@ FAMILIES = (
     _counter("function_calls", "Calls counted while the function was watched.", *FUNCTION),
     _counter("function_timed_calls", "Calls whose duration was measured.", *FUNCTION),
     _counter("watched_seconds", "Time for which the function's calls were counted.", *FUNCTION),
-    _counter("function_inside_seconds", "Predicted CPU time that watching the function added.", *FUNCTION),
+    _counter("function_overhead_seconds", "Predicted CPU time that watching the function added.", *FUNCTION),
     _counter("timed_call_seconds", "Time in timed calls: running, waiting for a CPU, blocked.", *FUNCTION, "part"),
     _gauge("on_cpu_assertion_state", "Last verdict on what is asserted of time on CPU.", *FUNCTION, "state"),
     # per behaviour and class of a function with an assertion
@@ -68,17 +68,17 @@ FAMILIES = (
     _gauge("probes_off", "1 while the kill switch keeps all probes off, else 0."),
     _gauge("refused_functions", "Functions that cannot be watched as wanted, by reason.", "reason"),
     # cost
-    _gauge("inside_promised_ratio", "Most CPU time to add to watched programs, as a share of theirs."),
-    _gauge("inside_lent_ratio", "Part of the promise lent to a mine command beside the daemon."),
-    _gauge("inside_predicted_ratio", "CPU time that the present plan adds, as a share of the programs'."),
-    _counter("inside_seconds", "CPU time added to watched programs: hits by their prices, a model."),
+    _gauge("overhead_promised_ratio", "Most CPU time to add to watched programs, as a share of theirs."),
+    _gauge("overhead_lent_ratio", "Part of the promise lent to a mine command beside the daemon."),
+    _gauge("overhead_predicted_ratio", "CPU time that the present plan adds, as a share of the programs'."),
+    _counter("overhead_seconds", "CPU time added to watched programs: hits by their prices, a model."),
     _counter("program_cpu_seconds", "CPU time of the watched programs while watched."),
-    _gauge("beside_promised_ratio", "Most CPU time of specmine's own processes, as a share of one CPU."),
+    _gauge("agent_promised_ratio", "Most CPU time of specmine's own processes, as a share of one CPU."),
     _counter(
-        "beside_seconds",
+        "agent_seconds",
         "CPU time of specmine's own processes, and what following waits costs programs that nobody watches.",
     ),
-    _gauge("beside_pressure_ratio", "How much specmine holds itself back to keep that promise, from 0 to 1."),
+    _gauge("agent_pressure_ratio", "How much specmine holds itself back to keep that promise, from 0 to 1."),
     _gauge(
         "price_seconds", "What one hit costs the watched thread on this host, with caches as cold as lately.", "what"
     ),

@@ -24,7 +24,7 @@ def of_function(each: Reading, label: tuple[str, str], counters: Counters) -> It
     yield "function_calls", label, each.calls
     yield "function_timed_calls", label, each.timed
     yield "watched_seconds", label, each.watched_ns / 1e9
-    yield "function_inside_seconds", label, each.cost_ns / 1e9
+    yield "function_overhead_seconds", label, each.cost_ns / 1e9
     for part, time_ns in each.split_ns:
         yield "timed_call_seconds", (*label, part), time_ns / 1e9
     for verdict in _VERDICTS if each.on_cpu else ():
@@ -49,20 +49,20 @@ def _of_behaviour(each: Reading, behaviour: Stated, label: tuple[str, ...]) -> I
 def whole(status: Mapping[str, Any]) -> Iterator[Row]:
     """Turn the status into rows; what is not known yet is left out, never shown as 0."""
     host, store = status["host"], status["store"]
-    inside, beside = status["budget"]["inside"], status["budget"]["beside"]
+    overhead, agent = status["budget"]["overhead"], status["budget"]["agent"]
     yield "info", (status["version"], host.get("link", ""), host.get("kernel", "")), 1
     yield "start_timestamp_seconds", (), _seconds(status["started"])
     yield "snapshot_timestamp_seconds", (), _seconds(status["updated"])
     yield "processes", (), sum(each["processes"] for each in status["lifetimes"])
     plain_values = {
-        "inside_promised_ratio": inside["promised_ratio"],
-        "inside_lent_ratio": inside["lent_ratio"],
-        "inside_predicted_ratio": inside["predicted_ratio"],
-        "inside_seconds": inside["spent_seconds"],
-        "program_cpu_seconds": inside["program_cpu_seconds"],
-        "beside_promised_ratio": beside["promised_ratio"],
-        "beside_seconds": beside["spent_seconds"],
-        "beside_pressure_ratio": beside["pressure"],
+        "overhead_promised_ratio": overhead["promised_ratio"],
+        "overhead_lent_ratio": overhead["lent_ratio"],
+        "overhead_predicted_ratio": overhead["predicted_ratio"],
+        "overhead_seconds": overhead["spent_seconds"],
+        "program_cpu_seconds": overhead["program_cpu_seconds"],
+        "agent_promised_ratio": agent["promised_ratio"],
+        "agent_seconds": agent["spent_seconds"],
+        "agent_pressure_ratio": agent["pressure"],
         "bystander_hits": status["bystander_hits"],
         "probes_off": status["probes"] == "off",
         "resident_bytes": status["resident_bytes"],

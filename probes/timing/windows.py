@@ -83,7 +83,7 @@ class Windows:
         self._isolation, self._absences = isolation, absences
         self.singles = singles
         self._unnamed: list[_Unnamed] = []
-        self.inside_ns = 0.0
+        self.overhead_ns = 0.0
         """Predicted cost of all hits so far."""
         self._charged_ns = self._in_loop_ns = 0.0
         self.perturbed = 0
@@ -279,7 +279,7 @@ class Windows:
         hits, calls, timed, watched_ns = (a - b for a, b in zip(now, w.told, strict=True))
         self._feel(w)
         cost = cost_ns(w, hits, timed, self.prices)
-        self.inside_ns += cost
+        self.overhead_ns += cost
         self._charged_ns = _KEPT * self._charged_ns + cost
         self._in_loop_ns = _KEPT * self._in_loop_ns + cost / price_factor(w.coldness, w.watch.kind)
         limited, w.told, w.limited = w.limited, now, False

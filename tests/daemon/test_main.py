@@ -43,7 +43,7 @@ def test_the_default_configuration_passes_the_check(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("budget: {insde: 1%}", "unknown key budget.insde; did you mean budget.inside?"),
+        ("budget: {overhed: 1%}", "unknown key budget.overhed; did you mean budget.overhead?"),
         ("windows: {length: 5}", "windows.length: 5 has no unit"),
         ("a: [", "not YAML"),
     ],

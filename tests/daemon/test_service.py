@@ -44,7 +44,7 @@ def test_a_life_from_start_to_stop(tmp_path: Path) -> None:
     assert seen["status"]["schema"] == "specmine.status/1"
     assert seen["status"]["programs"] == ["shop"]
     assert seen["status"]["lifetimes"][0]["executable"] == "/opt/app"
-    assert 0 < seen["status"]["budget"]["inside"]["spent_ratio"] <= 0.0105
+    assert 0 < seen["status"]["budget"]["overhead"]["spent_ratio"] <= 0.0105
     z = next(each for each in seen["document"]["functions"] if each["function"] == "z")
     assert z["state"] == "explained"
     assert [each["function"] for each in seen["show"]["functions"]] == ["z"]
@@ -130,7 +130,7 @@ def test_a_share_of_the_budget_is_lent_and_comes_back(tmp_path: Path) -> None:
 
     def note() -> None:
         assert life.daemon._state is not None
-        budgets.append(life.daemon._state.settings.budget)
+        budgets.append(life.daemon._state.settings.overhead)
 
     def give_back() -> None:
         for each in held:

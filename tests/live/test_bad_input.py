@@ -157,7 +157,7 @@ def test_a_corrupt_store_is_set_aside_by_the_daemon(program: Programs, tmp_path:
     ("section", "text", "words"),
     [
         ("budgett", "1", "unknown key budgett"),
-        ("budget", "{insid: 1%}", "did you mean budget.inside"),
+        ("budget", "{overhed: 1%}", "did you mean budget.overhead"),
         ("programs", "[{pid: 4194303}]", "no process 4194303"),
         ("programs", "[{exe: /etc/passwd}]", "not an ELF file"),
         ("programs", "[]", "no programs are configured"),

@@ -69,7 +69,7 @@ batches = st.builds(
     functions=st.lists(functions, max_size=2).map(tuple),
     refusals=st.lists(refusals, max_size=2).map(tuple),
     lost=st.dictionaries(names, numbers, max_size=2),
-    spent=st.builds(Spent, inside_ns=costs, program_cpu_ns=numbers),
+    spent=st.builds(Spent, overhead_ns=costs, program_cpu_ns=numbers),
     exit_status=st.none() | st.integers(-64, 255),
 )  # fmt: skip
 

@@ -81,7 +81,7 @@ class SimulatedSource:
         self.hertz = 0
         self.requests: list[tuple[int, Request]] = []
         self.refusals: list[Refusal] = []
-        self.inside_ns = 0.0
+        self.overhead_ns = 0.0
         self.began_ns = self.last_ns = 0
         self.ends_after_ns = ends_after_ns
         self.calls = 0
@@ -132,8 +132,8 @@ class SimulatedSource:
             activity.append(self._run(key, self.windows[key], now_ns))
             observations += self._finished(key, self.windows[key], now_ns)
         findings = self._sampled(passed)
-        self.inside_ns += sum(each.cost_ns for each in activity)
-        self.inside_ns += self.hertz * passed / SECOND * self.cpus * PRICES.sample_ns
+        self.overhead_ns += sum(each.cost_ns for each in activity)
+        self.overhead_ns += self.hertz * passed / SECOND * self.cpus * PRICES.sample_ns
         first = self.last_ns == self.began_ns
         refusals, self.refusals = tuple(self.refusals), []
         self.last_ns = now_ns
@@ -146,9 +146,9 @@ class SimulatedSource:
             functions=tuple(each.function for each in self.planted.values()) if first else (),
             refusals=refusals,
             spent=Spent(
-                inside_ns=self.inside_ns,
+                overhead_ns=self.overhead_ns,
                 program_cpu_ns=int((now_ns - self.began_ns) * self.cpus),
-                beside_ns=int(0.002 * (now_ns - self.began_ns)),
+                agent_ns=int(0.002 * (now_ns - self.began_ns)),
             ),
             ended=ended,
             exit_status=0 if ended else None,

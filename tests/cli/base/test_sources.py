@@ -179,7 +179,7 @@ def test_what_an_idle_program_may_be_charged_is_told(
     used_seconds: float, told: str, keep: Keep, document: dict[str, Any], outcome: Outcome
 ) -> None:
     """Where the floor allows more than the share, what was added is not held against the share alone."""
-    facts = {"budget_ratio": 0.01, "program_cpu_seconds": used_seconds, "allowed_seconds": 0.04}
+    facts = {"overhead_budget_ratio": 0.01, "program_cpu_seconds": used_seconds, "allowed_seconds": 0.04}
     document["collection"] |= facts
     code, out, _ = outcome("assertions", "--store", keep(document))
     assert code == 0

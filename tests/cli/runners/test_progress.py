@@ -27,7 +27,7 @@ def test_plain_lines_come_every_few_seconds(document: dict[str, Any], capsys: py
 
     def read() -> dict[str, Any]:
         asked.append(True)
-        return {**document, "collection": {"seconds": 5.0 * len(asked), "spent_ratio": 0.006}}
+        return {**document, "collection": {"seconds": 5.0 * len(asked), "overhead_ratio": 0.006}}
 
     with Progress(duration_s=30, live=False, now=lambda: next(times)) as progress:
         assert all(progress(read) for _ in range(5))

@@ -77,7 +77,7 @@ programs:
   - pid: 17
   - cgroup: /system.slice/*
 functions: {watch: [semop, "b*"], ignore: []}
-budget: {inside: 0.5%, floor: 500us, beside: 0.02}
+budget: {overhead: 0.5%, floor: 500us, agent: 0.02}
 windows:
   length: 1m30s
   limit: 2m
@@ -95,7 +95,7 @@ socket: {mode: 0660, group: adm}
     ]
     assert config.programs[0].name == "shop"
     assert config.functions.watch == ("semop", "b*")
-    assert (config.budget.inside, config.budget.floor_ns, config.budget.beside) == (0.005, 500_000, 0.02)
+    assert (config.budget.overhead, config.budget.floor_ns, config.budget.agent) == (0.005, 500_000, 0.02)
     assert (config.windows.length_ns, config.windows.limit_ns) == (90 * SECOND, 120 * SECOND)
     assert (config.mining.match_threshold, config.mining.resolution_ns) == (0.04, 80.0)
     assert config.mining.window_shares == (1.0, 2.0)
@@ -118,16 +118,16 @@ def test_metrics_can_be_switched_off() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("budget:\n  insde: 1%", "f.yaml:2: unknown key budget.insde; did you mean budget.inside?"),
-        ("budgte: {inside: 1%}", "f.yaml:1: unknown key budgte"),
-        ("inside: 1%", "f.yaml:1: unknown key inside; did you mean budget.inside?"),
+        ("budget:\n  overhed: 1%", "f.yaml:2: unknown key budget.overhed; did you mean budget.overhead?"),
+        ("budgte: {overhead: 1%}", "f.yaml:1: unknown key budgte"),
+        ("overhead: 1%", "f.yaml:1: unknown key overhead; did you mean budget.overhead?"),
         ("programs:\n  - exee: /x", "f.yaml:2: unknown key programs[0].exee; did you mean programs.exe?"),
         ("store: {limit_bytes: 1GiB}", "unknown key store.limit_bytes; did you mean store.limit?"),
         ("qwertz: 1", "f.yaml:1: unknown key qwertz"),
-        ("budget:\n  inside: 500%", "f.yaml:2: budget.inside: '500%' is not between 0.01% and 100%"),
-        ("budget: {inside: lots}", "budget.inside: 'lots' is not a ratio such as 1% or 0.01"),
-        ("budget: {inside: true}", "budget.inside: True is not a ratio"),
-        ("budget: {inside: .nan}", "budget.inside: 'nan'"),
+        ("budget:\n  overhead: 500%", "f.yaml:2: budget.overhead: '500%' is not between 0.01% and 100%"),
+        ("budget: {overhead: lots}", "budget.overhead: 'lots' is not a ratio such as 1% or 0.01"),
+        ("budget: {overhead: true}", "budget.overhead: True is not a ratio"),
+        ("budget: {overhead: .nan}", "budget.overhead: 'nan'"),
         ("windows: {length: 10}", "windows.length: 10 has no unit; write for example 10s"),
         ("windows: {length: 10x}", "windows.length: '10x' has the unknown unit 'x'"),
         ("windows: {length: 1:30}", "windows.length: '1:30' is not a duration"),
@@ -154,7 +154,7 @@ def test_metrics_can_be_switched_off() -> None:
         ("programs: /usr/bin/app", "f.yaml:1: programs: not a list"),
         ("programs:\n  - {exe: /x, pid: 3}", "f.yaml:2: programs[0]: choose a program by exactly one"),
         ("programs:\n  - {name: x}", "not by nothing"),
-        ("budget: {inside: 1%, inside: 2%}", "budget.inside is given twice"),
+        ("budget: {overhead: 1%, overhead: 2%}", "budget.overhead is given twice"),
         ("a: [", "f.yaml:1: not YAML"),
         ("a: b: c", "f.yaml:1: not YAML"),
         ("--- 1\n--- 2", "not YAML"),
@@ -241,9 +241,9 @@ def test_ratios_and_sizes_are_read() -> None:
 
 def test_changes_are_found_by_name() -> None:
     """A reload knows which keys changed and which of them need a restart."""
-    new = parse_config("budget: {inside: 2%}\nstore: {path: /tmp/x}\nmining: {recent: 7}\nverify_every: 30s")
+    new = parse_config("budget: {overhead: 2%}\nstore: {path: /tmp/x}\nmining: {recent: 7}\nverify_every: 30s")
     changed = changed_keys(Config(), new)
-    assert changed == ("budget.inside", "verify_every", "mining.recent", "store.path")
+    assert changed == ("budget.overhead", "verify_every", "mining.recent", "store.path")
     assert [name for name in changed if needs_restart(name)] == ["store.path"]
     assert changed_keys(new, new) == ()
 

@@ -18,14 +18,16 @@ def test_a_reload_changes_what_it_can(tmp_path: Path, caplog: pytest.LogCaptureF
     logging.getLogger("specmine").propagate = True
     life = Life(tmp_path)
     seen: list[float] = []
-    new = config_text(tmp_path, "budget: {inside: 0.5%}\nfunctions: {ignore: [smooth]}").replace("run/s.sock", "x.sock")
+    new = config_text(tmp_path, "budget: {overhead: 0.5%}\nfunctions: {ignore: [smooth]}").replace(
+        "run/s.sock", "x.sock"
+    )
     life.at(29, lambda: life.rewrite(new))
     life.at(30, life.daemon.reload)
-    life.at(33, lambda: seen.append(life.ask(command="status")["budget"]["inside"]["promised_ratio"]))
+    life.at(33, lambda: seen.append(life.ask(command="status")["budget"]["overhead"]["promised_ratio"]))
     with caplog.at_level(logging.INFO, "specmine"):
         state = life.run(35)
     assert seen == [0.005]
-    assert state.settings.budget == 0.005
+    assert state.settings.overhead == 0.005
     assert {each.state for each in state.known.values() if each.function.name == "smooth"} == {State.EXCLUDED}
     assert any(
         "only at a restart" in record.message and "socket.path" in str(record.__dict__) for record in caplog.records
@@ -53,7 +55,7 @@ def test_a_reload_leaves_the_kill_switch_where_it_is(tmp_path: Path, caplog: pyt
     assert (warned, changed) == (["kill_switch"], ["nothing", "nothing"])
 
 
-@pytest.mark.parametrize("bad", ["budget: {insde: 1%}", "programs: [", "budget: {inside: 900%}"])
+@pytest.mark.parametrize("bad", ["budget: {overhed: 1%}", "programs: [", "budget: {overhead: 900%}"])
 def test_a_bad_new_configuration_is_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture, bad: str) -> None:
     """The old configuration stays, and the log says what is wrong."""
     logging.getLogger("specmine").propagate = True
@@ -62,7 +64,7 @@ def test_a_bad_new_configuration_is_refused(tmp_path: Path, caplog: pytest.LogCa
     life.at(3, life.daemon.reload)
     with caplog.at_level(logging.ERROR, "specmine"):
         state = life.run(5)
-    assert state.settings.budget == 0.01
+    assert state.settings.overhead == 0.01
     assert [record.message for record in caplog.records] == ["the new configuration is refused, the old one stays"]
 
 

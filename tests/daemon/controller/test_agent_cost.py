@@ -17,7 +17,7 @@ from specmine.model.batch import Batch
 from tests.support.planted import unimodal
 from tests.support.simulated import MS, SECOND, FakeClock, SimulatedSource
 
-DAEMON = Settings(beside=0.01)
+DAEMON = Settings(agent=0.01)
 
 
 class Costly(SimulatedSource):
@@ -31,7 +31,7 @@ class Costly(SimulatedSource):
         batch = super().poll(now_ns)
         self.polls += 1
         self.own_ns += 5 * MS * len(batch.observations) + MS
-        return replace(batch, spent=replace(batch.spent, beside_ns=self.own_ns))
+        return replace(batch, spent=replace(batch.spent, agent_ns=self.own_ns))
 
 
 def learned(seconds: int, settings: Settings) -> tuple[ControllerState, Costly, list[float]]:
@@ -40,7 +40,7 @@ def learned(seconds: int, settings: Settings) -> tuple[ControllerState, Costly, 
     source = Costly(tuple(unimodal(f"f{number:02d}", rate=900.0, own=0.016) for number in range(60)), clock)
 
     def listen(step: Step) -> None:
-        pressures.append(step.state.beside.pressure)
+        pressures.append(step.state.agent_cost.pressure)
 
     state = run(source, settings, clock, InlineWorker(), listeners=[listen], deadline_ns=seconds * SECOND)
     return state, source, pressures
@@ -48,13 +48,13 @@ def learned(seconds: int, settings: Settings) -> tuple[ControllerState, Costly, 
 
 def test_our_own_time_is_kept_at_what_was_promised() -> None:
     """Work that would take several percent of a CPU is held near one percent over ten minutes, after the start."""
-    chosen = replace(DAEMON, budget=0.1, window_ns=SECOND, limit_ns=10 * SECOND)
+    chosen = replace(DAEMON, overhead=0.1, window_ns=SECOND, limit_ns=10 * SECOND)
     state, source, pressures = learned(600, chosen)
-    _, free, _ = learned(60, replace(chosen, beside=0.0))
+    _, free, _ = learned(60, replace(chosen, agent=0.0))
     assert free.own_ns / 60 > 0.03 * SECOND  # unheld it would cost more than three percent
     assert source.own_ns <= 3 * SECOND + 0.01 * AVERAGED_NS * 1.1
     assert 0.2 < max(pressures) <= 1.0
-    assert state.beside.spent_ns == source.own_ns
+    assert state.agent_cost.spent_ns == source.own_ns
 
 
 def test_a_quiet_loop_turns_four_times_a_second() -> None:
@@ -67,7 +67,7 @@ def test_a_quiet_loop_turns_four_times_a_second() -> None:
 
 def test_nothing_presses_where_nothing_was_promised() -> None:
     """A mining in the foreground is not held back, whatever it takes."""
-    free = replace(DAEMON, beside=0.0)
+    free = replace(DAEMON, agent=0.0)
     after = used(begun(0, free), 100 * SECOND, SECOND, free)
     assert after.pressure == 0 and after.spent_ns == 100 * SECOND
 

@@ -38,13 +38,13 @@ def spent_and_allowed(
         worst = min(worst, step.state.purse.balance_ns)
 
     state = run(source, chosen, clock, InlineWorker(), listeners=[listen], deadline_ns=int(seconds * SECOND))
-    return source.inside_ns, state.purse.earned_ns, state, -worst
+    return source.overhead_ns, state.purse.earned_ns, state, -worst
 
 
 @pytest.mark.parametrize("budget", [0.002, 0.01, 0.05])
 def test_the_papers_example_stays_within_budget(budget: float) -> None:
     """At any budget the cost inside the program is at most what was promised."""
-    spent, allowed, _, debt = spent_and_allowed(paper_program(), 20.0, replace(SHORT, budget=budget))
+    spent, allowed, _, debt = spent_and_allowed(paper_program(), 20.0, replace(SHORT, overhead=budget))
     assert 0 < spent <= allowed
     assert debt <= 6 * MS  # on-phases cost 1.5 to 3 ms and begin at random: a few may meet
 
@@ -153,7 +153,7 @@ def test_the_purse_never_holds_more_than_was_earned(turns: list[tuple[int, float
     purse, now, cpu, inside = Purse(), 0, 0, 0.0
     for passed_ms, cpus, cost in turns:
         now, cpu, inside = now + passed_ms * MS, cpu + int(cpus * passed_ms * MS), inside + cost * passed_ms * MS
-        purse = filled(purse, Batch(now_ns=now, spent=Spent(inside_ns=inside, program_cpu_ns=cpu)), SHORT)
+        purse = filled(purse, Batch(now_ns=now, spent=Spent(overhead_ns=inside, program_cpu_ns=cpu)), SHORT)
         assert purse.balance_ns + inside <= purse.earned_ns * (1 + 1e-9) + 1
         assert purse.earned_ns >= SHORT.floor_ns * now / SECOND * (1 - 1e-9)
         assert 0 < spendable(purse) <= 1.5 * purse.rate

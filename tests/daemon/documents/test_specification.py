@@ -55,8 +55,8 @@ def test_every_field_of_the_contract_is_there(states: list[ControllerState]) -> 
     assert document["schema"] == SCHEMA == "specmine.specification/1"
     assert document["program"]["path"] == "/opt/app" and document["program"]["exit_status"] is None
     collection = document["collection"]
-    assert collection["seconds"] == 15 and collection["budget_ratio"] == 0.01
-    assert 0 < collection["spent_ratio"] <= 0.01 and collection["lost"] == {}
+    assert collection["seconds"] == 15 and collection["overhead_budget_ratio"] == 0.01
+    assert 0 < collection["overhead_ratio"] <= 0.01 and collection["lost"] == {}
     wanted = {
         "function": str, "module": str, "build_id": str, "aliases": list, "state": str, "calls": int,
         "calls_counted": int, "calls_exact": bool, "watched_seconds": float, "timed": int,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client.core import Metric
 
-from specmine.daemon.controller.agent_cost import Beside
+from specmine.daemon.controller.agent_cost import AgentCost
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import Surroundings, status_of
 from specmine.daemon.metrics.collector import SnapshotCollector
@@ -35,9 +35,11 @@ def status(**around: Any) -> dict[str, Any]:
         batch=Batch(now_ns=5 * 10**9, lost={"paths": 4}, unwinding={"complete": 90, "limit": 10}, row_bytes=4096),
         bystander_hits=2,
     )
-    spent = Spent(inside_ns=3e6, program_cpu_ns=4 * 10**9)
+    spent = Spent(overhead_ns=3e6, program_cpu_ns=4 * 10**9)
     state = replace(
-        state, beside=Beside(spent_ns=10**7), purse=replace(state.purse, spent=spent, cpu_rate=1e9, now_ns=5 * 10**9)
+        state,
+        agent_cost=AgentCost(spent_ns=10**7),
+        purse=replace(state.purse, spent=spent, cpu_rate=1e9, now_ns=5 * 10**9),
     )
     return status_of(state, Surroundings(version="1.2", pid=7, store={"written": 5, "failures": 0}, **around))
 
@@ -198,10 +200,10 @@ def test_a_function_called_other_is_not_the_fold() -> None:
 def test_the_status_is_shown() -> None:
     """Budget, prices, losses and stacks arrive in base units."""
     found = scrape(collector([]))
-    assert total(found, "specmine_inside_promised_ratio") == 0.01
-    assert total(found, "specmine_inside_seconds_total") == pytest.approx(0.003)
+    assert total(found, "specmine_overhead_promised_ratio") == 0.01
+    assert total(found, "specmine_overhead_seconds_total") == pytest.approx(0.003)
     assert total(found, "specmine_program_cpu_seconds_total") == 4
-    assert total(found, "specmine_beside_seconds_total") == pytest.approx(0.01)
+    assert total(found, "specmine_agent_seconds_total") == pytest.approx(0.01)
     assert total(found, "specmine_price_seconds", what="time") == pytest.approx(1.28e-6)
     assert total(found, "specmine_lost_total", what="paths") == 4
     assert total(found, "specmine_stacks_total", outcome="limit") == 10

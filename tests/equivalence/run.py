@@ -1,0 +1,268 @@
+"""Everything that is compared with the golden outputs, made by the code that is installed.
+
+The inputs in data/ and the outputs in golden/ were made before a reorganisation and stay as they are; ``renames``
+says what is called otherwise since. Nothing else of these tests imports the product.
+
+    python -m tests.equivalence.run --list
+    python -m tests.equivalence.run --print paths.replay.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import yaml
+
+from specmine.cli.main import run as run_command
+from specmine.daemon.config.tree import Storing
+from specmine.daemon.controller.decide import decide
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.status import Surroundings, status_of
+from specmine.daemon.loop import Step
+from specmine.daemon.metrics.collector import SnapshotCollector, scraping
+from specmine.daemon.metrics.counters import readings
+from specmine.daemon.persistence.recorder import Keeper
+from specmine.daemon.regression.watcher import ChangeWatcher
+from specmine.daemon.replay import events, line_of
+from specmine.daemon.socket.budget_leases import Shares
+from specmine.daemon.socket.handlers import Answers
+from specmine.daemon.socket.server import Server
+from tests.equivalence import renames
+from tests.equivalence.outputs import BUILDS, OUTPUTS, RECORDINGS
+from tests.equivalence.translating import translated
+
+DATA = Path(__file__).parent / "data"
+FOREVER_NS = 4 * 10**18
+"""Age at which a store merges observations: it looks at the wall clock, which the golden outputs know nothing of."""
+TRIES = 10
+"""How often a store is written at most until all of it is there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a command wrote, or a scrape."""
+
+    text: str
+    error: str = ""
+    code: int = 0
+
+    def __str__(self) -> str:
+        """Return all of it as one text."""
+        error = f"--- standard error\n{self.error}" if self.error else ""
+        return f"{self.text}{error}--- exit code {self.code}\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What a recording leads to."""
+
+    state: ControllerState
+    surroundings: Surroundings
+    changes: ChangeWatcher
+
+
+class Workshop:
+    """A folder with the inputs, in which commands run; what several outputs need is made once."""
+
+    def __init__(self, folder: Path) -> None:
+        """Copy the inputs, translated where the product defines their names."""
+        self.folder = folder
+        for each in DATA.iterdir():
+            shutil.copy(each, folder)
+        old = yaml.safe_load((DATA / "settings.yaml").read_text(encoding="utf-8"))
+        new = translated(old, renames.CONFIGURATION_KEYS)
+        (folder / "settings.yaml").write_text(yaml.safe_dump(new), encoding="utf-8")
+        self.replayed = cache(self._replayed)
+        self.prepared = cache(self._prepared)
+
+    def make(self, name: str) -> Output:
+        """Return an output of today."""
+        how = OUTPUTS[name]
+        for each in how.needs:
+            self.prepared(each)
+        if how.accept:
+            return Output(text=self.scraped(how.daemon, how.accept))
+        made = self.asked(how.daemon, *how.arguments) if how.daemon else self.command(*how.arguments)
+        return replace(made, text=(self.folder / how.file).read_text(encoding="utf-8")) if how.file else made
+
+    def command(self, *arguments: str) -> Output:
+        """Run a command line of the product in this process; its text is 80 columns wide."""
+        out, err = _stream(), _stream()
+        plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+        plain |= {"COLUMNS": "80", "LINES": "24"}
+        with patch.dict(os.environ, plain, clear=True), redirect_stdout(out), redirect_stderr(err), chdir(self.folder):
+            code = run_command(arguments)
+        return Output(text=_text(out), error=_text(err), code=code)
+
+    def scraped(self, name: str, accept: str) -> str:
+        """Return what Prometheus gets from a daemon that knows what a recording led to."""
+        found = self.replayed(name)
+        view = readings(found.state), status_of(found.state, found.surroundings)
+        return scraping(SnapshotCollector(lambda: view, series=2000))(accept)[1].decode()
+
+    def asked(self, name: str, *arguments: str) -> Output:
+        """Run a command line that asks a daemon, which knows what a recording led to."""
+        found = self.replayed(name)
+        answers = Answers(
+            state=lambda: found.state,
+            around=lambda: found.surroundings,
+            shares=Shares(0.01, lambda _: None),
+            label=lambda build, label: None,
+            builds=frozenset,
+            changes=found.changes,
+        )
+        server = Server(self.folder / "socket", answers)
+        try:
+            return self.command(*arguments, "--socket", "socket")
+        finally:
+            server.close()
+
+    def _prepared(self, need: str) -> None:
+        if need in RECORDINGS:
+            self.replayed(need)
+        elif need == "builds":
+            for name in BUILDS:
+                self.replayed(name)
+            self._taken_through(need, BUILDS)
+        elif need == "merged":
+            self.prepared("paths")
+            self.prepared("paths_again")
+            self.command("merge", "paths.db", "paths_again.db", "--output", "merged.db")
+        else:
+            self.command("analyze", need, "--output", f"{need}.json")
+
+    def _replayed(self, name: str) -> Replayed:
+        path = self.folder / f"{name}.jsonl.gz"
+        translate_recording(DATA / path.name, path)
+        return self._taken_through(name, (name,))
+
+    def _taken_through(self, name: str, recordings: Sequence[str]) -> Replayed:
+        """Take recordings through the controller into a store; return what the last led to.
+
+        What reaches the writer's thread while it writes for the last time is not written, and the keeper says so.
+        """
+        for _ in range(TRIES):
+            for old in self.folder.glob(f"{name}.db*"):
+                old.unlink()
+            taken = [self._put(name, recording) for recording in recordings]
+            if all(whole for _, whole in taken):
+                return taken[-1][0]
+        raise AssertionError(f"the store {name} could not be written in {TRIES} tries")
+
+    def _put(self, name: str, recording: str) -> tuple[Replayed, bool]:
+        """Take a recording into a store; return also whether the store has all of it."""
+        with chdir(self.folder):
+            storing = Storing(merge_after_ns=FOREVER_NS, merge_again_after_ns=FOREVER_NS)
+            keeper = Keeper(f"{name}.db", storing, _fail, set_aside=False)
+            try:
+                changes = ChangeWatcher(keeper.say)
+                changes.restore(*keeper.past())
+                for step in steps(self.folder / f"{recording}.jsonl.gz"):
+                    keeper.listen(step)
+                    changes.listen(step)
+                    state = step.state
+            finally:
+                whole = keeper.close()
+        around = Surroundings(
+            version="0",
+            pid=1,
+            programs=(name,),
+            lent_ratio=0.002,
+            metrics="127.0.0.1:9752",
+            kill_switch="/run/specmine/off",
+            store=keeper.facts,
+            resident_bytes=1 << 26,
+            environment=state.environment,
+            changes=changes.changes,
+        )
+        return Replayed(state=state, surroundings=around, changes=changes), whole
+
+
+def steps(path: Path) -> Iterator[Step]:
+    """Return the steps of a recording, each decision made again."""
+    state = ControllerState()
+    for number, event, _ in events(path):
+        state, actions = decide(state, event)
+        yield Step(number=number, event=event, state=state, actions=actions)
+
+
+def translate_recording(
+    old: Path, new: Path, keys: Mapping[str, str] | None = None, values: Mapping[str, Mapping[str, str]] | None = None
+) -> None:
+    """Write a recording under the names of today.
+
+    The digest of a mining job covers the names of fields. Where any name has changed it is computed again here, by
+    the code that is then compared with it, so it says nothing. What is mined from the job's inputs is still compared
+    with the recording in full, and so are all other actions. Without renames the digest is that of the recording.
+    """
+    keys = renames.RECORDING_KEYS if keys is None else keys
+    values = renames.RECORDING_VALUES if values is None else values
+    if not keys and not values:
+        if old != new:
+            shutil.copy(old, new)
+        return
+    with gzip.open(old, "rt", encoding="utf-8") as file:
+        lines = [translated(json.loads(line), keys, values) for line in file]
+    _write_lines(new, lines)
+    for line, step in zip(lines[1:], steps(new), strict=True):
+        for action, again in zip(line["actions"], line_of(step)["actions"], strict=False):
+            if action["action"] == again["action"] == "mine" and action["job"] == again["job"]:
+                action["inputs"] = again["inputs"]
+    _write_lines(new, lines)
+
+
+def _write_lines(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    with gzip.open(path, "wt", encoding="utf-8", compresslevel=1) as file:
+        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def _stream() -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="")
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    stream.seek(0)
+    return stream.read()
+
+
+def _fail(text: str) -> None:
+    raise AssertionError(f"the store is in trouble: {text}")
+
+
+@contextmanager
+def workshop() -> Iterator[Workshop]:
+    """Give a workshop in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Workshop(Path(folder))
+
+
+def main() -> None:
+    """Print the names of the outputs, or one of them as it is now."""
+    parser = argparse.ArgumentParser(description="What is compared with the golden outputs.")
+    parser.add_argument("--list", action="store_true", help="list the names of all outputs")
+    parser.add_argument("--print", metavar="NAME", choices=list(OUTPUTS), help="make this output and print it")
+    options = parser.parse_args()
+    if options.print is None:
+        print("\n".join(OUTPUTS))
+        return
+    with workshop() as shop:
+        sys.stdout.write(str(shop.make(options.print)))
+
+
+if __name__ == "__main__":
+    main()
