@@ -54,7 +54,7 @@ METRICS: Mapping[str, str] = {
 """Names of metrics and labels, as whole words of a scrape; a counter also under its name with ``_total``."""
 
 WORDS: Mapping[str, str] = {
-    "  inside": "  overhead",
-    "  beside": "  agent",
+    "inside\n    promised": "overhead\n    promised",
+    "beside\n    promised": "agent\n    promised",
 }
 """Words and phrases of text for people, of metrics' help, and of sentences in JSON."""
