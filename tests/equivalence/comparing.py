@@ -32,7 +32,7 @@ def difference(name: str, golden: str, now: str) -> str:
     else:
         old, new = _as_words(body, body_now)
     old_end, new_end = _as_words(end, end_now)
-    found = unified_diff([*old, *old_end], [*new, *new_end], f"golden/{name}", "now", lineterm="", n=2)
+    found = unified_diff([*old_end, *old], [*new_end, *new], f"golden/{name}", "now", lineterm="", n=2)
     return "\n".join(islice(found, MOST_SHOWN))
 
 
