@@ -99,7 +99,7 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class HotSample:
     """Where wall-clock time went, for one function, in the sampling since the last batch."""
 
     function: str
@@ -144,7 +144,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Singles:
+class CallSamples:
     """Durations of single calls of a function in one lifetime, ns, the probes' own cost taken off.
 
     One told later takes the place of one told before.
@@ -153,10 +153,10 @@ class Singles:
     function: str
     lifetime: str
     calls: int
-    """Timed calls of which ``kept`` is a sample."""
+    """Timed calls of which ``sample`` is a sample."""
     first: tuple[int, ...] = ()
     """Calls in a row in the order of their ends, from one window's start; empty if only some calls were timed."""
-    kept: tuple[int, ...] = ()
+    sample: tuple[int, ...] = ()
     """A fair sample, in no order."""
 
 
@@ -170,9 +170,9 @@ class Batch:
     now_ns: int
     observations: tuple[Observation, ...] = ()
     activity: tuple[Activity, ...] = ()
-    singles: tuple[Singles, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    runtime: tuple[Finding, ...] = ()
+    call_samples: tuple[CallSamples, ...] = ()
+    hot_samples: tuple[HotSample, ...] = ()
+    runtime: tuple[HotSample, ...] = ()
     """Where time went in code made at run time, which no file holds; of no function."""
     functions: tuple[Function, ...] = ()
     refusals: tuple[Refusal, ...] = ()

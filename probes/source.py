@@ -47,16 +47,16 @@ from specmine.probes.kernel.structs import (
 from specmine.probes.process import proc
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.proc import Selection
-from specmine.probes.process.self_cpu import OwnCost
-from specmine.probes.process.tracker import Programs
-from specmine.probes.safety.nonlocal_exits import Following
-from specmine.probes.sampling.profiler import NO_FUNCTION, Finder, Wrapped
-from specmine.probes.symbols.code_digests import Digests
-from specmine.probes.symbols.function_globs import Hints
+from specmine.probes.process.self_cpu import SelfCpu
+from specmine.probes.process.tracker import ProcessTracker
+from specmine.probes.safety.nonlocal_exits import NonlocalExits
+from specmine.probes.sampling.profiler import NO_FUNCTION, Profiler, Wrappers
+from specmine.probes.symbols.code_digests import CodeDigests
+from specmine.probes.symbols.function_globs import FunctionGlobs
 from specmine.probes.symbols.modules import Modules
-from specmine.probes.symbols.symbolizer import Naming, outcomes
-from specmine.probes.timing.address_spaces import Placing
-from specmine.probes.timing.factory import watching_over
+from specmine.probes.symbols.symbolizer import Symbolizer, outcomes
+from specmine.probes.timing.address_spaces import AddressSpaces
+from specmine.probes.timing.factory import registry_over
 
 LOOK_NS = 1_000_000_000
 _NOTABLE = 0.1
@@ -75,7 +75,7 @@ class SourceSettings:
     cache: str = ""
     """Folder for compiled programs and this boot's calibration; '' for none."""
     watch: tuple[str, ...] = ()
-    """Globs of functions to watch; they replace finding."""
+    """Globs of functions to watch; they replace sample."""
     ignore: tuple[str, ...] = ()
     isolate: bool = True
     """False: no probes go off for another function's sake; durations they spoil are kept, with their uncertainty."""
@@ -98,7 +98,7 @@ class BpfSource:
             proc.check_choice(selection)
         self._loaded: Loaded | None = None
         self._look_ns = 0
-        self._beside = OwnCost()
+        self._self_cpu = SelfCpu()
         self._off = False
 
     # start and stop
@@ -140,36 +140,38 @@ class BpfSource:
         self._recalibration = Recalibration(
             interpreter=s.interpreter, mode=loaded.mode, cache=cache, now_ns=time.monotonic_ns()
         )
-        self._naming = Naming(self._modules)
-        self._hints = Hints((*s.watch, *s.ignore), self._modules, self._naming)
-        self._wrapped = Wrapped(self._modules, self._naming)
-        self._digests = Digests(self._modules, self._naming)
+        self._symbolizer = Symbolizer(self._modules)
+        self._globs = FunctionGlobs((*s.watch, *s.ignore), self._modules, self._symbolizer)
+        self._wrappers = Wrappers(self._modules, self._symbolizer)
+        self._code_digests = CodeDigests(self._modules, self._symbolizer)
         changes = map_array(maps["changes"], 1, CHANGES, writable=True)
-        self._programs = Programs(self._selections, RememberedMap(maps["processes"], "<u4", PROCESS, changes))
+        self._programs = ProcessTracker(self._selections, RememberedMap(maps["processes"], "<u4", PROCESS, changes))
         self._bystanders = Bystanders()
-        self._finder = Finder(
+        self._profiler = Profiler(
             self._links,
-            self._naming,
+            self._symbolizer,
             HashMap(maps["samples"], SAMPLE, SAMPLE_VALUE),
             HashMap(maps["waits"], "<u4", WAIT),
             map_array(maps["wait_marks"], WAIT_MARKS, "<u8", writable=True),
             map_array(maps["settings"], 1, SETTINGS, writable=True),
             map_array(maps["switches"], 1, SWITCHES),
         )
-        self._watching = watching_over(
+        self._registry = registry_over(
             loaded,
             slots=slots,
             counters=self._counters,
             prices=prices,
             links=self._links,
             modules=self._modules,
-            naming=self._naming,
+            naming=self._symbolizer,
             programs=self._programs,
             bystanders=self._bystanders,
             isolate=s.isolate,
         )
-        self._placing = Placing(self._modules, self._naming, self._programs, self._bystanders, self._watching)
-        self._following = Following(
+        self._address_spaces = AddressSpaces(
+            self._modules, self._symbolizer, self._programs, self._bystanders, self._registry
+        )
+        self._nonlocal_exits = NonlocalExits(
             self._links,
             self._modules,
             self._programs,
@@ -179,15 +181,15 @@ class BpfSource:
             emulates_nops=kernel_at_least(6, 16),
         )
         self._arm_switch()
-        self._beside.take_ended()
+        self._self_cpu.take_ended()
         now_ns = time.monotonic_ns()
         self._programs.begin(now_ns)
-        self._placing.look_around(now_ns)
+        self._address_spaces.look_around(now_ns)
         return Started(
             now_ns=now_ns,
             host=_host(loaded.mode),
             prices=prices,
-            lifetimes=self._programs.lifetimes(self._placing.build_ids()),
+            lifetimes=self._programs.lifetimes(self._address_spaces.build_ids()),
             notes=tuple(loaded.notes),
         )
 
@@ -202,22 +204,22 @@ class BpfSource:
         switch = self._settings.kill_switch
         if switch:
             self._links.switch(switch)
-        self._off = self._watching.off = bool(switch) and os.path.lexists(switch)
+        self._off = self._registry.off = bool(switch) and os.path.lexists(switch)
         if not self._off:
             tracepoints.follow(self._links)
 
     def _switched(self, news: LinkNews, now_ns: int) -> None:
         """The holder saw the kill switch come, and has taken everything off, or go."""
         was, self._off = self._off, news.what == "off"
-        self._watching.off = self._off
+        self._registry.off = self._off
         if self._off:
             self._recalibration.close()
             gone = replace(news, what="released")
-            self._following.hear(gone, now_ns)
-            self._watching.hear(gone, now_ns)
+            self._nonlocal_exits.hear(gone, now_ns)
+            self._registry.hear(gone, now_ns)
         elif was:
             tracepoints.follow(self._links)
-            self._finder.resume(now_ns)
+            self._profiler.resume(now_ns)
 
     def close(self) -> None:
         """Take every probe off and end the children."""
@@ -237,12 +239,12 @@ class BpfSource:
         """Carry out a request of the controller."""
         now_ns = time.monotonic_ns()
         if isinstance(request, Watch):
-            self._watching.watch(request, now_ns)
+            self._registry.watch(request, now_ns)
         elif isinstance(request, Unwatch):
-            self._watching.unwatch(request.function, now_ns)
+            self._registry.unwatch(request.function, now_ns)
         elif isinstance(request, Sampling) and self._settings.sampling:
             waits = "on_switch" in self._links.programs
-            self._finder.set_rate(request.hertz, now_ns, sample_ns=self._prices.sample_ns, waits=waits)
+            self._profiler.set_rate(request.hertz, now_ns, sample_ns=self._prices.sample_ns, waits=waits)
 
     # polling
 
@@ -258,57 +260,57 @@ class BpfSource:
         if events:
             told = np.frombuffer(b"".join(events), EVENT)
             self._programs.events(told, now_ns)
-            self._watching.suspect(told["tgid"][told["type"] == EVENT_STOP])
+            self._registry.suspect(told["tgid"][told["type"] == EVENT_STOP])
             for each in told[told["type"] == EVENT_RETURN]:
                 value = int(each["value"])
-                self._watching.seen_return(value & 0xFFFF_FFFF, value >> 32, int(each["address"]))
+                self._registry.seen_return(value & 0xFFFF_FFFF, value >> 32, int(each["address"]))
         if now_ns >= self._look_ns:
             self._look_ns = now_ns + LOOK_NS
             self._programs.look_around(now_ns)
             self._bystanders.look_around(now_ns, self._programs.members)
-            self._beside.look([os.getpid(), self._links.pid, *self._reader.pids(), *self._recalibration.pids()])
-        self._placing.look_around(now_ns)
+            self._self_cpu.look([os.getpid(), self._links.pid, *self._reader.pids(), *self._recalibration.pids()])
+        self._address_spaces.look_around(now_ns)
         self._modules.collect()
         if not self._off:
-            self._following.follow(self._watching.return_pids(), now_ns)
-        self._hints.resolve()
-        self._naming.learn(self._stacks.read())
-        if self._naming.paths.full:
+            self._nonlocal_exits.follow(self._registry.return_pids(), now_ns)
+        self._globs.resolve()
+        self._symbolizer.learn(self._stacks.read())
+        if self._symbolizer.paths.full:
             self._seen_paths.drain()
-            self._naming.paths.turn()
+            self._symbolizer.paths.turn()
         prices = None if self._off else self._recalibrated(now_ns)
-        observations, activity = self._watching.poll(now_ns)
-        found = self._finder.poll(now_ns)
-        findings = self._wrapped.with_wrappers(tuple(each for each in found if each.function != NO_FUNCTION))
-        self._naming.ask()
-        self._digests.ask()
-        refusals, self._watching.refusals = tuple(self._watching.refusals), []
-        fresh, self._naming.fresh = tuple(self._naming.fresh), []
-        switches_ns, all_switches_ns = self._finder.passes_ns()
+        observations, activity = self._registry.poll(now_ns)
+        found = self._profiler.poll(now_ns)
+        hot_samples = self._wrappers.with_wrappers(tuple(each for each in found if each.function != NO_FUNCTION))
+        self._symbolizer.ask()
+        self._code_digests.ask()
+        refusals, self._registry.refusals = tuple(self._registry.refusals), []
+        fresh, self._symbolizer.fresh = tuple(self._symbolizer.fresh), []
+        switches_ns, all_switches_ns = self._profiler.passes_ns()
         return Batch(
             now_ns=now_ns,
             observations=tuple(observations),
             activity=tuple(activity),
-            singles=self._watching.windows.singles.news(),
-            findings=findings,
+            call_samples=self._registry.windows.call_samples.news(),
+            hot_samples=hot_samples,
             runtime=tuple(each for each in found if each.function == NO_FUNCTION),
             functions=fresh,
             refusals=refusals,
-            lifetimes=self._programs.lifetimes(self._placing.build_ids()),
+            lifetimes=self._programs.lifetimes(self._address_spaces.build_ids()),
             bystander_hits=int(self._counters["strangers"].sum()),
             lost=self._lost(),
             unwinding=outcomes(self._outcomes),
             row_bytes=self._modules.row_bytes,
             spent=Spent(
-                overhead_ns=self._watching.windows.overhead_ns
-                + self._following.cost_ns
-                + self._finder.sampled * self._prices.sample_ns
+                overhead_ns=self._registry.windows.overhead_ns
+                + self._nonlocal_exits.cost_ns
+                + self._profiler.sampled * self._prices.sample_ns
                 + switches_ns,
                 program_cpu_ns=self._programs.cpu_ns,
-                agent_ns=self._beside.ns + round(all_switches_ns - switches_ns),
+                agent_ns=self._self_cpu.ns + round(all_switches_ns - switches_ns),
             ),
             ended=self._programs.ended,
-            due_ns=self._watching.due_ns(),
+            due_ns=self._registry.due_ns(),
             switched_off=self._off,
             prices=prices,
         )
@@ -318,9 +320,9 @@ class BpfSource:
         prices = self._recalibration.poll(now_ns)
         if prices is not None:
             self._prices = prices
-            self._watching.reprice(prices)
-            self._following.reprice(prices)
-        factor = self._watching.windows.factor
+            self._registry.reprice(prices)
+            self._nonlocal_exits.reprice(prices)
+        factor = self._registry.windows.factor
         if prices is None and abs(factor / self._factor - 1) < _NOTABLE:
             return None
         self._factor = factor
@@ -331,11 +333,11 @@ class BpfSource:
             if news.what in ("off", "on"):
                 self._switched(news, now_ns)
                 continue
-            if not self._following.hear(news, now_ns):
-                self._watching.hear(news, now_ns)
+            if not self._nonlocal_exits.hear(news, now_ns):
+                self._registry.hear(news, now_ns)
             if news.what == "released":
                 tracepoints.follow(self._links)
-                self._finder.resume(now_ns)
+                self._profiler.resume(now_ns)
             elif news.what == "dead":
                 raise ProbeError("the process that holds the probes was killed; all probes are off")
 
@@ -344,7 +346,7 @@ class BpfSource:
             "calls": int(self._counters["lost"].sum()),
             "unlearnt_calls": int(self._counters["unlearnt"].sum()),
             "abandoned_calls": int(self._counters["dropped"].sum()),
-            "perturbed_calls": self._watching.windows.perturbed,
+            "perturbed_calls": self._registry.windows.perturbed,
             "unsplit_calls": int(self._counters["unsplit"].sum()),
             "modules": self._modules.lost,
             "modules_evicted": self._modules.evictions,

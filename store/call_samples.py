@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from specmine.model.batch import Singles
+from specmine.model.batch import CallSamples
 
 from .codec import decode_durations, encode_durations
 
@@ -13,7 +13,7 @@ _MOST = 20_000
 """Functions and lifetimes kept, about 1 kB each; the oldest go first."""
 
 
-def put_singles(db: sqlite3.Connection, singles: Iterable[Singles], utc_ns: int) -> None:
+def put_singles(db: sqlite3.Connection, singles: Iterable[CallSamples], utc_ns: int) -> None:
     """Replace what is kept of these functions and lifetimes, unless that stands for more calls."""
     db.executemany(
         "INSERT INTO singles VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(function, lifetime) DO UPDATE SET"
@@ -21,17 +21,17 @@ def put_singles(db: sqlite3.Connection, singles: Iterable[Singles], utc_ns: int)
         " first = CASE WHEN length(excluded.first) >= length(first) THEN excluded.first ELSE first END"
         " WHERE excluded.calls >= calls",
         [
-            (one.function, one.lifetime, one.calls, utc_ns, encode_durations(one.first), encode_durations(one.kept))
+            (one.function, one.lifetime, one.calls, utc_ns, encode_durations(one.first), encode_durations(one.sample))
             for one in singles
         ],
     )
 
 
-def load_singles(db: sqlite3.Connection) -> tuple[Singles, ...]:
+def load_singles(db: sqlite3.Connection) -> tuple[CallSamples, ...]:
     """Return all, in the order of functions and lifetimes; ValueError if one is damaged."""
     return tuple(
-        Singles(function=function, lifetime=lifetime, calls=calls, first=decode_durations(first),
-                kept=decode_durations(kept))
+        CallSamples(function=function, lifetime=lifetime, calls=calls, first=decode_durations(first),
+                sample=decode_durations(kept))
         for function, lifetime, calls, first, kept in db.execute(
             "SELECT function, lifetime, calls, first, kept FROM singles ORDER BY function, lifetime"
         )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from specmine.model.batch import Lifetime, Singles
+from specmine.model.batch import CallSamples, Lifetime
 from specmine.model.observation import Function, Observation
 
 from . import call_samples, host_environments, lifetime_summaries, profiles, retention, tables
@@ -136,7 +136,7 @@ class Store:
         tables.put_observations(self._db, seen)
         lifetime_summaries.add_observations(self._db, seen)
 
-    def put_singles(self, told: Iterable[Singles], utc_ns: int) -> None:
+    def put_singles(self, told: Iterable[CallSamples], utc_ns: int) -> None:
         """Replace what is kept of single calls of these functions and lifetimes."""
         call_samples.put_singles(self._db, told, utc_ns)
 
@@ -205,7 +205,7 @@ class Store:
         with self._reading():
             return profiles.load_sampled(self._db)
 
-    def singles(self) -> tuple[Singles, ...]:
+    def singles(self) -> tuple[CallSamples, ...]:
         """Return the durations of single calls, in the order of functions and lifetimes."""
         with self._reading():
             return call_samples.load_singles(self._db)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from specmine.model.batch import Lifetime, Singles
+from specmine.model.batch import CallSamples, Lifetime
 from specmine.model.observation import Function, Observation
 
 from .connection import StoreError, damaged
@@ -35,7 +35,7 @@ class _Waiting:
     functions: dict[str, Function] = field(default_factory=dict)
     lifetimes: dict[str, Lifetime] = field(default_factory=dict)
     observations: list[Observation] = field(default_factory=list)
-    singles: dict[tuple[str, str], Singles] = field(default_factory=dict)
+    singles: dict[tuple[str, str], CallSamples] = field(default_factory=dict)
     states: dict[str, JsonObject] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)
     documents: dict[str, JsonObject] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class StoreWriter:
         with self._lock:
             self._waiting.observations += observations
 
-    def put_singles(self, singles: Iterable[Singles]) -> None:
+    def put_singles(self, singles: Iterable[CallSamples]) -> None:
         """Replace durations of single calls soon."""
         with self._lock:
             self._waiting.singles |= {(each.function, each.lifetime): each for each in singles}

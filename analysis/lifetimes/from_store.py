@@ -60,7 +60,7 @@ def from_store(path: Path) -> list[Observed]:
                 rate=each.calls / (each.watched_ns * 1e-9) if each.watched_ns else None,
                 warmup=each.warmup_calls,
                 prefix=np.array(single.first, dtype=np.float64) if single is not None else None,
-                kept=np.array(single.kept, dtype=np.float64) if single is not None else None,
+                kept=np.array(single.sample, dtype=np.float64) if single is not None else None,
                 environment=environment_from(vector) if (vector := _vector(contents, each)) else None,
             )
         )

@@ -47,24 +47,24 @@ class Driver:
         self.poll(lambda: name in self.functions)
         key = self.functions[name].key
         self.source.apply(Watch(function=key, kind=kind, **how))  # type: ignore[arg-type]
-        watching = self.source._watching
+        watching = self.source._registry
         self.poll(lambda: key in watching.by_function and watching.by_function[key].on_ns)
 
     def way(self, name: str) -> str:
         """Return how the returns of a watched function are timed: session or sites."""
-        return "sites" if self.source._watching.by_function[self.functions[name].key].by_site else "session"
+        return "sites" if self.source._registry.by_function[self.functions[name].key].by_site else "session"
 
     def counted(self, name: str, what: str) -> int:
         """Return one of the kernel's counters of a watched function."""
-        slot = self.source._watching.by_function[self.functions[name].key].slot
+        slot = self.source._registry.by_function[self.functions[name].key].slot
         return int(self.source._counters[what][slot])
 
     def time_some(self, name: str, share: float) -> bool:
         """Have only this share of a function's calls timed, where the programs can choose; False: they cannot."""
-        slots = self.source._watching._buckets._slots
+        slots = self.source._registry._buckets._slots
         if "timed_of_4g" not in (slots.dtype.names or ()):
             return False
-        slots["timed_of_4g"][self.source._watching.by_function[self.functions[name].key].slot] = int(share * 2**32)
+        slots["timed_of_4g"][self.source._registry.by_function[self.functions[name].key].slot] = int(share * 2**32)
         return True
 
 

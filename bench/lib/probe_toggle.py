@@ -200,7 +200,7 @@ class Toggled:
             elif not self._on:
                 time.sleep(_TICK_S)
                 batches.append(self.inner.poll(time.monotonic_ns()))
-                if any(w.links for w in self.inner._watching.by_function.values()):
+                if any(w.links for w in self.inner._registry.by_function.values()):
                     raise RuntimeError("a probe came on in a phase without probes")
         return self._as_seen(batches)
 
@@ -219,13 +219,13 @@ class Toggled:
 
     def _all_off(self, now_ns: int) -> None:
         """Take all probes and samplers off; nothing comes on by itself."""
-        watching, finder = self.inner._watching, self.inner._finder
+        watching, finder = self.inner._registry, self.inner._profiler
         watching.windows.drain(watching.by_function.values())
         for w in watching.by_function.values():
             if not w.links:
                 continue
             rest = max(0, w.off_at_ns - now_ns) / w.watch.on_ns if w.off_at_ns and w.watch.on_ns else 1.0
-            watching._linking.off(w, now_ns)
+            watching._attachments.off(w, now_ns)
             # an on-phase that is cut begins anew with the probability of its rest: the share of time on stays the same
             pause_ns = max(0, w.watch.period_ns - w.watch.on_ns)
             again = self._chance.random() < rest
@@ -236,7 +236,7 @@ class Toggled:
 
     def _all_on(self, hidden_ns: int, now_ns: int) -> None:
         """Go on as if no time had passed."""
-        watching, finder = self.inner._watching, self.inner._finder
+        watching, finder = self.inner._registry, self.inner._profiler
         watching.off = self.inner._off
         for w in watching.by_function.values():
             w.next_on_ns += hidden_ns

@@ -41,7 +41,7 @@ class Bench:
         found = symbols(path)
         self.offsets = [found[f"f{number:03d}"] for number in range(FUNCTIONS)]
         self.places = places_in(target.pid, path, self.offsets)
-        driver.source._watching._buckets._slots["limit"] = NO_LIMIT  # else the first hit would take the link off
+        driver.source._registry._buckets._slots["limit"] = NO_LIMIT  # else the first hit would take the link off
 
     @property
     def links(self) -> Links:

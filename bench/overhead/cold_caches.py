@@ -87,8 +87,8 @@ def looped(target: Spoken, work: tuple[int, int, int], called: int) -> float:
 
 def measured(driver: Driver, target: Spoken, work: tuple[int, int, int], rounds: int) -> tuple[float, float, float]:
     """Return what a timed call adds, what is recorded of it and what its handler takes: medians and a mean, ns."""
-    w = driver.source._watching.by_function[driver.functions["empty"].key]
-    histogram = driver.source._watching.windows._histogram
+    w = driver.source._registry.by_function[driver.functions["empty"].key]
+    histogram = driver.source._registry.windows._histogram
     before = histogram[w.slot].copy()
     handlers, took_ns = driver.counted("empty", "paced"), driver.counted("empty", "pace_ns")
     added = []

@@ -73,7 +73,7 @@ def costs(pid: int, switches: Callable[[], int], pairs: int) -> tuple[str, ...]:
         for _ in range(20):
             source.poll(time.monotonic_ns())
             time.sleep(0.05)
-        finder, links = source._finder, source._links
+        finder, links = source._profiler, source._links
         for _ in range(pairs):
             took = {}
             for on in random.sample([True, False], 2):

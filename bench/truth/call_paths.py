@@ -78,7 +78,7 @@ class Run:
         while time.monotonic() < end and not also():
             batch = self.last = self.source.poll(time.monotonic_ns())
             self.functions |= {f.key: f for f in batch.functions}
-            for found in batch.findings:
+            for found in batch.hot_samples:
                 self.samples[found.function] += found.samples
                 self.inner[found.function] += round(found.on_cpu_ns + found.off_cpu_ns)
             self.refused |= {refusal.function: refusal.reason.text for refusal in batch.refusals}

@@ -122,14 +122,14 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
             known[function.key] = replace(known[function.key], function=function)
         elif matches(function, state.settings.watch):
             known[function.key] = fresh(function, state.settings, batch.now_ns, estate)
-    for finding in batch.findings:
-        found = functions.get(finding.function)
+    for sample in batch.hot_samples:
+        found = functions.get(sample.function)
         if found is not None and not state.settings.watch:
             each = known.get(found.key) or fresh(found, state.settings, batch.now_ns, estate)
-            known[found.key] = replace(each, where=each.where.seen(finding))
+            known[found.key] = replace(each, where=each.where.seen(sample))
     runtime, faded_ns = state.runtime, state.faded_ns
-    for finding in batch.runtime:
-        runtime = runtime.seen(finding)
+    for sample in batch.runtime:
+        runtime = runtime.seen(sample)
     if batch.now_ns - faded_ns >= HALF_LIFE_NS:
         faded_ns = batch.now_ns
         known = {key: replace(each, where=each.where.faded(0.5)) for key, each in known.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from specmine.model.batch import Finding
+from specmine.model.batch import HotSample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,20 +22,20 @@ class Where:
     callers: tuple[tuple[str, float], ...] = ()
     loop_bottom: bool = False
 
-    def seen(self, finding: Finding) -> Where:
+    def seen(self, sample: HotSample) -> Where:
         """Add what sampling found since the last batch."""
         callers = dict(self.callers)
-        for key, time_ns in finding.callers:
+        for key, time_ns in sample.callers:
             callers[key] = callers.get(key, 0.0) + time_ns
         ordered = sorted(callers.items(), key=lambda item: (-item[1], item[0]))
         return Where(
-            samples=self.samples + finding.samples,
-            own_ns=self.own_ns + finding.on_cpu_ns + finding.off_cpu_ns,
-            cpu_ns=self.cpu_ns + finding.on_cpu_ns,
-            inclusive_ns=self.inclusive_ns + finding.inclusive_ns,
-            callee_ns=self.callee_ns + finding.callee_ns,
+            samples=self.samples + sample.samples,
+            own_ns=self.own_ns + sample.on_cpu_ns + sample.off_cpu_ns,
+            cpu_ns=self.cpu_ns + sample.on_cpu_ns,
+            inclusive_ns=self.inclusive_ns + sample.inclusive_ns,
+            callee_ns=self.callee_ns + sample.callee_ns,
             callers=tuple(ordered[:32]),
-            loop_bottom=finding.loop_bottom,
+            loop_bottom=sample.loop_bottom,
         )
 
     def faded(self, share: float) -> Where:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from specmine.model.batch import Batch, Finding
+from specmine.model.batch import Batch, HotSample
 from specmine.store import WHOLE, Sampled
 
 _CALLERS = 16
 
 
 class Sampling:
-    """Adds findings up; ``changed`` gives what is new since it was last asked."""
+    """Adds up samples; ``changed`` gives what is new since it was last asked."""
 
     def __init__(self, before: Iterable[Sampled] = ()) -> None:
         """Go on from what a store holds."""
@@ -27,48 +27,48 @@ class Sampling:
             self._living.pop(lifetime, None)
 
     def take(self, batch: Batch) -> None:
-        """Take in the findings of a batch; those of several builds at a time are told apart where the file tells."""
+        """Take in the samples of a batch; several builds at a time are distinguished by their files."""
         builds = sorted(set(self._living.values()))
         for each in batch.lifetimes:
             self.lives(each.id, each.build_id, each.processes)
         builds = sorted({*builds, *self._living.values()})
-        if not batch.findings and not batch.runtime:
+        if not batch.hot_samples and not batch.runtime:
             return
-        for finding in batch.findings:
-            own = finding.function.rpartition("+")[0]
+        for sample in batch.hot_samples:
+            own = sample.function.rpartition("+")[0]
             for build in [own] if own in builds else builds:
-                self._add(build, finding, finding.function)
+                self._add(build, sample, sample.function)
         for build in builds:
-            self._add(build, _whole((*batch.findings, *batch.runtime), {*builds} - {build}), WHOLE)
+            self._add(build, _whole((*batch.hot_samples, *batch.runtime), {*builds} - {build}), WHOLE)
 
     def changed(self) -> list[Sampled]:
         """Return the rows that are new since the last call."""
         keys, self._changed = self._changed, set()
         return [self._rows[key] for key in sorted(keys)]
 
-    def _add(self, build: str, finding: Finding, function: str) -> None:
+    def _add(self, build: str, sample: HotSample, function: str) -> None:
         key = build, function
         before = self._rows.get(key) or Sampled(build_id=build, function=function)
         callers = dict(before.callers)
-        for caller, ns in finding.callers:
+        for caller, ns in sample.callers:
             callers[caller] = callers.get(caller, 0.0) + ns
         most = sorted(callers, key=lambda each: (-callers[each], each))[:_CALLERS]
         self._rows[key] = Sampled(
             build_id=build,
             function=function,
-            samples=before.samples + finding.cpu_samples,
-            cpu_ns=before.cpu_ns + finding.on_cpu_ns,
-            wait_ns=before.wait_ns + finding.off_cpu_ns,
-            inclusive_ns=before.inclusive_ns + finding.inclusive_ns,
+            samples=before.samples + sample.cpu_samples,
+            cpu_ns=before.cpu_ns + sample.on_cpu_ns,
+            wait_ns=before.wait_ns + sample.off_cpu_ns,
+            inclusive_ns=before.inclusive_ns + sample.inclusive_ns,
             callers={each: callers[each] for each in most},
         )
         self._changed.add(key)
 
 
-def _whole(findings: Iterable[Finding], others: Collection[str]) -> Finding:
+def _whole(samples: Iterable[HotSample], others: Collection[str]) -> HotSample:
     """Return all time that may be one build's: without that of the files of other builds."""
-    mine = [each for each in findings if each.function.rpartition("+")[0] not in others]
-    return Finding(
+    mine = [each for each in samples if each.function.rpartition("+")[0] not in others]
+    return HotSample(
         function=WHOLE,
         samples=0,
         cpu_samples=sum(each.cpu_samples for each in mine),

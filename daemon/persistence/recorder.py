@@ -160,7 +160,7 @@ class Keeper:
                 self._writer.put_lifetimes(batch.lifetimes)
                 self._writer.put_observations(batch.observations)
                 self._sampling.take(batch)
-                self._writer.put_singles(batch.singles)
+                self._writer.put_singles(batch.call_samples)
         self._put_knowledge(step.state, moved=step.published, last=isinstance(step.event, Stopping))
 
     def close(self) -> bool:

@@ -7,7 +7,7 @@ import resource
 from . import proc
 
 
-class OwnCost:
+class SelfCpu:
     """CPU time of our processes, also of those that have ended."""
 
     def __init__(self) -> None:

@@ -50,7 +50,7 @@ class _Life:
     """Number of processes last reported."""
 
 
-class Programs:
+class ProcessTracker:
     """The watched processes, here and in the kernel's map of them."""
 
     def __init__(self, selections: Iterable[Selection], kernel: RememberedMap) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from specmine.model.observation import Function, Kind, Reason
 from specmine.probes.elf.facts import Grade, Site
 from specmine.probes.process.status import FRESH_NS, Conditions
-from specmine.probes.process.tracker import Programs
+from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.symbols.modules import VDSO, Module, Modules
 
 from .rules import forbids_replacing, refuses_module, refuses_process, refuses_returns, with_remedy
@@ -22,7 +22,7 @@ LONGEST_INSTRUCTION = 15
 class Gate:
     """Judges functions by their code, files by what they do with it, processes by what they map and how they run."""
 
-    def __init__(self, modules: Modules, programs: Programs, *, mode: str, emulates_nops: bool) -> None:
+    def __init__(self, modules: Modules, programs: ProcessTracker, *, mode: str, emulates_nops: bool) -> None:
         """Judge for one kind of link; ``emulates_nops``: the kernel emulates nops of more than one byte."""
         self._modules, self._programs = modules, programs
         self._mode, self._emulates_nops = mode, emulates_nops

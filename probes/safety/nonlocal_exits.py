@@ -19,7 +19,7 @@ from specmine.model.batch import Prices
 from specmine.probes.elf.facts import Site
 from specmine.probes.kernel.links import LinkNews, Links
 from specmine.probes.kernel.structs import FREE_SLOTS, GENERATION_SHIFT
-from specmine.probes.process.tracker import Programs
+from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.symbols.modules import Module, Modules
 
 from .context_switches import ContextSwitches, is_told
@@ -52,14 +52,14 @@ class _Followed:
     """Until when it is left alone, 0: it is not."""
 
 
-class Following:
+class NonlocalExits:
     """The probes at the jumps of all processes with return sites."""
 
     def __init__(
         self,
         links: Links,
         modules: Modules,
-        programs: Programs,
+        programs: ProcessTracker,
         *,
         slots: NDArray[Any],
         counters: NDArray[Any],

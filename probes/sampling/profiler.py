@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.batch import Finding
+from specmine.model.batch import HotSample
 from specmine.model.observation import Function
 from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import SWITCHES_A_TIMED
 from specmine.probes.symbols.modules import Modules
-from specmine.probes.symbols.symbolizer import RUNTIME, Naming
+from specmine.probes.symbols.symbolizer import RUNTIME, Symbolizer
 
 SUM_NS = 500_000_000
 """Samples are summed over so long before they are told."""
@@ -48,13 +48,13 @@ class _Sum:
     wait_count: int = 0
 
 
-class Finder:
+class Profiler:
     """Samples while asked to."""
 
     def __init__(
         self,
         links: Links,
-        naming: Naming,
+        naming: Symbolizer,
         samples: HashMap,
         waits: HashMap,
         marks: NDArray[np.uint64],
@@ -62,7 +62,7 @@ class Finder:
         switches: NDArray[np.void],
     ) -> None:
         """Sample nothing yet."""
-        self._links, self._naming = links, naming
+        self._links, self._symbolizer = links, naming
         self._samples, self._waits, self._marks = samples, waits, marks
         self._settings, self._switches = settings, switches
         self._clock: list[int] = []
@@ -129,11 +129,11 @@ class Finder:
             self._tracepoint = []
         self._settings[0] = (self._every, 1_000_000_000 // self._hertz)
 
-    def poll(self, now_ns: int) -> tuple[Finding, ...]:
-        """Return the findings whose names are known by now; of ``NO_FUNCTION`` those of code made at run time."""
+    def poll(self, now_ns: int) -> tuple[HotSample, ...]:
+        """Return the hot_samples whose names are known by now; of ``NO_FUNCTION`` those of code made at run time."""
         if self._hertz and now_ns >= self._due_ns:
             self._close_sum(now_ns)
-        told: tuple[Finding, ...] = ()
+        told: tuple[HotSample, ...] = ()
         while self._open:
             since, keys, values = self._open[0]
             sums = self._summed(keys, values, give_up=now_ns - since > PATIENCE_NS)
@@ -189,12 +189,14 @@ class Finder:
         everybody = one * passed["timed"] / (self._sample_ns * usual * (os.cpu_count() or 1))
         return min(SELDOM, max(1, math.ceil(max(own, everybody))))
 
-    def _summed(self, keys: NDArray[np.void], values: NDArray[np.void], *, give_up: bool) -> tuple[Finding, ...] | None:
+    def _summed(
+        self, keys: NDArray[np.void], values: NDArray[np.void], *, give_up: bool
+    ) -> tuple[HotSample, ...] | None:
         sums: dict[str, _Sum] = defaultdict(_Sum)
         pending = False
         for key, value in zip(keys, values, strict=True):
             path, waiting = int(key["path"]), bool(key["waiting"])
-            stack = self._naming.stack(path, exact=True)
+            stack = self._symbolizer.stack(path, exact=True)
             if stack is None:
                 pending = True
                 continue
@@ -237,39 +239,39 @@ def _add_leaf(leaf: _Sum, path: int, waiting: bool, count: int, ns: float) -> No
         leaf.cpu_samples += count
 
 
-class Wrapped:
+class Wrappers:
     """Names the functions that jump to a hot one: they are called, yet stand on no stack."""
 
-    def __init__(self, modules: Modules, naming: Naming) -> None:
+    def __init__(self, modules: Modules, naming: Symbolizer) -> None:
         """Know none."""
-        self._modules, self._naming = modules, naming
+        self._modules, self._symbolizer = modules, naming
         self._wrappers: dict[str, tuple[str, ...]] = {}
 
-    def with_wrappers(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-        """Return the findings, and for each function that is innermost somewhere the same for its wrappers."""
+    def with_wrappers(self, hot_samples: tuple[HotSample, ...]) -> tuple[HotSample, ...]:
+        """Return the hot_samples, and for each function that is innermost somewhere the same for its wrappers."""
         more = []
-        for one in findings:
+        for one in hot_samples:
             if one.on_cpu_ns + one.off_cpu_ns:
                 if one.function not in self._wrappers:
                     self._ask(one.function)
                 more += [replace(one, function=key) for key in self._wrappers[one.function]]
-        return (*findings, *more)
+        return (*hot_samples, *more)
 
     def _ask(self, key: str) -> None:
         self._wrappers[key] = ()
-        module, function = self._naming.module_of[key], self._naming.functions[key]
+        module, function = self._symbolizer.module_of[key], self._symbolizer.functions[key]
 
         def then(answer: object) -> None:
             if isinstance(answer, list):
-                self._wrappers[key] = tuple(self._naming.admit(module, facts).key for facts in answer)
+                self._wrappers[key] = tuple(self._symbolizer.admit(module, facts).key for facts in answer)
 
         self._modules.ask("wrappers", module.fd, then, offsets=[function.offset], module=module.name)
 
 
-def _finding(key: str, s: _Sum) -> Finding:
+def _finding(key: str, s: _Sum) -> HotSample:
     callers = sorted(s.callers.items(), key=lambda item: (-item[1], item[0]))
     largest = max(s.waits.values(), default=0.0)
-    return Finding(
+    return HotSample(
         function=key,
         samples=s.samples,
         cpu_samples=s.cpu_samples,

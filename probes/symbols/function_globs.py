@@ -5,15 +5,15 @@ from __future__ import annotations
 from specmine.probes.elf.facts import FunctionFacts
 
 from .modules import Module, Modules
-from .symbolizer import Naming
+from .symbolizer import Symbolizer
 
 
-class Hints:
+class FunctionGlobs:
     """Names the functions that the globs fit; the controller knows which glob means what."""
 
-    def __init__(self, globs: tuple[str, ...], modules: Modules, naming: Naming) -> None:
+    def __init__(self, globs: tuple[str, ...], modules: Modules, naming: Symbolizer) -> None:
         """Have looked nowhere yet."""
-        self._globs, self._modules, self._naming = globs, modules, naming
+        self._globs, self._modules, self._symbolizer = globs, modules, naming
         self._seen: set[Module] = set()
 
     def resolve(self) -> None:
@@ -29,6 +29,6 @@ class Hints:
         def then(answer: object) -> None:
             for facts in answer if isinstance(answer, list) else ():
                 if isinstance(facts, FunctionFacts):
-                    self._naming.admit(module, facts)
+                    self._symbolizer.admit(module, facts)
 
         self._modules.ask("find", module.fd, then, globs=list(self._globs), module=module.name)

@@ -26,7 +26,7 @@ RUNTIME = Frame("[code made at run time]", "")
 _BATCH = 4096
 
 
-class Naming:
+class Symbolizer:
     """Names for what the kernel counts; each is asked for once."""
 
     def __init__(self, modules: Modules) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from specmine.probes.process import proc
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.proc import FileId
-from specmine.probes.process.tracker import Programs
+from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.symbols.modules import Modules
-from specmine.probes.symbols.symbolizer import Naming
+from specmine.probes.symbols.symbolizer import Symbolizer
 
-from .registry import Watching
+from .registry import Registry
 
 REMAP_NS = 2_000_000_000
 """How often one process's mappings are read again: libraries come and go."""
@@ -18,15 +18,15 @@ SOON_NS = 100_000_000
 _PROCESSES_PER_LOOK = 8
 
 
-class Placing:
+class AddressSpaces:
     """Which process maps what, as far as it has been read."""
 
     def __init__(
-        self, modules: Modules, naming: Naming, programs: Programs, bystanders: Bystanders, watching: Watching
+        self, modules: Modules, naming: Symbolizer, programs: ProcessTracker, bystanders: Bystanders, watching: Registry
     ) -> None:
         """Have read nothing."""
-        self._modules, self._naming, self._programs = modules, naming, programs
-        self._bystanders, self._watching = bystanders, watching
+        self._modules, self._symbolizer, self._programs = modules, naming, programs
+        self._bystanders, self._registry = bystanders, watching
         self._remap_ns = 0
 
     def look_around(self, now_ns: int) -> None:
@@ -36,18 +36,18 @@ class Placing:
             self._bystanders.chosen(pid)
             self._place(pid)
         for parent, child in forked:
-            self._watching.forked(parent, child)
+            self._registry.forked(parent, child)
         for pid in gone:
-            self._watching.gone(pid)
+            self._registry.gone(pid)
         for pid in executed[:_PROCESSES_PER_LOOK]:
             self._bystanders.look_at(pid)
         if executed:
-            self._watching.check_bystanders(now_ns)
+            self._registry.check_bystanders(now_ns)
         if now_ns >= self._remap_ns:
             self._remap_ns = now_ns + REMAP_NS
             for pid in self._some(now_ns):
                 self._place(pid)
-            self._watching.recheck_safety(now_ns)
+            self._registry.recheck_safety(now_ns)
         elif arrived:
             self._remap_ns = min(self._remap_ns, now_ns + SOON_NS)
 
@@ -82,4 +82,4 @@ class Placing:
         executable, layout = proc.executable(pid), self._modules.layouts[number]
         for mapping, module in zip(layout.mappings, layout.modules, strict=True):
             if module is not None and executable is not None and mapping.file[1] == executable[1]:
-                self._naming.programs.add(module)
+                self._symbolizer.programs.add(module)

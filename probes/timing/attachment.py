@@ -6,9 +6,9 @@ from specmine.model.observation import Kind
 from specmine.probes.kernel.links import LinkNews, Links
 from specmine.probes.kernel.structs import COOKIE_PATH, COOKIE_SHARED, GENERATION_SHIFT
 
-from .rate_limit import Buckets
+from .rate_limit import RateLimit
 from .return_sites import ReturnSites
-from .timed_function import Watched
+from .timed_function import TimedFunction
 
 MAX_PIDS = 8
 """Processes watched at once through a file that others map too."""
@@ -20,20 +20,20 @@ IDENTITY = 0xFFFF_00FF
 """Slot and generation of a cookie, without the flags of a link."""
 
 
-class Linking:
+class Attachments:
     """The links of all watched functions, and which function each belongs to."""
 
-    def __init__(self, links: Links, returns: ReturnSites, buckets: Buckets) -> None:
+    def __init__(self, links: Links, returns: ReturnSites, buckets: RateLimit) -> None:
         """Hold no link."""
         self._links, self._returns, self._buckets = links, returns, buckets
-        self.owner: dict[int, Watched] = {}
+        self.owner: dict[int, TimedFunction] = {}
         """Link number -> function, for entries and return sites."""
         self._cleaning: set[int] = set()
         self._draining: list[tuple[int, int]] = []
         """(when, link): return sites whose function is no longer entered over a probe."""
         self._generation = 1
 
-    def on(self, w: Watched, pids: list[int]) -> None:
+    def on(self, w: TimedFunction, pids: list[int]) -> None:
         """Ask for the probes of one attachment, return sites before entries; [0] stands for all processes."""
         self._generation = self._generation % 0x7FFF + 1
         w.cookies = (w.slot | self._generation << GENERATION_SHIFT, *w.cookies[:1])
@@ -43,13 +43,13 @@ class Linking:
         for pid in pids:
             self._enter(w, pid)
 
-    def off(self, w: Watched, now_ns: int) -> None:
+    def off(self, w: TimedFunction, now_ns: int) -> None:
         """Take the function's probes off."""
         for number in w.links:
             self._links.close(number)
         self.forget(w, now_ns)
 
-    def forget(self, w: Watched, now_ns: int) -> None:
+    def forget(self, w: TimedFunction, now_ns: int) -> None:
         """Let go of the links: the entries' are closed, or were taken off by the holder."""
         for number in (*w.links, *w.site_links):
             self.owner.pop(number, None)
@@ -64,13 +64,13 @@ class Linking:
             self._returns.end(w)
         w.switch_off(now_ns)
 
-    def learn(self, w: Watched) -> list[int]:
+    def learn(self, w: TimedFunction) -> list[int]:
         """Ask for the return sites learnt since the last call, all in one link a file; return the pids."""
         pids = sorted(set(w.links.values()))
         self._own(w, self._returns.flush(w, pids, cookie_of(w, pids[0])))
         return pids
 
-    def forked(self, w: Watched, child: int) -> None:
+    def forked(self, w: TimedFunction, child: int) -> None:
         """A child has inherited the breakpoints of a link: adopt it or clean it."""
         crowded = len(set(w.links.values())) >= MAX_PIDS
         sites = self._returns.adopt(w, child, cookie_of(w, child)) if w.by_site else []
@@ -81,13 +81,13 @@ class Linking:
         else:
             self._own(w, sites)
 
-    def gone(self, w: Watched, pid: int) -> None:
+    def gone(self, w: TimedFunction, pid: int) -> None:
         """Take off the links of a process that has ended."""
         for number in [n for n, p in w.links.items() if p == pid]:
             self._links.close(number)
             self.lost(w, number)
 
-    def lost(self, w: Watched, number: int) -> int:
+    def lost(self, w: TimedFunction, number: int) -> int:
         """Forget one link that is no more; return its pid."""
         self.owner.pop(number, None)
         w.site_links.discard(number)
@@ -113,7 +113,7 @@ class Linking:
         """Return when return sites are to be taken off."""
         return [at_ns for at_ns, _ in self._draining]
 
-    def _enter(self, w: Watched, pid: int) -> int:
+    def _enter(self, w: TimedFunction, pid: int) -> int:
         cookies = [cookie_of(w, pid)]
         if w.by_site:
             program = "call_path_site" if w.watch.kind is Kind.PATH else "call_time_site"
@@ -124,11 +124,11 @@ class Linking:
         self.owner[number] = w
         return number
 
-    def _own(self, w: Watched, numbers: list[int]) -> None:
+    def _own(self, w: TimedFunction, numbers: list[int]) -> None:
         w.site_links.update(numbers)
         self.owner |= dict.fromkeys(numbers, w)
 
-    def _is_rare(self, w: Watched, now_ns: int) -> bool:
+    def _is_rare(self, w: TimedFunction, now_ns: int) -> bool:
         """Tell whether waiting for open calls is cheap; of a function that is called often few are open."""
         if w.window is None or w.limited:
             return False
@@ -136,7 +136,7 @@ class Linking:
         return self._buckets.calls(w) * DRAIN_NS / watched_ns < RARE_CALLS
 
 
-def cookie_of(w: Watched, pid: int) -> int:
+def cookie_of(w: TimedFunction, pid: int) -> int:
     """Return the cookie of a link: which slot, in which attachment, counted how, for whom."""
     by_path = COOKIE_PATH if w.watch.kind is Kind.PATH else 0
     return w.cookies[0] | by_path | (0 if pid else COOKIE_SHARED)

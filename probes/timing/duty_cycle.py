@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 
 from specmine.model.observation import Kind, Reason
 from specmine.probes.process.bystanders import Bystanders
-from specmine.probes.process.tracker import Programs
+from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.gate import Gate
 from specmine.probes.safety.rules import kind_refused
-from specmine.probes.symbols.symbolizer import Naming
+from specmine.probes.symbols.symbolizer import Symbolizer
 
-from .attachment import Linking
+from .attachment import Attachments
 from .isolation import TURN_NS, Isolation
-from .process_choice import Choosing
-from .rate_limit import Buckets
+from .process_choice import ProcessChoice
+from .rate_limit import RateLimit
 from .return_sites import ReturnSites
-from .timed_function import Watched
+from .timed_function import TimedFunction
 from .windows import Windows
 
 ROTATE_NS = 10_000_000_000
@@ -34,24 +34,24 @@ Refused = tuple[Kind, Reason] | None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Switching:
+class DutyCycle:
     """What is asked before the probes of a function go on or off."""
 
-    by_function: dict[str, Watched] = field(default_factory=dict)
+    by_function: dict[str, TimedFunction] = field(default_factory=dict)
     """All that are watched: whoever has the probes to itself takes those of others off."""
-    programs: Programs
+    programs: ProcessTracker
     bystanders: Bystanders
-    naming: Naming
+    naming: Symbolizer
     gate: Gate
-    choosing: Choosing
+    choosing: ProcessChoice
     windows: Windows
     isolation: Isolation
     returns: ReturnSites
-    linking: Linking
-    buckets: Buckets
+    linking: Attachments
+    buckets: RateLimit
     chance: random.Random
 
-    def poll(self, w: Watched, now_ns: int, *, off: bool) -> Refused:
+    def poll(self, w: TimedFunction, now_ns: int, *, off: bool) -> Refused:
         """Do what is due; ``off``: nothing is put on."""
         if w.on_ns:
             return self._while_on(w, now_ns)
@@ -60,18 +60,18 @@ class Switching:
             return self._on(w, now_ns)
         return None
 
-    def again(self, w: Watched, now_ns: int) -> None:
+    def again(self, w: TimedFunction, now_ns: int) -> None:
         """Take the probes off, to be put on in another way at the next poll."""
         self.linking.off(w, now_ns)
         w.next_on_ns = now_ns
 
-    def made(self, w: Watched, at_ns: int) -> None:
+    def made(self, w: TimedFunction, at_ns: int) -> None:
         """The probes are on: say until when."""
         w.on_ns = at_ns
         on_ns = min(w.watch.on_ns or TURN_NS, TURN_NS) if w.isolated else w.watch.on_ns
         w.off_at_ns = at_ns + on_ns if on_ns else 0
 
-    def limited(self, w: Watched, at_ns: int, now_ns: int) -> Refused:
+    def limited(self, w: TimedFunction, at_ns: int, now_ns: int) -> Refused:
         """The bucket ran empty: wait until it would be full again."""
         w.limited = True
         self._look_at_returns(w, now_ns)
@@ -87,16 +87,16 @@ class Switching:
         w.next_on_ns = now_ns + int(wait_ns * self.chance.uniform(0.5, 1.5))
         return None
 
-    def note_stepped(self, w: Watched) -> None:
+    def note_stepped(self, w: TimedFunction) -> None:
         """The budget must know the price of single steps."""
         if not w.function.stepped:
             w.function = self.naming.known_as(w.function, stepped=True)
 
-    def _note_unsampled(self, w: Watched) -> None:
+    def _note_unsampled(self, w: TimedFunction) -> None:
         if not w.function.unsampled:
             w.function = self.naming.known_as(w.function, unsampled=True)  # the budget must know
 
-    def _on(self, w: Watched, now_ns: int) -> Refused:
+    def _on(self, w: TimedFunction, now_ns: int) -> Refused:
         layouts = self.gate.mapped()
         if not layouts:
             return None
@@ -128,14 +128,14 @@ class Switching:
         w.rotate_ns, w.look_ns = now_ns + ROTATE_NS, now_ns + LOOK_NS
         return None
 
-    def _changed(self, w: Watched, now_ns: int) -> Reason | None:
+    def _changed(self, w: TimedFunction, now_ns: int) -> Reason | None:
         """Return why a function cannot be watched whose code in memory is not that of its file."""
         if now_ns < w.compared_ns:
             return None
         w.compared_ns = now_ns + COMPARE_NS
         return self.gate.changed(w.module, w.function.offset, w.site)
 
-    def _takes_turn(self, w: Watched, now_ns: int) -> bool:
+    def _takes_turn(self, w: TimedFunction, now_ns: int) -> bool:
         """Have the probes within its calls taken off; True once they are."""
         others = self.isolation.begin(w, self.by_function.values(), now_ns)
         for each in others or ():
@@ -145,7 +145,7 @@ class Switching:
             return False
         return True
 
-    def _while_on(self, w: Watched, now_ns: int) -> Refused:
+    def _while_on(self, w: TimedFunction, now_ns: int) -> Refused:
         if w.isolated and not self.isolation.has_turn(w):
             self.again(w, now_ns)
             return None
@@ -176,7 +176,7 @@ class Switching:
             self.buckets.refill(w, now_ns)
         return None
 
-    def _learn_sites(self, w: Watched, now_ns: int) -> Refused:
+    def _learn_sites(self, w: TimedFunction, now_ns: int) -> Refused:
         """Probe the return sites learnt since the last poll; say if that is no use."""
         pids = self.linking.learn(w)
         if w.stepped_returns:
@@ -188,13 +188,13 @@ class Switching:
             self.again(w, now_ns)  # a caller lies in a file that others map too: link by process
         return refused
 
-    def _look_at_returns(self, w: Watched, now_ns: int) -> None:
+    def _look_at_returns(self, w: TimedFunction, now_ns: int) -> None:
         """Hold the traps at its return sites against its calls."""
         w.look_ns = now_ns + LOOK_NS
         if w.by_site:
             self.returns.look(w, *self.buckets.traps_and_calls(w))
 
-    def _judge_returns(self, w: Watched, now_ns: int) -> Refused:
+    def _judge_returns(self, w: TimedFunction, now_ns: int) -> Refused:
         """Say whether a function cannot be timed by its return sites."""
         if not w.by_site:
             return None

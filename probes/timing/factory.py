@@ -23,19 +23,19 @@ from specmine.probes.kernel.structs import (
     SINGLE,
 )
 from specmine.probes.process.bystanders import Bystanders
-from specmine.probes.process.tracker import Programs
+from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.gate import Gate
 from specmine.probes.symbols.modules import Modules
-from specmine.probes.symbols.symbolizer import Naming
+from specmine.probes.symbols.symbolizer import Symbolizer
 
-from .attachment import Linking
-from .duty_cycle import Switching
+from .attachment import Attachments
+from .duty_cycle import DutyCycle
 from .isolation import Isolation
-from .off_cpu import Absences
-from .process_choice import Choosing
-from .rate_limit import Buckets
-from .registry import Watching
-from .reservoir import SingleDurations
+from .off_cpu import OffCpuCounts
+from .process_choice import ProcessChoice
+from .rate_limit import RateLimit
+from .registry import Registry
+from .reservoir import CallReservoir
 from .return_sites import ReturnSites
 from .windows import Windows
 
@@ -43,7 +43,7 @@ MAX_PERF = 6
 """Functions watched at once over perf events, which come off slowly."""
 
 
-def watching_over(
+def registry_over(
     loaded: Loaded,
     *,
     slots: NDArray[Any],
@@ -51,11 +51,11 @@ def watching_over(
     prices: Prices,
     links: Links,
     modules: Modules,
-    naming: Naming,
-    programs: Programs,
+    naming: Symbolizer,
+    programs: ProcessTracker,
     bystanders: Bystanders,
     isolate: bool,
-) -> Watching:
+) -> Registry:
     """Return what watches functions by these parts; ``isolate``: probes go off for another function's sake."""
     maps, emulates_nops = loaded.maps, kernel_at_least(6, 16)
     chance = random.Random(0)
@@ -63,7 +63,7 @@ def watching_over(
     changes = map_array(maps["changes"], 1, CHANGES, writable=True)
     known_returns = RememberedMap(maps["return_sites"], RETURN_SITE, "<u8", changes)
     returns = ReturnSites(links, modules, known_returns, gate, emulates_nops=emulates_nops)
-    buckets = Buckets(slots, counters, prices)
+    buckets = RateLimit(slots, counters, prices)
     isolation = Isolation(map_array(maps["nests"], MAX_SLOTS, NEST, writable=True))
     windows = Windows(
         counters,
@@ -72,21 +72,21 @@ def watching_over(
         naming,
         prices,
         isolation,
-        SingleDurations(map_array(maps["singles"], MAX_SLOTS, SINGLE, writable=True), random.Random(0)),
-        Absences(HashMap(maps["absences"], ABSENCE, ABSENCE_VALUE)) if loaded.waiting else None,
+        CallReservoir(map_array(maps["singles"], MAX_SLOTS, SINGLE, writable=True), random.Random(0)),
+        OffCpuCounts(HashMap(maps["absences"], ABSENCE, ABSENCE_VALUE)) if loaded.waiting else None,
     )
-    switching = Switching(
+    switching = DutyCycle(
         programs=programs,
         bystanders=bystanders,
         naming=naming,
         gate=gate,
-        choosing=Choosing(modules, programs, bystanders, gate, returns, chance),
+        choosing=ProcessChoice(modules, programs, bystanders, gate, returns, chance),
         windows=windows,
         isolation=isolation,
         returns=returns,
-        linking=Linking(links, returns, buckets),
+        linking=Attachments(links, returns, buckets),
         buckets=buckets,
         chance=chance,
     )
     slow = loaded.mode == "perf"
-    return Watching(switching, modules, isolate=isolate and not slow, places=MAX_PERF if slow else FREE_SLOTS)
+    return Registry(switching, modules, isolate=isolate and not slow, places=MAX_PERF if slow else FREE_SLOTS)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from .timed_function import Watched
+from .timed_function import TimedFunction
 
 CORRECTION_ERROR = 0.5
 """Relative uncertainty of what is taken off for one hit, since caches are not always as cold as on average."""
@@ -43,7 +43,7 @@ class Isolation:
     def __init__(self, nests: NDArray[np.void]) -> None:
         """Read from the kernel which slots are hit inside which, and forget it there when a slot changes hands."""
         self._nests = nests["inner"]
-        self._alone: Watched | None = None
+        self._alone: TimedFunction | None = None
         self._until_ns = 0
         self._held: frozenset[int] = frozenset()
 
@@ -63,22 +63,22 @@ class Isolation:
             ahead += fresh
         return frozenset(found - {slot})
 
-    def begin(self, w: Watched, everything: Iterable[Watched], now_ns: int) -> list[Watched] | None:
+    def begin(self, w: TimedFunction, everything: Iterable[TimedFunction], now_ns: int) -> list[TimedFunction] | None:
         """Give a function its turn; return whose probes must go, None if another has its turn now."""
         if self._alone is not None and self._alone is not w and now_ns < self._until_ns:
             return None
         self._alone, self._until_ns, self._held = w, now_ns + 2 * TURN_NS, self.inside(w.slot)
         return [each for each in everything if each.slot in self._held and each.links]
 
-    def has_turn(self, w: Watched) -> bool:
+    def has_turn(self, w: TimedFunction) -> bool:
         """Tell whether it is the one that has the probes to itself."""
         return self._alone is w
 
-    def end(self, w: Watched) -> None:
+    def end(self, w: TimedFunction) -> None:
         """Its probes are off."""
         if self._alone is w:
             self._alone, self._held = None, frozenset()
 
-    def holds_back(self, w: Watched, now_ns: int) -> bool:
+    def holds_back(self, w: TimedFunction, now_ns: int) -> bool:
         """Tell whether a function must wait for the end of another's turn."""
         return self._alone is not None and now_ns < self._until_ns and w.slot in self._held

@@ -14,7 +14,7 @@ from specmine.probes.kernel.structs import ABSENCE, ABSENCE_VALUE
 _ROWS = np.dtype([("key", ABSENCE), ("value", ABSENCE_VALUE)])
 
 
-class Absences:
+class OffCpuCounts:
     """The absences of the open windows, by slot."""
 
     def __init__(self, kernel: HashMap) -> None:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import random
 
 from specmine.probes.process.bystanders import Bystanders
-from specmine.probes.process.tracker import Programs
+from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.gate import Gate
 from specmine.probes.symbols.modules import Modules
 
 from .attachment import MAX_PIDS
 from .return_sites import ReturnSites
-from .timed_function import Watched
+from .timed_function import TimedFunction
 
 
-class Choosing:
+class ProcessChoice:
     """Knows who maps what, and who must be left alone."""
 
     def __init__(
         self,
         modules: Modules,
-        programs: Programs,
+        programs: ProcessTracker,
         bystanders: Bystanders,
         gate: Gate,
         returns: ReturnSites,
@@ -30,7 +30,7 @@ class Choosing:
         self._modules, self._programs, self._bystanders = modules, programs, bystanders
         self._gate, self._returns, self._random = gate, returns, chance
 
-    def pids(self, w: Watched, *, begun: bool) -> list[int]:
+    def pids(self, w: TimedFunction, *, begun: bool) -> list[int]:
         """Return the processes to link for: [0] for all, if only watched ones map the files; [] if there are none.
 
         All are of one lifetime, so that an observation is of one lifetime: lifetimes take turns, once a window that

@@ -13,22 +13,22 @@ from specmine.probes.safety.rules import with_remedy
 from specmine.probes.symbols.modules import Modules
 
 from .attachment import DRAIN_NS, IDENTITY
-from .duty_cycle import Refused, Switching
-from .timed_function import Watched
+from .duty_cycle import DutyCycle, Refused
+from .timed_function import TimedFunction
 
 _NO_SUCH_PROCESS = 3
 
 
-class Watching:
+class Registry:
     """All watched functions."""
 
-    def __init__(self, switching: Switching, modules: Modules, *, isolate: bool, places: int) -> None:
+    def __init__(self, switching: DutyCycle, modules: Modules, *, isolate: bool, places: int) -> None:
         """Watch nothing yet; at most ``places`` functions at once."""
-        self._switching, self._modules, self._isolate = switching, modules, isolate
+        self._duty_cycle, self._modules, self._isolate = switching, modules, isolate
         self.by_function = switching.by_function
         self.windows, self._gate = switching.windows, switching.gate
-        self._linking, self._buckets = switching.linking, switching.buckets
-        self._naming, self._programs, self._bystanders = switching.naming, switching.programs, switching.bystanders
+        self._attachments, self._buckets = switching.linking, switching.buckets
+        self._symbolizer, self._programs, self._bystanders = switching.naming, switching.programs, switching.bystanders
         self.refusals: list[Refusal] = []
         self.off = False
         """The kill switch is on: nothing is put on."""
@@ -51,7 +51,7 @@ class Watching:
             self._buckets.sample(known)
             return
         self.unwatch(watch.function, now_ns)
-        if watch.function not in self._naming.functions:
+        if watch.function not in self._symbolizer.functions:
             self._unnamed[watch.function] = watch
         elif not self._free:
             reason = Reason(code="slots", text="all places for watched functions are taken")
@@ -60,10 +60,10 @@ class Watching:
             self._begin(watch, now_ns)
 
     def _begin(self, watch: Watch, now_ns: int) -> None:
-        function, module = self._naming.functions[watch.function], self._naming.module_of[watch.function]
-        w = self.by_function[watch.function] = Watched(function, module, watch, self._free.pop(0))
+        function, module = self._symbolizer.functions[watch.function], self._symbolizer.module_of[watch.function]
+        w = self.by_function[watch.function] = TimedFunction(function, module, watch, self._free.pop(0))
         w.together = not self._isolate
-        self._switching.isolation.forget(w.slot)
+        self._duty_cycle.isolation.forget(w.slot)
 
         def judged(site: Site | Reason) -> None:
             if self.by_function.get(watch.function) is not w:
@@ -73,7 +73,7 @@ class Watching:
                 return
             w.site, w.stepped, w.ready = site.offset, site.grade is Grade.STEPPED, True
             if w.stepped:
-                self._switching.note_stepped(w)
+                self._duty_cycle.note_stepped(w)
 
         self._gate.site(function, module, judged)
 
@@ -87,17 +87,17 @@ class Watching:
         self.windows.cut_rest(w, now_ns)
         self._drop(w, now_ns)
 
-    def _drop(self, w: Watched, now_ns: int) -> None:
+    def _drop(self, w: TimedFunction, now_ns: int) -> None:
         activity = self.windows.activity(w, now_ns)
         if activity is not None:
             self._late.append(activity)
-        self._linking.off(w, now_ns)
-        self._switching.isolation.end(w)
+        self._attachments.off(w, now_ns)
+        self._duty_cycle.isolation.end(w)
         if self.by_function.get(w.function.key) is w:
             del self.by_function[w.function.key]
             self._free.append(w.slot)
 
-    def _refuse(self, w: Watched, refused: Refused, now_ns: int) -> None:
+    def _refuse(self, w: TimedFunction, refused: Refused, now_ns: int) -> None:
         """Give a function up if it is refused."""
         if refused is not None:
             kind, reason = refused
@@ -111,9 +111,9 @@ class Watching:
             for module in list(self._modules.by_file.values()):
                 if module.facts is None or module.facts.build_id != build:
                     continue
-                if self._naming.function(module, int(offset, 16)) is not False:
+                if self._symbolizer.function(module, int(offset, 16)) is not False:
                     del self._unnamed[key]
-                    if key in self._naming.functions:
+                    if key in self._symbolizer.functions:
                         self.watch(watch, now_ns)
                     else:
                         reason = Reason(code="gone", text="its binary has no such function")
@@ -124,33 +124,33 @@ class Watching:
 
     def hear(self, news: LinkNews, now_ns: int) -> None:
         """Take in what the holder said about one link, or about all."""
-        if self._linking.cleaned(news):
+        if self._attachments.cleaned(news):
             return
         if news.what == "released":
             for w in self.by_function.values():
-                self._linking.forget(w, now_ns)
-        elif news.id in self._linking.owner:
-            self._hear_of(self._linking.owner[news.id], news, now_ns)
+                self._attachments.forget(w, now_ns)
+        elif news.id in self._attachments.owner:
+            self._hear_of(self._attachments.owner[news.id], news, now_ns)
 
-    def _hear_of(self, w: Watched, news: LinkNews, now_ns: int) -> None:
+    def _hear_of(self, w: TimedFunction, news: LinkNews, now_ns: int) -> None:
         at_ns = min(news.at_ns or now_ns, now_ns)  # what the holder did lies up to one poll back
         if news.id in w.site_links:
             if news.what == "made":
-                self._switching.returns.made(news.id)
+                self._duty_cycle.returns.made(news.id)
             else:  # an alarm is told for the entry's link as well
-                self._linking.lost(w, news.id)
+                self._attachments.lost(w, news.id)
         elif news.what == "made" and not w.on_ns:
-            self._switching.made(w, at_ns)
+            self._duty_cycle.made(w, at_ns)
         elif news.what == "failed":
             self._failed(w, news, now_ns)
         elif news.what == "alarm":
-            self._refuse(w, self._switching.limited(w, at_ns, now_ns), now_ns)
+            self._refuse(w, self._duty_cycle.limited(w, at_ns, now_ns), now_ns)
         elif news.what == "stranger":
             self._bystanders.taint(w.module.file)
-            self._switching.again(w, now_ns)
+            self._duty_cycle.again(w, now_ns)
 
-    def _failed(self, w: Watched, news: LinkNews, now_ns: int) -> None:
-        pid = self._linking.lost(w, news.id)
+    def _failed(self, w: TimedFunction, news: LinkNews, now_ns: int) -> None:
+        pid = self._attachments.lost(w, news.id)
         if news.errno == _NO_SUCH_PROCESS or (pid and pid not in self._programs.members):
             return  # it has ended meanwhile
         if not w.links:
@@ -161,7 +161,7 @@ class Watching:
         """A call is going to return to a place that is not probed: learn it."""
         w = next((w for w in self.by_function.values() if w.cookies and w.cookies[0] == cookie & IDENTITY), None)
         if w is not None and w.by_site:
-            self._switching.returns.learn(w, layout, address)
+            self._duty_cycle.returns.learn(w, layout, address)
 
     def return_pids(self) -> list[int]:
         """Return the processes in which calls are timed at return sites, or soon will be; those on now come first."""
@@ -177,18 +177,18 @@ class Watching:
         """A forked child inherits the breakpoints of its parent's links."""
         for w in self.by_function.values():
             if parent in w.links.values():
-                self._linking.forked(w, child)
+                self._attachments.forked(w, child)
 
     def gone(self, pid: int) -> None:
         """Take off the links of a process that has ended."""
         for w in self.by_function.values():
-            self._linking.gone(w, pid)
+            self._attachments.gone(w, pid)
 
     def check_bystanders(self, now_ns: int) -> None:
         """Take links for all off files that a process that nobody chose maps by now."""
         for w in self.by_function.values():
             if 0 in w.links.values() and self._bystanders.share(w.module.file):
-                self._switching.again(w, now_ns)
+                self._duty_cycle.again(w, now_ns)
 
     def recheck_safety(self, now_ns: int) -> None:
         """Change how returns are timed at once if a library has come that can unwind the stack."""
@@ -200,7 +200,7 @@ class Watching:
             if reason is not None:
                 self._refuse(w, (Kind.TIME, reason), now_ns)
             elif by_site and not w.by_site:
-                self._switching.again(w, now_ns)
+                self._duty_cycle.again(w, now_ns)
                 w.window = None
 
     def suspect(self, pids: Iterable[int]) -> None:
@@ -212,8 +212,8 @@ class Watching:
         if self._gate.look_around(now_ns):
             for w in self.by_function.values():
                 if any(self._gate.bars(pid, [w.module]) is not None for pid in set(w.links.values())):
-                    self._switching.again(w, now_ns)
-                    self._linking.drain(now_ns + DRAIN_NS)  # return sites as well, open calls or not
+                    self._duty_cycle.again(w, now_ns)
+                    self._attachments.drain(now_ns + DRAIN_NS)  # return sites as well, open calls or not
 
     # time passes
 
@@ -225,12 +225,12 @@ class Watching:
         """Switch duty cycles, refill buckets, cut windows; return what is finished."""
         self._name_known(now_ns)
         self._spare(now_ns)
-        self._linking.drain(now_ns)
+        self._attachments.drain(now_ns)
         self.windows.drain(self.by_function.values())
         activity, self._late = self._late, []
         for w in list(self.by_function.values()):
             self.windows.cut_if_due(w, now_ns)
-            self._refuse(w, self._switching.poll(w, now_ns, off=self.off), now_ns)
+            self._refuse(w, self._duty_cycle.poll(w, now_ns, off=self.off), now_ns)
             one = self.windows.activity(w, now_ns)
             if one is not None:
                 activity.append(one)
@@ -239,7 +239,7 @@ class Watching:
 
     def due_ns(self) -> int:
         """Return when a probe must be put on or off next; 0: at no certain time."""
-        due = self._linking.due_ns()
+        due = self._attachments.due_ns()
         for w in self.by_function.values():
             if w.on_ns and w.watch.kind is Kind.COUNT:
                 due.append(w.on_ns)  # counts last a moment only

@@ -14,10 +14,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from specmine.model.batch import Singles
+from specmine.model.batch import CallSamples
 from specmine.probes.kernel.structs import SINGLES
 
-from .timed_function import Watched
+from .timed_function import TimedFunction
 
 TOLD_AGAIN = 1.25
 """Told again once so many times the calls were seen: a sample of 4/5 of them says as much."""
@@ -37,7 +37,7 @@ class _Growing:
     told: int = 0
 
 
-class SingleDurations:
+class CallReservoir:
     """The programs' array of single durations, and what was taken from it."""
 
     def __init__(self, slots: NDArray[Any], chance: random.Random) -> None:
@@ -51,7 +51,7 @@ class SingleDurations:
         row["first"], row["kept"] = 0, 0
         row["began"] = timed  # last: what the programs write before it lies where the window's own will be, or behind
 
-    def take(self, w: Watched, timed: int, calls: int, bias_ns: float) -> None:
+    def take(self, w: TimedFunction, timed: int, calls: int, bias_ns: float) -> None:
         """Take up what a finished window of ``timed`` out of ``calls`` calls holds."""
         row = self._slots[w.slot]
         most = min(timed, SINGLES)
@@ -78,14 +78,16 @@ class SingleDurations:
         if len(self._growing) > MOST:
             del self._growing[next(iter(self._growing))]
 
-    def news(self) -> tuple[Singles, ...]:
+    def news(self) -> tuple[CallSamples, ...]:
         """Return those that have grown enough since they were last told."""
         found = []
         for (function, lifetime), each in self._growing.items():
             if each.calls > each.told and each.calls >= TOLD_AGAIN * each.told:
                 each.told = each.calls
                 first, kept = tuple(each.first), tuple(each.kept)
-                found.append(Singles(function=function, lifetime=lifetime, calls=each.calls, first=first, kept=kept))
+                found.append(
+                    CallSamples(function=function, lifetime=lifetime, calls=each.calls, first=first, sample=kept)
+                )
         return tuple(found)
 
 

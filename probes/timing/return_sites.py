@@ -20,7 +20,7 @@ from specmine.probes.safety.rules import refuses_module
 from specmine.probes.symbols.modules import Module, Modules
 
 from .text_pages import MAX_PAGES, TextPages
-from .timed_function import Watched
+from .timed_function import TimedFunction
 
 MAX_SITES = 64
 """Return sites of one function; each costs its callers a trap whoever they call there."""
@@ -85,13 +85,13 @@ class ReturnSites:
         self._emulates_nops = emulates_nops
         self._pages = TextPages()
         self._of: dict[str, Returns] = {}
-        self._pending: dict[int, tuple[Watched, list[Caller]]] = {}
+        self._pending: dict[int, tuple[TimedFunction, list[Caller]]] = {}
 
-    def modules(self, w: Watched) -> set[Module]:
+    def modules(self, w: TimedFunction) -> set[Module]:
         """Return the modules that are known to call the function from a place that can be probed."""
         return {module for (module, _), site in self._returns(w).sites.items() if site >= 0}
 
-    def begin(self, w: Watched, pids: list[int], cookie: int) -> list[int]:
+    def begin(self, w: TimedFunction, pids: list[int], cookie: int) -> list[int]:
         """Ask for probes at all sites known so far, and tell the kernel; entries must be linked after this."""
         r = self._returns(w)
         r.fresh = []
@@ -104,11 +104,11 @@ class ReturnSites:
         self._tell(w, list(r.sites))
         return numbers
 
-    def adopt(self, w: Watched, pid: int, cookie: int) -> list[int]:
+    def adopt(self, w: TimedFunction, pid: int, cookie: int) -> list[int]:
         """Ask for probes at the known sites in one process more."""
         return self._attach(w, [c for c, site in self._returns(w).sites.items() if site >= 0], [pid], cookie)
 
-    def end(self, w: Watched) -> None:
+    def end(self, w: TimedFunction) -> None:
         """Forget what the kernel was told in this attachment."""
         r = self._returns(w)
         self._pages.remove(w.function.key)
@@ -116,7 +116,7 @@ class ReturnSites:
             self._kernel.remove(key)
         r.keys = []
 
-    def learn(self, w: Watched, layout: int, address: int) -> None:
+    def learn(self, w: TimedFunction, layout: int, address: int) -> None:
         """Take in a return address that the kernel saw for the first time in this attachment."""
         place = self._modules.find(layout, address)
         if place is None:
@@ -147,7 +147,7 @@ class ReturnSites:
 
         self._modules.ask("return_sites", module.fd, then, offsets=[offset], kernel_emulates_nops=self._emulates_nops)
 
-    def flush(self, w: Watched, pids: list[int], cookie: int) -> list[int]:
+    def flush(self, w: TimedFunction, pids: list[int], cookie: int) -> list[int]:
         """Ask for probes at the sites learnt since the last call; the kernel is told when they are made."""
         r = self._returns(w)
         fresh, r.fresh = r.fresh, []
@@ -169,15 +169,15 @@ class ReturnSites:
         if pending is not None:
             self._tell(*pending)
 
-    def look_from(self, w: Watched, hits: int, calls: int) -> None:
+    def look_from(self, w: TimedFunction, hits: int, calls: int) -> None:
         """Judge no traps and calls up to these: the probes were off."""
         self._returns(w).seen = hits, calls
 
-    def look(self, w: Watched, hits: int, calls: int) -> None:
+    def look(self, w: TimedFunction, hits: int, calls: int) -> None:
         """Judge by the traps taken and the calls seen since the last look whether others pass the return sites."""
         self._returns(w).look(hits, calls)
 
-    def verdict(self, w: Watched, calls: int, unlearnt: int, age_ns: int) -> Reason | None:
+    def verdict(self, w: TimedFunction, calls: int, unlearnt: int, age_ns: int) -> Reason | None:
         """Return why the function cannot be timed by its return sites, None if it can as far as was seen.
 
         Parameters
@@ -208,16 +208,16 @@ class ReturnSites:
             return Reason(code="busy-return-site", text=text)
         return None
 
-    def _returns(self, w: Watched) -> Returns:
+    def _returns(self, w: TimedFunction) -> Returns:
         return self._of.setdefault(w.function.key, Returns())
 
-    def _room(self, w: Watched, callers: list[Caller]) -> bool:
+    def _room(self, w: TimedFunction, callers: list[Caller]) -> bool:
         """Take the pages of the function's entry and of these return sites; False if they are too many."""
         sites = self._returns(w).sites
         places = [(w.module.file, w.site), *((module.file, sites[module, at]) for module, at in callers)]
         return self._pages.add(w.function.key, places)
 
-    def _attach(self, w: Watched, callers: list[Caller], pids: list[int], cookie: int) -> list[int]:
+    def _attach(self, w: TimedFunction, callers: list[Caller], pids: list[int], cookie: int) -> list[int]:
         sites = self._returns(w).sites
         numbers = []
         for module in sorted({m for m, _ in callers}, key=lambda m: m.path):
@@ -227,7 +227,7 @@ class ReturnSites:
                 numbers.append(self._links.attach_site(module.fd, offsets, cookies, _PROGRAM, pid))
         return numbers
 
-    def _tell(self, w: Watched, callers: list[Caller]) -> None:
+    def _tell(self, w: TimedFunction, callers: list[Caller]) -> None:
         """Tell the kernel of return addresses, in every layout that maps them."""
         r = self._returns(w)
         for module, offset in callers:
@@ -240,7 +240,7 @@ class ReturnSites:
                     if mapped is module and inside:
                         self._put(w, number, mapping.start + offset - mapping.offset, state)
 
-    def _put(self, w: Watched, layout: int, address: int, state: int) -> None:
+    def _put(self, w: TimedFunction, layout: int, address: int, state: int) -> None:
         key = np.array([(address, layout, w.cookies[0] & 0xFFFF_00FF)], RETURN_SITE).tobytes()
         if self._kernel.put(key, np.uint64(state).tobytes()):
             self._returns(w).keys.append(key)

@@ -28,7 +28,7 @@ class Window:
 
 
 @dataclass(slots=True, eq=False)
-class Watched:
+class TimedFunction:
     """One function under watch, with its slot in the kernel's arrays."""
 
     function: Function
@@ -101,7 +101,7 @@ class Watched:
         self.on_ns = 0
 
 
-def hit_costs_ns(w: Watched, prices: Prices) -> tuple[int, int]:
+def hit_costs_ns(w: TimedFunction, prices: Prices) -> tuple[int, int]:
     """Return what a hit at the function's entry, and at its return, adds to the durations of calls around it, ns.
 
     Walks excepted: the programs measure those themselves.
@@ -117,7 +117,7 @@ def hit_costs_ns(w: Watched, prices: Prices) -> tuple[int, int]:
     return round(entry * factor + stepped * w.stepped), round(back * factor + stepped * w.stepped_returns)
 
 
-def cost_ns(w: Watched, hits: int, timed: int, prices: Prices) -> float:
+def cost_ns(w: TimedFunction, hits: int, timed: int, prices: Prices) -> float:
     """Predict what hits cost the program: whole timed calls by their price, the rest as entries."""
     entries = max(timed, hits - timed)
     price = {Kind.COUNT: prices.count_ns, Kind.TIME: prices.time_ns, Kind.PATH: prices.path_ns}[w.watch.kind]

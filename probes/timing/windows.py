@@ -31,12 +31,12 @@ from specmine.probes.calibration.cold_cache import (
 )
 from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import MAX_SLOTS
-from specmine.probes.symbols.symbolizer import Naming
+from specmine.probes.symbols.symbolizer import Symbolizer
 
 from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
-from .off_cpu import Absences, by_path, split_of
-from .reservoir import SingleDurations
-from .timed_function import Watched, Window, cost_ns
+from .off_cpu import OffCpuCounts, by_path, split_of
+from .reservoir import CallReservoir
+from .timed_function import TimedFunction, Window, cost_ns
 
 NAMES_PATIENCE_NS = 5_000_000_000
 """A window whose paths have no names after so long is told with incomplete paths."""
@@ -54,7 +54,7 @@ _IDENTITY = 0xFFFF_00FF
 class _Unnamed:
     """A finished window whose paths have no names yet."""
 
-    watched: Watched
+    watched: TimedFunction
     since_ns: int
     observation: Observation
     paths: dict[int, NDArray[np.uint64]]
@@ -70,18 +70,18 @@ class Windows:
         counters: NDArray[np.void],
         histogram: NDArray[np.uint64],
         path_histogram: HashMap,
-        naming: Naming,
+        naming: Symbolizer,
         prices: Prices,
         isolation: Isolation,
-        singles: SingleDurations,
-        absences: Absences | None = None,
+        call_samples: CallReservoir,
+        absences: OffCpuCounts | None = None,
     ) -> None:
         """Read from the kernel's counters; cut nothing yet. Without ``absences`` calls are not split."""
         self._counters = counters
         self._histogram = histogram.reshape(MAX_SLOTS, BUCKETS)
-        self._path_histogram, self._naming, self.prices = path_histogram, naming, prices
+        self._path_histogram, self._symbolizer, self.prices = path_histogram, naming, prices
         self._isolation, self._absences = isolation, absences
-        self.singles = singles
+        self.call_samples = call_samples
         self._unnamed: list[_Unnamed] = []
         self.overhead_ns = 0.0
         """Predicted cost of all hits so far."""
@@ -94,11 +94,11 @@ class Windows:
         """What hits have cost lately, relative to calibration's loop."""
         return self._charged_ns / self._in_loop_ns if self._in_loop_ns else 1.0
 
-    def begin(self, w: Watched, now_ns: int) -> None:
+    def begin(self, w: TimedFunction, now_ns: int) -> None:
         """Open a window now."""
         self._begin(w, self._now(w, now_ns))
 
-    def _now(self, w: Watched, now_ns: int) -> Window:
+    def _now(self, w: TimedFunction, now_ns: int) -> Window:
         """Return the counters as they are, at which one window ends and the next begins: no call falls between."""
         c = self._counters[w.slot]
         return Window(
@@ -112,14 +112,14 @@ class Windows:
             histogram=self._histogram[w.slot].copy(),
         )
 
-    def _begin(self, w: Watched, window: Window) -> None:
+    def _begin(self, w: TimedFunction, window: Window) -> None:
         w.window = window
         w.paths = {}
-        self.singles.begin(w.slot, w.window.timed)
+        self.call_samples.begin(w.slot, w.window.timed)
         if self._absences is not None:
             self._absences.take(w.slot)
 
-    def timed(self, w: Watched) -> int:
+    def timed(self, w: TimedFunction) -> int:
         """Return the number of timed calls in the open window."""
         if w.window is None:
             return 0
@@ -127,14 +127,14 @@ class Windows:
             return sum(int(c.sum()) for c in w.paths.values())
         return int(self._counters[w.slot]["timed"]) - w.window.timed
 
-    def drain(self, everything: Iterable[Watched]) -> None:
+    def drain(self, everything: Iterable[TimedFunction]) -> None:
         """Take out of the kernel what it keeps in hashes: durations by path, and calls that left their CPU."""
         every = tuple(everything)
         self._drain_paths(every)
         if self._absences is not None:
             self._absences.drain({c: w.slot for w in every if w.window is not None for c in w.cookies}, _IDENTITY)
 
-    def _drain_paths(self, everything: Iterable[Watched]) -> None:
+    def _drain_paths(self, everything: Iterable[TimedFunction]) -> None:
         by_identity = {c: w for w in everything if w.watch.kind is Kind.PATH for c in w.cookies}
         if not by_identity:
             return
@@ -145,7 +145,7 @@ class Windows:
                 counts = w.paths.setdefault(int(key["path"]), np.zeros(BUCKETS, np.uint64))
                 counts[int(key["bucket"])] += np.uint64(count)
 
-    def cut_if_due(self, w: Watched, now_ns: int) -> None:
+    def cut_if_due(self, w: TimedFunction, now_ns: int) -> None:
         """Cut the window if it holds enough calls, or is old enough and holds some."""
         if w.window is None or w.watch.kind is Kind.COUNT:
             return
@@ -155,12 +155,12 @@ class Windows:
         if full or old or (age >= w.watch.limit_ns and timed):
             self.cut(w, now_ns)
 
-    def cut_rest(self, w: Watched, now_ns: int) -> None:
+    def cut_rest(self, w: TimedFunction, now_ns: int) -> None:
         """Cut the window of a function that is no longer watched, if it holds enough."""
         if w.window is not None and w.watch.kind is not Kind.COUNT and self.timed(w) >= w.watch.minimum_calls:
             self.cut(w, now_ns)
 
-    def cut(self, w: Watched, now_ns: int) -> None:
+    def cut(self, w: TimedFunction, now_ns: int) -> None:
         """Make the open window an observation and open the next."""
         window = w.window
         if window is None or now_ns <= window.start_ns:
@@ -201,10 +201,10 @@ class Windows:
             split=split,
         )
         self._unnamed.append(_Unnamed(w, now_ns, observation, w.paths, splits))
-        self.singles.take(w, timed, calls, bias_ns)
+        self.call_samples.take(w, timed, calls, bias_ns)
         self._begin(w, following)
 
-    def _split(self, w: Watched, counts: NDArray[np.uint64]) -> tuple[Split | None, dict[int, Split]]:
+    def _split(self, w: TimedFunction, counts: NDArray[np.uint64]) -> tuple[Split | None, dict[int, Split]]:
         """Return what the calls of the open window did of their time, in all and by path id."""
         if self._absences is None:
             return None, {}
@@ -212,7 +212,7 @@ class Windows:
         splits = {path: split_of(w.paths[path], own) for path, own in by_path(rows).items() if path in w.paths}
         return split_of(counts, rows), splits
 
-    def _bias_ns(self, w: Watched) -> tuple[float, float]:
+    def _bias_ns(self, w: TimedFunction) -> tuple[float, float]:
         """Return what the function's own probes add to its durations, and how well that is known."""
         loop_ns = self.prices.site_bias_ns if w.by_site else self.prices.bias_ns
         factor, unsure = bias_factor(w.typical, by_site=w.by_site)
@@ -220,7 +220,7 @@ class Windows:
         own_ns = loop_ns * factor
         return own_ns + step_ns, self.prices.bias_uncertainty * own_ns + unsure * loop_ns + STEP_ERROR * step_ns
 
-    def _feel(self, w: Watched) -> None:
+    def _feel(self, w: TimedFunction) -> None:
         """Take in how long the function's handlers took since the last time."""
         c = self._counters[w.slot]
         felt = int(c["paced"]), int(c["pace_ns"]), int(c["pace_log"])
@@ -250,7 +250,7 @@ class Windows:
         merged: dict[CallPath, NDArray[np.uint64]] = {}
         numbers: dict[CallPath, list[int]] = {}
         for number, counts in u.paths.items():
-            path = self._naming.call_path(number, u.watched.function)
+            path = self._symbolizer.call_path(number, u.watched.function)
             if path is None:
                 if not give_up:
                     return None
@@ -260,7 +260,7 @@ class Windows:
         order = sorted(merged, key=lambda p: (-int(merged[p].sum()), p))
         return tuple(PathHistogram(path=path, counts=merged[path], split=_split_of(u, numbers[path])) for path in order)
 
-    def start_telling(self, w: Watched) -> None:
+    def start_telling(self, w: TimedFunction) -> None:
         """Begin to account a function's hits now."""
         c = self._counters[w.slot]
         w.told = (int(c["hits"]), int(c["calls"]), int(c["timed"]), 0)
@@ -268,7 +268,7 @@ class Windows:
         w.coldness = coldness_for(self.factor)
         w.typical = (1 + w.coldness) / 2
 
-    def activity(self, w: Watched, now_ns: int) -> Activity | None:
+    def activity(self, w: TimedFunction, now_ns: int) -> Activity | None:
         """Return what the function's probes did since the last call, None if they were off."""
         c = self._counters[w.slot]
         now = (int(c["hits"]), int(c["calls"]), int(c["timed"]), w.watched_until(now_ns))

@@ -14,6 +14,9 @@ RECORDING_KEYS: Mapping[str, str] = {
     "settings.beside": "agent",
     "spent.inside_ns": "overhead_ns",
     "spent.beside_ns": "agent_ns",
+    "batch.singles": "call_samples",
+    "singles.kept": "sample",
+    "batch.findings": "hot_samples",
 }
 """Fields in the lines of recordings: events, actions, and what a store held (``restored``)."""
 

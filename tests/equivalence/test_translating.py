@@ -15,13 +15,21 @@ from tests.equivalence.run import DATA, Workshop, steps, translate_recording, wo
 from tests.equivalence.translating import reworded, translated
 
 NEW_FIELDS = {"calls": "ended_calls", "function": "function_key", "window_calls": "calls_of_a_window"}
-RECORDING = DATA / "single.jsonl.gz"
+OLD_RECORDING = DATA / "single.jsonl.gz"
 
 
-def renamed_since(to: Path) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a recording under the names of today."""
+    path = tmp_path_factory.mktemp("today") / "single.jsonl.gz"
+    translate_recording(OLD_RECORDING, path)
+    return path
+
+
+def renamed_since(recording: Path, to: Path) -> dict[str, str]:
     """Write a recording as if some of its fields had had other names, and a digest over these; return their table."""
     before = {new: old for new, old in NEW_FIELDS.items()}
-    with gzip.open(RECORDING, "rt", encoding="utf-8") as file, gzip.open(to, "wt", encoding="utf-8") as out:
+    with gzip.open(recording, "rt", encoding="utf-8") as file, gzip.open(to, "wt", encoding="utf-8") as out:
         for line in file:
             old: dict[str, Any] = translated(json.loads(line), before)
             for action in old.get("actions", ()):
@@ -31,19 +39,19 @@ def renamed_since(to: Path) -> dict[str, str]:
     return {old: new for new, old in before.items()}
 
 
-def test_a_recording_of_other_names_leads_to_the_same(tmp_path: Path) -> None:
+def test_a_recording_of_other_names_leads_to_the_same(recording: Path, tmp_path: Path) -> None:
     """Fields of events and actions are renamed, digests computed again, and replay finds no difference."""
-    keys = renamed_since(tmp_path / "old.jsonl.gz")
+    keys = renamed_since(recording, tmp_path / "old.jsonl.gz")
     translate_recording(tmp_path / "old.jsonl.gz", tmp_path / "new.jsonl.gz", keys)
     with workshop() as shop:
-        found = [shop.command("replay", str(path)) for path in (RECORDING, tmp_path / "new.jsonl.gz")]
+        found = [shop.command("replay", str(path)) for path in (recording, tmp_path / "new.jsonl.gz")]
     assert found[0] == found[1]
     assert "smooth" in found[0].text
 
 
-def test_another_decision_still_shows_under_new_names(tmp_path: Path) -> None:
+def test_another_decision_still_shows_under_new_names(recording: Path, tmp_path: Path) -> None:
     """Only digests are computed again: an action that differs stops the replay."""
-    keys = renamed_since(tmp_path / "old.jsonl.gz")
+    keys = renamed_since(recording, tmp_path / "old.jsonl.gz")
     lines = gzip.decompress((tmp_path / "old.jsonl.gz").read_bytes()).decode()
     (tmp_path / "old.jsonl.gz").write_bytes(gzip.compress(lines.replace('"hertz": 49', '"hertz": 50', 1).encode()))
     translate_recording(tmp_path / "old.jsonl.gz", tmp_path / "new.jsonl.gz", keys)
@@ -52,10 +60,10 @@ def test_another_decision_still_shows_under_new_names(tmp_path: Path) -> None:
     assert (found.code, found.error.startswith("specmine: event 0: action 1 is")) == (2, True)
 
 
-def test_every_step_of_a_recording_is_taken() -> None:
+def test_every_step_of_a_recording_is_taken(recording: Path) -> None:
     """Steps are numbered as they were, to the last."""
-    lines = gzip.decompress(RECORDING.read_bytes()).decode().splitlines()
-    assert [step.number for step in steps(RECORDING)] == [json.loads(line)["number"] for line in lines[1:]]
+    lines = gzip.decompress(recording.read_bytes()).decode().splitlines()
+    assert [step.number for step in steps(recording)] == [json.loads(line)["number"] for line in lines[1:]]
 
 
 def test_keys_below_one_parent_alone_are_renamed() -> None:

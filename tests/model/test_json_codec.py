@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmine.model.batch import Activity, Batch, Finding, Refusal, Spent, Watch
+from specmine.model.batch import Activity, Batch, HotSample, Refusal, Spent, Watch
 from specmine.model.json_codec import decode, encode
 from specmine.model.observation import (
     BUCKETS,
@@ -59,9 +59,9 @@ batches = st.builds(
         ),
         max_size=2,
     ).map(tuple),
-    findings=st.lists(
+    hot_samples=st.lists(
         st.builds(
-            Finding, function=names, samples=numbers, on_cpu_ns=costs, off_cpu_ns=costs, inclusive_ns=costs,
+            HotSample, function=names, samples=numbers, on_cpu_ns=costs, off_cpu_ns=costs, inclusive_ns=costs,
             callers=st.lists(st.tuples(names, costs), max_size=2).map(tuple),
         ),
         max_size=2,
@@ -80,7 +80,7 @@ def test_a_batch_survives_json(batch: Batch) -> None:
     text = json.dumps(encode(batch))
     again = decode(Batch, json.loads(text))
     assert json.dumps(encode(again)) == text
-    for name in ("activity", "findings", "functions", "refusals", "lost", "spent", "exit_status", "now_ns"):
+    for name in ("activity", "hot_samples", "functions", "refusals", "lost", "spent", "exit_status", "now_ns"):
         assert getattr(again, name) == getattr(batch, name)
     for old, new in zip(batch.observations, again.observations, strict=True):
         assert np.array_equal(old.counts, new.counts) and new.counts.dtype == np.uint64

@@ -28,10 +28,10 @@ def test_finds_where_time_goes_on_the_cpu(program: Programs) -> None:
         driver.source.apply(Sampling(hertz=199))
         driver.poll(lambda: {"a", "b", "c", "z"} <= {f.name for f in driver.functions.values()})
         z = driver.key("z")
-        driver.poll(lambda: sum(f.inclusive_ns for f in driver.findings if f.function == z) > 5e7)
+        driver.poll(lambda: sum(f.inclusive_ns for f in driver.hot_samples if f.function == z) > 5e7)
 
         def callers() -> set[str]:
-            return {driver.functions[key].name for f in driver.findings if f.function == z for key, _ in f.callers}
+            return {driver.functions[key].name for f in driver.hot_samples if f.function == z for key, _ in f.callers}
 
         driver.poll(lambda: callers() >= {"b", "c"})  # samples are chance: the rarer caller may come late
         assert callers() == {"b", "c"}
@@ -45,10 +45,10 @@ def test_finds_functions_that_wait(program: Programs) -> None:
         driver.source.apply(Sampling(hertz=49))
 
         def waits() -> set[str]:
-            return {driver.functions[f.function].name for f in driver.findings if f.off_cpu_ns > 1e7}
+            return {driver.functions[f.function].name for f in driver.hot_samples if f.off_cpu_ns > 1e7}
 
         driver.poll(lambda: {"semop", "semtimedop", "read"} <= waits() and any("sleep" in name for name in waits()))
-        waiting = [f for f in driver.findings if driver.functions[f.function].name == "semtimedop"]
+        waiting = [f for f in driver.hot_samples if driver.functions[f.function].name == "semtimedop"]
         assert sum(f.off_cpu_ns for f in waiting) > 10 * sum(f.on_cpu_ns for f in waiting)
 
 
@@ -57,9 +57,9 @@ def test_tells_time_in_code_made_at_run_time(program: Programs) -> None:
     with running(program("made"), 60) as child, driven(child.pid) as driver:
         driver.source.apply(Sampling(hertz=199))
         native = driver.key("native")
-        driver.poll(lambda: sum(f.on_cpu_ns for f in driver.findings if f.function == native) > 3e8)
+        driver.poll(lambda: sum(f.on_cpu_ns for f in driver.hot_samples if f.function == native) > 3e8)
         made = sum(f.on_cpu_ns for f in driver.runtime)
-        own = sum(f.on_cpu_ns for f in driver.findings)
+        own = sum(f.on_cpu_ns for f in driver.hot_samples)
         assert 0.35 < made / (made + own) < 0.65
         told = made_at_run_time(executable_mappings(child.pid))
         assert not told.ok and told.detail.startswith("4 KiB")

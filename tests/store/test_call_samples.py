@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from specmine.model.batch import Singles
+from specmine.model.batch import CallSamples
 from specmine.store import Store, StoreCorrupt
 from specmine.store.call_samples import drop_oldest_singles
 
 
-def singles(calls: int, first: tuple[int, ...] = (), lifetime: str = "boot:7:300") -> Singles:
+def singles(calls: int, first: tuple[int, ...] = (), lifetime: str = "boot:7:300") -> CallSamples:
     """Return durations of one function; the sample tells how many calls it is of."""
-    return Singles(function="ab+0x10", lifetime=lifetime, calls=calls, first=first, kept=(calls, 2**39))
+    return CallSamples(function="ab+0x10", lifetime=lifetime, calls=calls, first=first, sample=(calls, 2**39))
 
 
 def test_they_come_back_as_they_were_put(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_sample_of_fewer_calls_replaces_nothing(tmp_path: Path) -> None:
             with store.transaction():
                 store.put_singles([each], utc_ns)
         (found,) = store.singles()
-    assert (found.calls, found.kept[0], found.first) == (400, 400, (1, 2, 3))
+    assert (found.calls, found.sample[0], found.first) == (400, 400, (1, 2, 3))
 
 
 def test_the_newest_lifetimes_are_kept(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from specmine.model.batch import Refusal, Unwatch, Watch
 from specmine.model.observation import BUCKETS, Counts, Function, Kind
 from specmine.probes.process.proc import Selection
 from specmine.probes.source import BpfSource, SourceSettings
-from specmine.probes.timing.timed_function import Watched
+from specmine.probes.timing.timed_function import TimedFunction
 from tests.support.breakpoints import Text, family
 from tests.support.chaos_building import offsets
 from tests.support.chaos_hostile import Target
@@ -206,8 +206,8 @@ class _Run:
     def by_key(self) -> dict[str, tuple[_Member, str]]:
         return {key: (each, name) for each in self.members for name, key in each.keys.items()}
 
-    def watched(self, key: str) -> Watched | None:
-        return self.source._watching.by_function.get(key)
+    def watched(self, key: str) -> TimedFunction | None:
+        return self.source._registry.by_function.get(key)
 
     def poll(self, done: Callable[[], object], limit_s: float = LIMIT_S) -> None:
         end = time.monotonic() + limit_s
@@ -261,7 +261,7 @@ class _Run:
 
     def _followed(self) -> bool:
         """Tell whether it is known of all processes how they leave frames, so that their work is not over before."""
-        following = self.source._following
+        following = self.source._nonlocal_exits
         asked = None in following._places.values()
         return not asked and not any(each.pending for each in following._processes.values())
 
@@ -293,7 +293,7 @@ class _Run:
 
     def _cut(self) -> None:
         """Have the open windows told as well."""
-        watching = self.source._watching
+        watching = self.source._registry
         watching.windows.drain(watching.by_function.values())
         for w in watching.by_function.values():
             if w.watch.kind is not Kind.COUNT and watching.windows.timed(w):
@@ -304,7 +304,7 @@ class _Run:
 
     def take_off(self) -> None:
         """Take all probes off and see that none is left in the targets' memory."""
-        for key in list(self.source._watching.by_function):
+        for key in list(self.source._registry.by_function):
             self.source.apply(Unwatch(function=key))
         for each in self.members:
             with Text(family(each.child.pid)) as text:

@@ -10,7 +10,7 @@ import numpy as np
 from specmine.model.batch import (
     Activity,
     Batch,
-    Finding,
+    HotSample,
     Lifetime,
     Prices,
     Refusal,
@@ -131,7 +131,7 @@ class SimulatedSource:
         for key in sorted(self.windows):
             activity.append(self._run(key, self.windows[key], now_ns))
             observations += self._finished(key, self.windows[key], now_ns)
-        findings = self._sampled(passed)
+        hot_samples = self._sampled(passed)
         self.overhead_ns += sum(each.cost_ns for each in activity)
         self.overhead_ns += self.hertz * passed / SECOND * self.cpus * PRICES.sample_ns
         first = self.last_ns == self.began_ns
@@ -142,7 +142,7 @@ class SimulatedSource:
             now_ns=now_ns,
             observations=tuple(observations),
             activity=tuple(activity),
-            findings=findings,
+            hot_samples=hot_samples,
             functions=tuple(each.function for each in self.planted.values()) if first else (),
             refusals=refusals,
             spent=Spent(
@@ -274,7 +274,7 @@ class SimulatedSource:
         self.windows[key] = fresh
         return [observation]
 
-    def _sampled(self, passed: int) -> tuple[Finding, ...]:
+    def _sampled(self, passed: int) -> tuple[HotSample, ...]:
         found = []
         wall = passed * self.cpus
         for key in sorted(self.planted):
@@ -282,7 +282,7 @@ class SimulatedSource:
             samples = int(self.random.poisson(self.hertz * wall / SECOND * each.inclusive))
             if samples:
                 found.append(
-                    Finding(
+                    HotSample(
                         function=key,
                         samples=samples,
                         on_cpu_ns=wall * each.own,

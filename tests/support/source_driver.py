@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from specmine.model.batch import Batch, Finding, Refusal, Watch
+from specmine.model.batch import Batch, HotSample, Refusal, Watch
 from specmine.model.observation import Function, Kind, Observation
 from specmine.probes.kernel.loader import LINK_KINDS
 from specmine.probes.process.proc import Selection
@@ -47,8 +47,8 @@ class Driver:
         self.source = source
         self.functions: dict[str, Function] = {}
         self.observations: list[Observation] = []
-        self.findings: list[Finding] = []
-        self.runtime: list[Finding] = []
+        self.hot_samples: list[HotSample] = []
+        self.runtime: list[HotSample] = []
         self.refusals: list[Refusal] = []
         self.last = Batch(now_ns=0)
 
@@ -60,7 +60,7 @@ class Driver:
             b = self.last = self.source.poll(time.monotonic_ns())
             self.functions |= {f.key: f for f in b.functions}
             self.observations += b.observations
-            self.findings += b.findings
+            self.hot_samples += b.hot_samples
             self.runtime += b.runtime
             self.refusals += b.refusals
             time.sleep(0.02)

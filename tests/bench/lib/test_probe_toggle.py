@@ -61,7 +61,7 @@ def test_time_and_cpu_time_stand_still_in_a_phase_without_probes(monkeypatch: py
     def read(now_ns: int) -> Batch:
         return Batch(now_ns=now_ns, spent=Spent(program_cpu_ns=now_ns))
 
-    inner: Any = SimpleNamespace(poll=read, _watching=nothing, _finder=finder, _off=False)
+    inner: Any = SimpleNamespace(poll=read, _registry=nothing, _profiler=finder, _off=False)
     toggled = Toggled(inner, 1)
     fake: Any = SimpleNamespace(run=lambda: itertools.cycle([(True, 0.1), (False, 0.25)]))
     seen = [toggled.poll(toggled.now_ns())]
@@ -91,5 +91,5 @@ def _watched(toggled: Toggled) -> str:
 
 
 def _hits(source: BpfSource, key: str) -> int:
-    watching = source._watching
+    watching = source._registry
     return int(source._counters["hits"][watching.by_function[key].slot]) if key in watching.by_function else 0

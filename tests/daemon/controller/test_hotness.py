@@ -12,7 +12,7 @@ from specmine.daemon.controller.function import Knowledge
 from specmine.daemon.controller.hotness import Total, in_order, own_share, share, total_of
 from specmine.daemon.controller.profile import Where
 from specmine.daemon.controller.scheduler import Means, predicted
-from specmine.model.batch import Finding, Prices, Watch
+from specmine.model.batch import HotSample, Prices, Watch
 from specmine.model.observation import Function, Kind
 
 MS = 1_000_000
@@ -65,8 +65,8 @@ def test_code_made_at_run_time_is_part_of_the_whole() -> None:
 
 def test_what_lies_in_one_callee_adds_up_and_fades() -> None:
     """Findings add to it as to the inclusive time."""
-    finding = Finding(function="f", samples=1, on_cpu_ns=0.0, off_cpu_ns=0.0, inclusive_ns=10.0, callee_ns=8.0)
-    where = Where().seen(finding).seen(finding).faded(0.5)
+    sample = HotSample(function="f", samples=1, on_cpu_ns=0.0, off_cpu_ns=0.0, inclusive_ns=10.0, callee_ns=8.0)
+    where = Where().seen(sample).seen(sample).faded(0.5)
     assert (where.inclusive_ns, where.callee_ns) == (10.0, 8.0)
 
 

@@ -62,7 +62,7 @@ def compared(cache: Path, command: list[str | Path], *names: str) -> Tally:
         dumper = Dumper(loaded)
         try:
             for key, offset in found.items():
-                module = source._naming.module_of[key]
+                module = source._symbolizer.module_of[key]
                 (site,) = source._reader.sites(module.fd, [offset], kernel_emulates_nops=False)
                 assert site.grade is not Grade.REFUSED
                 dumper.probe(module.fd, [site.offset], child.pid)

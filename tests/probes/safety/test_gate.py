@@ -16,7 +16,7 @@ import pytest
 
 from specmine.model.batch import Watch
 from specmine.model.observation import Kind
-from specmine.probes.timing.timed_function import Watched
+from specmine.probes.timing.timed_function import TimedFunction
 from tests.support.binary_samples import compiled
 from tests.support.source_driver import Driver, driven, running
 
@@ -156,13 +156,13 @@ def test_code_that_must_not_change_is_not_probed(tmp_path: Path, how: str, code:
 
 
 @contextmanager
-def timed(folder: Path, how: str) -> Iterator[tuple[subprocess.Popen[str], Driver, Watched]]:
+def timed(folder: Path, how: str) -> Iterator[tuple[subprocess.Popen[str], Driver, TimedFunction]]:
     """Have ``work`` timed in a target, which ends well afterwards."""
     with target(folder, how) as child:
         with driven(child.pid, "work") as driver:
             key = driver.watch("work", Kind.TIME, window_calls=200)
             driver.poll(lambda: driver.observations)
-            yield child, driver, driver.source._watching.by_function[key]
+            yield child, driver, driver.source._registry.by_function[key]
         assert finish(child) > 0
 
 
@@ -204,7 +204,7 @@ def test_a_debugger_ends_watching_until_it_is_gone(tmp_path: Path) -> None:
         assert libc.ptrace(DETACH, child.pid, None, None) == 0
 
         def watched_again() -> bool:
-            if key not in driver.source._watching.by_function:
+            if key not in driver.source._registry.by_function:
                 driver.watch("work", Kind.TIME, window_calls=200)
             return len(driver.observations) > before
 
@@ -223,7 +223,7 @@ def test_a_debugger_that_stops_the_program_is_seen_at_once(tmp_path: Path, monke
         driver.poll(lambda: len(driver.observations) > before)  # nobody traces it
         assert libc.ptrace(ATTACH, child.pid, None, None) == 0
         os.waitpid(child.pid, os.WUNTRACED)
-        driver.poll(lambda: not w.links and not driver.source._watching._linking.due_ns(), 2)
+        driver.poll(lambda: not w.links and not driver.source._registry._attachments.due_ns(), 2)
         assert libc.ptrace(DETACH, child.pid, None, None) == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from specmine.model.observation import Function
 from specmine.probes.kernel.structs import SAMPLE, SAMPLE_VALUE, SETTINGS, SWITCHES, SWITCHES_A_TIMED, WAIT
-from specmine.probes.sampling.profiler import SELDOM, SUM_NS, Finder
+from specmine.probes.sampling.profiler import SELDOM, SUM_NS, Profiler
 
 SAMPLE_NS, HERTZ = 4000.0, 100
 
@@ -48,7 +48,7 @@ class Kernel:
         naming = SimpleNamespace(stack=lambda path, exact: [function])
         marks = np.zeros(16, np.uint64)
         maps: Any = (self.samples, self.waits, marks, self.settings, self.switches)
-        self.finder = Finder(self, naming, *maps)  # type: ignore[arg-type]
+        self.finder = Profiler(self, naming, *maps)  # type: ignore[arg-type]
 
     def clock(self, hertz: int) -> int:
         """Put the clock on."""

@@ -11,20 +11,20 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from specmine.model.batch import Singles
+from specmine.model.batch import CallSamples
 from specmine.model.observation import Kind
 from specmine.probes.kernel.structs import SINGLE, SINGLES
-from specmine.probes.timing.reservoir import MOST, SingleDurations, sampled_together
-from specmine.probes.timing.timed_function import Watched
+from specmine.probes.timing.reservoir import MOST, CallReservoir, sampled_together
+from specmine.probes.timing.timed_function import TimedFunction
 from tests.support.source_driver import driven, running
 
 Programs = Callable[..., Path]
 
 
-def watched(lifetime: str = "boot:1:1", function: str = "ab+0x10", *, sampled: bool = False) -> Watched:
+def watched(lifetime: str = "boot:1:1", function: str = "ab+0x10", *, sampled: bool = False) -> TimedFunction:
     """Return what a function under watch needs to be to have its durations taken."""
     made = SimpleNamespace(slot=3, function=SimpleNamespace(key=function), lifetime=lifetime, sampled=sampled)
-    return cast("Watched", made)
+    return cast("TimedFunction", made)
 
 
 class Window:
@@ -32,13 +32,13 @@ class Window:
 
     def __init__(self) -> None:
         self.array = np.zeros(8, SINGLE)
-        self.singles = SingleDurations(cast("Any", self.array), random.Random(1))
+        self.samples = CallReservoir(cast("Any", self.array), random.Random(1))
         self.chance = np.random.default_rng(1)
         self.timed = 0
 
-    def passes(self, durations: list[int], w: Watched, calls: int = 0, bias_ns: float = 0.0) -> None:
+    def passes(self, durations: list[int], w: TimedFunction, calls: int = 0, bias_ns: float = 0.0) -> None:
         """Let a window pass in which calls took so long."""
-        self.singles.begin(w.slot, self.timed)
+        self.samples.begin(w.slot, self.timed)
         row = self.array[w.slot]
         for nth, duration in enumerate(durations):
             if nth < SINGLES:
@@ -46,19 +46,19 @@ class Window:
             elif (at := int(self.chance.integers(nth + 1))) < SINGLES:
                 row["kept"][at] = duration
         self.timed += len(durations)
-        self.singles.take(w, len(durations), calls or len(durations), bias_ns)
+        self.samples.take(w, len(durations), calls or len(durations), bias_ns)
 
 
 def test_order_and_sample_of_a_window() -> None:
     """The first durations stand in their order, less the bias; the sample is of the whole window."""
     window = Window()
     window.passes(list(range(1000, 2000)), watched(), bias_ns=100.2)
-    (told,) = window.singles.news()
+    (told,) = window.samples.news()
     assert told.calls == 1000
     assert told.first == tuple(range(900, 900 + SINGLES))
-    assert len(told.kept) == SINGLES
-    assert max(told.kept) > 1500
-    assert set(told.kept) <= set(range(900, 1900))
+    assert len(told.sample) == SINGLES
+    assert max(told.sample) > 1500
+    assert set(told.sample) <= set(range(900, 1900))
 
 
 def test_windows_of_a_lifetime_are_sampled_alike_whatever_their_size() -> None:
@@ -67,12 +67,12 @@ def test_windows_of_a_lifetime_are_sampled_alike_whatever_their_size() -> None:
     for seed in range(60):
         window = Window()
         window.chance = np.random.default_rng(seed)
-        window.singles = SingleDurations(cast("Any", window.array), random.Random(seed))
+        window.samples = CallReservoir(cast("Any", window.array), random.Random(seed))
         for number, size in enumerate((100, 1000, 500, 2400)):
             window.passes([number + 1] * size, watched())
-        (told,) = window.singles.news()
-        assert (told.calls, len(told.kept)) == (4000, SINGLES)
-        shares.append(np.bincount(told.kept, minlength=5)[1:] / SINGLES)
+        (told,) = window.samples.news()
+        assert (told.calls, len(told.sample)) == (4000, SINGLES)
+        shares.append(np.bincount(told.sample, minlength=5)[1:] / SINGLES)
     error = np.sqrt(0.25 / (60 * SINGLES))
     assert np.abs(np.mean(shares, axis=0) - [0.025, 0.25, 0.125, 0.6]).max() < 4 * error
 
@@ -88,11 +88,11 @@ def test_lifetimes_are_kept_apart_and_told_as_they_grow() -> None:
     window = Window()
     window.passes([10] * 100, watched("one"))
     window.passes([20] * 100, watched("two"))
-    assert {each.lifetime: set(each.kept) for each in window.singles.news()} == {"one": {10}, "two": {20}}
+    assert {each.lifetime: set(each.sample) for each in window.samples.news()} == {"one": {10}, "two": {20}}
     window.passes([10] * 20, watched("one"))
-    assert window.singles.news() == ()
+    assert window.samples.news() == ()
     window.passes([10] * 20, watched("one"))
-    assert [each.calls for each in window.singles.news()] == [140]
+    assert [each.calls for each in window.samples.news()] == [140]
 
 
 def test_calls_that_were_not_timed_break_the_order() -> None:
@@ -100,7 +100,7 @@ def test_calls_that_were_not_timed_break_the_order() -> None:
     window = Window()
     window.passes([10] * 300, watched("some"), calls=2400)
     window.passes([10] * 300, watched("chosen", sampled=True))
-    assert [(each.first, len(each.kept)) for each in window.singles.news()] == [((), SINGLES), ((), SINGLES)]
+    assert [(each.first, len(each.sample)) for each in window.samples.news()] == [((), SINGLES), ((), SINGLES)]
 
 
 def test_what_is_held_is_bounded() -> None:
@@ -108,17 +108,17 @@ def test_what_is_held_is_bounded() -> None:
     window = Window()
     for number in range(MOST + 5):
         window.passes([10], watched(str(number)))
-    assert len(window.singles.news()) == MOST
+    assert len(window.samples.news()) == MOST
 
 
 def test_two_processors_may_leave_a_hole() -> None:
     """A place that nobody wrote is left out."""
     window = Window()
-    window.singles.begin(3, 0)
+    window.samples.begin(3, 0)
     window.array[3]["first"][:2] = window.array[3]["kept"][:2] = (7, 9)
-    window.singles.take(watched(), 3, 3, 0.0)
-    assert window.singles.news() == (
-        Singles(function="ab+0x10", lifetime="boot:1:1", calls=3, first=(7, 9), kept=(7, 9)),
+    window.samples.take(watched(), 3, 3, 0.0)
+    assert window.samples.news() == (
+        CallSamples(function="ab+0x10", lifetime="boot:1:1", calls=3, first=(7, 9), sample=(7, 9)),
     )
 
 
@@ -126,23 +126,23 @@ def test_two_processors_may_leave_a_hole() -> None:
 @pytest.mark.parametrize("kind", [Kind.TIME, Kind.PATH])
 def test_a_program_that_takes_turns_is_seen_to(program: Programs, kind: Kind) -> None:
     """Every third call is slow: so it stands in the order, and a third of the sample is."""
-    found: list[Singles] = []
+    found: list[CallSamples] = []
     with running(program("turns"), 120, 4000) as child, driven(child.pid, "step") as driver:
         driver.watch("step", kind, window_calls=1500, window_ns=10**10)
 
         def told() -> bool:
-            found.extend(driver.last.singles)
+            found.extend(driver.last.call_samples)
             return any(each.calls >= 3000 for each in found)
 
         driver.poll(told)
         lifetime = driver.observations[0].lifetime
     last = found[-1]
     assert last.lifetime == lifetime
-    assert len(last.first) == len(last.kept) == SINGLES
+    assert len(last.first) == len(last.sample) == SINGLES
     slow = np.array(last.first) > 40_000
     by_turn = sorted(float(slow[turn::3].mean()) for turn in range(3))
     assert by_turn[1] <= 0.1  # a busy machine slows some
     assert by_turn[2] >= 0.97
-    kept = np.array(last.kept)
+    kept = np.array(last.sample)
     assert abs(np.mean(kept > 40_000) - 1 / 3) < 4 * np.sqrt(0.22 / SINGLES)
     assert 19_000 < np.median(kept[kept < 40_000]) < 23_000
