@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from specmine.model import text
 from specmine.model.errors import InputError, NoData
 
 SPECIFICATION = "specmine.specification/1"
@@ -30,6 +31,11 @@ def pick_build(known: list[str], build: str) -> str:
         seen = ", ".join(each[:12] for each in known[:5]) or "none"
         raise InputError(f"no build {build!r} is known", remedy=f"known builds: {seen}")
     raise InputError(f"{len(found)} builds begin with {build}", remedy="give more digits")
+
+
+def title(entry: Entry) -> str:
+    """Return what the function of an entry is called: ``name (module)``."""
+    return text.title(str(entry.get("function", "?")), str(entry.get("module") or ""))
 
 
 def functions_of(document: Document) -> list[Entry]:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from fnmatch import fnmatchcase
 
 from .observation import Function
+from .text import title
 
 
 def bare_name(name: str) -> str:
@@ -18,6 +19,16 @@ def bare_name(name: str) -> str:
     return name
 
 
+def names_of(name: str, module: str) -> set[str]:
+    """Return the names by which a user may mean a function: with and without parameters, and with its module."""
+    return {name, bare_name(name), title(name, module)}
+
+
+def fits(name: str, module: str, glob: str) -> bool:
+    """Tell whether a glob names a function; an exact name counts too, so that ``operator[]`` finds itself."""
+    return any(each == glob or fnmatchcase(each, glob) for each in names_of(name, module))
+
+
 def matches(function: Function, globs: Collection[str]) -> bool:
     """Tell whether any glob fits a name of the function.
 
@@ -26,6 +37,5 @@ def matches(function: Function, globs: Collection[str]) -> bool:
     if not globs:
         return False
     plain = (function.name, *function.aliases)
-    shown = f"{function.name} ({function.module})"
-    names = {*plain, *map(bare_name, plain), function.mangled, shown} - {""}
+    names = {*plain, *map(bare_name, plain), function.mangled, function.title} - {""}
     return any(fnmatchcase(name, glob) for glob in globs for name in names)

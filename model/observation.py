@@ -13,6 +13,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .text import title
+
 SUB_BITS = 5
 """log2 of the buckets per power of two."""
 FIRST_EXPONENT = 5
@@ -130,6 +132,11 @@ class Function:
     def key(self) -> str:
         """Identity of the function: ``BUILDID+0xOFFSET``."""
         return f"{self.build_id}+0x{self.offset:x}"
+
+    @property
+    def title(self) -> str:
+        """What people call it: ``name (module)``."""
+        return title(self.name, self.module)
 
     @property
     def frame(self) -> Frame:

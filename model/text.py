@@ -25,6 +25,11 @@ def in_markup(words: str) -> str:
     return html.escape(escaped(words), quote=True)
 
 
+def title(name: str, module: str) -> str:
+    """Return what a function is called: ``name (module)``; a nameless one has its module in the name."""
+    return name if not module or name.startswith(f"{module}+0x") else f"{name} ({module})"
+
+
 def shortened(name: str, width: int = 60) -> str:
     """Write a long C++ or Rust name without what stands in its template brackets, then without its parameters.
 

@@ -18,7 +18,7 @@ from specmine.mining.regression.sample import Sample, sample_of_counts
 from specmine.mining.spl.data import ClassCalls, Missing
 from specmine.mining.spl.syntax import Condition, Subject
 from specmine.model.errors import InputError
-from specmine.model.globs import bare_name
+from specmine.model.globs import names_of
 from specmine.model.observation import BUCKETS
 from specmine.model.text import listed
 
@@ -184,7 +184,7 @@ def _on_cpu(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_called(function: str, module: str, wanted: str) -> bool:
-    return wanted in (function, bare_name(function), f"{function} ({module})")
+    return wanted in names_of(function, module)
 
 
 def _fulfils(path: Sequence[str], condition: Condition) -> bool:

@@ -11,6 +11,7 @@ from specmine.mining.regression.code_diff import Code, Name, Reached
 from specmine.mining.regression.comparison import Change, Comparison, Rule
 from specmine.mining.regression.sample import mean
 from specmine.mining.regression.self_vs_callees import Cause, Nest, Split, Timed, Where, exchanged, grouped, split
+from specmine.model.text import title
 
 from .code_diff import MachineCode
 from .sides import Key, Sides
@@ -57,9 +58,9 @@ class Attribution:
         return {
             "where": _where(self.splits.get(key)),
             "cause": key in causes,
-            "explains": [_shown(each) for each in causes[key].explains] if key in causes else [],
-            "explained_by": [_shown(each) for each in self._explained.get(key, ())],
-            "exchanged_with": [_shown(each) for each in self.exchanged.get(key, ())],
+            "explains": [title(*each) for each in causes[key].explains] if key in causes else [],
+            "explained_by": [title(*each) for each in self._explained.get(key, ())],
+            "exchanged_with": [title(*each) for each in self.exchanged.get(key, ())],
         }
 
     def _callers(self) -> Mapping[Name, Mapping[Name, float]]:
@@ -143,12 +144,8 @@ def _where(found: Split | None) -> dict[str, Any] | None:
         "self_change_seconds": seconds(found.self_ns),
         "self_interval_seconds": [seconds(each) for each in interval] if interval else None,
         "callees_change_seconds": seconds(found.callees_ns),
-        "through": [_shown(each) for each in found.through],
+        "through": [title(*each) for each in found.through],
     }
-
-
-def _shown(name: Name) -> str:
-    return f"{name[0]} ({name[1]})"
 
 
 def place_of(each: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from specmine.analysis.documents import is_store
 from specmine.mining.regression.code_diff import Code, Name, Reached, Suspect, compared_code, counted, suspects
 from specmine.mining.regression.comparison import Change, Comparison
-from specmine.model.text import escaped, listed, plural
+from specmine.model.text import escaped, listed, plural, title
 
 from .code_seen import Sightings
 from .sides import Key, Sides, other_name
@@ -88,8 +88,8 @@ def _entry(one: Suspect) -> dict[str, Any]:
         "grown": one.grown,
         "self_share": [None if each is None else float(f"{each:.6g}") for each in one.shares],
         "ratio": None if one.ratio is None else float(f"{one.ratio:.6g}"),
-        "through": [_shown(each) for each in one.through],
-        "callers": [_shown(each) for each in one.callers],
+        "through": [title(*each) for each in one.through],
+        "callers": [title(*each) for each in one.callers],
     }
 
 
@@ -110,7 +110,7 @@ def sentences(document: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _sentence(each: Mapping[str, Any]) -> str:
-    name = escaped(f"{each['function']} ({each['module']})")
+    name = escaped(title(each["function"], each["module"]))
     parts = [
         {
             "changed": "its code changed",
@@ -125,7 +125,3 @@ def _sentence(each: Mapping[str, Any]) -> str:
     if each["ratio"] is not None:
         parts.append(f"its calls take {each['ratio']:.4g} times as long")
     return f"{name}: {'; '.join(parts)}."
-
-
-def _shown(name: Name) -> str:
-    return f"{name[0]} ({name[1]})"

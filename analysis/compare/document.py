@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from specmine.analysis.documents import title
 from specmine.analysis.lifetimes.lifetime import Observed
 from specmine.mining.regression.attribution import Blame, blame
 from specmine.mining.regression.attribution_evidence import weighed
@@ -164,7 +165,7 @@ def text(document: Mapping[str, Any], columns: int) -> str:
         lines += textwrap.wrap(sentence, columns, subsequent_indent="    ")
     if not entries:
         return "\n".join([*lines, "No function was seen on both sides."]) + "\n"
-    names = [escaped(title_of(each)) for each in entries]
+    names = [escaped(title(each)) for each in entries]
     room = columns - sum(size + _GAP for _, size in _HEADS)
     name_width = max(8, min(room, max(cells(name) for name in names)))
     lines += ["", _row("FUNCTION", [head for head, _ in _HEADS], name_width)]
@@ -216,10 +217,6 @@ def _sentences(each: Mapping[str, Any]) -> list[str]:
     elif each["host"] and each["host"]["explained"]:
         said.append(f"The host explains it: {each['host']['reason']}.")
     return said
-
-
-def title_of(each: Mapping[str, Any]) -> str:
-    return f"{each['function']} ({each['module']})" if each["module"] else str(each["function"])
 
 
 def _row(name: str, facts: Sequence[str], name_width: int) -> str:

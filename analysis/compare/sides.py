@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from specmine.analysis.documents import is_store
@@ -12,6 +11,7 @@ from specmine.analysis.lifetimes.lifetime import Observed, Skipped
 from specmine.analysis.lifetimes.selection import read_lifetimes, side
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.model.errors import InputError
+from specmine.model.globs import fits
 
 Key = tuple[str, str]
 """Function and module: what makes it the same in another build."""
@@ -94,17 +94,10 @@ def chosen_functions(sides: Sides, globs: Sequence[str]) -> list[Key]:
     known = {**sides.base, **sides.new}
     if not globs:
         return [key for key in known if key in sides.base and key in sides.new]
-    chosen = [key for key in known if any(fits(key, glob) for glob in globs)]
+    chosen = [key for key in known if any(fits(*key, glob) for glob in globs)]
     if not chosen:
         raise InputError(f"no function matches {', '.join(globs)}", remedy="without --function all are compared")
     return chosen
-
-
-def fits(key: Key, glob: str) -> bool:
-    from specmine.model.globs import bare_name  # noqa: PLC0415
-
-    name, module = key
-    return any(each == glob or fnmatchcase(each, glob) for each in {name, bare_name(name), f"{name} ({module})"})
 
 
 def samples(observed: Sequence[Observed]) -> list[LifetimeSample]:

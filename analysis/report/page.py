@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from specmine.analysis.documents import title
 from specmine.analysis.lifetimes.lifetime import Observed
 from specmine.mining.regression.comparison import Change, Rule
 from specmine.model.text import in_markup
@@ -32,14 +33,14 @@ def page(document: Mapping[str, Any], observed: Sequence[Observed], rule: Rule) 
         steps = {step["new"]: step for step in entry["steps"]}
         cells = "".join(_cell(steps.get(each["build"])) for each in document["builds"])
         parts.append(
-            f"<tr><th><a href='#{_anchor(entry)}'>{in_markup(_name(entry))}</a></th>{cells}{_cell(entry['drift'])}</tr>"
+            f"<tr><th><a href='#{_anchor(entry)}'>{in_markup(title(entry))}</a></th>{cells}{_cell(entry['drift'])}</tr>"
         )
     parts.append("</table>")
     parts.append(_code_table(document))
     for entry in document["functions"]:
         group = [each for each in observed if each.key == (entry["function"], entry["module"])]
         parts += [
-            f"<h2 id='{_anchor(entry)}'>{in_markup(_name(entry))}</h2>",
+            f"<h2 id='{_anchor(entry)}'>{in_markup(title(entry))}</h2>",
             intervals_svg(entry),
             sequence_svg(group, document, rule),
             _steps_table(entry, document),
@@ -105,7 +106,7 @@ def _code_table(document: Mapping[str, Any]) -> str:
     labels = {each["build"]: each["label"] for each in document["builds"]}
     rows = "".join(
         f"<tr><td>{in_markup(labels[step['new']])}</td><td>{in_markup(labels[step['base']])}</td>"
-        f"<td>{in_markup(_name(one))}</td><td>{in_markup(_code(one))}</td></tr>"
+        f"<td>{in_markup(title(one))}</td><td>{in_markup(_code(one))}</td></tr>"
         for step in document["machine_code"]
         for one in step["suspects"][:_MOST_SUSPECTS]
     )
@@ -128,12 +129,8 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _name(entry: Mapping[str, Any]) -> str:
-    return f"{entry['function']} ({entry['module']})" if entry["module"] else str(entry["function"])
-
-
 def _anchor(entry: Mapping[str, Any]) -> str:
-    return "f" + "".join(f"{letter:02x}" for letter in _name(entry).encode())
+    return "f" + "".join(f"{letter:02x}" for letter in title(entry).encode())
 
 
 _STYLE = (

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from specmine.analysis.documents import title
 from specmine.cli.base.options import PATH, format_option, socket_option
 from specmine.cli.base.output import emit, json_text
 from specmine.cli.base.sources import ask_daemon, one_place
-from specmine.cli.text.function_names import title
 from specmine.model.errors import InputError
 from specmine.model.text import escaped
 

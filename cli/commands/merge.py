@@ -8,11 +8,10 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import Document, document_in, is_store
+from specmine.analysis.documents import Document, document_in, is_store, title
 from specmine.cli.base.exit_codes import FINE, NO_DATA
 from specmine.cli.base.options import PATH, format_option
 from specmine.cli.base.output import OutputFile, check_writable, emit, json_text, specification_text, width
-from specmine.cli.text.function_names import title
 from specmine.mining.settings import MiningSettings
 from specmine.model.errors import InputError
 from specmine.model.text import count, escaped, plural, share

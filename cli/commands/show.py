@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import Entry, functions_of, recorded
+from specmine.analysis.documents import Entry, functions_of, recorded, title
 from specmine.cli.base.options import reading_options
 from specmine.cli.base.output import emit, json_text, width
 from specmine.cli.base.sources import read_document
 from specmine.cli.text.assertions import assertion, class_names, is_asserted
 from specmine.cli.text.call_tree import deciding_edges, tree
-from specmine.cli.text.function_names import the_one, title
+from specmine.cli.text.function_names import the_one
 from specmine.cli.text.functions import why
 from specmine.cli.text.histogram import distribution, histogram_bins
 from specmine.cli.text.time_split import on_cpu, overall, times

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from specmine.analysis.compare.code_diff import MachineCode
-from specmine.analysis.compare.document import document_of, text, title_of
+from specmine.analysis.compare.document import document_of, text
 from specmine.analysis.compare.sides import Key, Sides, chosen_functions, samples
+from specmine.analysis.documents import title
 from specmine.cli.base.exit_codes import FINE, NO_DATA, VIOLATED
 from specmine.cli.base.output import OutputFile, emit, json_text, width
 from specmine.mining.regression.comparison import Change, Comparison, Rule, compare, with_discoveries
@@ -85,7 +86,7 @@ def _self_test(sides: Sides, names: Sequence[Key], rule: Rule, output: Path | No
         "rate": alarms / splits if splits else None,
         "functions": entries,
     }
-    lines = [f"{title_of(each)}, {each['side']}: {each['alarms']} of {each['splits']} splits" for each in entries]
+    lines = [f"{title(each)}, {each['side']}: {each['alarms']} of {each['splits']} splits" for each in entries]
     whole = (
         f"{alarms} of {splits} splits of unchanged lifetimes were called a change: {100 * alarms / splits:.2g} %,"
         f" at most {100 * (1 - rule.level):.3g} % are to be expected."

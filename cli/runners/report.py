@@ -13,7 +13,6 @@ import numpy as np
 
 from specmine.analysis.compare.code_diff import MachineCode
 from specmine.analysis.compare.code_seen import Sightings
-from specmine.analysis.compare.sides import fits
 from specmine.analysis.documents import is_store
 from specmine.analysis.lifetimes.lifetime import Observed
 from specmine.analysis.lifetimes.selection import read_lifetimes
@@ -25,6 +24,7 @@ from specmine.mining.regression.comparison import Change, Rule, compare
 from specmine.mining.regression.sample import FEWEST_CALLS, SUMMARIES
 from specmine.mining.regression.within_lifetime import Within, within_of
 from specmine.mining.statistics.student_t import t_quantile
+from specmine.model.globs import fits
 
 SCHEMA = "specmine.report/1"
 
@@ -41,7 +41,7 @@ def reported(
     """Report, write the result, and return the exit code."""
     how = Rule(**rule)
     observed, _ = read_lifetimes(file, skip_bad=skip_bad)
-    chosen = [each for each in observed if not globs or any(fits(each.key, glob) for glob in globs)]
+    chosen = [each for each in observed if not globs or any(fits(*each.key, glob) for glob in globs)]
     if not chosen:
         raise nothing(f"{file} holds no lifetime of such a function" if globs else f"{file} holds no lifetime")
     document = document_of(chosen, how, str(file))

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from specmine.analysis.documents import Document, Entry, functions_of
+from specmine.analysis.documents import Document, Entry, functions_of, title
 from specmine.model.text import age, count, duration, escaped, listed, plural, share
 
-from .function_names import title
 from .time_split import explanation, labels
 
 ASSERTED = ("single", "explained", "unexplained")

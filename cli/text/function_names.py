@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from specmine.analysis.documents import Entry
+from specmine.analysis.documents import Entry, title
 from specmine.model.errors import InputError
 from specmine.model.text import listed
 
 _MOST_LISTED = 10
-
-
-def title(entry: Entry) -> str:
-    """Return how a function is called: ``name (module)``; nameless ones carry their module in the name."""
-    name, module = str(entry.get("function", "?")), str(entry.get("module", ""))
-    return name if not module or name.startswith(f"{module}+0x") else f"{name} ({module})"
 
 
 def matching(entries: Sequence[Entry], glob: str) -> list[Entry]:
@@ -49,10 +43,9 @@ def the_one(entries: Sequence[Entry], glob: str) -> Entry:
 
 
 def _names(entry: Entry) -> set[str]:
-    from specmine.model.globs import bare_name  # noqa: PLC0415  (it brings numpy)
+    from specmine.model.globs import names_of  # noqa: PLC0415  (it brings numpy)
 
-    name, mangled = str(entry.get("function", "")), str(entry.get("mangled", ""))
     build, offset = entry.get("build_id"), entry.get("offset")
     keys = {f"{build}+0x{offset:x}"} if isinstance(offset, int) else {str(entry.get("key", ""))}
-    names = {name, bare_name(name), mangled, f"{name} ({entry.get('module', '')})"} | keys
-    return names - {""}
+    names = names_of(str(entry.get("function", "")), str(entry.get("module", "")))
+    return (names | keys | {str(entry.get("mangled", ""))}) - {""}

@@ -6,11 +6,10 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from specmine.analysis.documents import Entry, recorded
+from specmine.analysis.documents import Entry, recorded, title
 from specmine.model.text import cells, duration, escaped, plural, rate, share
 
 from .assertions import condition, verdict_of
-from .function_names import title
 
 _NUMBERS = (("STATE", 11), ("CALLS/S", 9), ("TIME", 7), ("UTILITY", 7))
 _GAP = 2

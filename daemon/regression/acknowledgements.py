@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 from specmine.mining.regression.acknowledgement import Acknowledgement
 from specmine.mining.regression.comparison import Change
 from specmine.model.errors import InputError
-from specmine.model.globs import bare_name
+from specmine.model.globs import fits
 
 Entry = Mapping[str, Any]
 """One comparison of a ``specmine.changes/1``."""
@@ -76,5 +75,4 @@ def marked(entry: Entry, known: Acknowledgement | None) -> dict[str, Any]:
 
 
 def _fits(entry: Entry, glob: str) -> bool:
-    name, module = str(entry["function"]), str(entry["module"])
-    return any(each == glob or fnmatchcase(each, glob) for each in (name, bare_name(name), f"{name} ({module})"))
+    return fits(str(entry["function"]), str(entry["module"]), glob)

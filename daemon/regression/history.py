@@ -16,6 +16,7 @@ from specmine.mining.regression.acknowledgement import Acknowledgement, answered
 from specmine.mining.regression.alarm import Alarm, Status, causes, discoveries, stepped
 from specmine.mining.regression.comparison import Change
 from specmine.mining.regression.sequential_test import Sequential, begun, interval, verdict, with_lifetime
+from specmine.model.text import title
 
 from .acknowledgements import key_of
 
@@ -116,16 +117,16 @@ def entries(history: History, calls: Collection[tuple[Name, Name]] = ()) -> list
         deepest is a ``cause``; the others are in its ``explains``.
     """
     explained: dict[str, dict[str, tuple[str, ...]]] = {}
-    named = [tuple(map(_shown, edge)) for edge in calls]
+    named = [(title(*caller), title(*callee)) for caller, callee in calls]
     for pair in {(each.base, each.new) for each in history.comparisons.values()}:
         raised = [each for each in history.comparisons.values()
                   if (each.base, each.new) == pair and each.alarm.status in _STANDING]  # fmt: skip
-        explained["\0".join(pair)] = causes({_shown(each.name) for each in raised}, [(a, b) for a, b in named])
+        explained["\0".join(pair)] = causes({title(*each.name) for each in raised}, named)
     found = sorted(
         history.comparisons.values(),
         key=lambda each: (each.alarm.status is Status.QUIET, each.name, each.base, each.new),
     )
-    return [entry_of(each, explained[f"{each.base}\0{each.new}"].get(_shown(each.name))) for each in found]
+    return [entry_of(each, explained[f"{each.base}\0{each.new}"].get(title(*each.name))) for each in found]
 
 
 def _judged(comparisons: Mapping[str, Compared], touched: Iterable[str], tested: frozenset[str]) -> dict[str, Compared]:
@@ -158,10 +159,6 @@ def with_known(history: History, keys: Collection[str], known: Acknowledgement |
             alarm, kept = answered(each.alarm, known, interval(each.state, LEVEL))
             comparisons[key] = replace(each, alarm=alarm, known=kept)
     return replace(history, comparisons=comparisons)
-
-
-def _shown(name: Name) -> str:
-    return f"{name[0]} ({name[1]})"
 
 
 def entry_of(each: Compared, explains: Sequence[str] | None = None) -> dict[str, Any]:

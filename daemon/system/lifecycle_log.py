@@ -39,7 +39,7 @@ class Teller:
             if named not in self._refused:
                 self._refused.add(named)
                 known = state.functions.get(each.function) if state else None
-                name = f"{known.name} ({known.module})" if known else each.function
+                name = known.title if known else each.function
                 _log.info("refused", extra=facts(function=name, code=each.reason.code, why=each.reason.text))
         if batch.switched_off != self._off:
             self._off = batch.switched_off

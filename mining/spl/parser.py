@@ -51,14 +51,6 @@ def parse_specification(text: str) -> Specification:
         raise
 
 
-def parse_formula(text: str) -> Formula:
-    """Return the one formula of a text. Raises SplError."""
-    found = parse_specification(text).statements
-    if len(found) != 1:
-        raise SplError(f"one formula expected, not {len(found)}", text, 1, 1)
-    return found[0].formula
-
-
 @v_args(inline=True)
 class _Builder(Transformer[Token, Any]):
     """Turns the parser's tree into formulas, checking what a grammar cannot."""

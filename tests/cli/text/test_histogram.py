@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from specmine.analysis.documents import title
 from specmine.cli.text.assertions import assertion
 from specmine.cli.text.call_tree import deciding_edges, tree
-from specmine.cli.text.function_names import title
 from specmine.cli.text.histogram import MOST_ROWS, distribution, histogram_bins
 from specmine.model.json_codec import encode
 from specmine.model.observation import BUCKETS, bucket_edges, histogram_of

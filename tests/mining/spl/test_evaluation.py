@@ -18,10 +18,10 @@ from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import mean, sample_of_durations
 from specmine.mining.spl.data import ClassCalls, Missing
 from specmine.mining.spl.evaluation import Node, Rules, evaluate
-from specmine.mining.spl.parser import parse_formula
 from specmine.mining.spl.query import Question, Term
 from specmine.mining.spl.semantics import INTERPRETATIONS
 from specmine.mining.spl.syntax import Subject
+from tests.support.formulas import formula_of
 
 Runs = Sequence[Sequence[float]] | Sequence[NDArray[np.float64]]
 HOLDS, VIOLATED, UNKNOWN = Verdict.HOLDS, Verdict.VIOLATED, Verdict.UNKNOWN
@@ -55,7 +55,7 @@ class Table:
 
 def check(text: str, data: Table, **rules: Any) -> Node:
     """Evaluate a formula."""
-    return evaluate(parse_formula(text), data, Rules(**rules))
+    return evaluate(formula_of(text), data, Rules(**rules))
 
 
 def question(left: Runs, right: Runs, relation: str, *, factors: tuple[float, float] = (1.0, 1.0),

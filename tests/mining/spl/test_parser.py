@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmine.mining.assertions.expression import Literal
-from specmine.mining.spl.from_assertions import entries_of, full_name, split_name, statements_of
 from specmine.mining.spl.grammar import SplError
 from specmine.mining.spl.lexicon import RATE, SECONDS, SHARE
-from specmine.mining.spl.parser import parse_formula, parse_specification
+from specmine.mining.spl.parser import parse_specification
 from specmine.mining.spl.quantifiers import comparisons_in, instances, parts_of
 from specmine.mining.spl.syntax import (
     And,
@@ -24,9 +23,9 @@ from specmine.mining.spl.syntax import (
     Not,
     Or,
     Quantified,
-    Statement,
     Subject,
 )
+from tests.support.formulas import formula_of
 
 _plain = st.from_regex(r"[a-z_][a-z0-9_]{0,6}(::[a-z]{1,4})?", fullmatch=True)
 _strange = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=1, max_size=8)
@@ -122,7 +121,7 @@ formulas = st.recursive(
 @given(formulas)
 def test_a_formula_comes_back_from_its_text(formula: Formula) -> None:
     """What is written reads as the same formula, whatever the names and numbers."""
-    assert parse_formula(str(formula)) == formula
+    assert formula_of(str(formula)) == formula
 
 
 @pytest.mark.parametrize(
@@ -162,13 +161,13 @@ def test_a_file_has_names_settings_and_aliases() -> None:
 
 def test_quantifiers_stand_for_their_instances() -> None:
     """A variable is replaced as function, build, host and on paths; an inner one of its name hides it."""
-    formula = parse_formula(
+    formula = formula_of(
         "forall x in {a, b}: x@x <= share(q, > 1 s | x) * 1 or 1 > 0".replace("x@x <= ", "").split(" or ")[0]
         + " <= 0.5"
     )
     assert isinstance(formula, Quantified)
     assert [str(each) for each in instances(formula)] == ["share(q, > 1 s | a) <= 0.5", "share(q, > 1 s | b) <= 0.5"]
-    nested = parse_formula("forall x in {a}: (x < x@x and (exists x in {c, x}: x < 1 s))")
+    nested = formula_of("forall x in {a}: (x < x@x and (exists x in {c, x}: x < 1 s))")
     assert [str(each) for each in parts_of(nested)] == ["a < a@a and (exists x in {c, a}: x < 1 s)"]
     assert comparisons_in(nested) == 3
 
@@ -217,20 +216,3 @@ def test_any_text_is_formulas_or_a_mistake(text: str) -> None:
         parse_specification(text)
     except SplError as error:
         assert error.line >= 1
-
-
-@given(st.lists(mined, max_size=4, unique_by=lambda each: each.subject.function))
-def test_mined_assertions_survive_as_formulas(assertions: list[Mined]) -> None:
-    """A specification's functions, written as formulas and read again, are what they were."""
-    entries = entries_of(Statement(formula=each) for each in assertions if each.subject.condition is None
-                         or each.subject.condition.on_path is None)  # fmt: skip
-    text = "\n".join(map(str, statements_of(entries)))
-    assert entries_of(parse_specification(text).statements) == entries
-
-
-def test_names_carry_their_module() -> None:
-    """The module is part of the name, C++ parameters are not taken for one."""
-    assert full_name({"function": "f(int)", "module": "libx.so"}) == "f(int) (libx.so)"
-    assert split_name("f(int) (libx.so)") == ("f(int)", "libx.so")
-    assert split_name("f(int)") == ("f(int)", "")
-    assert split_name("g") == ("g", "")
