@@ -22,8 +22,10 @@ COLOURS = {Change.WORSE: "#b3261e", Change.BETTER: "#1b7f3b"}
 
 
 def intervals_svg(entry: Mapping[str, Any]) -> str:
-    """Draw each build's interval; those that changed from the one before in colour."""
+    """Draw the interval of each build, in colour where it changed; nothing where no build has one."""
     builds = entry["builds"]
+    if not builds:  # a summary of 0 has no logarithm: no build has an interval
+        return ""
     ends = [each for build in builds for each in (build["interval_seconds"] or [build["seconds"]])]
     changed = {step["new"]: Change(step["verdict"]) for step in entry["steps"]}
     scale = _Scale(min(ends), max(ends), len(builds))

@@ -102,6 +102,17 @@ def test_one_build_is_not_enough(recording: Path, tmp_path: Path, outcome: Outco
     assert outcome("report", str(recording), "--function", "g", "--format", "json")[0] == 0
 
 
+def test_a_function_that_takes_no_time_is_on_the_page(tmp_path: Path, outcome: Outcome) -> None:
+    """A median of 0 in every build has no interval to draw; the rest of the page is written."""
+    path = tmp_path / "d.csv"
+    rows = [f"{build},{number},0,f" for build in ("old", "new") for number in range(4) for _ in range(50)]
+    path.write_text("\n".join(["build,lifetime,duration_ns,function", *rows]) + "\n")
+    code, out, err = outcome("report", str(path))
+    assert (code, err) == (0, "")
+    assert "its median is 0 in some lifetime" in out
+    assert out.count("<svg") == 2, "its lifetimes in their order, and the lag plot"
+
+
 def test_the_shortest_range_of_most_values() -> None:
     """950 values around 100 and 50 far above: the range is that of the 950."""
     rng = np.random.default_rng(2)
