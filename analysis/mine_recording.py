@@ -22,8 +22,11 @@ from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.worker.jobs import Job, run_job
 from specmine.mining.borders.inference import borders_of, conclude
+from specmine.model.buckets import BUCKETS
+from specmine.model.function import Function, Reason
+from specmine.model.histogram import frozen_counts
 from specmine.model.json_codec import encode
-from specmine.model.observation import BUCKETS, Function, Kind, Observation, PathHistogram, Reason, frozen_counts
+from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.pooling import pooled
 from specmine.model.sparse import kept
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from .observation import Function, Kind, Observation, Reason
+from .function import Function, Reason
+from .observation import Kind, Observation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 
-from .observation import Function
+from .function import Function
 from .text import title
 
 

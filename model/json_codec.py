@@ -15,7 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from .observation import BUCKETS
+from .buckets import BUCKETS
 
 Json = Any
 """What ``json.loads`` returns."""

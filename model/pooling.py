@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .observation import (
-    CallPath,
-    Counts,
-    Observation,
-    PathHistogram,
-    Split,
-    added,
-    frozen_counts,
-    split_or_unbroken,
-)
+from .call_path import CallPath
+from .histogram import Counts, frozen_counts
+from .observation import Observation, PathHistogram
+from .split import Split, added, split_or_unbroken
 
 
 def pooled(observations: Sequence[Observation]) -> Observation:

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .observation import BUCKETS, CallPath, Counts, Kind, Observation, PathHistogram, Split
+from .buckets import BUCKETS
+from .call_path import CallPath
+from .histogram import Counts
+from .observation import Kind, Observation, PathHistogram
+from .split import Split
 
 
 @dataclass(frozen=True, slots=True, eq=False)

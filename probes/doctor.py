@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from specmine.model.batch import Prices
+from specmine.model.buckets import BUCKETS
 from specmine.model.errors import ProbeError, SpecmineError
-from specmine.model.observation import BUCKETS
 from specmine.probes.calibration.recalibrate import measured_here
 from specmine.probes.elf.client import Reader
 from specmine.probes.elf.facts import Grade

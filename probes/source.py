@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from specmine.model.batch import Batch, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
+from specmine.model.buckets import BUCKETS
 from specmine.model.errors import HostError, ProbeError
-from specmine.model.observation import BUCKETS
 from specmine.probes.calibration.calibrate import calibrated
 from specmine.probes.calibration.cold_cache import scaled
 from specmine.probes.calibration.recalibrate import Recalibration

@@ -15,7 +15,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from specmine.model.observation import BUCKETS, CallPath, Counts, Frame, PathHistogram, Split
+from specmine.model.buckets import BUCKETS
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.histogram import Counts
+from specmine.model.observation import PathHistogram
+from specmine.model.split import Split
 
 _LENGTH = struct.Struct("<I")
 _LARGEST = 64 << 20

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from specmine.model.observation import BUCKETS, Counts, Kind, Observation
+from specmine.model.buckets import BUCKETS
+from specmine.model.histogram import Counts
+from specmine.model.observation import Kind, Observation
 
 from .codec import decode_counts, encode_counts
 

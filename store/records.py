@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specmine.model.batch import Lifetime
-from specmine.model.observation import Function, Observation
+from specmine.model.function import Function
+from specmine.model.observation import Observation
 
 from .host_environments import Marked, Vector, marks_during, vector_at
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Self
 
 from specmine.model.batch import CallSamples, Lifetime
-from specmine.model.observation import Function, Observation
+from specmine.model.function import Function
+from specmine.model.observation import Observation
 
 from . import call_samples, host_environments, lifetime_summaries, profiles, retention, tables
 from .connection import StoreCorrupt, move_aside, opened, opened_read_only

@@ -7,7 +7,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 
 from specmine.model.batch import Lifetime
-from specmine.model.observation import Function, Kind, Observation
+from specmine.model.function import Function
+from specmine.model.observation import Kind, Observation
 
 from .codec import decode_counts, decode_paths, decode_split, encode_counts, encode_paths, encode_split
 from .host_environments import load_marks, load_vectors

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specmine.model.batch import CallSamples, Lifetime
-from specmine.model.observation import Function, Observation
+from specmine.model.function import Function
+from specmine.model.observation import Observation
 
 from .connection import StoreError, damaged
 from .host_environments import Marked, Vector

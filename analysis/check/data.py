@@ -17,9 +17,9 @@ from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import Sample, sample_of_counts
 from specmine.mining.spl.data import ClassCalls, Missing
 from specmine.mining.spl.syntax import Condition, Subject
+from specmine.model.buckets import BUCKETS
 from specmine.model.errors import InputError
 from specmine.model.globs import names_of
-from specmine.model.observation import BUCKETS
 from specmine.model.text import listed
 
 BASE, NEW = "base", "new"

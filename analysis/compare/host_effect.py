@@ -10,8 +10,9 @@ import numpy as np
 from specmine.analysis.lifetimes.lifetime import Observed
 from specmine.mining.regression.attribution import Blame, histogram
 from specmine.mining.regression.host_effect import HostEvidence, host_evidence
+from specmine.model.buckets import BUCKETS
+from specmine.model.histogram import Counts
 from specmine.model.host_environment import Environment, common, differences
-from specmine.model.observation import BUCKETS, Counts
 from specmine.model.text import duration, escaped
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from specmine.model.observation import Frame
+from specmine.model.call_path import Frame
 
 from .records import Calls, Names
 

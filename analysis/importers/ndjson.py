@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
-from specmine.model.observation import Frame
+from specmine.model.call_path import Frame
 
 from .csv import DURATION, TIME, decimal, whole_ns
 from .records import ALL, Calls, Chunk, Faults, Names

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from specmine.model.observation import Frame
+from specmine.model.call_path import Frame
 
 from .json_stream import elements
 from .records import Calls, Chunk, Faults, Names

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
-from specmine.model.observation import Frame
+from specmine.model.call_path import Frame
 
 from .csv import decimal
 from .records import Calls, Chunk, Faults, Names

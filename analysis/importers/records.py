@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from specmine.model.call_path import CallPath, Frame
 from specmine.model.errors import InputError
-from specmine.model.observation import CallPath, Frame
 
 ALL = "all"
 """Function of calls that name none."""

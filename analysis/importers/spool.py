@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.observation import bucket_of
+from specmine.model.buckets import bucket_of
 
 from .records import Chunk
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from specmine.model.call_path import Frame
 from specmine.model.errors import InputError
-from specmine.model.observation import Frame
 
 from .call_stack import Stacks
 from .json_stream import elements

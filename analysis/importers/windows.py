@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.observation import BUCKETS
+from specmine.model.buckets import BUCKETS
 
 from .records import Names
 from .spool import Block, Spool

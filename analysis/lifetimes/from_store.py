@@ -12,8 +12,10 @@ import numpy as np
 
 from specmine.mining.assertions.expression import shared_names, shown
 from specmine.mining.regression.sample import sample_of_counts
+from specmine.model.call_path import CallPath
+from specmine.model.function import Function
 from specmine.model.host_environment import environment_from
-from specmine.model.observation import CallPath, Function, Observation
+from specmine.model.observation import Observation
 from specmine.store import Contents, LifetimeSummary, Store, vector_at
 
 from .lifetime import Observed

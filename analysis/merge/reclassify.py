@@ -24,7 +24,10 @@ from specmine.mining.assertions.explanation import JobResult
 from specmine.mining.borders.recurrence import Execution, Recurring, recurring
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import class_counts
-from specmine.model.observation import Observation, Reason, bucket_edges, frozen_counts
+from specmine.model.buckets import BUCKET_EDGES
+from specmine.model.function import Reason
+from specmine.model.histogram import frozen_counts
+from specmine.model.observation import Observation
 
 from .model import Key, key_of
 
@@ -136,7 +139,7 @@ def _cut(part: _Part, place: int, borders: Sequence[Recurring], mining: MiningSe
             {
                 "seconds": seconds,
                 "evidence": {"executions": border.has, "of_executions": len(border.edges)},
-                "uncertainty_seconds": 1e-9 * float(np.diff(bucket_edges()[edge : edge + 2])[0]),
+                "uncertainty_seconds": 1e-9 * float(np.diff(BUCKET_EDGES[edge : edge + 2])[0]),
             }
             for seconds, edge in zip(upper, edges, strict=True)
             for border in [next(each for each in borders if each.edges[place] == edge)]

@@ -13,8 +13,8 @@ from specmine.mining.assertions.assertion import state_groups
 from specmine.mining.assertions.expression import render, to_records
 from specmine.mining.model_merge.alignment import Names, common_forms
 from specmine.mining.model_merge.consistency import Consistency
+from specmine.model.call_path import CallPath, Frame
 from specmine.model.host_environment import common, environment_from
-from specmine.model.observation import CallPath, Frame
 
 from .model import Document, Key, Model, has_paths, joined, key_of, models_in, names_of, renamed
 

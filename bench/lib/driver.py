@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from specmine.model.batch import Refusal, Watch
-from specmine.model.observation import Function, Kind, Observation
+from specmine.model.function import Function
+from specmine.model.observation import Kind, Observation
 from specmine.probes.process.proc import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 

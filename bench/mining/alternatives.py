@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
-from specmine.model.observation import bucket_edges
+from specmine.model.buckets import BUCKET_EDGES
 
 Found = tuple[float, list[float]]
 Method = Callable[[NDArray[np.float64]], Found]
 
-_LOG = np.log(bucket_edges())
+_LOG = np.log(BUCKET_EDGES)
 _MIDDLE = 0.5 * (_LOG[1:] + _LOG[:-1])
 _GRID = 1024
 

@@ -11,7 +11,8 @@ from bench.mining.distributions import observed
 from specmine.mining.borders.detection import Border
 from specmine.mining.borders.inference import Conclusion, borders_of, conclude, utility_of
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import Observation, histogram_of
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Observation
 
 S = MiningSettings()
 _SLOT_NS = 10**10

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from specmine.model.observation import BUCKETS, Counts, Kind, Observation, PathHistogram, bucket_edges, bucket_of
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS, bucket_of
+from specmine.model.histogram import Counts
+from specmine.model.observation import Kind, Observation, PathHistogram
 
 Cdf = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Chances = NDArray[np.float64]
 """Chance of each bucket, shape (BUCKETS,)."""
 
-_EDGES = bucket_edges()
 
 FAMILIES: dict[str, Cdf] = {
     "normal, sd 10 %": stats.norm(2e4, 2e3).cdf,
@@ -33,7 +34,7 @@ FAMILIES: dict[str, Cdf] = {
 
 def chances_of(cdf: Cdf) -> Chances:
     """Return the chance of each bucket for whole ns, durations below 0 as 0."""
-    below = np.concatenate(([0.0], cdf(_EDGES[1:-1]), [1.0]))
+    below = np.concatenate(([0.0], cdf(BUCKET_EDGES[1:-1]), [1.0]))
     return np.asarray(np.diff(below))
 
 
@@ -51,7 +52,7 @@ def preempted(cdf: Cdf, share: float = 0.005) -> Chances:
     grid = np.geomspace(1.0, 1e9, 20_001)
     mass = np.diff(np.concatenate(([0.0], cdf(grid))))
     late = stats.uniform(1e6, 3e6)
-    below = np.array([float((mass * late.cdf(edge - grid)).sum()) for edge in _EDGES[1:-1]])
+    below = np.array([float((mass * late.cdf(edge - grid)).sum()) for edge in BUCKET_EDGES[1:-1]])
     return (1 - share) * chances_of(cdf) + share * np.diff(np.concatenate(([0.0], below, [1.0])))
 
 

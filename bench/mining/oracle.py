@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.mining.assertions.edge_search import Edge
-from specmine.model.observation import CallPath
+from specmine.model.call_path import CallPath
 
 
 def likelihood(classes: NDArray[np.int64], upper: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -20,7 +20,9 @@ from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.assertions.expression import evaluate, named_edges, shared_names
 from specmine.mining.model_merge.consistency import consistency
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import BUCKETS, CallPath, Frame, Observation, PathHistogram
+from specmine.model.buckets import BUCKETS
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.observation import Observation, PathHistogram
 
 _LAYERS = 8
 _BORDER = 350

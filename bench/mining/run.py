@@ -23,7 +23,8 @@ from bench.mining.distributions import DIRT, FAMILIES, history, observed
 from specmine.mining.borders.detection import borders
 from specmine.mining.borders.stability import chain
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import Observation, histogram_of
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Observation
 
 S = MiningSettings()
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -19,7 +19,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.lib.driver import TARGETS, Driver, Spoken, built, driven, table
-from specmine.model.observation import Kind, quantiles
+from specmine.model.histogram import quantiles
+from specmine.model.observation import Kind
 from specmine.probes.calibration.cold_cache import bias_factor, price_factor
 
 WAYS = {"sessions": "", "sites": "libgcc_s.so.1"}

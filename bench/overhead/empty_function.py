@@ -21,7 +21,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench.lib.driver import TARGETS, Driver, Spoken, built, driven, table
-from specmine.model.observation import Kind, quantiles
+from specmine.model.histogram import quantiles
+from specmine.model.observation import Kind
 
 WAYS = {"sessions": "", "sites": "libgcc_s.so.1"}
 PLACES = {"timed": "tight loop", "amid_work": "amid work"}

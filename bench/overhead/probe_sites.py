@@ -20,7 +20,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from specmine.model.observation import BUCKETS, Kind
+from specmine.model.buckets import BUCKETS
+from specmine.model.observation import Kind
 from specmine.probes.elf.facts import Grade, Site
 from specmine.probes.elf.parser.branches import find_branches
 from specmine.probes.elf.parser.image import open_image

@@ -20,7 +20,7 @@ from specmine.daemon.controller import scheduler
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
 from specmine.model.batch import Batch, Lifetime
-from specmine.model.observation import quantiles
+from specmine.model.histogram import quantiles
 from tests.support.planted import Planted, unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
 

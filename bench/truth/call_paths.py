@@ -21,7 +21,8 @@ from pathlib import Path
 
 from bench.lib.debian_programs import PROGRAMS, running
 from specmine.model.batch import Batch, Sampling, Unwatch, Watch
-from specmine.model.observation import Function, Kind
+from specmine.model.function import Function
+from specmine.model.observation import Kind
 from specmine.probes.elf.facts import Grade
 from specmine.probes.process.proc import Selection
 from specmine.probes.source import BpfSource, SourceSettings

@@ -24,9 +24,9 @@ def histogram_bins(histogram: Sequence[Sequence[float]] | None, bias_s: float = 
     bias_s : float
         What the probes add to a duration; it is taken off.
     """
-    from specmine.model.observation import BUCKETS, bucket_edges  # noqa: PLC0415
+    from specmine.model.buckets import BUCKET_EDGES, BUCKETS  # noqa: PLC0415
 
-    edges = bucket_edges() / 1e9
+    edges = BUCKET_EDGES / 1e9
     bins = []
     for bucket, calls in sorted(map(tuple, histogram or [])):
         if 0 <= bucket < BUCKETS:  # a document from elsewhere may have more

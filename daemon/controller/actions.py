@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from specmine.daemon.config.settings import MS, SECOND
 from specmine.model.batch import Sampling, Unwatch, Watch
-from specmine.model.observation import Reason
+from specmine.model.function import Reason
 
 from . import reasons, transitions
 from .budget import spendable

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from specmine.daemon.config.settings import MS, SECOND, Settings
 from specmine.model.batch import Batch, Prices, Spent, Watch
-from specmine.model.observation import Function, Kind
+from specmine.model.function import Function
+from specmine.model.observation import Kind
 
 REACTION_NS = 3 * MS
 """How long a probe goes on trapping after its bucket ran empty, until its link is closed."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import cache
 
 from specmine.daemon.config.settings import Settings
+from specmine.model.function import Function
 from specmine.model.globs import matches
-from specmine.model.observation import Function
 
 from . import reasons
 from .function import Knowledge, changed

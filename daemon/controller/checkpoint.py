@@ -15,8 +15,10 @@ from specmine.mining.borders.inference import Check, Conclusion
 from specmine.mining.off_cpu.on_cpu import OnCpu
 from specmine.mining.regression.lifetime_utility import Lifetimes
 from specmine.mining.settings import MiningSettings
+from specmine.model.function import Function, Reason
+from specmine.model.histogram import Counts
 from specmine.model.json_codec import decode, encode
-from specmine.model.observation import Counts, Function, Kind, Observation, Reason
+from specmine.model.observation import Kind, Observation
 from specmine.model.sparse import Kept, kept
 
 from .function import EMPTY, Knowledge, Totals

@@ -13,7 +13,8 @@ from specmine.daemon.config.settings import Settings
 from specmine.daemon.worker.jobs import Job
 from specmine.mining.assertions.explanation import JobResult
 from specmine.model.batch import Batch, Request, Started
-from specmine.model.observation import Function, Observation
+from specmine.model.function import Function
+from specmine.model.observation import Observation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,10 @@ from specmine.mining.off_cpu.on_cpu import OnCpu
 from specmine.mining.regression.lifetime_utility import Lifetimes
 from specmine.mining.statistics.call_rate import Looks
 from specmine.model.batch import Watch
-from specmine.model.observation import BUCKETS, Counts, Function, Kind, Reason, frozen_counts
+from specmine.model.buckets import BUCKETS
+from specmine.model.function import Function, Reason
+from specmine.model.histogram import Counts, frozen_counts
+from specmine.model.observation import Kind
 from specmine.model.sparse import Kept
 
 from .phase import State

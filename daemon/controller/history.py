@@ -6,13 +6,14 @@ import math
 from dataclasses import replace
 
 from specmine.mining.regression.lifetime_utility import with_window
-from specmine.model.observation import Counts, Kind, Observation, bucket_edges, frozen_counts, quantiles
+from specmine.model.buckets import BUCKET_MIDDLES
+from specmine.model.histogram import Counts, frozen_counts, quantiles
+from specmine.model.observation import Kind, Observation
 from specmine.model.pooling import pooled
 from specmine.model.sparse import kept
 
 from .function import Knowledge
 
-_MIDDLES = 0.5 * (bucket_edges()[:-1] + bucket_edges()[1:])
 HELD = {Kind.TIME: 1, Kind.PATH: 2}
 """Observations held one by one, in multiples of those that stable borders come from."""
 _JUDGED_CALLS = 200
@@ -29,7 +30,7 @@ def with_observation(known: Knowledge, seen: Observation, recent: int) -> Knowle
         observations=known.totals.observations + 1,
     )
     if seen.split is not None:
-        own_ns = float(seen.split.on_cpu @ _MIDDLES) - seen.bias_ns * seen.timed
+        own_ns = float(seen.split.on_cpu @ BUCKET_MIDDLES) - seen.bias_ns * seen.timed
         totals = replace(
             totals,
             running_ns=totals.running_ns + max(0.0, own_ns),
@@ -70,5 +71,5 @@ def spread_of(counts: Counts) -> float:
     number = float(counts.sum())
     if number < 2:
         return 0.0
-    mean = float(counts @ _MIDDLES) / number
-    return math.sqrt(max(0.0, float(counts @ (_MIDDLES - mean) ** 2) / number))
+    mean = float(counts @ BUCKET_MIDDLES) / number
+    return math.sqrt(max(0.0, float(counts @ (BUCKET_MIDDLES - mean) ** 2) / number))

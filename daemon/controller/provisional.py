@@ -14,7 +14,8 @@ from specmine.daemon.config.settings import Settings
 from specmine.mining.assertions.explanation import JobResult
 from specmine.mining.assertions.expression import named_edges, shared_names
 from specmine.mining.borders.inference import Check, Conclusion, borders_of, check, conclude, no_finer
-from specmine.model.observation import Function, Observation
+from specmine.model.function import Function
+from specmine.model.observation import Observation
 from specmine.model.sparse import Kept, kept
 
 NEWEST = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specmine.daemon.config.settings import SECOND, Settings
-from specmine.model.observation import Reason
+from specmine.model.function import Reason
 
 HINTS = frozenset({"excluded", "ignored"})
 """Codes of refusals that are a wish of the user, not a danger."""

@@ -13,7 +13,8 @@ from specmine.daemon.config.settings import SECOND, Settings
 from specmine.mining.borders.inference import utility_of
 from specmine.mining.regression.lifetime_utility import utility_over_lifetimes
 from specmine.model.batch import Lifetime, Prices, Watch
-from specmine.model.observation import Kind, Reason
+from specmine.model.function import Reason
+from specmine.model.observation import Kind
 
 from . import reasons
 from .budget import affordable_window, cost_rate, phase, price, watch_for, worthwhile

@@ -8,7 +8,7 @@ from typing import Any
 
 from specmine.daemon.config.settings import Settings
 from specmine.model.batch import Batch, Lifetime, Started
-from specmine.model.observation import Function
+from specmine.model.function import Function
 
 from .agent_cost import AgentCost
 from .budget import Purse

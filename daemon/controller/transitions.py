@@ -14,7 +14,8 @@ from specmine.mining.assertions.explanation import JobResult
 from specmine.mining.borders.inference import borders_of, check, conclude, no_finer, shifted
 from specmine.mining.off_cpu import on_cpu
 from specmine.model.batch import Refusal
-from specmine.model.observation import Kind, Observation, Reason
+from specmine.model.function import Reason
+from specmine.model.observation import Kind, Observation
 from specmine.model.sparse import Kept
 
 from . import reasons

@@ -19,9 +19,9 @@ from specmine.daemon.controller.timestamps import date_of
 from specmine.mining.borders.inference import Check
 from specmine.mining.off_cpu.host_causes import host_times
 from specmine.mining.regression.host_effect import host_evidence
+from specmine.model.function import Reason
 from specmine.model.host_environment import environment_from
 from specmine.model.json_codec import encode
-from specmine.model.observation import Reason
 
 from .statements import Data, data_of, statements
 from .time_split import SplitCalls, class_facts, explained, on_cpu_facts, split_calls, time_facts

@@ -16,7 +16,9 @@ from specmine.daemon.controller.phase import FINISHED, State
 from specmine.mining.assertions.explanation import JobResult
 from specmine.mining.assertions.expression import shared_names, shown, to_records
 from specmine.mining.statistics.class_shares import class_counts
-from specmine.model.observation import BUCKETS, CallPath, Counts, bucket_edges, frozen_counts
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS
+from specmine.model.call_path import CallPath
+from specmine.model.histogram import Counts, frozen_counts
 from specmine.model.sparse import Kept
 
 from .time_split import SplitCalls, path_facts, split_calls
@@ -116,7 +118,7 @@ def behaviours_and_paths(
 
 def _borders(each: Knowledge, data: Data) -> list[dict[str, Any]]:
     known = each.learned.borders if each.learned and len(each.learned.borders) == len(data.edges) else ()
-    edges = bucket_edges()
+    edges = BUCKET_EDGES
     stated = []
     for place, edge in enumerate(data.edges):
         evidence: dict[str, Any] = {}
@@ -150,7 +152,7 @@ def _summed(observations: Sequence[Kept]) -> Counts:
 
 
 def _seconds(edge: int, bias_ns: float) -> float:
-    return max(0.0, float(bucket_edges()[edge]) - bias_ns) * 1e-9
+    return max(0.0, float(BUCKET_EDGES[edge]) - bias_ns) * 1e-9
 
 
 def _shares(class_calls: Iterable[int]) -> list[float]:

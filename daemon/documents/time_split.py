@@ -13,21 +13,12 @@ from specmine.mining.off_cpu.breakdown import Part, Parts, parts
 from specmine.mining.off_cpu.host_causes import HostTimes
 from specmine.mining.off_cpu.on_cpu import OnCpu, range_seconds
 from specmine.mining.statistics.class_shares import class_counts
+from specmine.model.buckets import BUCKET_EDGES, BUCKET_MIDDLES, BUCKETS
+from specmine.model.call_path import CallPath
+from specmine.model.histogram import Counts, frozen_counts, quantiles
 from specmine.model.json_codec import encode
-from specmine.model.observation import (
-    BUCKETS,
-    CallPath,
-    Counts,
-    Split,
-    added,
-    bucket_edges,
-    frozen_counts,
-    quantiles,
-    split_or_unbroken,
-)
 from specmine.model.sparse import Kept
-
-_MIDDLES = 0.5 * (bucket_edges()[:-1] + bucket_edges()[1:])
+from specmine.model.split import Split, added, split_or_unbroken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,7 +114,7 @@ def on_cpu_facts(known: OnCpu | None, calls: SplitCalls | None, detail: bool = F
         return None
     said = known.learned or known.chain
     counts, edges, bias = calls.split.on_cpu, said.edges, said.bias_ns
-    upper = [max(0.0, float(bucket_edges()[edge]) - bias) * 1e-9 for edge in edges]
+    upper = [max(0.0, float(BUCKET_EDGES[edge]) - bias) * 1e-9 for edge in edges]
     own = class_counts(counts, shifted(edges, bias, calls.bias_ns))
     middle, high = quantiles(counts, (0.5, 0.99))
     return {
@@ -138,7 +129,7 @@ def on_cpu_facts(known: OnCpu | None, calls: SplitCalls | None, detail: bool = F
         ]
         if said.stable
         else [],
-        "mean_seconds": max(0.0, float(counts @ _MIDDLES) / max(1, int(counts.sum())) - calls.bias_ns) * 1e-9,
+        "mean_seconds": max(0.0, float(counts @ BUCKET_MIDDLES) / max(1, int(counts.sum())) - calls.bias_ns) * 1e-9,
         "median_seconds": max(0.0, middle - calls.bias_ns) * 1e-9,
         "p99_seconds": max(0.0, high - calls.bias_ns) * 1e-9,
         "verdict": known.check.verdict if known.check else "unknown",
@@ -148,7 +139,7 @@ def on_cpu_facts(known: OnCpu | None, calls: SplitCalls | None, detail: bool = F
 
 
 def _shares(counts: Counts, split: Split, bias_ns: float) -> tuple[float, float, float]:
-    total = float(counts @ _MIDDLES) - bias_ns * float(counts.sum())
+    total = float(counts @ BUCKET_MIDDLES) - bias_ns * float(counts.sum())
     waiting, blocked = float(split.waiting_ns.sum()), float(split.blocked_ns.sum())
     running = max(0.0, total - waiting - blocked)
     total = running + waiting + blocked

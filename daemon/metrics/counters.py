@@ -20,11 +20,10 @@ from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.scheduler import utility
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.controller.timestamps import utc_offset_ns
-from specmine.model.observation import Counts, bucket_edges
+from specmine.model.buckets import BUCKET_EDGES, BUCKET_MIDDLES
+from specmine.model.histogram import Counts
 
 Floats = NDArray[np.float64]
-_EDGES = bucket_edges()
-_MIDDLES = (_EDGES[:-1] + _EDGES[1:]) / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +73,7 @@ class Reading:
     @property
     def uppers(self) -> tuple[str, ...]:
         """Upper end of each class, seconds as text; ``+Inf`` for the last."""
-        stated = (max(0.0, float(_EDGES[edge]) - self.bias_ns) / SECOND for edge in self.borders)
+        stated = (max(0.0, float(BUCKET_EDGES[edge]) - self.bias_ns) / SECOND for edge in self.borders)
         return (*(f"{seconds:.6g}" for seconds in stated), "+Inf")
 
 
@@ -215,7 +214,7 @@ class Counters:
                 break
         if counts is not new and account.split is not None:
             return
-        durations = np.maximum(_MIDDLES - reading.bias_ns, 0.0) / SECOND
+        durations = np.maximum(BUCKET_MIDDLES - reading.bias_ns, 0.0) / SECOND
         number = by_class(counts, reading.borders)
         total = number.sum()
         account.split = number / total if total else np.full(len(number), 1 / len(number))

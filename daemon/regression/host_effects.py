@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.mining.regression.host_effect import host_evidence
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS, bucket_of
+from specmine.model.histogram import Counts
 from specmine.model.host_environment import Environment, common, environment_from
-from specmine.model.observation import BUCKETS, Counts, bucket_edges, bucket_of
 
 Build = tuple[tuple[str, str], str]
 """Function and module, and the build."""
@@ -65,7 +66,7 @@ class ChangeHosts:
 
 def _without_bias(counts: Counts, bias_ns: float) -> Counts:
     used = np.flatnonzero(counts)
-    middles = 0.5 * (bucket_edges()[used] + bucket_edges()[used + 1]) - bias_ns
+    middles = 0.5 * (BUCKET_EDGES[used] + BUCKET_EDGES[used + 1]) - bias_ns
     shifted = np.zeros(BUCKETS, dtype=np.uint64)
     np.add.at(shifted, bucket_of(np.maximum(middles, 0.0).round()), counts[used])
     return shifted

@@ -22,7 +22,10 @@ from specmine.mining.regression.code_diff import same_code
 from specmine.mining.regression.comparison import Change
 from specmine.mining.regression.sample import quantile, sample_of_counts
 from specmine.model.batch import Lifetime
-from specmine.model.observation import BUCKETS, Counts, Function, Kind, Observation
+from specmine.model.buckets import BUCKETS
+from specmine.model.function import Function
+from specmine.model.histogram import Counts
+from specmine.model.observation import Kind, Observation
 from specmine.store import Contents, LifetimeSummary, Verdict, vector_at
 
 from .acknowledgements import acknowledgement_of, key_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.observation import CallPath
+from specmine.model.call_path import CallPath
 
 from .edge_search import Edge, distinct_columns, order_of, smallest_set
 from .expression import Formula, Literal, shown

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.observation import Frame
+from specmine.model.call_path import Frame
 
 Edge = tuple[Frame, Frame]
 """Caller and callee."""

@@ -13,7 +13,8 @@ from specmine.mining.behaviours.path_clustering import group_paths, path_dispers
 from specmine.mining.behaviours.tree_refinement import refined_groups
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion, class_counts
-from specmine.model.observation import CallPath, Observation
+from specmine.model.call_path import CallPath
+from specmine.model.observation import Observation
 
 from .assertion import telling_edges
 from .explanation import Behaviour, ExplainedPath, Explanation

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from specmine.mining.statistics.class_shares import Dispersion
-from specmine.model.observation import CallPath
+from specmine.model.call_path import CallPath
 
 from .expression import Formula
 

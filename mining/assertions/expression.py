@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TypedDict
 
-from specmine.model.observation import CallPath, Frame
+from specmine.model.call_path import CallPath, Frame
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.@$:~]*")
 _WORDS = frozenset({"and", "or", "not", "true", "false"})

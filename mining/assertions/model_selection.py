@@ -16,7 +16,7 @@ from specmine.mining.behaviours.path_clustering import differs
 from specmine.mining.behaviours.posterior import certainties
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion
-from specmine.model.observation import CallPath
+from specmine.model.call_path import CallPath
 
 from .assertion import Statement, state_groups
 from .expression import evaluate, named_edges, shared_names

@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from specmine.model.observation import BUCKETS, Counts, bucket_edges
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS
+from specmine.model.histogram import Counts
 
 from .heaping import rounding_steps
-
-_EDGES = bucket_edges()
-_EDGES.flags.writeable = False
 
 _CLOCKS_HZ = (25e6, 24e6, 19.2e6, 14.31818e6, 13e6, 12e6, 8e6, 3.579545e6, 32768.0, 1024.0, 300.0, 250.0)
 _DECIMAL = tuple(m * 10.0**e for e in range(1, 9) for m in (1.0, 2.0, 2.5, 5.0))
@@ -70,11 +68,11 @@ def grain_of(counts: Counts, *, above_ns: float = 0.0) -> Grain:
 def _empties(counts: ArrayLike, step: float) -> bool:
     """Return whether buckets without a multiple of the step are empty that would hold a good many calls else."""
     fine = _fine(step)
-    without = np.flatnonzero(_multiples(_EDGES[1:fine], _EDGES[2 : fine + 1], step) == 0) + 1
+    without = np.flatnonzero(_multiples(BUCKET_EDGES[1:fine], BUCKET_EDGES[2 : fine + 1], step) == 0) + 1
     values = np.asarray(counts, dtype=np.float64)
     below = np.concatenate(([0.0], np.cumsum(values)))
-    low, high = _EDGES[without] - step, _EDGES[without + 1] + step
-    around = (np.interp(high, _EDGES, below) - np.interp(low, _EDGES, below)) / (high - low)
+    low, high = BUCKET_EDGES[without] - step, BUCKET_EDGES[without + 1] + step
+    around = (np.interp(high, BUCKET_EDGES, below) - np.interp(low, BUCKET_EDGES, below)) / (high - low)
     expected = float((around * _WIDTH[without]).sum())
     return expected >= _MISSED and float(values[without].sum()) <= _ASTRAY * expected
 
@@ -89,13 +87,13 @@ def keeps_to(counts: ArrayLike, step: float) -> bool:
     """Return whether all durations but a few are multiples of the step, as far as buckets show it."""
     fine = _fine(step)
     own = np.asarray(counts, dtype=np.float64)[1:fine]
-    astray = own[_multiples(_EDGES[1:fine], _EDGES[2 : fine + 1], step) == 0].sum()
+    astray = own[_multiples(BUCKET_EDGES[1:fine], BUCKET_EDGES[2 : fine + 1], step) == 0].sum()
     return fine > 1 and bool(astray <= _ASTRAY * own.sum())
 
 
 def _fine(step: float) -> int:
     """Return the first bucket that is too wide to show the step."""
-    return int(np.searchsorted(np.diff(_EDGES) * _FINER * _RIPPLE, step)) if step > 0 else 0
+    return int(np.searchsorted(np.diff(BUCKET_EDGES) * _FINER * _RIPPLE, step)) if step > 0 else 0
 
 
 def clock_step(counts: ArrayLike, *, above_ns: float = 0.0, ripple: float = 0.15) -> float:
@@ -129,8 +127,8 @@ def clock_step(counts: ArrayLike, *, above_ns: float = 0.0, ripple: float = 0.15
     last = max(int(np.searchsorted(below, 0.98 * below[-1], side="left")), first + 1)
     if not _is_rough(values[first:last]):
         return 0.0
-    finest = max(above_ns, _FINER * ripple * float(_EDGES[first + 1] - _EDGES[first]))
-    asked = (finest < _STEPS) & (_EDGES[last] >= _STEPS)
+    finest = max(above_ns, _FINER * ripple * float(BUCKET_EDGES[first + 1] - BUCKET_EDGES[first]))
+    asked = (finest < _STEPS) & (BUCKET_EDGES[last] >= _STEPS)
     evidence = _evidence(values, below, first, last, asked, ripple)
     evident = evidence > np.where(_STEPS[asked] > _middle_width(values), _PLAINLY, _ENOUGH)
     if not evident.any():
@@ -192,20 +190,20 @@ def _multiples(
 
 
 def _place(at: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    edge = np.clip(np.searchsorted(_EDGES, at, side="right") - 1, 0, BUCKETS - 1)
-    return edge.astype(np.int32), np.asarray((at - _EDGES[edge]) / _WIDTH[edge])
+    edge = np.clip(np.searchsorted(BUCKET_EDGES, at, side="right") - 1, 0, BUCKETS - 1)
+    return edge.astype(np.int32), np.asarray((at - BUCKET_EDGES[edge]) / _WIDTH[edge])
 
 
 # what clock_step asks of every bucket under every step
 _STEPS = np.array(STEPS_NS)
-_WIDTH = np.diff(_EDGES)
+_WIDTH = np.diff(BUCKET_EDGES)
 _LEFT_NS, _RIGHT_NS = (
-    np.clip(edge + side * np.maximum(_STEPS[:, None], 3 * _WIDTH), _EDGES[0], _EDGES[-1])
-    for edge, side in ((_EDGES[:-1], -1), (_EDGES[1:], 1))
+    np.clip(edge + side * np.maximum(_STEPS[:, None], 3 * _WIDTH), BUCKET_EDGES[0], BUCKET_EDGES[-1])
+    for edge, side in ((BUCKET_EDGES[:-1], -1), (BUCKET_EDGES[1:], 1))
 )
 _AROUND = _RIGHT_NS - _LEFT_NS
 _LEFT, _RIGHT = _place(_LEFT_NS), _place(_RIGHT_NS)
-_HOLDS = _multiples(_EDGES[:-1], _EDGES[1:], _STEPS[:, None]) > np.floor(_WIDTH / _STEPS[:, None])
+_HOLDS = _multiples(BUCKET_EDGES[:-1], BUCKET_EDGES[1:], _STEPS[:, None]) > np.floor(_WIDTH / _STEPS[:, None])
 _CHANCE = np.clip(np.mod(_WIDTH / _STEPS[:, None], 1.0), _ERROR, 1.0 - _ERROR)
 _LIKELY = np.log(np.where(_HOLDS, _CHANCE, 1.0 - _CHANCE))
 
@@ -232,11 +230,11 @@ def spread(counts: ArrayLike, step: float) -> NDArray[np.float64]:
     if step <= 0 or not keeps_to(values, step):
         return below
     own = values[1:fine]
-    number = _multiples(_EDGES[1:fine], _EDGES[2 : fine + 1], step)
+    number = _multiples(BUCKET_EDGES[1:fine], BUCKET_EDGES[2 : fine + 1], step)
     heights = np.cumsum(np.repeat(own / np.maximum(number, 1), number.astype(np.int64)), dtype=np.float64)
-    first = np.floor((_EDGES[1] - 0.5) / step) + 1
+    first = np.floor((BUCKET_EDGES[1] - 0.5) / step) + 1
     knots = (first + np.arange(len(heights) + 1) - 0.5) * step
     heights = values[0] + np.concatenate(([0.0], heights * own.sum() / max(float(heights[-1]), 1.0)))
     # the first bucket holds all that is shorter, 0 too
-    inside = np.interp(_EDGES[1 : fine + 1], [0.0, *knots], [0.0, *heights])
+    inside = np.interp(BUCKET_EDGES[1 : fine + 1], [0.0, *knots], [0.0, *heights])
     return np.concatenate(([0.0], inside[:-1], below[fine:]))

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import BUCKETS, Counts
+from specmine.model.buckets import BUCKETS
+from specmine.model.histogram import Counts
 
 from .clock_resolution import Grain, grain_of, spread
 from .heaping import without_heaps
@@ -48,7 +49,7 @@ class Border:
     """A place that cuts a duration distribution in two."""
 
     edge: int
-    """First bucket of the upper class; the border's duration is ``bucket_edges()[edge]``."""
+    """First bucket of the upper class; the border's duration is ``BUCKET_EDGES[edge]``."""
     duration_ns: float
     cdf: float
     """Share of the calls below it."""

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from specmine.model.observation import Counts, bucket_edges
+from specmine.model.buckets import BUCKET_EDGES
+from specmine.model.histogram import Counts
 
-_EDGES = bucket_edges()
+_EDGES = BUCKET_EDGES.copy()
 _EDGES[0] = 0.0  # the first bucket also holds all shorter durations
 _WIDTH = np.diff(_EDGES)
 

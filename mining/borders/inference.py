@@ -17,7 +17,8 @@ from specmine.mining.assertions.verification import Expected, Verdict
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion, class_counts, dispersion
 from specmine.mining.utility import utility
-from specmine.model.observation import Observation, bucket_edges, bucket_of
+from specmine.model.buckets import BUCKET_EDGES, bucket_of
+from specmine.model.observation import Observation
 
 from .detection import Border, borders
 from .stability import StableBorder, chain
@@ -196,5 +197,5 @@ def shifted(edges: tuple[int, ...], was_ns: float, is_ns: float) -> tuple[int, .
     """Move borders found under one cost of the probes to durations measured under another."""
     if abs(is_ns - was_ns) < 1.0:
         return edges
-    durations = bucket_edges()[list(edges)] + (is_ns - was_ns)
+    durations = BUCKET_EDGES[list(edges)] + (is_ns - was_ns)
     return tuple(int(bucket) for bucket in bucket_of(np.round(durations)))

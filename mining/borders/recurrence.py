@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import Counts, bucket_edges
+from specmine.model.buckets import BUCKET_EDGES
+from specmine.model.histogram import Counts
 
 from .detection import borders, share_between
 
@@ -48,11 +49,11 @@ class Execution:
 
     def edge_at(self, duration_ns: float) -> int:
         """Return the bucket edge nearest to a duration that is free of the probes' cost."""
-        return int(np.abs(bucket_edges()[1:-1] - duration_ns - self.bias_ns).argmin()) + 1
+        return int(np.abs(BUCKET_EDGES[1:-1] - duration_ns - self.bias_ns).argmin()) + 1
 
     def duration_at(self, edge: int) -> float:
         """Return the duration at a bucket edge, ns, free of the probes' cost."""
-        return max(0.0, float(bucket_edges()[edge]) - self.bias_ns)
+        return max(0.0, float(BUCKET_EDGES[edge]) - self.bias_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +146,7 @@ def factors(executions: Sequence[Execution]) -> tuple[float, ...]:
 def _logarithmic(execution: Execution) -> NDArray[np.float64]:
     """Return the density of the logarithms of the durations, blurred a little."""
     grid = 2.0 ** (np.arange(5 * _OCTAVE, 40 * _OCTAVE + 1) / _OCTAVE)
-    density = np.diff(np.interp(grid + execution.bias_ns, bucket_edges(), execution.cdf))
+    density = np.diff(np.interp(grid + execution.bias_ns, BUCKET_EDGES, execution.cdf))
     return np.convolve(density, np.full(2 * _BLUR + 1, 1.0 / (2 * _BLUR + 1)), mode="same")
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.observation import BUCKETS
+from specmine.model.buckets import BUCKETS
 
 from .valleys import EDGES
 

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import agreement, class_counts, dispersion
-from specmine.model.observation import BUCKETS, Counts, Observation
+from specmine.model.buckets import BUCKETS
+from specmine.model.histogram import Counts
+from specmine.model.observation import Observation
 
 from .clock_resolution import Grain, grain_of
 from .detection import Border, Evidence, borders, grain_behind, smoothed

@@ -15,9 +15,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.observation import BUCKETS, bucket_edges
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS
 
-EDGES = bucket_edges()
+EDGES = BUCKET_EDGES.copy()
 EDGES[0] *= 0.5  # the first bucket also holds all shorter durations: it is no peak
 LOG_EDGES = np.log(EDGES)
 EDGES.flags.writeable = LOG_EDGES.flags.writeable = False

@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.mining.statistics.class_shares import class_counts
-from specmine.model.observation import Counts, Split, bucket_edges
+from specmine.model.buckets import BUCKET_MIDDLES
+from specmine.model.histogram import Counts
+from specmine.model.split import Split
 
 from .host_causes import NOTABLE, HostTimes, named
 
 LEAST_CALLS = 5
 """Of a class with fewer calls nothing is said."""
-_MIDDLES = 0.5 * (bucket_edges()[:-1] + bucket_edges()[1:])
 _Z = 1.96
 
 
@@ -132,7 +133,7 @@ def parts(
 def _sums(counts: Counts, split: Split, low: int, high: int, bias_ns: float) -> NDArray[np.float64]:
     """Return running, waiting and blocked of a class, ns."""
     number = float(counts[low:high].sum())
-    total = max(0.0, float(counts[low:high] @ _MIDDLES[low:high]) - bias_ns * number)
+    total = max(0.0, float(counts[low:high] @ BUCKET_MIDDLES[low:high]) - bias_ns * number)
     waiting, blocked = float(split.waiting_ns[low:high].sum()), float(split.blocked_ns[low:high].sum())
     return np.array([max(0.0, total - waiting - blocked), waiting, blocked])
 

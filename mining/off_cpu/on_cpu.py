@@ -16,7 +16,9 @@ from specmine.mining.assertions.verification import Expected
 from specmine.mining.borders.inference import Check, Conclusion, Found, borders_of, conclude, no_finer, shifted
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import class_counts
-from specmine.model.observation import BUCKETS, Observation, bucket_edges, bucket_of, quantiles
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS, bucket_of
+from specmine.model.histogram import quantiles
+from specmine.model.observation import Observation
 from specmine.model.sparse import Kept
 
 SUBJECT = "time on CPU"
@@ -111,7 +113,7 @@ def range_seconds(known: OnCpu) -> tuple[float, float] | None:
     """Return the range that nearly all calls are asserted to keep to; None before it is learned."""
     if known.learned is None:
         return None
-    low, high = (float(bucket_edges()[edge]) - known.learned.bias_ns for edge in (known.edges[0], known.edges[-1]))
+    low, high = (float(BUCKET_EDGES[edge]) - known.learned.bias_ns for edge in (known.edges[0], known.edges[-1]))
     return max(0.0, low) * 1e-9, max(0.0, high) * 1e-9
 
 

@@ -17,7 +17,8 @@ from specmine.mining.borders.detection import borders
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import class_counts
 from specmine.mining.statistics.student_t import t_quantile
-from specmine.model.observation import BUCKETS, Counts, bucket_edges, bucket_of
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS, bucket_of
+from specmine.model.histogram import Counts
 
 from .comparison import LifetimeSample, Rule
 from .ratio_estimate import ratio_estimate, welch_freedom
@@ -102,7 +103,7 @@ def histogram(sample: Sample) -> Counts:
 def _classes(
     sides: Sequence[Sequence[Counts]], edges: Sequence[int], level: float, tolerance: float
 ) -> tuple[ClassChange, ...]:
-    bounds = bucket_edges()
+    bounds = BUCKET_EDGES
     tables = [np.array([class_counts(each, edges) for each in side], dtype=np.float64) for side in sides]
     shares = [table / np.maximum(table.sum(axis=1, keepdims=True), 1.0) for table in tables]
     found = []
@@ -131,7 +132,7 @@ def _inside(
     sides: Sequence[Sequence[Counts]], first: int, last: int, level: float
 ) -> tuple[float, float, float] | None:
     """Return ratio and interval of the medians inside a class."""
-    bounds = bucket_edges()
+    bounds = BUCKET_EDGES
     values: list[list[float]] = []
     for side in sides:
         medians = []

@@ -15,6 +15,8 @@ import numpy as np
 
 from specmine.mining.borders.detection import borders
 from specmine.mining.settings import MiningSettings
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS
+from specmine.model.histogram import Counts
 from specmine.model.host_environment import (
     WITHIN,
     Cause,
@@ -25,7 +27,6 @@ from specmine.model.host_environment import (
     factor_of,
     moved_slice,
 )
-from specmine.model.observation import BUCKETS, Counts, bucket_edges
 
 from .sample import quantile, sample_of_counts
 
@@ -116,7 +117,7 @@ def host_evidence(
     if main_base is None:
         return HostEvidence(shifts=(), differences=unlike)
     shares = [_shares(each, edges) for each in (base, new)]
-    bounds = bucket_edges()
+    bounds = BUCKET_EDGES
     shifts = []
     for at, (first, last) in enumerate(_ranges(edges)):
         part = _only(new, first, last)

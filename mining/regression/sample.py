@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from specmine.model.observation import Counts, bucket_edges
+from specmine.model.buckets import BUCKET_EDGES
+from specmine.model.histogram import Counts
 
 TRIMMED_SHARE = 0.05
 """Left out at either end by the trimmed mean."""
@@ -48,7 +49,7 @@ def sample_of_durations(durations_ns: ArrayLike) -> Sample:
 def sample_of_counts(counts: Counts, bias_ns: float = 0.0) -> Sample:
     """Return the sample of a histogram, its durations less ``bias_ns`` but never below 0."""
     used = np.flatnonzero(counts)
-    edges = np.maximum(bucket_edges() - bias_ns, 0.0)
+    edges = np.maximum(BUCKET_EDGES - bias_ns, 0.0)
     return Sample(edges[used], edges[used + 1], counts[used].astype(np.int64))
 
 

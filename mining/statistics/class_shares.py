@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from specmine.model.observation import Counts
+from specmine.model.histogram import Counts
 
 from .distributions import f_sf
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /* The log-linear bucket of a duration: 32 buckets per power of two from 2^5 to 2^40 ns.
- * Pure: also compiled for the host, where a test compares it with model/observation.py. */
+ * Pure: also compiled for the host, where a test compares it with model/buckets.py. */
 #ifndef SPECMINE_HISTOGRAM
 #define SPECMINE_HISTOGRAM
 

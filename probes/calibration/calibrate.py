@@ -24,8 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.model.batch import Prices
+from specmine.model.buckets import BUCKETS
 from specmine.model.errors import ProbeError
-from specmine.model.observation import BUCKETS, Kind, quantiles
+from specmine.model.histogram import quantiles
+from specmine.model.observation import Kind
 from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.loader import Loaded, sources_digest
 from specmine.probes.kernel.maps import RememberedMap, map_array, write_array

@@ -16,7 +16,8 @@ from dataclasses import replace
 import numpy as np
 
 from specmine.model.batch import Prices
-from specmine.model.observation import BUCKETS, Kind, bucket_edges
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS
+from specmine.model.observation import Kind
 
 MOST = 4.0
 """Greater values are of calls that something else disturbed."""
@@ -55,7 +56,7 @@ def coldness(before: float, took_ns: float, handlers: int, loop_ns: float) -> fl
 
 def geometric_mean(handlers: int, buckets: int) -> float:
     """Return the ns that handlers took, from their number and the sum of the histogram's buckets of their times."""
-    return float(np.interp(buckets / handlers, np.arange(BUCKETS + 1), bucket_edges()))
+    return float(np.interp(buckets / handlers, np.arange(BUCKETS + 1), BUCKET_EDGES))
 
 
 def price_factor(coldness: float, kind: Kind) -> float:

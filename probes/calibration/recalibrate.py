@@ -16,8 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from specmine.model.batch import Prices
+from specmine.model.buckets import BUCKETS
 from specmine.model.errors import SpecmineError
-from specmine.model.observation import BUCKETS
 from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.loader import Loaded, load
 from specmine.probes.kernel.maps import map_array

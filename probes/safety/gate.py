@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable
 
-from specmine.model.observation import Function, Kind, Reason
+from specmine.model.function import Function, Reason
+from specmine.model.observation import Kind
 from specmine.probes.elf.facts import Grade, Site
 from specmine.probes.process.status import FRESH_NS, Conditions
 from specmine.probes.process.tracker import ProcessTracker

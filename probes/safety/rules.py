@@ -16,7 +16,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from specmine.model.observation import Kind, Reason
+from specmine.model.function import Reason
+from specmine.model.observation import Kind
 from specmine.probes.process.proc import PROC
 from specmine.probes.process.status import Condition
 from specmine.probes.symbols.modules import Module

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.model.batch import HotSample
-from specmine.model.observation import Function
+from specmine.model.function import Function
 from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import SWITCHES_A_TIMED

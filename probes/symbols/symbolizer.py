@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.observation import CallPath, Frame, Function
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.function import Function
 from specmine.probes.elf.demangle import is_clone
 from specmine.probes.elf.facts import FunctionFacts, FunctionKind
 from specmine.probes.kernel.structs import WALKS

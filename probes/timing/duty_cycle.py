@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from specmine.model.observation import Kind, Reason
+from specmine.model.function import Reason
+from specmine.model.observation import Kind
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.gate import Gate

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.observation import BUCKETS, Counts, Split
+from specmine.model.buckets import BUCKETS
+from specmine.model.histogram import Counts
+from specmine.model.split import Split
 from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import ABSENCE, ABSENCE_VALUE
 

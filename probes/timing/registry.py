@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable
 
 from specmine.model.batch import Activity, Prices, Refusal, Watch
-from specmine.model.observation import Kind, Observation, Reason
+from specmine.model.function import Reason
+from specmine.model.observation import Kind, Observation
 from specmine.probes.elf.facts import Grade, Site
 from specmine.probes.kernel.links import LinkNews
 from specmine.probes.safety.rules import with_remedy

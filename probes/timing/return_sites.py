@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from specmine.model.observation import Reason
+from specmine.model.function import Reason
 from specmine.probes.elf.facts import Grade, Site
 from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.maps import RememberedMap

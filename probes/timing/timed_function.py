@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.model.batch import Prices, Watch
-from specmine.model.observation import Function, Kind
+from specmine.model.function import Function
+from specmine.model.observation import Kind
 from specmine.probes.calibration.cold_cache import nested_factor, price_factor
 from specmine.probes.symbols.modules import Module
 

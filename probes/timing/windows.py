@@ -10,17 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.model.batch import Activity, Prices
-from specmine.model.observation import (
-    BUCKETS,
-    CallPath,
-    Kind,
-    Observation,
-    PathHistogram,
-    Split,
-    added,
-    quantiles,
-    split_or_unbroken,
-)
+from specmine.model.buckets import BUCKETS
+from specmine.model.call_path import CallPath
+from specmine.model.histogram import quantiles
+from specmine.model.observation import Kind, Observation, PathHistogram
+from specmine.model.split import Split, added, split_or_unbroken
 from specmine.probes.calibration.cold_cache import (
     STEP_ERROR,
     bias_factor,

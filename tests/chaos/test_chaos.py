@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from specmine.model.observation import Reason
+from specmine.model.function import Reason
 from specmine.probes.safety import gate
 from tests.support.chaos_building import build
 from tests.support.chaos_hostile import HOT, SUCCESSOR, TARGETS, Target

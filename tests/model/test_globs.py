@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from specmine.model.function import Function
 from specmine.model.globs import bare_name, matches
-from specmine.model.observation import Function
 
 FUNCTION = Function(
     build_id="b",

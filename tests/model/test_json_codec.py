@@ -11,18 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmine.model.batch import Activity, Batch, HotSample, Refusal, Spent, Watch
+from specmine.model.buckets import BUCKETS
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.function import Function, Reason
+from specmine.model.histogram import frozen_counts
 from specmine.model.json_codec import decode, encode
-from specmine.model.observation import (
-    BUCKETS,
-    CallPath,
-    Frame,
-    Function,
-    Kind,
-    Observation,
-    PathHistogram,
-    Reason,
-    frozen_counts,
-)
+from specmine.model.observation import Kind, Observation, PathHistogram
 
 names = st.text(max_size=12)
 frames = st.builds(Frame, names, names)

@@ -8,9 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from specmine.model.buckets import BUCKETS
+from specmine.model.histogram import histogram_of
 from specmine.model.json_codec import decode, encode
-from specmine.model.observation import BUCKETS, Kind, Observation, PathHistogram, Split, histogram_of, split_or_unbroken
+from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.sparse import Kept, kept
+from specmine.model.split import Split, split_or_unbroken
 from tests.support.planted import paper_program, path_of
 from tests.support.simulated import SECOND
 

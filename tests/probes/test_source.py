@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from specmine.model.batch import Sampling, Unwatch, Watch
-from specmine.model.observation import Kind, bucket_edges
+from specmine.model.buckets import BUCKET_EDGES
+from specmine.model.observation import Kind
 from specmine.probes.doctor import made_at_run_time
 from specmine.probes.kernel.loader import LINK_KINDS, VARIANTS
 from specmine.probes.kernel.maps import kernel_at_least
@@ -109,7 +110,7 @@ def test_paths_are_complete_and_durations_true(program: Programs, variant: str) 
             tails = {tuple(f.name for f in p.path.frames[-3:]) for p in whole}
             assert tails <= {("b", "c", "z"), ("a", "b", "z"), ("a", "c", "z")}
             fast = next(p for p in whole if [f.name for f in p.path.frames[-3:]] == ["b", "c", "z"])
-            middle = bucket_edges()[int(fast.counts.argmax())] - observation.bias_ns
+            middle = BUCKET_EDGES[int(fast.counts.argmax())] - observation.bias_ns
             assert 19_000 < middle < 23_000
 
 
@@ -145,7 +146,7 @@ def test_exceptions_pass_timed_functions(program: Programs, name: str, kind: Kin
         assert not driver.refusals
         for observation in driver.observations[1:]:
             assert 0.6 < observation.timed / observation.calls < 0.73  # every third call is thrown out of
-            middle = bucket_edges()[int(observation.counts.argmax())] - observation.bias_ns
+            middle = BUCKET_EDGES[int(observation.counts.argmax())] - observation.bias_ns
             assert 4_500 < middle < 7_500  # it spins for 5 us
             for each in observation.paths:
                 assert not each.path.complete or each.path.frames[-1].name.startswith(name)

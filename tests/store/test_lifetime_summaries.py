@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from specmine.model.batch import Lifetime
-from specmine.model.observation import Kind, Observation, histogram_of
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Kind, Observation
 from specmine.store import Host, Retention, Store
 from specmine.store.schema import TABLES, VERSION
 

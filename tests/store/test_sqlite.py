@@ -9,8 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specmine.model.buckets import BUCKETS
 from specmine.model.json_codec import encode
-from specmine.model.observation import BUCKETS, Observation
+from specmine.model.observation import Observation
 from specmine.store import Store, Verdict
 from specmine.store.codec import decode_counts, decode_paths, encode_counts, encode_paths
 from tests.support.stored import FUNCTION, HOST, LIFETIME, SECOND, UTC, fill, observation

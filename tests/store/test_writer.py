@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from specmine.model.observation import Function, Kind, Observation, histogram_of
+from specmine.model.function import Function
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Kind, Observation
 from specmine.store import Host, Retention, Store, StoreWriter, writer
 
 FUNCTION = Function(build_id="ab", offset=16, name="z", module="app")

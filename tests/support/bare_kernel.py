@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from specmine.model.observation import BUCKETS
+from specmine.model.buckets import BUCKETS
 from specmine.probes.kernel.loader import load
 from specmine.probes.kernel.maps import RememberedMap, bpf, map_array
 from specmine.probes.kernel.structs import CHANGES, COUNTERS, MAX_SLOTS, PROCESS, RETURN_SITE, SLOT

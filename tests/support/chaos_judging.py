@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from specmine.model.observation import Counts, bucket_edges
+from specmine.model.buckets import BUCKET_EDGES
+from specmine.model.histogram import Counts
 from tests.support.chaos_hostile import Target
 from tests.support.chaos_watching_targets import Outcome
 
@@ -70,12 +71,12 @@ def _in_durations(target: Target, seen: Outcome, name: str) -> list[str]:
 
 def shorter(counts: Counts, ns: float) -> int:
     """Return how many durations are certainly shorter: their whole bucket is."""
-    return int(counts[bucket_edges()[1:] <= ns].sum())
+    return int(counts[BUCKET_EDGES[1:] <= ns].sum())
 
 
 def median(counts: Counts) -> float:
     """Return the lower edge of the bucket that holds the median, ns."""
-    return float(bucket_edges()[np.searchsorted(np.cumsum(counts), (counts.sum() + 1) // 2)])
+    return float(BUCKET_EDGES[np.searchsorted(np.cumsum(counts), (counts.sum() + 1) // 2)])
 
 
 def gained(runs: Sequence[tuple[Target, Outcome]]) -> tuple[int, list[str], Counter[str]]:

@@ -16,7 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from specmine.model.batch import Refusal, Unwatch, Watch
-from specmine.model.observation import BUCKETS, Counts, Function, Kind
+from specmine.model.buckets import BUCKETS
+from specmine.model.function import Function
+from specmine.model.histogram import Counts
+from specmine.model.observation import Kind
 from specmine.probes.process.proc import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from specmine.probes.timing.timed_function import TimedFunction

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specmine.model.observation import CallPath, Frame, Function, Kind, Reason
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.function import Function, Reason
+from specmine.model.observation import Kind
 
 MODULE = "app"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from specmine.model.observation import BUCKETS
+from specmine.model.buckets import BUCKETS
 from specmine.probes.kernel.loader import map_sizes
 from specmine.probes.kernel.maps import map_array
 from specmine.probes.kernel.structs import LAYOUT, RANGE_ROWS

@@ -22,7 +22,8 @@ from specmine.model.batch import (
     Watch,
 )
 from specmine.model.errors import ProbeError
-from specmine.model.observation import Kind, Observation, PathHistogram, histogram_of
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Kind, Observation, PathHistogram
 from tests.support.planted import Planted, path_of
 
 MS, SECOND = 1_000_000, 1_000_000_000

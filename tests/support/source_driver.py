@@ -15,7 +15,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from specmine.model.batch import Batch, HotSample, Refusal, Watch
-from specmine.model.observation import Function, Kind, Observation
+from specmine.model.function import Function
+from specmine.model.observation import Kind, Observation
 from specmine.probes.kernel.loader import LINK_KINDS
 from specmine.probes.process.proc import Selection
 from specmine.probes.source import BpfSource, SourceSettings

@@ -5,19 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from specmine.model.batch import Lifetime
-from specmine.model.observation import (
-    BUCKETS,
-    CallPath,
-    Frame,
-    Function,
-    Kind,
-    Observation,
-    PathHistogram,
-    Split,
-    added,
-    histogram_of,
-    split_or_unbroken,
-)
+from specmine.model.buckets import BUCKETS
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.function import Function
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Kind, Observation, PathHistogram
+from specmine.model.split import Split, added, split_or_unbroken
 from specmine.store import Host, Store
 
 SECOND = 10**9

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from specmine.model.batch import Lifetime
+from specmine.model.function import Function
+from specmine.model.histogram import histogram_of
 from specmine.model.host_environment import Environment
-from specmine.model.observation import Function, Kind, Observation, histogram_of
+from specmine.model.observation import Kind, Observation
 from specmine.store import Host, Store, Vector
 
 Outcome = Callable[..., tuple[int, str, str]]

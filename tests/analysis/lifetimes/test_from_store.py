@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from specmine.model.batch import Lifetime
-from specmine.model.observation import Function, Kind, Observation, histogram_of
+from specmine.model.function import Function
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Kind, Observation
 from specmine.store import Host, Store
 
 Outcome = Callable[..., tuple[int, str, str]]

@@ -9,7 +9,9 @@ import numpy as np
 from specmine.analysis.merge.reclassify import recorded, recounted
 from specmine.analysis.merge.specifications import merged
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import CallPath, Frame, Kind, Observation, PathHistogram, histogram_of
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Kind, Observation, PathHistogram
 from tests.support.recordings import FAST_NS, PATHS, SLOW_NS
 
 KEY = "b1+0x10"

@@ -12,17 +12,12 @@ import numpy as np
 import pytest
 
 from specmine.model.batch import Lifetime
-from specmine.model.observation import (
-    CallPath,
-    Frame,
-    Function,
-    Kind,
-    Observation,
-    PathHistogram,
-    Split,
-    bucket_of,
-    histogram_of,
-)
+from specmine.model.buckets import bucket_of
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.function import Function
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Kind, Observation, PathHistogram
+from specmine.model.split import Split
 from specmine.store import Host, Store
 
 Outcome = Callable[..., tuple[int, str, str]]

@@ -16,7 +16,7 @@ from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.results.document import document
 from specmine.experiments.results.journal import Journal, write_journal
 from specmine.experiments.types import SECOND, Finding
-from specmine.model.observation import bucket_edges
+from specmine.model.buckets import BUCKET_EDGES
 
 Outcome = Callable[..., tuple[int, str, str]]
 
@@ -113,7 +113,7 @@ def test_predict_reads_durations_and_documents(outcome: Outcome, tmp_path: Path)
     """CSV of durations and the JSON of ``show`` give the same prediction."""
     csv = tmp_path / "durations.csv"
     csv.write_text("function,duration_ns\n" + "z,1000000\n" * 50 + "y,7\n")
-    bucket = int((bucket_edges() <= 1_000_000).sum()) - 1
+    bucket = int((BUCKET_EDGES <= 1_000_000).sum()) - 1
     shown = tmp_path / "show.json"
     shown.write_text(json.dumps({"functions": [{"function": "z", "histogram": [[bucket, 50]]}]}))
     means = []
@@ -127,7 +127,7 @@ def test_predict_reads_durations_and_documents(outcome: Outcome, tmp_path: Path)
     assert means[0] == pytest.approx(0.002)
     assert means[1] == pytest.approx(means[0], rel=0.04)
     # of calls that were measured beside others, time on CPU counts
-    late = int((bucket_edges() <= 5_000_000).sum()) - 1
+    late = int((BUCKET_EDGES <= 5_000_000).sum()) - 1
     entry = {"function": "z", "histogram": [[bucket, 38], [late, 12]], "on_cpu": {"histogram": [[bucket, 50]]}}
     shown.write_text(json.dumps(entry))
     arguments = ("experiment", "predict", str(shown), "--rivals", "1", "--cores", "1", "--slice", "4ms")

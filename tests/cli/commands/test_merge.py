@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 
 from specmine.model.batch import Lifetime
-from specmine.model.observation import CallPath, Frame, Function, Kind, Observation, PathHistogram, histogram_of
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.function import Function
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.store import Host, Store
 from tests.support.recordings import calls, csv_text
 

@@ -13,8 +13,9 @@ from specmine.analysis.documents import title
 from specmine.cli.text.assertions import assertion
 from specmine.cli.text.call_tree import deciding_edges, tree
 from specmine.cli.text.histogram import MOST_ROWS, distribution, histogram_bins
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS
+from specmine.model.histogram import histogram_of
 from specmine.model.json_codec import encode
-from specmine.model.observation import BUCKETS, bucket_edges, histogram_of
 
 
 def _written(durations_ns: list[int]) -> list[list[float]]:
@@ -25,7 +26,7 @@ def _written(durations_ns: list[int]) -> list[list[float]]:
 
 def test_every_bucket_is_drawn_where_it_belongs() -> None:
     """A bucket of the document stands at its edges; one that cannot be is left out."""
-    edges = bucket_edges()
+    edges = BUCKET_EDGES
     bins = histogram_bins(_written([int(np.ceil(edge)) for edge in edges[:-1]]))
     assert np.allclose([low for low, _, _ in bins], edges[:-1] * 1e-9, rtol=1e-12)
     assert histogram_bins([[-1, 5], [BUCKETS, 5]]) == []

@@ -18,7 +18,8 @@ from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
 from specmine.model.batch import Activity, Batch, Spent, Unwatch
-from specmine.model.observation import Function, Kind
+from specmine.model.function import Function
+from specmine.model.observation import Kind
 from tests.support.planted import Planted, paper_program, unimodal
 from tests.support.simulated import MS, PRICES, SECOND, FakeClock, SimulatedSource
 

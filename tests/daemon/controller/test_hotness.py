@@ -13,7 +13,8 @@ from specmine.daemon.controller.hotness import Total, in_order, own_share, share
 from specmine.daemon.controller.profile import Where
 from specmine.daemon.controller.scheduler import Means, predicted
 from specmine.model.batch import HotSample, Prices, Watch
-from specmine.model.observation import Function, Kind
+from specmine.model.function import Function
+from specmine.model.observation import Kind
 
 MS = 1_000_000
 PRICES = Prices(count_ns=700.0, time_ns=2000.0, path_ns=2600.0, stepped_ns=8000.0, sample_ns=10_000.0, bias_ns=650.0)

@@ -20,7 +20,8 @@ from specmine.daemon.documents.specification import specification
 from specmine.daemon.loop import Listener, Step, run
 from specmine.daemon.persistence.recorder import Keeper
 from specmine.daemon.worker.process import InlineWorker
-from specmine.model.observation import Function, Observation
+from specmine.model.function import Function
+from specmine.model.observation import Observation
 from specmine.store import Store
 from tests.support.planted import FAST, MIXED, Planted, paper_program, unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource

@@ -11,7 +11,7 @@ from specmine.daemon.controller.scheduler import Means, plan, utility
 from specmine.mining.borders.inference import Conclusion
 from specmine.mining.regression.lifetime_utility import Lifetimes, with_window
 from specmine.model.batch import Lifetime, Prices
-from specmine.model.observation import Function
+from specmine.model.function import Function
 from tests.support.simulated import SECOND
 
 FUNCTION = Function(build_id="b", offset=1, name="f", module="m", in_program=True)

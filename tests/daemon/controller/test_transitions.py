@@ -16,7 +16,8 @@ from specmine.daemon.documents.specification import specification
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
 from specmine.model.batch import Sampling, Watch
-from specmine.model.observation import Kind, Reason
+from specmine.model.function import Reason
+from specmine.model.observation import Kind
 from tests.support.planted import FAST, Planted, Way, paper_program, unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
 

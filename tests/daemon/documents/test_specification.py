@@ -13,7 +13,9 @@ from specmine.daemon.documents.specification import SCHEMA, dumps, is_learned, s
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
 from specmine.mining.assertions.expression import evaluate, from_records, parse, render
-from specmine.model.observation import Kind, Reason, bucket_edges
+from specmine.model.buckets import BUCKET_EDGES
+from specmine.model.function import Reason
+from specmine.model.observation import Kind
 from tests.support.planted import Planted, Way, paper_program, unimodal
 from tests.support.simulated import PRICES, SECOND, FakeClock, SimulatedSource
 
@@ -129,7 +131,7 @@ def test_expressions_select_their_paths(states: list[ControllerState]) -> None:
 def test_durations_are_stated_without_the_probes_cost(states: list[ControllerState]) -> None:
     """A border is a bucket's edge less the bias of the probes, with the width of a bucket as its uncertainty."""
     z = next(each for each in specification(states[-1])["functions"] if each["function"] == "z")
-    edges = bucket_edges()
+    edges = BUCKET_EDGES
     (border,) = z["borders"]
     at = border["seconds"] * 1e9 + PRICES.bias_ns
     assert min(abs(edges - at)) < 1e-3

@@ -24,23 +24,16 @@ from specmine.experiments.results.document import HOST_KEYS, cleaned
 from specmine.experiments.types import Host
 from specmine.mining.off_cpu import on_cpu as oncpu
 from specmine.mining.off_cpu.host_causes import HostTimes, host_times
+from specmine.model.buckets import BUCKETS, bucket_of
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.function import Function, Reason
+from specmine.model.histogram import histogram_of
 from specmine.model.host_environment import Environment, Known
 from specmine.model.json_codec import encode
-from specmine.model.observation import (
-    BUCKETS,
-    CallPath,
-    Frame,
-    Function,
-    Kind,
-    Observation,
-    PathHistogram,
-    Reason,
-    Split,
-    bucket_of,
-    histogram_of,
-)
+from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.pooling import pooled
 from specmine.model.sparse import kept
+from specmine.model.split import Split
 from specmine.store import Store
 from specmine.store.codec import decode_split, encode_split
 

@@ -26,8 +26,8 @@ from specmine.experiments.results.document import document
 from specmine.experiments.results.journal import Journal, write_journal
 from specmine.experiments.types import Finding, Host
 from specmine.mining.borders.inference import Check
+from specmine.model.histogram import histogram_of
 from specmine.model.host_environment import Environment
-from specmine.model.observation import histogram_of
 from specmine.model.sparse import sparse
 from specmine.store import Marked, Store, Vector
 from tests.support.planted import unimodal

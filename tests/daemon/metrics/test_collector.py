@@ -17,7 +17,8 @@ from specmine.daemon.metrics.collector import SnapshotCollector
 from specmine.daemon.metrics.counters import Counters, Reading, Stated, behaviour_id
 from specmine.daemon.metrics.families import FAMILIES
 from specmine.model.batch import Batch, Lifetime, Prices, Spent, Started
-from specmine.model.observation import bucket_of, histogram_of
+from specmine.model.buckets import bucket_of
+from specmine.model.histogram import histogram_of
 from tests.support.paths import ROOT
 
 BORDER = int(bucket_of(2048))

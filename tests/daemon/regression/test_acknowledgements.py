@@ -21,8 +21,11 @@ from specmine.daemon.socket.server import Peer
 from specmine.mining.regression.acknowledgement import Acknowledgement
 from specmine.mining.regression.comparison import Change
 from specmine.model.batch import Batch, Lifetime
+from specmine.model.buckets import BUCKETS
 from specmine.model.errors import InputError
-from specmine.model.observation import BUCKETS, Function, Kind, histogram_of
+from specmine.model.function import Function
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Kind
 from specmine.store import Contents, LifetimeSummary, Store
 from specmine.store.codec import encode_counts
 from tests.daemon.metrics.test_collector import status

@@ -16,8 +16,10 @@ from specmine.daemon.metrics.collector import SnapshotCollector
 from specmine.daemon.regression.history import History, Settled, entries, with_settled
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.model.batch import Batch, Lifetime
+from specmine.model.function import Function
+from specmine.model.histogram import histogram_of
 from specmine.model.host_environment import Environment
-from specmine.model.observation import Function, Kind, Observation, histogram_of
+from specmine.model.observation import Kind, Observation
 from specmine.store import Contents, Verdict
 
 SECOND = 10**9

@@ -15,7 +15,9 @@ import pytest
 from specmine.daemon.worker.jobs import Job, run_job
 from specmine.daemon.worker.process import IDLE_NS, Done, ProcessWorker
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import BUCKETS, Kind, Observation, PathHistogram, histogram_of
+from specmine.model.buckets import BUCKETS
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Kind, Observation, PathHistogram
 from tests.support.planted import FAST, Way, path_of
 
 BORDER = 700

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from specmine.mining.assertions.assertion import Statement, state_groups
 from specmine.mining.assertions.edge_search import Edge
 from specmine.mining.assertions.expression import evaluate, named_edges, render, shared_names
-from specmine.model.observation import CallPath, Frame
+from specmine.model.call_path import CallPath, Frame
 
 
 def path(text: str) -> CallPath:

@@ -14,7 +14,9 @@ from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.assertions.expression import evaluate, named_edges, shared_names
 from specmine.mining.borders.stability import chain
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import CallPath, Frame, Kind, Observation, PathHistogram, histogram_of
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Kind, Observation, PathHistogram
 
 S = MiningSettings()
 

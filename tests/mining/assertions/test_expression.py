@@ -17,7 +17,7 @@ from specmine.mining.assertions.expression import (
     shared_names,
     to_records,
 )
-from specmine.model.observation import CallPath, Frame
+from specmine.model.call_path import CallPath, Frame
 
 names = st.one_of(
     st.sampled_from(["a", "b", "main", "std::x", "or", "not", "true", "f(int, char)", "a->b", "x`y", "", "a b"]),

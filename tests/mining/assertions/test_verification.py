@@ -8,7 +8,10 @@ from specmine.mining.assertions.expression import parse
 from specmine.mining.assertions.verification import Expected, Verdict, check, overall
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion
-from specmine.model.observation import BUCKETS, CallPath, Counts, Frame, Kind, Observation, PathHistogram
+from specmine.model.buckets import BUCKETS
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.histogram import Counts
+from specmine.model.observation import Kind, Observation, PathHistogram
 
 S = MiningSettings()
 EDGES = [400]

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from specmine.mining.assertions.explain import explain
 from specmine.mining.behaviours.outlier_windows import usual_windows
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import BUCKETS, CallPath, Frame, Kind, Observation, PathHistogram
+from specmine.model.buckets import BUCKETS
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.observation import Kind, Observation, PathHistogram
 
 S = MiningSettings()
 SHARES = (0.02, 0.4, 0.45, 0.9, 0.02)

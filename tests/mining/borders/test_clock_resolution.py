@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from specmine.mining.borders.clock_resolution import clock_step, grain_of, spread
 from specmine.mining.borders.detection import borders
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import BUCKETS, histogram_of
+from specmine.model.buckets import BUCKETS
+from specmine.model.histogram import histogram_of
 
 S = MiningSettings()
 

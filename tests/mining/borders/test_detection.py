@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from specmine.mining.borders.detection import borders
 from specmine.mining.borders.valleys import alternating
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import BUCKETS, bucket_edges, frozen_counts, histogram_of
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS
+from specmine.model.histogram import frozen_counts, histogram_of
 
 S = MiningSettings()
 
@@ -37,7 +38,7 @@ def test_two_separated_classes_give_one_border_between_them() -> None:
     assert (border.evidence.lower_calls, border.evidence.upper_calls) == (700, 300)
     assert border.evidence.depth > 0.9
     assert border.evidence.significance > S.firm_z
-    assert border.duration_ns == bucket_edges()[border.edge]
+    assert border.duration_ns == BUCKET_EDGES[border.edge]
 
 
 @pytest.mark.parametrize(("weight", "separation"), [(0.02, 6.5), (0.1, 5.0), (0.2, 4.2), (0.5, 3.2)])

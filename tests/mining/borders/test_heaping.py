@@ -10,7 +10,7 @@ from specmine.mining.borders.clock_resolution import Grain, grain_of
 from specmine.mining.borders.detection import borders
 from specmine.mining.borders.heaping import rounding_steps, without_heaps
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import histogram_of
+from specmine.model.histogram import histogram_of
 
 S = MiningSettings()
 

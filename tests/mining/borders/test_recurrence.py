@@ -7,7 +7,8 @@ import pytest
 
 from specmine.mining.borders.recurrence import Execution, factors, recurring
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import bucket_of, histogram_of
+from specmine.model.buckets import bucket_of
+from specmine.model.histogram import histogram_of
 
 SETTINGS = MiningSettings()
 FAST, SLOW, BORDER = 10_000.0, 40_000.0, 20_000.0

@@ -7,7 +7,8 @@ import pytest
 
 from specmine.mining.borders.smoothing import blurred
 from specmine.mining.borders.valleys import EDGES
-from specmine.model.observation import BUCKETS, histogram_of
+from specmine.model.buckets import BUCKETS
+from specmine.model.histogram import histogram_of
 
 
 @pytest.mark.parametrize("resolution_ns", [50.0, 400.0])

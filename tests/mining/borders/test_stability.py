@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from specmine.mining.borders.detection import borders
 from specmine.mining.borders.stability import chain, merged, stable_borders
 from specmine.mining.settings import MiningSettings
-from specmine.model.observation import Kind, Observation, histogram_of
+from specmine.model.histogram import histogram_of
+from specmine.model.observation import Kind, Observation
 
 S = MiningSettings()
 SECOND = 1_000_000_000

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from specmine.mining.borders.valleys import EDGES, has_valleys, lowest, valleys
-from specmine.model.observation import histogram_of
+from specmine.model.histogram import histogram_of
 
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2)
 

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from specmine.mining.off_cpu.breakdown import Part, Parts, parts
 from specmine.mining.off_cpu.host_causes import HostTimes
-from specmine.model.observation import BUCKETS, Split, bucket_of, histogram_of
+from specmine.model.buckets import BUCKETS, bucket_of
+from specmine.model.histogram import histogram_of
+from specmine.model.split import Split
 
 MS = 1_000_000
 HOST = HostTimes(

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from specmine.mining.regression.host_effect import host_evidence
+from specmine.model.buckets import BUCKETS, bucket_of
+from specmine.model.histogram import Counts
 from specmine.model.host_environment import Environment, Known, differences, environment_from
-from specmine.model.observation import BUCKETS, Counts, bucket_of
 
 HOST = Environment(
     kernel="6.18", cpu_model="A", cpus=2, slice_seconds=0.00402, quota_seconds=0.02, period_seconds=0.1,

@@ -28,7 +28,7 @@ from specmine.mining.regression.sample import (
     variance,
 )
 from specmine.mining.regression.warmup import warmup_calls
-from specmine.model.observation import histogram_of
+from specmine.model.histogram import histogram_of
 
 durations = st.lists(st.floats(0.0, 1e9), min_size=1, max_size=80)
 

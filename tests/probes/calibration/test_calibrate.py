@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from specmine.model.batch import Prices
-from specmine.model.observation import BUCKETS
+from specmine.model.buckets import BUCKETS
 from specmine.probes.calibration.calibrate import Round, least_bias
 from specmine.probes.calibration.recalibrate import EVERY_NS, Recalibration, measured_here
 from specmine.probes.kernel.loader import Loaded, load

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from specmine.model.observation import Kind, bucket_edges, quantiles
+from specmine.model.buckets import BUCKET_EDGES
+from specmine.model.histogram import quantiles
+from specmine.model.observation import Kind
 from specmine.probes.calibration.cold_cache import (
     MOST,
     bias_factor,
@@ -34,7 +36,7 @@ def test_coldness_is_the_mean_of_what_handlers_took() -> None:
 
 def test_geometric_mean_comes_from_the_sum_of_buckets() -> None:
     """Handlers of 64 and of 256 ns take 128 in the mean of their logarithms."""
-    buckets = [int(np.searchsorted(bucket_edges(), ns, side="right")) - 1 for ns in (64, 256)]
+    buckets = [int(np.searchsorted(BUCKET_EDGES, ns, side="right")) - 1 for ns in (64, 256)]
     assert geometric_mean(2, sum(buckets)) == pytest.approx(128, rel=0.02)
 
 

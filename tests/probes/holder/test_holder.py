@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from specmine.model.observation import BUCKETS, Kind
+from specmine.model.buckets import BUCKETS
+from specmine.model.observation import Kind
 from specmine.probes.kernel.links import LinkNews, Links
 from specmine.probes.kernel.loader import load
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from specmine.model.observation import BUCKETS, Kind
+from specmine.model.buckets import BUCKETS
+from specmine.model.observation import Kind
 from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.loader import LINK_KINDS, load
 from specmine.probes.kernel.maps import map_array

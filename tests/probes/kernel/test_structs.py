@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from specmine.model.observation import BUCKETS, bucket_edges, bucket_of
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS, bucket_of
 from specmine.probes.kernel import structs
 from tests.support.paths import ROOT
 
@@ -82,7 +82,7 @@ def test_kernel_buckets_are_the_miners_buckets(tmp_path: Path) -> None:
     """bucket_of in C equals bucket_of in Python at every edge, beside it, and at random durations."""
     library = build(tmp_path, '#include "histogram.h"\nunsigned f(unsigned long long v) { return bucket_of(v); }')
     library.f.argtypes = [ctypes.c_ulonglong]
-    edges = bucket_edges().astype(np.int64)
+    edges = BUCKET_EDGES.astype(np.int64)
     random = np.random.default_rng(1)
     values = np.concatenate([edges - 1, edges, edges + 1, np.exp2(random.uniform(0, 41, 5000)).astype(np.int64)])
     values = values[values >= 0]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specmine.model.observation import Function
+from specmine.model.function import Function
 from specmine.probes.kernel.structs import SAMPLE, SAMPLE_VALUE, SETTINGS, SWITCHES, SWITCHES_A_TIMED, WAIT
 from specmine.probes.sampling.profiler import SELDOM, SUM_NS, Profiler
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from specmine.model.batch import Watch
-from specmine.model.observation import Function, Kind
+from specmine.model.function import Function
+from specmine.model.observation import Kind
 from specmine.probes.process.proc import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 

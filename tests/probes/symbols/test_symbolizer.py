@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from specmine.model.observation import Frame, Function
+from specmine.model.call_path import Frame
+from specmine.model.function import Function
 from specmine.probes.symbols.symbolizer import without_clones
 from tests.support.binary_samples import compiled, table_of
 

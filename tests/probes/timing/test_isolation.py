@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from specmine.model.observation import Kind, quantiles
+from specmine.model.histogram import quantiles
+from specmine.model.observation import Kind
 from specmine.probes.kernel.loader import LINK_KINDS
 from specmine.probes.kernel.structs import MAX_SLOTS, NEST
 from specmine.probes.timing.isolation import Isolation, is_perturbed

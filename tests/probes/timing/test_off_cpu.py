@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from specmine.model.observation import BUCKETS, Kind, Observation, added, bucket_edges, split_or_unbroken
+from specmine.model.buckets import BUCKET_MIDDLES, BUCKETS
+from specmine.model.observation import Kind, Observation
+from specmine.model.split import added, split_or_unbroken
 from specmine.probes.kernel.structs import ABSENCE, ABSENCE_VALUE
 from specmine.probes.timing.off_cpu import split_of
 from tests.support.source_driver import Driver, counts_of, driven, running
 
 Programs = Callable[..., Path]
-MIDDLES = 0.5 * (bucket_edges()[:-1] + bucket_edges()[1:])
 
 
 @contextmanager
@@ -38,8 +39,8 @@ def parts(observations: list[Observation]) -> tuple[int, float, float, float, fl
     assert split is not None
     calls = sum(each.timed for each in observations)
     bias_ns = sum(each.bias_ns * each.timed for each in observations)
-    running_ns = float(split.on_cpu @ MIDDLES) - bias_ns
-    middle_ns = MIDDLES[np.searchsorted(np.cumsum(split.on_cpu), split.on_cpu.sum() / 2)] - bias_ns / calls
+    running_ns = float(split.on_cpu @ BUCKET_MIDDLES) - bias_ns
+    middle_ns = BUCKET_MIDDLES[np.searchsorted(np.cumsum(split.on_cpu), split.on_cpu.sum() / 2)] - bias_ns / calls
     waiting_ns, blocked_ns = int(split.waiting_ns.sum()), int(split.blocked_ns.sum())
     return calls, running_ns * 1e-9, waiting_ns * 1e-9, blocked_ns * 1e-9, float(middle_ns) * 1e-9
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from specmine.model.observation import Kind, Reason
+from specmine.model.function import Reason
+from specmine.model.observation import Kind
 from specmine.probes.safety import gate
 from specmine.probes.timing.return_sites import PASSED_BY_LEAST, PASSED_BY_TIMES, Returns
 from tests.support.binary_samples import compiled

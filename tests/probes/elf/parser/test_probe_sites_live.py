@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from specmine.model.observation import BUCKETS, Kind
+from specmine.model.buckets import BUCKETS
+from specmine.model.observation import Kind
 from specmine.probes.elf.facts import Grade, Site
 from specmine.probes.elf.parser.branches import find_branches
 from specmine.probes.elf.parser.probe_sites import find_sites

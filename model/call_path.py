@@ -1,0 +1,29 @@
+"""Call paths: the frames from a thread's start to a function, and their edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Frame:
+    """One frame of a call path, as it is shown: function name and base name of the mapped file."""
+
+    name: str
+    module: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CallPath:
+    """The frames from the thread's start to the function, outermost first, the function last.
+
+    ``complete`` is False when the walk did not reach the thread's start: such a path is counted and marked,
+    never used to tell behaviours apart.
+    """
+
+    frames: tuple[Frame, ...]
+    complete: bool = True
+
+    def edges(self) -> frozenset[tuple[Frame, Frame]]:
+        """Return the caller -> callee pairs; repeated ones collapse."""
+        return frozenset(zip(self.frames[:-1], self.frames[1:], strict=True))
