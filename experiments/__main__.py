@@ -1,11 +1,11 @@
-"""``python -m specmine.experiments``: answers one request, with little weight before anything large is read in."""
+"""``python -m specmine.experiments`` answers one request, after it has taken the lowest priority."""
 
 import sys
 
-from specmine.experiments.runner.self_priority import LOWEST, weigh
+from specmine.experiments.runner.self_priority import LOWEST, set_self_priority
 
 if __name__ == "__main__":
-    weigh(LOWEST)
+    set_self_priority(LOWEST)
     from specmine.experiments.runner.server import main
 
     sys.exit(main())

@@ -14,6 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from specmine.model.function import Reason
+
 MS, SECOND = 1_000_000, 1_000_000_000
 
 Kind = Literal["integer", "float", "sort", "memory", "sleep", "read", "write", "clock", "syscall", "pingpong"]
@@ -176,9 +178,6 @@ class Host:
     clocksource: str = ""
     virtual: str = ""
     """Kind of hypervisor as far as it shows, '' for none."""
-    autogroup: bool = False
-    native: bool = True
-    """Load tasks are native code."""
 
     @property
     def tick_ns(self) -> int:
@@ -225,15 +224,6 @@ class Check:
         return self.low <= self.value <= self.high
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
-    """Why there is no value, or no sure one: a stable code, a sentence, what would help."""
-
-    code: str
-    text: str
-    remedy: str = ""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """What was derived."""
@@ -245,7 +235,7 @@ class Finding:
     samples: int = 0
     checks: tuple[Check, ...] = ()
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    why: Why | None = None
+    reason: Reason | None = None
     """Set if no value could be derived, or if none is the answer (then with ``settled``)."""
     settled: bool = False
     """No value is the right answer: the host has no such property."""
@@ -254,10 +244,15 @@ class Finding:
 Plan = Callable[[Context, tuple[LoadRun, ...]], Load | None]
 Derive = Callable[[Context, tuple[LoadRun, ...]], Finding]
 Demanded = Callable[[Context], tuple[tuple[Kind, int], ...]]
+Recall = Callable[[Mapping[str, Any], Host], Mapping[str, Any]]
 
 
 def _no_demands(_: Context) -> tuple[tuple[Kind, int], ...]:
     return ()
+
+
+def _nothing(_last: Mapping[str, Any], _host: Host) -> Mapping[str, Any]:
+    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +273,8 @@ class Experiment:
     """It goes on without demands that could not be calibrated: they are a check of its value, not its base."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """What can be set, with defaults; the type of the default is the type of the value."""
+    recall: Recall = _nothing
+    """Returns the parameters that it takes from its own last result."""
     requires: tuple[str, ...] = ()
     """Experiments whose values it uses; they come first."""
     cpus: Literal["none", "one", "two", "all"] = "one"
@@ -292,4 +289,5 @@ class Experiment:
     """Most seconds of load in one run."""
     contamination: float = 0.05
     """Most CPU time of others on the CPUs used, as a share of the run."""
-    needs_native: bool = False
+    needs_groups: bool = False
+    """It compares or limits control groups."""

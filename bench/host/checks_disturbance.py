@@ -14,7 +14,7 @@ from bench.lib.child_processes import spinning
 from specmine.daemon.config.tree import Config
 from specmine.experiments.load.cgroup_confinement import Confinement, confined
 from specmine.experiments.load.tasks import Machine
-from specmine.experiments.load.worker_binary import helper
+from specmine.experiments.load.worker_binary import worker_binary
 from specmine.experiments.runner import lock
 from specmine.experiments.runner.client import Running
 from specmine.experiments.types import MS, Load, Step, Task
@@ -48,7 +48,7 @@ def disturbed(bench: Bench, table: Table) -> None:
     ok = None if code == "busy-host" else withheld and code == "foreign-load"
     table.row("13 foreign task 1.5 s into the run", "withheld, foreign-load", code, ok)
     with lock.exclusive(lock.default_path()), confined() as place:
-        calibrations(Machine(helper(), place), cpus[-1], table)
+        calibrations(Machine(worker_binary(), place), cpus[-1], table)
 
 
 def calibrations(machine: Machine, cpu: int, table: Table) -> None:
@@ -78,7 +78,7 @@ def production(bench: Bench, table: Table) -> None:
         table.row("15 production", "mean <= +4 %, at most 1 % late", "perf is not installed", None)
         return
     cpu = max(os.sched_getaffinity(0))
-    units = round(_units(Machine(helper(), Confinement()), cpu, ()))
+    units = round(_units(Machine(worker_binary(), Confinement()), cpu, ()))
     for name in (*Config().experiments.run, NICE_ALONE):
         found = production_beside(cpu, units, name, str(bench.state))
         if name == NICE_ALONE:

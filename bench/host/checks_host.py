@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.host.checks import Bench, Table
 from bench.lib.child_processes import started
-from specmine.experiments.load.worker_binary import helper
+from specmine.experiments.load.worker_binary import worker_binary
 
 
 def host(bench: Bench, table: Table) -> None:
@@ -49,7 +49,7 @@ def loop(bench: Bench, table: Table) -> None:
     page = os.memfd_create("stop")
     os.ftruncate(page, 4096)
     command = [
-        *helper().command,
+        worker_binary().path,
         "sensor=gaps",
         f"go={go}",
         f"ready={ready_in}",

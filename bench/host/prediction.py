@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from specmine.experiments.load.cgroup_confinement import Confinement
 from specmine.experiments.load.tasks import Machine
-from specmine.experiments.load.worker_binary import helper
+from specmine.experiments.load.worker_binary import worker_binary
 from specmine.experiments.results.prediction import Contention, Distribution, distribution, error_of, predicted
 from specmine.experiments.runner.load_gate import foreign_ratio
 from specmine.experiments.types import MS, Load, LoadRun, Step, Task
@@ -65,7 +65,7 @@ def main() -> int:
         return 4
     os.sched_setaffinity(0, set(cpus[:2]))
     # ordinary weight, all in one session: rivals are equals here
-    machine = Machine(helper(), Confinement())
+    machine = Machine(worker_binary(), Confinement())
     slice_s = options.slice or _slice(machine, cpus[1])
     print(f"slice {slice_s * 1e3:.3f} ms")
     heads = ("call", "beside", "measured mean, p95 ms", "forecast", "its error", "of the model", "without slice")

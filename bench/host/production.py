@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.lib.child_processes import started
-from specmine.experiments.load.worker_binary import helper
+from specmine.experiments.load.worker_binary import worker_binary
 from specmine.experiments.runner.client import Running
 from specmine.experiments.types import Load, Step, Task
 
@@ -34,8 +34,8 @@ _LOOP = """
 import pickle, sys
 from specmine.experiments.load.cgroup_confinement import Confinement
 from specmine.experiments.load.tasks import Machine
-helper, load = pickle.load(sys.stdin.buffer)
-sys.stdout.buffer.write(Machine(helper, Confinement()).run(load).tasks[0].samples[:, :2].tobytes())
+worker, load = pickle.load(sys.stdin.buffer)
+sys.stdout.buffer.write(Machine(worker, Confinement()).run(load).tasks[0].samples[:, :2].tobytes())
 """
 Times = NDArray[np.int64]
 """(n, 2): start and end, ns of CLOCK_MONOTONIC."""
@@ -88,7 +88,7 @@ def production_beside(cpu: int, units: int, name: str, state: str) -> Beside:
         perf.wait(20)
         script = ["perf", "script", "-i", data, "--show-switch-events", "--ns", "-F", "comm,pid,tid,cpu,time"]
         said = subprocess.run(script, capture_output=True, text=True, check=True).stdout
-    worker = Path(helper().command[0]).name[:15]
+    worker = Path(worker_binary().path).name[:15]
     turns = _turns(said, own, worker if name != NICE_ALONE else "", loop)
     return _judged(calls, turns)
 
@@ -141,7 +141,7 @@ def _calls(cpu: int, units: int) -> tuple[Times, set[int]]:
         [sys.executable, "-c", _LOOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     )
     assert process.stdin is not None and process.stdout is not None
-    process.stdin.write(pickle.dumps((helper(), Load(tasks=(task,)))))
+    process.stdin.write(pickle.dumps((worker_binary(), Load(tasks=(task,)))))
     process.stdin.close()
     time.sleep(BESIDE_S / 2)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii")

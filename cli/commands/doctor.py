@@ -48,12 +48,20 @@ def command(pid: int | None, form: str) -> int:
 
     Exits with 4 if something needed is missing.
     """
-    from specmine.probes.doctor import checks  # noqa: PLC0415
+    from specmine.experiments.load import worker_binary  # noqa: PLC0415
+    from specmine.probes import doctor  # noqa: PLC0415
 
     if pid is not None and not Path(f"/proc/{pid}").is_dir():
         raise InputError(f"there is no process {pid}")
 
-    found: Sequence[Check] = checks(pid)
+    compiler = doctor.Check(
+        name="compiler",
+        ok=worker_binary.can_be_had(),
+        detail="a C compiler for the load of host experiments",
+        remedy=worker_binary.REMEDY,
+        needed=False,
+    )
+    found: Sequence[Check] = [*doctor.checks(pid), compiler]
     if form == "json":
         listing = [
             {

@@ -64,7 +64,7 @@ def run_command(
     state: Path | None,
     form: str,
 ) -> int:
-    """Run experiments, one after the other. NAME is one of the list, or a YAML file with a load pattern.
+    """Run experiments, one after the other. NAME is one of `specmine experiment list`.
 
     Exits with 3 if one was skipped or gave nothing sure, 4 if load cannot be held down or
     started on this host.

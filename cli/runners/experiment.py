@@ -34,7 +34,7 @@ def listing(experiments: Mapping[str, Experiment]) -> list[dict[str, Any]]:
             "cpu_seconds": each.cost,
             "every_hours": each.hours if each.hours > 0 else None,
             "daemon": each.hours >= 0,
-            "parameters": {name: value for name, value in each.parameters.items() if name != "best"},
+            "parameters": dict(each.parameters),
         }
         for each in experiments.values()
     ]
@@ -48,29 +48,25 @@ def list_lines(experiments: Mapping[str, Experiment], columns: int) -> list[str]
         loads = {"none": "no load", "one": "1 CPU", "two": "2 CPUs", "all": "all CPUs"}[each.cpus]
         lines.append(f"{each.name:<24} {loads}, {each.cost:g} CPU s, daemon: {often}")
         lines += textwrap.wrap(each.summary, columns, initial_indent="    ", subsequent_indent="    ")
-        names = [name for name in each.parameters if name != "best"]
-        if names:
-            lines += textwrap.wrap(
-                f"--set {', '.join(names)}", columns, initial_indent="    ", subsequent_indent="      "
-            )
+        if each.parameters:
+            text = f"--set {', '.join(each.parameters)}"
+            lines += textwrap.wrap(text, columns, initial_indent="    ", subsequent_indent="      ")
     return lines
 
 
 def known(name: str) -> str:
-    """Return an experiment's name, or the path of a pattern file.
+    """Return the name of an experiment.
 
     Raises
     ------
     InputError
-        If it is neither.
+        If there is none of this name.
     """
     from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415
 
     if name in EXPERIMENTS:
         return name
-    if Path(name).is_file():
-        return str(Path(name).absolute())
-    raise InputError(f"there is no experiment {name!r}", remedy=f"known: {', '.join(EXPERIMENTS)}, or a YAML file")
+    raise InputError(f"there is no experiment {name!r}", remedy=f"known: {', '.join(EXPERIMENTS)}")
 
 
 def parameters(names: Sequence[str], settings: Sequence[str]) -> dict[str, Any]:
@@ -83,10 +79,7 @@ def parameters(names: Sequence[str], settings: Sequence[str]) -> dict[str, Any]:
     """
     from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415
 
-    defaults = {
-        key: value for name in names if name in EXPERIMENTS for key, value in EXPERIMENTS[name].parameters.items()
-    }
-    defaults.pop("best", None)
+    defaults = {key: value for name in names for key, value in EXPERIMENTS[name].parameters.items()}
     found = {}
     for setting in settings:
         key, equals, text = setting.partition("=")

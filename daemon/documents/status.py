@@ -68,7 +68,7 @@ def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:
         "started": rfc3339(state.began_ns + offset),
         "updated": rfc3339(state.now_ns + offset),
         "host": dict(started.host) if started else {},
-        "notes": [*(started.notes if started else ()), *around.notes],
+        "notes": [*(started.notes if started else ()), *around.notes, *_experiment_notes(around.experiments)],
         "probes": "off" if batch is not None and batch.switched_off else "on",
         "kill_switch": around.kill_switch,
         "programs": list(around.programs),
@@ -88,6 +88,13 @@ def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:
         "changes": [dict(each) for each in around.changes],
         "experiments": {name: _experiment(each) for name, each in sorted(around.experiments.items())},
     }
+
+
+def _experiment_notes(entries: Mapping[str, Any]) -> list[str]:
+    """Return a sentence if host experiments are skipped for want of a compiler."""
+    reasons = [entry["last"]["reason"] for entry in entries.values() if entry["last"]["reason"]]
+    missing = next((reason for reason in reasons if reason["code"] == "needs-native"), None)
+    return [f"host experiments are skipped: {missing['text']}; {missing['remedy']}"] if missing else []
 
 
 def _experiment(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,15 +20,13 @@ _CLOCK_MONOTONIC_COARSE = 6  # its resolution is a tick; missing in the time mod
 _VIRTUAL = (("QEMU", "qemu"), ("VMware", "vmware"), ("Xen", "xen"), ("KVM", "kvm"), ("Microsoft", "hyper-v"))
 
 
-def read_host(*, pid: int | str = "self", native: bool = True) -> Host:
+def read_host(*, pid: int | str = "self") -> Host:
     """Return the facts, as they are for a process: its CPUs and its limit.
 
     Parameters
     ----------
     pid : int or 'self'
         The process.
-    native : bool
-        Whether load tasks are native code.
     """
     sysfs = Path("/sys/devices/system/cpu")
     return Host(
@@ -44,8 +42,6 @@ def read_host(*, pid: int | str = "self", native: bool = True) -> Host:
         slack_ns=ctypes.CDLL(None).prctl(_PR_GET_TIMERSLACK, 0, 0, 0, 0),
         clocksource=_text("/sys/devices/system/clocksource/clocksource0/current_clocksource").strip(),
         virtual=_virtual(),
-        autogroup=_text("/proc/sys/kernel/sched_autogroup_enabled").strip() == "1",
-        native=native,
     )
 
 

@@ -13,7 +13,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.experiments.types import MS, SECOND, Check, Context, Experiment, Finding, Load, LoadRun, TaskRun, Why
+from specmine.experiments.types import MS, SECOND, Check, Context, Experiment, Finding, Load, LoadRun, TaskRun
+from specmine.model.function import Reason
 
 from .load_patterns import needing, repeating
 from .statistics import significant
@@ -41,7 +42,7 @@ def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
 def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     """Return immediate, active or lazy."""
     if not runs:
-        return Finding(why=Why("one-cpu", "there is only one CPU, nothing to balance"), settled=True)
+        return Finding(reason=Reason(code="one-cpu", text="there is only one CPU, nothing to balance"), settled=True)
     tasks = runs[0].tasks
     cpus = len(context.host.cpus)
     ends = sorted(int(task.end_ns) for task in tasks)
@@ -59,8 +60,10 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
         "spread": significant(_spread(before), 3),
     }
     if rule is None:
-        why = Why("unclear", "the tasks that were relieved fit no rule", "repeat it on a quiet host")
-        return Finding(samples=len(tasks), evidence=evidence, why=why)
+        reason = Reason(
+            code="unclear", text="the tasks that were relieved fit no rule", remedy="repeat it on a quiet host"
+        )
+        return Finding(samples=len(tasks), evidence=evidence, reason=reason)
     return Finding(
         value=rule,
         samples=len(tasks),

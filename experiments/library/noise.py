@@ -86,5 +86,4 @@ EXPERIMENT = Experiment(
     derive=derive,
     cost=1.5,
     hours=12,
-    needs_native=True,
 )

@@ -14,7 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.experiments.types import MS, Check, Context, Experiment, Finding, Load, LoadRun, Why
+from specmine.experiments.types import MS, Check, Context, Experiment, Finding, Load, LoadRun
+from specmine.model.function import Reason
 
 from .load_patterns import needing, repeating
 from .statistics import significant
@@ -39,7 +40,7 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     """Return the rule: cyclic, same-as-parent, random or none."""
     tasks = runs[0].tasks
     if len(tasks) < 2:
-        return Finding(why=Why("one-cpu", "there is only one CPU to be put on"), settled=True)
+        return Finding(reason=Reason(code="one-cpu", text="there is only one CPU to be put on"), settled=True)
     births = tasks[-1].births
     full = _ADDED_NS // _DEMAND_NS
     bursts = ordered_bursts([(task.samples[:, 0], task.durations) for task in tasks], _DEMAND_NS)

@@ -9,19 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.experiments.types import (
-    MS,
-    SECOND,
-    Check,
-    Context,
-    Experiment,
-    Finding,
-    Load,
-    LoadRun,
-    Samples,
-    Task,
-    Why,
-)
+from specmine.experiments.types import MS, SECOND, Check, Context, Experiment, Finding, Load, LoadRun, Samples, Task
+from specmine.model.function import Reason
 
 from .statistics import mean_interval, quantiles, significant
 
@@ -54,12 +43,12 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     throttled = run.throttled["limited"]
     gaps = [_pauses(each.samples) for each in watched]
     if limit is None and throttled[0] == 0:
-        why = Why("no-quota", "CPU time is not limited here")
+        reason = Reason(code="no-quota", text="CPU time is not limited here")
         evidence = {"gaps": sum(map(len, gaps)), "throttled": 0, "waited_seconds": watched[0].waited_ns / 1e9}
-        return Finding(why=why, settled=True, evidence=evidence, samples=sum(map(len, gaps)))
+        return Finding(reason=reason, settled=True, evidence=evidence, samples=sum(map(len, gaps)))
     if min(map(len, gaps)) < _FEWEST:
-        why = Why("no-gaps", "the limit never took effect while a task ran all the time")
-        return Finding(samples=sum(map(len, gaps)), why=why)
+        reason = Reason(code="no-gaps", text="the limit never took effect while a task ran all the time")
+        return Finding(samples=sum(map(len, gaps)), reason=reason)
     parts = [_turns(pauses, each.samples) for pauses, each in zip(gaps, watched, strict=True)]
     turns, pauses = (np.concatenate([part[at] for part in parts]).astype(np.float64) for at in (0, 1))
     # the limit's periods end in time whatever happens in them
@@ -129,6 +118,7 @@ EXPERIMENT = Experiment(
     derive=derive,
     parameters={"quota": 0, "period": 100 * MS, "tasks": 1},
     forces=("quota", "tasks"),
+    needs_groups=True,
     cost=1.0,
     hours=12,
 )

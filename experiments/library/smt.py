@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from specmine.experiments.types import MS, Check, Context, Experiment, Finding, Kind, Load, LoadRun, Task, Why
+from specmine.experiments.types import MS, Check, Context, Experiment, Finding, Kind, Load, LoadRun, Task
+from specmine.model.function import Reason
 
 from .statistics import SAME_SPEED, median_interval, significant, speed_kept
 
@@ -20,7 +21,7 @@ _SIBLINGS, _SEPARATE = 1.7, 1.8
 
 def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
     """For each pair and kind: alone, together, alone again."""
-    steps = [(kind, partner, at) for partner in _partners(context) for kind in _kinds(context) for at in range(3)]
+    steps = [(kind, partner, at) for partner in _partners(context) for kind in _KINDS for at in range(3)]
     if len(runs) >= len(steps):
         return None
     kind, partner, at = steps[len(runs)]
@@ -33,7 +34,7 @@ def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
 def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     """Return the smallest capacity of a pair, in cores."""
     if not runs:
-        return Finding(why=Why("one-cpu", "there is only one CPU to run on"), settled=True, value=None)
+        return Finding(reason=Reason(code="one-cpu", text="there is only one CPU to run on"), settled=True, value=None)
     found: dict[str, float] = {}
     bounds: dict[str, tuple[float, float]] = {}
     speeds: list[float] = []
@@ -77,13 +78,9 @@ def _partners(context: Context) -> tuple[int, ...]:
     return tuple(sorted(rest, key=lambda cpu: cpu not in told)[:_MOST_PAIRS])
 
 
-def _kinds(context: Context) -> tuple[Kind, ...]:
-    return _KINDS if context.host.native else _KINDS[:2]
-
-
 def demands(context: Context) -> tuple[tuple[Kind, int], ...]:
     """Name the demands to calibrate."""
-    return tuple((kind, _DEMAND_NS) for kind in _kinds(context)) if _partners(context) else ()
+    return tuple((kind, _DEMAND_NS) for kind in _KINDS) if _partners(context) else ()
 
 
 EXPERIMENT = Experiment(

@@ -26,8 +26,8 @@ from specmine.experiments.types import (
     Load,
     LoadRun,
     Task,
-    Why,
 )
+from specmine.model.function import Reason
 
 from .load_patterns import beside
 from .statistics import clusters, median_interval, quantiles, settled, significant
@@ -74,8 +74,10 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     one, two = ([run for run in runs if run.load.label == f"gaps{rivals}"] for rivals in (1, 2))
     first, second = _gaps(one), _gaps(two)
     if len(first) < _FEW // 2 or len(second) < _FEW // 2:
-        why = Why("no-gaps", "a task beside others on one CPU was never made to wait long enough to see")
-        return Finding(samples=len(first), why=why)
+        reason = Reason(
+            code="no-gaps", text="a task beside others on one CPU was never made to wait long enough to see"
+        )
+        return Finding(samples=len(first), reason=reason)
     (alike, least), (alike_two, _) = _pauses(one, 1, context), _pauses(two, 2, context)
     slice_ns, (low, high) = median_interval(alike)
     ratio = float(np.median(alike_two)) / slice_ns
@@ -166,7 +168,11 @@ def _by_clusters(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     """Derive the slice as the thesis does (section 5.5.3), refusing what is not two clusters."""
     demand = context.parameters["demand"]
     if not runs:
-        return Finding(why=Why("uncalibratable", "the demand took a different time at each try", "try later"))
+        return Finding(
+            reason=Reason(
+                code="uncalibratable", text="the demand took a different time at each try", remedy="try later"
+            )
+        )
     found = [_two_clusters(context, run, None) for run in runs]
     times = runs[0].task("timed").durations
     difference, share, _ = found[0]
@@ -178,13 +184,13 @@ def _by_clusters(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     }
     if difference is None:
         middle = float(np.median(times))
-        why = Why(
-            "single-cluster",
-            f"demands of {demand / 1e6:g} ms form a single cluster at {middle / demand:.1f} times the demand:"
+        reason = Reason(
+            code="single-cluster",
+            text=f"demands of {demand / 1e6:g} ms form a single cluster at {middle / demand:.1f} times the demand:"
             " each of them was interrupted, or none",
-            "take a demand well below the slice",
+            remedy="take a demand well below the slice",
         )
-        return Finding(samples=len(times), evidence=evidence, why=why)
+        return Finding(samples=len(times), evidence=evidence, reason=reason)
     second = found[1][0]
     return Finding(
         value=significant(difference / 1e9),

@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from specmine.experiments.types import Check, Context, Experiment, Finding, Host, Kind, Load, LoadRun, Step, Task, Why
+from specmine.experiments.types import Check, Context, Experiment, Finding, Host, Kind, Load, LoadRun, Step, Task
+from specmine.model.function import Reason
 
 from .regression_tree import grow, leaves
 from .statistics import SAME_SPEED, quantiles, significant, speed_kept, spread
 
 _UNITS: dict[Kind, int] = {"integer": 3_500_000, "float": 400_000, "sort": 120, "memory": 7_000}
 """About a millisecond each on a machine of 2020."""
+WORK = "native-2"
+"""Name of the fixed work: times of other work cannot be compared with its."""
 _SECONDS = 0.25
 _BLOCK = 1 << 20
 _DISK_TIMES = 60
@@ -28,11 +31,6 @@ _TAME = {"cpu": 0.10, "memory": 0.15, "disk": 0.50}
 """Largest spread (interquartile range over mean) that is believed; CPU and disk after the thesis, section 6.3.4."""
 
 Resource = tuple[str, Step]
-
-
-def work_of(host: Host) -> str:
-    """Return the name of the fixed work: times of other work tell nothing."""
-    return "native-2" if host.native else "python-1"
 
 
 def resources(context: Context) -> tuple[Resource, ...]:
@@ -70,25 +68,27 @@ def derive_constant(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     kept = Check(name="speed_kept", value=speed, low=1.0, high=SAME_SPEED)
     medians = {name: float(np.median(each)) for name, each in times.items()}
     spreads = {name: spread(each) / float(each.mean()) for name, each in times.items()}
-    best = context.parameters["best"]
+    best = context.parameters.get("best", {})
     evidence: dict[str, Any] = {
         "seconds": {name: significant(each) for name, each in medians.items()},
         "spread": {name: significant(each, 3) for name, each in spreads.items()},
-        "work": work_of(context.host),
+        "work": WORK,
         "drift": {name: significant(each / min(each, best[name])) for name, each in medians.items() if name in best},
         "hypervisor": context.host.virtual,
     }
     samples = sum(map(len, times.values()))
     reference = context.parameters["reference"]
     if not reference:
-        why = Why(
-            "no-reference",
-            "no times of the same work on a machine that is not virtual",
-            "run this experiment there and give its JSON: --set reference=FILE",
+        reason = Reason(
+            code="no-reference",
+            text="no times of the same work on a machine that is not virtual",
+            remedy="run this experiment there and give its JSON: --set reference=FILE",
         )
-        return Finding(samples=samples, checks=(kept,), evidence=evidence, why=why)
+        return Finding(samples=samples, checks=(kept,), evidence=evidence, reason=reason)
     if reference.get("work") != evidence["work"]:
-        return Finding(samples=samples, evidence=evidence, why=Why("other-work", "the reference timed other work"))
+        return Finding(
+            samples=samples, evidence=evidence, reason=Reason(code="other-work", text="the reference timed other work")
+        )
     factors = _factors(medians, reference["seconds"])
     evidence["factors"] = {name: significant(each) for name, each in factors.items()}
     evidence["reference"] = {name: reference["seconds"][name] for name in factors}
@@ -103,6 +103,19 @@ def derive_constant(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
         ),
         evidence=evidence,
     )
+
+
+def best_times(last: Mapping[str, Any], host: Host) -> dict[str, Any]:
+    """Return the best known times of the fixed work on this CPU, of any boot, from the last result; none of other work.
+
+    Each result holds its times and their ratio to the best ones before it, so the last result is enough.
+    """
+    evidence = last["evidence"]
+    if last["host"].get("cpu_model") != host.cpu_model or evidence.get("work") != WORK:
+        return {}
+    seconds: dict[str, float] = evidence.get("seconds", {})
+    drift: dict[str, float] = evidence.get("drift", {})
+    return {"best": {name: each / max(1.0, drift.get(name, 1.0)) for name, each in seconds.items()}}
 
 
 def _factors(medians: Mapping[str, float], reference: Mapping[str, float]) -> dict[str, float]:
@@ -225,7 +238,8 @@ CONSTANT = Experiment(
     unit="",
     plan=plan_constant,
     derive=derive_constant,
-    parameters={"reference": {}, "best": {}, "disk": ""},
+    parameters={"reference": {}, "disk": ""},
+    recall=best_times,
     cost=1.1,
     hours=12,
 )

@@ -74,6 +74,7 @@ EXPERIMENT = Experiment(
     unit="",
     plan=plan,
     derive=derive,
+    needs_groups=True,
     cost=4.0,
     hours=0,
 )

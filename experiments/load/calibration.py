@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 
-from specmine.experiments.types import MS, Context, Kind, Load, Step, Task, Why
+from specmine.experiments.types import MS, Context, Kind, Load, Step, Task
+from specmine.model.function import Reason
 
 from .tasks import Machine
-from .worker_binary import Helper
 
 _AT_NS = MS
 _AGREE = 0.02
@@ -26,9 +26,8 @@ def calibrate(
     wanted: tuple[tuple[Kind, int], ...],
     context: Context,
     machine: Machine,
-    helper: Helper,
     known: MutableMapping[str, int],
-) -> tuple[dict[tuple[Kind, int], int], Why | None]:
+) -> tuple[dict[tuple[Kind, int], int], Reason | None]:
     """Return the units of each demand, or why there are none.
 
     Parameters
@@ -36,15 +35,17 @@ def calibrate(
     wanted : tuple of (kind, ns)
         The demands.
     known : mapping
-        Thousandths of units a millisecond, by helper and kind; what is found is added.
+        Thousandths of units a millisecond, by worker binary and kind; what is found is added.
     """
     units = {}
     for kind, ns in wanted:
-        key = f"{helper.identity}:{kind}"
+        key = f"{machine.identity}:{kind}"
         rate = rate_of(kind, context.cpus[0], machine, known=known.get(key, 0) / _SCALE)
         if rate is None:
             known.pop(key, None)
-            return {}, Why("uncalibratable", f"the {kind} demand took a different time at each try", "try later")
+            return {}, Reason(
+                code="uncalibratable", text=f"the {kind} demand took a different time at each try", remedy="try later"
+            )
         known[key] = round(rate * _SCALE)
         units[kind, ns] = max(1, round(known[key] / _SCALE * ns / MS))
     return units, None

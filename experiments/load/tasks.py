@@ -24,7 +24,7 @@ from specmine.experiments.types import POLICIES, SECOND, Counters, Load, LoadRun
 from specmine.model.errors import HostError
 
 from .cgroup_confinement import Confinement
-from .worker_binary import Helper
+from .worker_binary import WorkerBinary
 
 _PREPARED_S = 20.0
 _GRACE_S = 3.0
@@ -38,9 +38,9 @@ class Starved(Exception):
     """A task got so little CPU time that it did not end: others want the CPU."""
 
 
-def rest(seconds: float, alive: int) -> None:
-    """Sleep; raise Interrupted as soon as the descriptor ``alive`` is readable (-1: none)."""
-    if select.select([alive] if alive >= 0 else [], [], [], seconds)[0]:
+def rest(seconds: float, cancel_fd: int) -> None:
+    """Sleep; raise Interrupted as soon as the descriptor is readable (-1: none)."""
+    if select.select([cancel_fd] if cancel_fd >= 0 else [], [], [], seconds)[0]:
         raise Interrupted
 
 
@@ -55,25 +55,32 @@ class _Started:
 class Machine:
     """Runs loads on this host."""
 
-    def __init__(self, helper: Helper, place: Confinement, *, folder: str = "/tmp", alive: int = -1) -> None:
+    def __init__(
+        self, worker: WorkerBinary | None, confinement: Confinement, *, folder: str = "/tmp", cancel_fd: int = -1
+    ) -> None:
         """Take what starts tasks and where they are confined.
 
         Parameters
         ----------
-        helper : Helper
-            What to start.
-        place : Confinement
+        worker : WorkerBinary or None
+            What each task is; None if only the host's counters are read.
+        confinement : Confinement
             Where it runs.
         folder : str
             Where disk tasks have their nameless files.
-        alive : int
+        cancel_fd : int
             A descriptor that becomes readable when the run is not wanted any more; -1: none.
         """
-        self._helper, self._place, self._folder, self._alive = helper, place, folder, alive
+        self._worker, self._confinement, self._folder, self._cancel_fd = worker, confinement, folder, cancel_fd
         self.cpu_ns = 0
         """CPU time of all tasks so far."""
         self.load_s = 0.0
         """How long there was load so far."""
+
+    @property
+    def identity(self) -> str:
+        """What the worker is; changes when a unit of a demand could mean other work."""
+        return "" if self._worker is None else self._worker.identity
 
     def run(self, load: Load) -> LoadRun:
         """Run a load to its end.
@@ -92,13 +99,13 @@ class Machine:
             counters = self._watch(load, [], time.monotonic() + load.seconds)
             return LoadRun(load=load, counters=counters, own_ns=time.process_time_ns() - own)
         for leaf, limit in load.limits.items():
-            self._place.limit(leaf, limit)
+            self._confinement.limit(leaf, limit)
         try:
             with _away_from([each.cpu for each in load.tasks]):
                 return self._run(load)
         finally:
             for leaf in load.limits:
-                self._place.limit(leaf, None)
+                self._confinement.limit(leaf, None)
 
     def _run(self, load: Load) -> LoadRun:
         leaves = sorted({each.group for each in load.tasks} | set(load.limits))
@@ -117,7 +124,7 @@ class Machine:
             for task in load.tasks:
                 started.append(self._start(task, (go_out, page_fd, ready_in)))
             self._prepared(started, ready_out)
-            throttled = {leaf: self._place.throttled(leaf) for leaf in leaves}
+            throttled = {leaf: self._confinement.throttled(leaf) for leaf in leaves}
             own = time.process_time_ns()
             before = read_counters()
             gate.close()
@@ -131,7 +138,7 @@ class Machine:
             runs = tuple(_read(each) for each in started)
             self.cpu_ns += sum(each.cpu_ns for each in runs)
             self.load_s += max(each.elapsed_ns for each in runs) / SECOND
-            now = {leaf: self._place.throttled(leaf) for leaf in leaves}
+            now = {leaf: self._confinement.throttled(leaf) for leaf in leaves}
             return LoadRun(
                 load=load,
                 tasks=runs,
@@ -141,10 +148,11 @@ class Machine:
             )
 
     def _start(self, task: Task, fds: tuple[int, int, int]) -> _Started:
+        assert self._worker is not None
         output = os.memfd_create(task.name)
         try:
             process = subprocess.Popen(
-                [*self._helper.command, *_arguments(task, self._place.procs(task.group), self._folder, fds)],
+                [self._worker.path, *_arguments(task, self._confinement.procs(task.group), self._folder, fds)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.PIPE,
@@ -195,10 +203,10 @@ class Machine:
         poll = select.poll()
         for fd in fds:
             poll.register(fd, select.POLLIN)
-        if self._alive >= 0:
-            poll.register(self._alive, select.POLLIN | select.POLLHUP)
+        if self._cancel_fd >= 0:
+            poll.register(self._cancel_fd, select.POLLIN | select.POLLHUP)
         events = poll.poll(max(0.0, until - time.monotonic()) * 1e3)
-        if any(fd == self._alive for fd, _ in events):
+        if any(fd == self._cancel_fd for fd, _ in events):
             raise Interrupted
 
 

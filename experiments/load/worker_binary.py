@@ -1,9 +1,4 @@
-"""The program that load tasks are: compiled once from ``native/``, or, without a compiler, its stand-in in Python.
-
-What the stand-in loses: its clock loop takes 0.2 to 0.3 us a pass instead of 25 ns, so the noise floor's
-shortest gaps and the price of a clock reading are out of reach; a demand's unit is another piece of work, so it
-cannot be compared with another machine's; it has no demand that misses the caches and no ping-pong.
-"""
+"""The program that load tasks are, compiled from ``native/`` at the first use and stored for later ones."""
 
 from __future__ import annotations
 
@@ -11,32 +6,32 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[1]
+from specmine.model.errors import HostError
+
+FOLDER = Path(__file__).resolve().parents[1] / "native"
 SOURCES = ("worker.c", "demands.h", "sensors.h", "settings.h")
 FLAGS = ("-O2", "-std=gnu11", "-o")
 LIBRARIES = ("-lpthread", "-lm")
+COMPILERS = ("cc", "gcc", "clang")
+REMEDY = "install gcc"
 _COMPILING_S = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Helper:
-    """How to start a load task."""
+class WorkerBinary:
+    """The compiled load worker."""
 
-    command: tuple[str, ...]
-    native: bool
+    path: str
     identity: str
-    """Changes when a unit of a demand could mean other work."""
-    why: str = ""
-    """Why it is not native."""
+    """Hash of sources, flags and machine. It changes when a unit of a demand could mean other work."""
 
 
 def cache_folder() -> Path:
-    """Return where the compiled helper is kept: the service's cache, root's, or the user's."""
+    """Return where the compiled worker is stored: the service's cache, root's, or the user's."""
     given = os.environ.get("CACHE_DIRECTORY", "").split(":")[0]
     if given:
         return Path(given)
@@ -45,33 +40,46 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "specmine"
 
 
-def helper(cache: Path | None = None, *, native: bool = True) -> Helper:
-    """Return the compiled helper, compiling it if need be, or the stand-in.
+def compiler() -> str | None:
+    """Return the path of a C compiler, None if none is installed."""
+    return next((path for name in COMPILERS if (path := shutil.which(name))), None)
+
+
+def worker_binary(cache: Path | None = None) -> WorkerBinary:
+    """Return the compiled load worker; compile it if need be.
 
     Parameters
     ----------
     cache : path, optional
-        Where the compiled program is kept; by default where this user's caches are.
-    native : bool
-        False: take the stand-in in any case.
+        Where the compiled program is stored; by default where this user's caches are.
+
+    Raises
+    ------
+    HostError
+        If it has to be compiled and cannot be.
     """
+    target = _target(cache)
+    if not _usable(target):
+        _compile(target)
+    return WorkerBinary(path=str(target), identity=target.name.removeprefix("load-"))
+
+
+def can_be_had(cache: Path | None = None) -> bool:
+    """Return True if the worker is compiled already, or a compiler is installed."""
+    return compiler() is not None or _usable(_target(cache))
+
+
+def _target(cache: Path | None) -> Path:
+    """Return where the worker of these sources is stored."""
     digest = hashlib.sha256()
     for name in SOURCES:
-        digest.update((FOLDER / "native" / name).read_bytes())
+        digest.update((FOLDER / name).read_bytes())
     digest.update(" ".join((*FLAGS, os.uname().machine)).encode())
-    identity = digest.hexdigest()[:16]
-    why = "not wanted"
-    if native:
-        target = (cache or cache_folder()) / f"load-{identity}"
-        why = "" if _usable(target) else _compile(target)
-        if not why:
-            return Helper(command=(str(target),), native=True, identity=identity)
-    script = str(FOLDER / "load" / "python_worker.py")
-    return Helper(command=(sys.executable, "-I", "-S", script), native=False, identity=f"python-{identity}", why=why)
+    return (cache or cache_folder()) / f"load-{digest.hexdigest()[:16]}"
 
 
 def _usable(target: Path) -> bool:
-    """Tell whether the program is there and nobody else could have put it there."""
+    """Return True if the program is there and nobody else could have put it there."""
     try:
         stat = target.stat()
     except OSError:
@@ -79,21 +87,21 @@ def _usable(target: Path) -> bool:
     return stat.st_uid in (0, os.geteuid()) and not stat.st_mode & 0o022 and os.access(target, os.X_OK)
 
 
-def _compile(target: Path) -> str:
-    """Compile the helper; return what went wrong, '' if nothing did."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        return "no C compiler is installed"
+def _compile(target: Path) -> None:
+    """Compile the worker; HostError if that fails."""
+    path = compiler()
+    if path is None:
+        raise HostError("no C compiler is installed", remedy=REMEDY)
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
             made = Path(folder) / "load"
-            command = [compiler, *FLAGS, str(made), str(FOLDER / "native" / SOURCES[0]), *LIBRARIES]
+            command = [path, *FLAGS, str(made), str(FOLDER / SOURCES[0]), *LIBRARIES]
             done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_COMPILING_S)
             if done.returncode:
-                return f"{compiler} failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
+                message = (done.stderr.strip().splitlines() or ["no message"])[-1]
+                raise HostError(f"{path} failed: {message}", remedy=f"{REMEDY} and libc6-dev")
             made.chmod(0o755)
             made.replace(target)
     except (OSError, subprocess.SubprocessError) as error:
-        return f"the load helper could not be compiled: {error}"
-    return ""
+        raise HostError(f"the load worker could not be compiled: {error}", remedy=REMEDY) from error

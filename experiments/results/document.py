@@ -8,7 +8,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from specmine.experiments.types import Check, Experiment, Finding, Host, Why
+from specmine.experiments.types import Check, Experiment, Finding, Host
+from specmine.model.function import Reason
 
 SCHEMA = "specmine.experiment/1"
 HOST_KEYS = ("boot_id", "kernel", "cpu_model", "cpus", "quota")
@@ -35,8 +36,8 @@ def document(
     takes it out; what was derived is then shown as ``evidence.unsure_value``.
     """
     failed = [check for check in finding.checks if not check.ok]
-    why = finding.why or _of_checks(failed)
-    valid = why is None or finding.settled
+    reason = finding.reason or _of_checks(failed)
+    valid = reason is None or finding.settled
     evidence = dict(finding.evidence)
     value = finding.value
     if not valid and value is not None:
@@ -48,7 +49,7 @@ def document(
         "unit": experiment.unit,
         "interval": list(finding.interval) if finding.interval and value is not None else None,
         "valid": valid,
-        "reason": None if why is None else {"code": why.code, "text": why.text, "remedy": why.remedy},
+        "reason": None if reason is None else {"code": reason.code, "text": reason.text, "remedy": reason.remedy},
         "ground_truth": finding.ground_truth,
         "samples": finding.samples,
         "checks": [{**asdict(check), "ok": check.ok} for check in finding.checks],
@@ -65,9 +66,11 @@ def document(
     }
 
 
-def skipped(experiment: Experiment, why: Why, host: Host, *, utc_ns: int, now_ns: int, cpu_ns: int = 0) -> Document:
+def skipped(
+    experiment: Experiment, reason: Reason, host: Host, *, utc_ns: int, now_ns: int, cpu_ns: int = 0
+) -> Document:
     """Return the result of an experiment that did not run."""
-    return document(experiment, Finding(why=why), host, utc_ns=utc_ns, window_ns=(now_ns, now_ns), cpu_ns=cpu_ns)
+    return document(experiment, Finding(reason=reason), host, utc_ns=utc_ns, window_ns=(now_ns, now_ns), cpu_ns=cpu_ns)
 
 
 def of_this_host(result: Mapping[str, Any], host: Host) -> str:
@@ -95,10 +98,10 @@ def cleaned(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _of_checks(failed: list[Check]) -> Why | None:
+def _of_checks(failed: list[Check]) -> Reason | None:
     if not failed:
         return None
     told = "; ".join(
         f"{each.name} is {each.value:.4g}, not within {each.low:.4g} to {each.high:.4g}" for each in failed
     )
-    return Why("check", told, "try again when the host is quiet")
+    return Reason(code="check", text=told, remedy="try again when the host is quiet")

@@ -26,7 +26,7 @@ Request = Mapping[str, Any]
 
 
 class Look:
-    """A look at the host, from when it is made until it is asked; ``gate.FIRST_LOOK_S`` apart tells enough."""
+    """A look at the host, from when it is made until it is asked; ``load_gate.FIRST_LOOK_S`` apart tells enough."""
 
     def __init__(self) -> None:
         """Begin."""
@@ -40,7 +40,7 @@ class Look:
         chosen : list of Experiment
             What is wanted.
         request : mapping
-            How, as ``experiments.serving.serve`` takes it. What is refused goes into its journal.
+            How, as ``runner.server.serve`` takes it. What is refused goes into its journal.
 
         Raises
         ------
@@ -56,12 +56,12 @@ class Look:
         found: list[Document | None] = []
         for each in chosen:
             parameters = {**each.parameters, **request.get("parameters", {})}
-            why = load_gate.dangerous(each, parameters, allowed=bool(request.get("dangerous")))
-            if why is None and each.cpus != "none":
-                why = load_gate.refused(each, cpus, self._before, after)
-                if why is not None and why.code == "busy-host" and request.get("force"):
-                    why = None
-            found.append(None if why is None else skipped(each, why, host, **now))
+            reason = load_gate.dangerous(each, parameters, allowed=bool(request.get("dangerous")))
+            if reason is None and each.cpus != "none":
+                reason = load_gate.refused(each, cpus, self._before, after)
+                if reason is not None and reason.code == "busy-host" and request.get("force"):
+                    reason = None
+            found.append(None if reason is None else skipped(each, reason, host, **now))
         return found
 
 
@@ -71,7 +71,7 @@ def answered(request: Request, *, start: Callable[[Request], Running] = Running)
     Parameters
     ----------
     request : mapping
-        What ``experiments.serving.serve`` takes. For ``wait_seconds`` a quiet host is waited for.
+        What ``runner.server.serve`` takes. For ``wait_seconds`` a quiet host is waited for.
     start : callable
         Starts the process.
 
@@ -80,10 +80,10 @@ def answered(request: Request, *, start: Callable[[Request], Running] = Running)
     SpecmineError
         If there are no results.
     """
-    from specmine.experiments.library.yaml_patterns import experiment_named  # noqa: PLC0415  the daemon names no files
+    from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415  1 MB, for those who run them
 
     until = time.monotonic() + float(request.get("wait_seconds") or 0.0)
-    chosen = [experiment_named(name) for name in request["names"]]
+    chosen = [EXPERIMENTS[name] for name in request["names"]]
     while True:
         look = Look()
         time.sleep(load_gate.FIRST_LOOK_S)

@@ -31,7 +31,7 @@ class Running:
         Parameters
         ----------
         request : mapping
-            What ``experiments.serving.serve`` takes.
+            What ``runner.server.serve`` takes.
         systemd : bool, optional
             Whether systemd starts it; by default if it runs here and this is root.
 
@@ -118,8 +118,7 @@ def _to_hold_down(request: Mapping[str, Any]) -> bool:
     """Tell whether an experiment among those asked for runs at the lowest weight."""
     from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415  1 MB, for those who run them
 
-    found = [EXPERIMENTS.get(name) for name in request["names"]]
-    return any(each is None or each.weight == "lowest" for each in found)
+    return any(EXPERIMENTS[name].weight == "lowest" for name in request["names"])
 
 
 def unit_command(environment: Mapping[str, str]) -> list[str]:

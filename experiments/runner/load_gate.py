@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from specmine.experiments.host.counters import busy_ratio, pressure_ratio
-from specmine.experiments.types import REAL_TIME, Counters, Experiment, Host, LoadRun, Why
+from specmine.experiments.types import REAL_TIME, Counters, Experiment, Host, LoadRun
+from specmine.model.function import Reason
 
 FIRST_LOOK_S = 0.5
 """How long the caller looks; a busy host is told within two seconds, so there is not time for more."""
@@ -22,16 +23,18 @@ MOST_STALLED = 0.05
 """Share of time in which tasks waited for memory or the disk."""
 
 
-def dangerous(experiment: Experiment, parameters: Mapping[str, Any], *, allowed: bool) -> Why | None:
+def dangerous(experiment: Experiment, parameters: Mapping[str, Any], *, allowed: bool) -> Reason | None:
     """Return why an experiment is not run unless it is allowed what others would notice, None if it may run."""
     if allowed:
         return None
     if parameters.get("policy") in REAL_TIME:
         text = "real-time tasks starve all others on their CPU"
-        return Why("dangerous", text, "ask for it with --dangerous; the kernel tells its slice anyway")
+        return Reason(
+            code="dangerous", text=text, remedy="ask for it with --dangerous; the kernel tells its slice anyway"
+        )
     if experiment.weight == "ordinary":
         text = "the kernel balances tasks of the lowest weight otherwise than others, so its load has ordinary weight"
-        return Why("dangerous", text, "ask for it with --dangerous while nothing else here matters")
+        return Reason(code="dangerous", text=text, remedy="ask for it with --dangerous while nothing else here matters")
     return None
 
 
@@ -42,24 +45,36 @@ def candidates(host: Host, forbidden: frozenset[int], busy: Mapping[int, float])
     return tuple(sorted(allowed, key=lambda cpu: (cpu == 0, round(busy.get(cpu, 0.0), 1), cpu)))
 
 
-def refused(experiment: Experiment, cpus: tuple[int, ...], before: Counters, after: Counters) -> Why | None:
+def refused(experiment: Experiment, cpus: tuple[int, ...], before: Counters, after: Counters) -> Reason | None:
     """Return why a load may not start now, None if it may."""
     busy, stalled = busy_ratio(before, after), pressure_ratio(before, after)
     for name in ("memory", "io"):
         if stalled.get(name, 0.0) > MOST_STALLED:
-            return Why("busy-host", f"tasks wait for {name} {stalled[name]:.0%} of the time", "try again later")
+            return Reason(
+                code="busy-host",
+                text=f"tasks wait for {name} {stalled[name]:.0%} of the time",
+                remedy="try again later",
+            )
     if not cpus:
-        return Why("no-cpu", "no CPU may be loaded: all are isolated or forbidden to this process")
+        return Reason(code="no-cpu", text="no CPU may be loaded: all are isolated or forbidden to this process")
     wanted = {"none": 0, "one": 1, "two": 2, "all": len(cpus)}[experiment.cpus]
     measured = cpus[:wanted]
     if experiment.cpus == "all":
         mean = sum(busy.get(cpu, 0.0) for cpu in measured) / len(measured)
         if mean > MOST_BUSY_ALL:
-            return Why("busy-host", f"the CPUs are {mean:.0%} busy, over {MOST_BUSY_ALL:.0%}", "try again later")
+            return Reason(
+                code="busy-host",
+                text=f"the CPUs are {mean:.0%} busy, over {MOST_BUSY_ALL:.0%}",
+                remedy="try again later",
+            )
         return None
     for cpu in measured:
         if busy.get(cpu, 0.0) > MOST_BUSY:
-            return Why("busy-host", f"CPU {cpu} is {busy[cpu]:.0%} busy, over {MOST_BUSY:.0%}", "try again later")
+            return Reason(
+                code="busy-host",
+                text=f"CPU {cpu} is {busy[cpu]:.0%} busy, over {MOST_BUSY:.0%}",
+                remedy="try again later",
+            )
     return None
 
 
@@ -92,7 +107,7 @@ def foreign_ratio(run: LoadRun, cpus: tuple[int, ...]) -> float:
     return max(0.0, busy - own / 1e9) / max(1e-9, seconds)
 
 
-def contaminated(experiment: Experiment, runs: tuple[LoadRun, ...], cpus: tuple[int, ...]) -> Why | None:
+def contaminated(experiment: Experiment, runs: tuple[LoadRun, ...], cpus: tuple[int, ...]) -> Reason | None:
     """Return why what was measured cannot be believed, None if nobody disturbed it."""
     weights = [(run.counters[-1].at_ns - run.counters[0].at_ns, foreign_ratio(run, cpus)) for run in runs if run.tasks]
     total = sum(weight for weight, _ in weights)
@@ -101,8 +116,8 @@ def contaminated(experiment: Experiment, runs: tuple[LoadRun, ...], cpus: tuple[
     foreign = sum(weight * ratio for weight, ratio in weights) / total
     if foreign <= experiment.contamination:
         return None
-    return Why(
-        "foreign-load",
-        f"others used {foreign:.0%} of the CPUs measured, over {experiment.contamination:.0%}",
-        "try again when the host is quiet, or wait for it with --wait",
+    return Reason(
+        code="foreign-load",
+        text=f"others used {foreign:.0%} of the CPUs measured, over {experiment.contamination:.0%}",
+        remedy="try again when the host is quiet, or wait for it with --wait",
     )

@@ -8,10 +8,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from specmine.experiments.types import Why
 from specmine.model.errors import InputError
+from specmine.model.function import Reason
 
-BUSY = Why("busy-lock", "another run of experiments is going on", "one runs at a time: try again")
+BUSY = Reason(code="busy-lock", text="another run of experiments is going on", remedy="one runs at a time: try again")
 
 
 class Taken(Exception):

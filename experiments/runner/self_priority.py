@@ -1,7 +1,7 @@
-"""The weight of the controller itself: its start takes half a CPU second, which others must not wait for.
+"""The priority of the experiments' own process: its start takes half a CPU second, which others must not wait for.
 
-The controller leads a session of its own, so where the kernel groups tasks by session it is weighed as one; the nice
-value of that group counts, not the process's own.
+The process leads a session of its own. Where the kernel groups tasks by session it weighs the session as a whole: the
+nice value of that group counts, not that of the process.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import os
 LOWEST, ORDINARY = 19, 0
 
 
-def weigh(nice: int) -> bool:
-    """Give the session of this process the weight of a nice value; False if that cannot be done or is not its own."""
+def set_self_priority(nice: int) -> bool:
+    """Give the session of this process the weight of a nice value; False if that is impossible or it leads none."""
     if os.getsid(0) != os.getpid():
         return False
     with contextlib.suppress(OSError):

@@ -15,17 +15,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-from specmine.experiments.library.yaml_patterns import experiment_named
+from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.load.cgroup_confinement import clean_up, confined
 from specmine.experiments.load.tasks import Interrupted, rest
-from specmine.experiments.load.worker_binary import helper
+from specmine.experiments.load.worker_binary import worker_binary
 from specmine.experiments.results.document import Document, skipped
 from specmine.experiments.results.journal import keep_journal, read_journal
 from specmine.experiments.types import Experiment, Host
 from specmine.model.errors import HostError, SpecmineError
+from specmine.model.function import Reason
 
 from . import lock
-from .run import Bench, Wish, perform
+from .run import RunEnvironment, RunRequest, perform
 from .schedule import PASSING
 
 _PAUSE_S = 2.0
@@ -36,7 +37,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _stop)
     request = json.loads(sys.stdin.buffer.readline())
     try:
-        answer: dict[str, Any] = {"results": serve(request, alive=0)}
+        answer: dict[str, Any] = {"results": serve(request, cancel_fd=0)}
     except SpecmineError as error:
         answer = {"error": {"message": error.message, "remedy": error.remedy, "exit_code": error.exit_code}}
     except Interrupted:
@@ -47,60 +48,63 @@ def main() -> int:
     return 0
 
 
-def serve(request: dict[str, Any], *, alive: int = -1) -> list[Document]:
+def serve(request: dict[str, Any], *, cancel_fd: int = -1) -> list[Document]:
     """Run what a request asks for.
 
     Parameters
     ----------
     request : dict
-        ``names`` (patterns are files), ``parameters``, ``force``, ``dangerous``, ``pid``, ``wait_seconds``, ``state``
-        (path of the journal), ``native``, ``in_unit``.
-    alive : int
+        ``names``, ``parameters``, ``force``, ``dangerous``, ``pid``, ``wait_seconds``, ``state`` (path of the
+        journal), ``in_unit``.
+    cancel_fd : int
         Descriptor that becomes readable when nobody waits for the answer any more.
     """
     until = time.monotonic() + float(request.get("wait_seconds", 0.0))
     path = Path(request["state"])
-    wish = Wish(
+    chosen = [EXPERIMENTS[name] for name in request["names"]]
+    while True:
+        try:
+            with lock.exclusive(lock.default_path()):
+                return _results(chosen, request, path, until, cancel_fd)
+        except lock.Taken:
+            if time.monotonic() >= until:
+                now = {"utc_ns": time.time_ns(), "now_ns": time.monotonic_ns()}
+                return [skipped(experiment, lock.BUSY, Host(cpus=()), **now) for experiment in chosen]
+            rest(_PAUSE_S / 4, cancel_fd)
+
+
+def _results(
+    chosen: list[Experiment], request: dict[str, Any], path: Path, until: float, cancel_fd: int
+) -> list[Document]:
+    clean_up()
+    how = RunRequest(
         parameters=request.get("parameters", {}),
         force=bool(request.get("force")),
         dangerous=bool(request.get("dangerous")),
         pid=request.get("pid"),
     )
-    chosen = [experiment_named(name) for name in request["names"]]
-    while True:
-        try:
-            with lock.exclusive(lock.default_path()):
-                return _all(chosen, wish, request, path, until, alive)
-        except lock.Taken:
-            if time.monotonic() >= until:
-                now = {"utc_ns": time.time_ns(), "now_ns": time.monotonic_ns()}
-                return [skipped(each, lock.BUSY, Host(cpus=()), **now) for each in chosen]
-            rest(_PAUSE_S / 4, alive)
-
-
-def _all(
-    chosen: list[Experiment], wish: Wish, request: dict[str, Any], path: Path, until: float, alive: int
-) -> list[Document]:
-    clean_up()
-    journal = read_journal(path)
-    found = helper(native=request.get("native", True))
-    answers = []
+    results = []
     with contextlib.ExitStack() as stack:
-        bench = Bench(helper=found, journal=journal, alive=alive)
+        environment = RunEnvironment(journal=read_journal(path), cancel_fd=cancel_fd)
+        try:
+            environment.worker = worker_binary()
+        except HostError as error:
+            text = f"load tasks are compiled C, and {error.message}"
+            environment.no_worker = Reason(code="needs-native", text=text, remedy=error.remedy)
         try:
             if all(each.weight == "ordinary" or each.cpus == "none" for each in chosen):
-                raise HostError("nothing here is to be held down")
-            bench.place = stack.enter_context(confined(in_unit=bool(request.get("in_unit"))))
+                raise HostError("no experiment here runs at the lowest weight")
+            environment.confinement = stack.enter_context(confined(in_unit=bool(request.get("in_unit"))))
         except HostError as error:
-            bench.why_not = error.message
+            environment.no_confinement = Reason(code="confinement", text=error.message, remedy="run it as root")
         for experiment in chosen:
-            result = perform(experiment, wish, bench)
+            result = perform(experiment, how, environment)
             while _may_help(result) and time.monotonic() + _PAUSE_S < until:
-                rest(_PAUSE_S, alive)
-                result = perform(experiment, wish, bench)
-            keep_journal(path, journal)
-            answers.append(result)
-    return answers
+                rest(_PAUSE_S, cancel_fd)
+                result = perform(experiment, how, environment)
+            keep_journal(path, environment.journal)
+            results.append(result)
+    return results
 
 
 def _may_help(result: Document) -> bool:

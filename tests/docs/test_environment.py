@@ -29,10 +29,10 @@ def test_every_reason_is_documented() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if (
                 isinstance(node, ast.Call)
-                and ast.unparse(node.func) == "Why"
-                and isinstance(node.args[0], ast.Constant)
+                and ast.unparse(node.func) == "Reason"
+                and isinstance(code := node.keywords[0].value, ast.Constant)
             ):
-                given.add(node.args[0].value)
+                given.add(code.value)
     documented = {code for cell in _rows("reason") for code in re.findall(r"`([a-z-]+)`", cell)}
     assert documented == given
 

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 import pytest
 
+import specmine.probes
+from specmine.experiments.load import worker_binary
+
 Outcome = Callable[..., tuple[int, str, str]]
 
 
@@ -34,7 +37,7 @@ MISSING = Found(name="bcc", ok=False, detail="no module named bcc", remedy="apt 
 def host(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int | None]]:
     """Return what plans the checks of a host; the list it gives fills with the pids asked about."""
 
-    def plan(*found: Found) -> list[int | None]:
+    def plan(*found: Found, compiler: bool = True) -> list[int | None]:
         asked: list[int | None] = []
 
         def checks(pid: int | None = None) -> list[Found]:
@@ -43,7 +46,10 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int | None]]:
 
         module = types.ModuleType("specmine.probes.doctor")
         module.checks = checks  # type: ignore[attr-defined]
+        module.Check = Found  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "specmine.probes.doctor", module)
+        monkeypatch.setattr(specmine.probes, "doctor", module, raising=False)
+        monkeypatch.setattr(worker_binary, "can_be_had", lambda: compiler)
         return asked
 
     return plan
@@ -58,6 +64,7 @@ def test_a_ready_host_is_0(host: Callable[..., list[int | None]], outcome: Outco
         "ok    root          uid 0\n"
         "warn  uprobe-multi  perf events\\x1b\n"
         "                    remedy: a newer kernel\n"
+        "ok    compiler      a C compiler for the load of host experiments\n"
         "\n"
         "Ready.\n"
     )
@@ -69,9 +76,17 @@ def test_a_missing_need_is_4_with_its_remedy(host: Callable[..., list[int | None
     asked = host(GOOD, MISSING)
     code, out, _ = outcome("doctor", "-p", os.getpid())
     assert code == 4
-    assert "FAIL  bcc   no module named bcc\n            remedy: apt install python3-bpfcc\n" in out
+    assert "FAIL  bcc       no module named bcc\n                remedy: apt install python3-bpfcc\n" in out
     assert out.endswith("Not ready: bcc.\n")
     assert asked == [os.getpid()]
+
+
+def test_a_host_without_a_compiler_is_ready_but_warned(host: Callable[..., list[int | None]], outcome: Outcome) -> None:
+    """Only host experiments need a compiler; the remedy says which package."""
+    host(GOOD, compiler=False)
+    code, out, _ = outcome("doctor")
+    assert code == 0
+    assert "warn  compiler  a C compiler for the load of host experiments\n                remedy: install gcc\n" in out
 
 
 def test_json_has_the_contracts_fields(host: Callable[..., list[int | None]], outcome: Outcome) -> None:

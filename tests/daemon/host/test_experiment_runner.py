@@ -19,12 +19,13 @@ from specmine.experiments.results.document import document, skipped
 from specmine.experiments.results.journal import read_journal, write_journal
 from specmine.experiments.runner import lock
 from specmine.experiments.runner.load_gate import FIRST_LOOK_S
-from specmine.experiments.types import SECOND, Experiment, Finding, Host, Why
+from specmine.experiments.types import SECOND, Experiment, Finding, Host
 from specmine.model.errors import HostError
+from specmine.model.function import Reason
 
 HOST = Host(cpus=(0, 1), boot_id="boot", kernel="6.18")
 VALUE = Finding(value=0.004, interval=(0.0039, 0.0041), ground_truth=0.004, samples=60)
-BUSY = Finding(why=Why("busy-host", "CPU 1 is 94% busy"))
+BUSY = Finding(reason=Reason(code="busy-host", text="CPU 1 is 94% busy"))
 
 
 class FakeRun:
@@ -43,8 +44,8 @@ class FakeRun:
         if self._outcome is None:
             raise HostError("it broke")
         experiment, path = EXPERIMENTS[self.request["names"][0]], Path(self.request["state"])
-        if self._outcome.why is not None:
-            result = skipped(experiment, self._outcome.why, HOST, utc_ns=self._utc_ns, now_ns=0)
+        if self._outcome.reason is not None:
+            result = skipped(experiment, self._outcome.reason, HOST, utc_ns=self._utc_ns, now_ns=0)
         else:
             result = document(
                 experiment, self._outcome, HOST, utc_ns=self._utc_ns, window_ns=(0, SECOND), cpu_ns=SECOND, cpus=(1,)
@@ -75,7 +76,11 @@ class FakeLook:
         assert [each.name for each in chosen] == request["names"]
         if not self._world.busy:
             return [None]
-        return [skipped(chosen[0], Why("busy-host", "CPU 1 is 94% busy"), HOST, utc_ns=self._world.now_ns, now_ns=0)]
+        return [
+            skipped(
+                chosen[0], Reason(code="busy-host", text="CPU 1 is 94% busy"), HOST, utc_ns=self._world.now_ns, now_ns=0
+            )
+        ]
 
 
 class World:
@@ -166,7 +171,7 @@ def test_a_child_that_breaks_is_one_line_and_tried_later(tmp_path: Path) -> None
 
 def test_what_cannot_be_known_here_is_not_tried_again_and_again(tmp_path: Path) -> None:
     """Without a reference there is no overhead; asking every five minutes would not help."""
-    unknown = Finding(why=Why("no-reference", "no times of another machine"))
+    unknown = Finding(reason=Reason(code="no-reference", text="no times of another machine"))
     world = World(tmp_path, outcome=unknown, run=("virtualization-constant",))
     world.live(6000)
     assert len(world.runs) == 1

@@ -92,8 +92,8 @@ def test_no_limit_is_an_answer() -> None:
     experiment = EXPERIMENTS["quota"]
     finding, _ = perform(experiment, Model(), context_for(experiment))
     assert finding.settled
-    assert finding.why is not None
-    assert finding.why.code == "no-quota"
+    assert finding.reason is not None
+    assert finding.reason.code == "no-quota"
 
 
 def _shared(load_run: LoadRun, cores: float) -> LoadRun:

@@ -138,9 +138,9 @@ def test_the_thesis_set_up_is_refused_where_its_demand_exceeds_the_slice() -> No
     context = context_for(TIMESLICE, method="clusters", demand=20 * MS)
     finding, runs = perform(TIMESLICE, Model(), context)
     assert finding.value is None
-    assert finding.why is not None
-    assert finding.why.code == "single-cluster"
-    assert "2.0 times" in finding.why.text
+    assert finding.reason is not None
+    assert finding.reason.code == "single-cluster"
+    assert "2.0 times" in finding.reason.text
     assert len(runs) == 2
 
 
@@ -186,8 +186,8 @@ def test_no_gaps_is_not_a_slice() -> None:
     """A host that never makes the watcher wait gives no value, and says why."""
     finding, _ = perform(TIMESLICE, Model(slice_ns=60_000 * MS), context_for(TIMESLICE))
     assert finding.value is None
-    assert finding.why is not None
-    assert finding.why.code == "no-gaps"
+    assert finding.reason is not None
+    assert finding.reason.code == "no-gaps"
 
 
 def test_the_told_slice_may_be_missing() -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from specmine.experiments.library import EXPERIMENTS
-from specmine.experiments.library.virtualization import cells, work_of
+from specmine.experiments.library.virtualization import WORK, cells
 from specmine.experiments.results.document import document
 from specmine.experiments.results.journal import Journal
-from specmine.experiments.runner.run import best_times
 from specmine.experiments.types import SECOND, Counters, Finding, LoadRun
 from tests.support.simulated_host import HOST, Model, answered, context_for
 
@@ -40,8 +39,8 @@ def test_without_a_reference_there_is_no_overhead_but_a_drift() -> None:
     """The constant overhead needs the same work on another machine; against the best times here it is a drift."""
     finding = _constant()
     assert finding.value is None
-    assert finding.why is not None
-    assert finding.why.code == "no-reference"
+    assert finding.reason is not None
+    assert finding.reason.code == "no-reference"
     seconds = finding.evidence["seconds"]
     assert set(seconds) == {"integer", "float", "sort", "memory"}
     slower = _constant(best={name: each / 1.5 for name, each in seconds.items()})
@@ -52,24 +51,25 @@ def test_without_a_reference_there_is_no_overhead_but_a_drift() -> None:
 def test_the_overhead_is_time_here_over_time_there() -> None:
     """A reference twice as fast gives a factor of two for each resource; other work is refused."""
     seconds = {name: each / 2 for name, each in _constant().evidence["seconds"].items()}
-    finding = _constant(reference={"seconds": seconds, "work": work_of(HOST)})
+    finding = _constant(reference={"seconds": seconds, "work": WORK})
     assert finding.value == pytest.approx(2.0)
     assert finding.evidence["factors"] == {name: pytest.approx(2.0) for name in seconds}
     assert all(check.ok for check in finding.checks)
     other = _constant(reference={"seconds": seconds, "work": "python-1"})
-    assert other.why is not None
-    assert other.why.code == "other-work"
+    assert other.reason is not None
+    assert other.reason.code == "other-work"
 
 
 def test_the_best_times_are_kept_over_runs() -> None:
     """A slow run does not become the best, and another CPU's times do not count."""
     journal = Journal()
     for factor in (1.0, 1.3):
-        evidence = {"seconds": {"integer": 0.001 * factor}, "drift": {"integer": factor}, "work": work_of(HOST)}
+        evidence = {"seconds": {"integer": 0.001 * factor}, "drift": {"integer": factor}, "work": WORK}
         journal.add(document(CONSTANT, Finding(evidence=evidence), HOST, utc_ns=0, window_ns=(0, SECOND), cpu_ns=1))
-    assert best_times(journal, HOST.boot_id, HOST.cpu_model, work_of(HOST)) == {"integer": pytest.approx(0.001)}
-    assert best_times(journal, HOST.boot_id, "another CPU", work_of(HOST)) == {}
-    assert best_times(journal, HOST.boot_id, HOST.cpu_model, "native-1") == {}
+    last = journal.entries[CONSTANT.name]["last"]
+    assert CONSTANT.recall(last, HOST) == {"best": {"integer": pytest.approx(0.001)}}
+    assert CONSTANT.recall(last, replace(HOST, cpu_model="another CPU")) == {}
+    assert CONSTANT.recall({**last, "evidence": {**last["evidence"], "work": "native-1"}}, HOST) == {}
 
 
 def test_streams_that_only_share_have_no_overhead() -> None:

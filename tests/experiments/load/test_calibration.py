@@ -9,16 +9,16 @@ import pytest
 
 from specmine.experiments.load.calibration import calibrate, rate_of
 from specmine.experiments.load.tasks import Machine
-from specmine.experiments.load.worker_binary import Helper
 from specmine.experiments.types import MS, Context, Load, LoadRun, TaskRun
 from tests.support.simulated_host import HOST
 
-HELPER = Helper(command=("x",), native=True, identity="id")
 CONTEXT = Context(host=HOST, cpus=(1, 0))
 
 
 class FakeMachine:
     """Answers each calibration with the next of some rates, units a millisecond."""
+
+    identity = "id"
 
     def __init__(self, *rates: float) -> None:
         self.rates = list(rates)
@@ -55,18 +55,18 @@ def test_two_tries_must_agree(rates: tuple[float, ...], known: float, expected: 
 def test_units_scale_with_the_time_wanted_and_are_remembered() -> None:
     """Ten milliseconds are ten times the units of one; the next use takes one try."""
     known: dict[str, int] = {}
-    units, why = calibrate((("integer", 10 * MS),), CONTEXT, _machine(1000, 1000), HELPER, known)
-    assert (units, why) == ({("integer", 10 * MS): 10_000}, None)
+    units, reason = calibrate((("integer", 10 * MS),), CONTEXT, _machine(1000, 1000), known)
+    assert (units, reason) == ({("integer", 10 * MS): 10_000}, None)
     assert known == {"id:integer": 1_000_000}
-    units, _ = calibrate((("integer", MS // 2),), CONTEXT, _machine(1001), HELPER, known)
+    units, _ = calibrate((("integer", MS // 2),), CONTEXT, _machine(1001), known)
     assert units == {("integer", MS // 2): 500}
 
 
 def test_what_never_agrees_is_said_and_forgotten() -> None:
     """Without agreement there are no units, and the old ones are not used either."""
     known = {"id:integer": 1_000_000}
-    units, why = calibrate((("integer", MS),), CONTEXT, _machine(1100, 1300, 1500, 1800), HELPER, known)
+    units, reason = calibrate((("integer", MS),), CONTEXT, _machine(1100, 1300, 1500, 1800), known)
     assert units == {}
-    assert why is not None
-    assert why.code == "uncalibratable"
+    assert reason is not None
+    assert reason.code == "uncalibratable"
     assert known == {}

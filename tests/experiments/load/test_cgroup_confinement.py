@@ -15,7 +15,7 @@ import pytest
 from specmine.experiments.host.cgroups import limit_of
 from specmine.experiments.load.cgroup_confinement import NAME, clean_up, confined, held_down, is_lowest
 from specmine.experiments.load.tasks import Machine
-from specmine.experiments.load.worker_binary import helper
+from specmine.experiments.load.worker_binary import worker_binary
 from specmine.experiments.types import MS, Load, Task
 from specmine.model.errors import HostError
 from tests.support.live_host import TREE, alone, last_cpu, needs_groups
@@ -32,7 +32,7 @@ def test_load_is_held_down_and_read_back() -> None:
             assert is_lowest(place.base)
             assert place.how.endswith(str(place.base))
             task = Task(name="t", leads=True, seconds=0.3)
-            machine = Machine(helper(), place)
+            machine = Machine(worker_binary(), place)
             started = time.monotonic()
             machine.run(Load(tasks=(task,)))
             assert time.monotonic() - started < 20
@@ -77,7 +77,7 @@ def test_a_limit_of_a_leaf_holds_and_is_found() -> None:
             process.wait()
         task = Task(name="t", sensor="gaps", leads=True, group="limited", seconds=0.6, cpu=last_cpu())
         load = Load(tasks=(task,), limits={"limited": (25 * MS, 100 * MS)})
-        run = Machine(helper(), place).run(load)
+        run = Machine(worker_binary(), place).run(load)
         assert run.tasks[0].cpu_ns <= 0.36 * run.tasks[0].elapsed_ns
 
 

@@ -1,4 +1,4 @@
-"""On the machine at hand, busy or not: tasks do what they are told, compiled and in Python."""
+"""On the machine at hand, busy or not: tasks do what they are told, by the compiled worker."""
 
 from __future__ import annotations
 
@@ -14,33 +14,28 @@ import pytest
 
 from specmine.experiments.load.cgroup_confinement import Confinement
 from specmine.experiments.load.tasks import Machine
-from specmine.experiments.load.worker_binary import Helper, helper
-from specmine.experiments.types import MS, Load, LoadRun, Step, Task
+from specmine.experiments.load.worker_binary import WorkerBinary, worker_binary
+from specmine.experiments.types import MS, Kind, Load, LoadRun, Step, Task
 from specmine.model.errors import HostError
 from tests.support.live_host import last_cpu
 
 FREE = Confinement(how="none: a test")
 
 
-@pytest.fixture(scope="module", params=["native", "python"])
-def workers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Helper:
-    """Return the compiled helper, then its stand-in."""
-    native = request.param == "native"
-    if native and shutil.which("cc") is None:
-        pytest.skip("no C compiler")
-    found = helper(tmp_path_factory.mktemp("cache"), native=native)
-    assert found.native is native
-    return found
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> WorkerBinary:
+    """Return the worker, compiled."""
+    return worker_binary(tmp_path_factory.mktemp("cache"))
 
 
-def _run(workers: Helper, *tasks: Task) -> LoadRun:
-    return Machine(workers, FREE).run(Load(tasks=tasks))
+def _run(worker: WorkerBinary, *tasks: Task) -> LoadRun:
+    return Machine(worker, FREE).run(Load(tasks=tasks))
 
 
-def test_iterations_are_counted_and_sleeps_never_too_short(workers: Helper) -> None:
+def test_iterations_are_counted_and_sleeps_never_too_short(worker: WorkerBinary) -> None:
     """A task does what it was told as often as it was told, and each iteration has its times."""
     step = Step(kind="sleep", amount=2 * MS)
-    run = _run(workers, Task(name="t", steps=(step,), sensor="times", leads=True, iterations=20, seconds=5))
+    run = _run(worker, Task(name="t", steps=(step,), sensor="times", leads=True, iterations=20, seconds=5))
     task = run.tasks[0]
     assert len(task.samples) == 20
     assert task.durations.min() >= 2 * MS
@@ -49,11 +44,11 @@ def test_iterations_are_counted_and_sleeps_never_too_short(workers: Helper) -> N
     assert task.samples[-1, 1] <= task.end_ns
 
 
-def test_a_gap_is_a_pause_of_the_clock_loop(workers: Helper) -> None:
+def test_a_gap_is_a_pause_of_the_clock_loop(worker: WorkerBinary) -> None:
     """Gaps lie within the run, are longer than the threshold, and CPU time and gaps make up the whole."""
     watch = Task(name="w", sensor="gaps", leads=True, seconds=0.4, threshold_ns=200_000, cpu=last_cpu())
     rival = Task(name="r", seconds=2, cpu=last_cpu())
-    run = _run(workers, watch, rival)
+    run = _run(worker, watch, rival)
     task = run.task("w")
     assert task.elapsed_ns >= 0.4e9
     assert (task.durations > 200_000).all()
@@ -61,18 +56,18 @@ def test_a_gap_is_a_pause_of_the_clock_loop(workers: Helper) -> None:
     assert 0.8 <= lost / task.elapsed_ns <= 1.1
 
 
-def test_the_load_ends_with_its_leader(workers: Helper) -> None:
+def test_the_load_ends_with_its_leader(worker: WorkerBinary) -> None:
     """Endless tasks stop when the leading one has ended, long before their own deadline."""
     began = time.monotonic()
-    run = _run(workers, Task(name="lead", leads=True, seconds=0.2), Task(name="endless", seconds=60))
+    run = _run(worker, Task(name="lead", leads=True, seconds=0.2), Task(name="endless", seconds=60))
     assert time.monotonic() - began < 30
     assert run.task("endless").elapsed_ns < 30e9
 
 
 @pytest.mark.parametrize("kind", ["integer", "float", "sort"])
-def test_demands_take_time_by_their_units(workers: Helper, kind: str) -> None:
+def test_demands_take_time_by_their_units(worker: WorkerBinary, kind: str) -> None:
     """Four times the units take about four times the CPU time, each at its fastest of three turns."""
-    machine = Machine(workers, FREE)
+    machine = Machine(worker, FREE)
     calibrated = Task(name="c", steps=(Step(kind=kind, amount=2 * MS),), sensor="calibrate", leads=True, seconds=5)  # type: ignore[arg-type]
     units = int(machine.run(Load(tasks=(calibrated,))).tasks[0].samples[-1, 0])
     times: dict[int, list[int]] = {1: [], 4: []}
@@ -83,7 +78,7 @@ def test_demands_take_time_by_their_units(workers: Helper, kind: str) -> None:
     assert 2.5 <= min(times[4]) / min(times[1]) <= 6.0
 
 
-def test_other_steps_are_done(workers: Helper) -> None:
+def test_other_steps_are_done(worker: WorkerBinary) -> None:
     """Disk, clock and system calls run; the file has no name, so nothing is left of it."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         steps = (
@@ -94,24 +89,20 @@ def test_other_steps_are_done(workers: Helper) -> None:
             Step(kind="sleep", amount=MS, random="exponential"),
         )
         task = Task(name="t", steps=steps, sensor="times", leads=True, iterations=3, seconds=20)
-        run = Machine(workers, FREE, folder=folder).run(Load(tasks=(task,)))
+        run = Machine(worker, FREE, folder=folder).run(Load(tasks=(task,)))
         assert len(run.tasks[0].samples) == 3
         assert list(Path(folder).iterdir()) == []
 
 
-def test_ping_pong_and_the_chain_are_native_only(workers: Helper) -> None:
-    """Two threads pass a lock, and a chain misses the caches; Python says that it cannot."""
-    for kind in ("pingpong", "memory"):
-        step = Step(kind=kind, amount=50)
-        task = Task(name="t", steps=(step,), sensor="times", leads=True, iterations=3, seconds=20)
-        if workers.native:
-            assert len(_run(workers, task).tasks[0].samples) == 3
-        else:
-            with pytest.raises(HostError, match="only native"):
-                _run(workers, task)
+@pytest.mark.parametrize("kind", ["pingpong", "memory"])
+def test_two_threads_pass_a_lock_and_a_chain_misses_the_caches(worker: WorkerBinary, kind: Kind) -> None:
+    """Both steps are done as often as they were asked for."""
+    step = Step(kind=kind, amount=50)
+    task = Task(name="t", steps=(step,), sensor="times", leads=True, iterations=3, seconds=20)
+    assert len(_run(worker, task).tasks[0].samples) == 3
 
 
-def test_newcomers_are_started_one_after_the_other(workers: Helper) -> None:
+def test_newcomers_are_started_one_after_the_other(worker: WorkerBinary) -> None:
     """Children come one at a time, each with the CPU that it began on."""
     task = Task(
         name="t",
@@ -123,15 +114,15 @@ def test_newcomers_are_started_one_after_the_other(workers: Helper) -> None:
         forks=3,
         fork_units=1000,
     )
-    births = _run(workers, task).tasks[0].births
+    births = _run(worker, task).tasks[0].births
     assert len(births) == 3
     assert (births[1:, 0] >= births[:-1, 1]).all()
     assert set(births[:, 2].tolist()) <= os.sched_getaffinity(0)
 
 
-def test_a_task_that_waits_for_a_change_ends_soon_after_it(workers: Helper) -> None:
+def test_a_task_that_waits_for_a_change_ends_soon_after_it(worker: WorkerBinary) -> None:
     """A change of the own times, here by rivals that come after a second, ends the task a few iterations later."""
-    machine = Machine(workers, FREE)
+    machine = Machine(worker, FREE)
     calibrated = Task(name="c", steps=(Step(kind="integer", amount=4 * MS),), sensor="calibrate", leads=True, seconds=5)
     units = int(machine.run(Load(tasks=(calibrated,))).tasks[0].samples[-1, 0])
     cpu = last_cpu()
@@ -147,25 +138,23 @@ def test_a_task_that_waits_for_a_change_ends_soon_after_it(workers: Helper) -> N
     assert (np.abs(last - np.median(task.durations[-16:-8])) > 0.1 * np.median(task.durations[-16:-8])).all()
 
 
-def test_a_wrong_task_is_one_error(workers: Helper) -> None:
+def test_a_wrong_task_is_one_error(worker: WorkerBinary) -> None:
     """A CPU that is not there ends the load with a sentence, and no task is left."""
     with pytest.raises(HostError, match="load task t"):
-        _run(workers, Task(name="t", leads=True, cpu=1023), Task(name="other", leads=True, seconds=60))
+        _run(worker, Task(name="t", leads=True, cpu=1023), Task(name="other", leads=True, seconds=60))
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 @pytest.mark.parametrize("sensor", ["gaps", "times"])
-def test_the_sampling_loop_makes_no_system_call(workers: Helper, sensor: str) -> None:
+def test_the_sampling_loop_makes_no_system_call(worker: WorkerBinary, sensor: str) -> None:
     """Between the last call before the loop and the first behind it there is nothing: calls would move preemptions."""
-    if not workers.native:
-        pytest.skip("the interpreter's own calls are not told from the loop's")
     go, start = os.pipe()
     ready_out, ready_in = os.pipe()
     page = os.memfd_create("stop")
     os.ftruncate(page, 4096)
     settings = [f"sensor={sensor}", f"go={go}", f"ready={ready_in}", f"page={page}", "seconds_ns=300000000"]
     with tempfile.NamedTemporaryFile() as trace:
-        command = ["strace", "-o", trace.name, *workers.command, *settings, "step=integer:1000"]
+        command = ["strace", "-o", trace.name, worker.path, *settings, "step=integer:1000"]
         process = subprocess.Popen(command, pass_fds=(go, ready_in, page), stdout=subprocess.DEVNULL)
         os.read(ready_out, 1)
         os.close(start)

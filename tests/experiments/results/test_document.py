@@ -10,7 +10,8 @@ from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.results.document import Document, document, of_this_host, skipped
 from specmine.experiments.results.journal import MOST_WINDOWS, Journal, read_journal, write_journal
 from specmine.experiments.runner.schedule import marked
-from specmine.experiments.types import SECOND, Check, Finding, Why
+from specmine.experiments.types import SECOND, Check, Finding
+from specmine.model.function import Reason
 from tests.support.simulated_host import HOST
 
 GOOD = Finding(
@@ -50,10 +51,10 @@ def test_a_failed_check_takes_the_value_out() -> None:
 
 def test_a_skip_has_no_value_and_a_settled_none_is_valid() -> None:
     """Not measured and nothing there are different answers."""
-    why = Why("busy-host", "CPU 1 is 94% busy", "try again later")
-    result = skipped(EXPERIMENTS["timeslice"], why, HOST, utc_ns=0, now_ns=0)
+    reason = Reason(code="busy-host", text="CPU 1 is 94% busy", remedy="try again later")
+    result = skipped(EXPERIMENTS["timeslice"], reason, HOST, utc_ns=0, now_ns=0)
     assert (result["value"], result["valid"], result["cpu_seconds"]) == (None, False, 0.0)
-    settled = _document(Finding(why=Why("no-quota", "not limited"), settled=True))
+    settled = _document(Finding(reason=Reason(code="no-quota", text="not limited"), settled=True))
     assert (settled["value"], settled["valid"], settled["reason"]["code"]) == (None, True, "no-quota")
 
 
@@ -61,8 +62,8 @@ def test_a_skip_leaves_the_old_value_with_its_old_time() -> None:
     """After a run that gave nothing the journal still holds the last valid result, unchanged."""
     journal = Journal()
     journal.add(_document(GOOD, at_s=1000))
-    why = Why("busy-host", "busy")
-    journal.add(skipped(EXPERIMENTS["timeslice"], why, HOST, utc_ns=9000 * SECOND, now_ns=0))
+    reason = Reason(code="busy-host", text="busy")
+    journal.add(skipped(EXPERIMENTS["timeslice"], reason, HOST, utc_ns=9000 * SECOND, now_ns=0))
     entry = journal.entries["timeslice"]
     assert entry["valid"]["time"] == "1970-01-01T00:16:40.000Z"
     assert entry["last"]["time"] == "1970-01-01T02:30:00.000Z"

@@ -13,12 +13,12 @@ import pytest
 
 from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.load.cgroup_confinement import Confinement
-from specmine.experiments.load.worker_binary import helper
+from specmine.experiments.load.worker_binary import worker_binary
 from specmine.experiments.results.journal import Journal, read_journal
 from specmine.experiments.runner import admission, load_gate, lock, run
 from specmine.experiments.runner.admission import answered
 from specmine.experiments.runner.client import Running
-from specmine.experiments.runner.run import Bench, Wish
+from specmine.experiments.runner.run import RunEnvironment, RunRequest
 from specmine.experiments.types import SECOND, Counters
 from tests.support.live_host import alone, needs_groups
 
@@ -116,8 +116,9 @@ def test_another_run_is_told_at_once_and_leaves_no_trace(tmp_path: Path) -> None
 @pytest.mark.usefixtures("busy")
 def test_the_process_looks_again() -> None:
     """What became busy since the first look is refused inside, too, before any load."""
-    bench = Bench(helper=helper(), journal=Journal(), place=Confinement(how="nothing is started in it"))
-    result = run.perform(EXPERIMENTS["timeslice"], Wish(), bench)
+    confinement = Confinement(how="nothing is started in it")
+    environment = RunEnvironment(worker=worker_binary(), journal=Journal(), confinement=confinement)
+    result = run.perform(EXPERIMENTS["timeslice"], RunRequest(), environment)
     assert (result["reason"]["code"], result["cpu_seconds"]) == ("busy-host", 0.0)
 
 

@@ -48,8 +48,8 @@ def test_load_starts_only_where_it_is_quiet(
     """The gate looks at the CPUs that an experiment would load, and at waiting for memory and disk."""
     before, after = _look(busy, **stalled)
     cpus = load_gate.candidates(HOST, frozenset(), {cpu: each for cpu, each in busy.items()})
-    why = load_gate.refused(EXPERIMENTS[name], cpus, before, after)
-    assert (why.code if why else None) == code
+    reason = load_gate.refused(EXPERIMENTS[name], cpus, before, after)
+    assert (reason.code if reason else None) == code
 
 
 def test_cpu_0_and_isolated_cpus_come_last_or_never() -> None:
@@ -74,9 +74,9 @@ def test_foreign_time_is_what_the_tasks_did_not_use() -> None:
     disturbed = replace(run, tasks=(task,))
     assert load_gate.foreign_ratio(disturbed, (0, 1)) == pytest.approx(0.25, abs=0.01)
     assert load_gate.contaminated(EXPERIMENTS["steal"], (run,), (0, 1)) is None
-    why = load_gate.contaminated(EXPERIMENTS["steal"], (run, disturbed), (0, 1))
-    assert why is not None
-    assert why.code == "foreign-load"
+    reason = load_gate.contaminated(EXPERIMENTS["steal"], (run, disturbed), (0, 1))
+    assert reason is not None
+    assert reason.code == "foreign-load"
 
 
 def test_counters_are_read_from_their_files() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from specmine.experiments.load.tasks import Machine
-from specmine.experiments.load.worker_binary import helper
 from specmine.experiments.results.journal import Journal
 from specmine.experiments.runner import run as engine
-from specmine.experiments.runner.run import Bench, Wish, perform
-from specmine.experiments.types import Check, Context, Experiment, Finding, Load, LoadRun, Why
+from specmine.experiments.runner.run import RunEnvironment, RunRequest, perform
+from specmine.experiments.types import Check, Context, Experiment, Finding, Load, LoadRun
+from specmine.model.function import Reason
 
 
 def _experiment(findings: list[Finding]) -> Experiment:
@@ -24,8 +24,8 @@ def _experiment(findings: list[Finding]) -> Experiment:
     return Experiment(name="probe", summary="", unit="s", plan=plan, derive=derive, cpus="none", limit=5.0)
 
 
-def _found(value: float, speed: float, why: Why | None = None) -> Finding:
-    return Finding(value=value, checks=(Check(name="speed_kept", value=speed, low=1.0, high=1.05),), why=why)
+def _found(value: float, speed: float, reason: Reason | None = None) -> Finding:
+    return Finding(value=value, checks=(Check(name="speed_kept", value=speed, low=1.0, high=1.05),), reason=reason)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def _found(value: float, speed: float, why: Why | None = None) -> Finding:
         ([_found(1.0, 1.4), _found(2.0, 1.0)], 0.0, 2.0, 0),
         ([_found(1.0, 1.4), _found(2.0, 1.3), _found(3.0, 1.0)], 0.0, None, 1),
         ([_found(1.0, 1.0), _found(2.0, 1.0)], 0.0, 1.0, 1),
-        ([_found(1.0, 1.4, Why("no-gaps", "")), _found(2.0, 1.0)], 0.0, None, 1),
+        ([_found(1.0, 1.4, Reason(code="no-gaps", text="")), _found(2.0, 1.0)], 0.0, None, 1),
         ([_found(1.0, 1.4), _found(2.0, 1.0)], 3.0, None, 1),
     ],
     ids=["again", "only once", "not when sure", "not for another reason", "not beyond the limit"],
@@ -51,5 +51,5 @@ def test_a_failed_check_is_tried_once_more(
             return super().run(load)
 
     monkeypatch.setattr(engine, "Machine", Used)
-    result = perform(_experiment(findings), Wish(), Bench(helper=helper(), journal=Journal()))
+    result = perform(_experiment(findings), RunRequest(), RunEnvironment(journal=Journal()))
     assert (result["value"], len(findings)) == (value, left)
