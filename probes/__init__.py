@@ -9,5 +9,6 @@
 - What does a hit cost, and what does it add to a duration? ``calibration/``
 - The kernel's programs: ``bpf/`` (C), ``compiler/`` (a process), ``kernel/`` (programs, maps, links),
   ``holder/`` (a process)
+- What depends on the processor? ``arch/``
 - Foreign files: ``elf/``; only its child process parses them
 """

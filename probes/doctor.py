@@ -13,6 +13,7 @@ from pathlib import Path
 from specmine.model.batch import Prices
 from specmine.model.buckets import BUCKETS
 from specmine.model.errors import ProbeError, SpecmineError
+from specmine.probes.arch.machine import machine
 from specmine.probes.calibration.recalibrate import measured_here
 from specmine.probes.elf.client import Reader
 from specmine.probes.elf.facts import Grade
@@ -65,8 +66,7 @@ def checks(pid: int | None = None, *, interpreter: str = "/usr/bin/python3") -> 
 
 
 def _host() -> Iterator[Check]:
-    machine = platform.machine()
-    yield Check(name="machine", ok=machine == "x86_64", detail=machine, remedy="only x86-64 is supported")
+    yield _machine()
     effective = _effective_capabilities()
     missing = [n for n, bit in CAPABILITIES.items() if not effective >> bit & 1]
     if effective >> _CAP_SYS_ADMIN & 1:
@@ -86,6 +86,13 @@ def _host() -> Iterator[Check]:
         needed=False,
     )
     yield _lockdown()
+
+
+def _machine() -> Check:
+    try:
+        return Check(name="machine", ok=True, detail=machine().name)
+    except SpecmineError as error:
+        return Check(name="machine", ok=False, detail=platform.machine(), remedy=error.remedy)
 
 
 def _namespace() -> Check:

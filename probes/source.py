@@ -18,7 +18,8 @@ import numpy as np
 
 from specmine.model.batch import Batch, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
 from specmine.model.buckets import BUCKETS
-from specmine.model.errors import HostError, ProbeError
+from specmine.model.errors import ProbeError
+from specmine.probes.arch.machine import machine
 from specmine.probes.calibration.calibrate import calibrated
 from specmine.probes.calibration.cold_cache import scaled
 from specmine.probes.calibration.recalibrate import Recalibration
@@ -105,8 +106,7 @@ class BpfSource:
 
     def start(self) -> Started:
         """Load the programs, start the children, find the processes."""
-        if platform.machine() != "x86_64":
-            raise HostError(f"specmine probes x86-64 only, not {platform.machine()}")
+        machine()
         s = self._settings
         self._reader = Reader()
         self._warm()

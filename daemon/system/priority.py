@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import platform
 
-_IOPRIO_SET = {"x86_64": 251, "aarch64": 30}
+from specmine.model.errors import HostError
+from specmine.probes.arch.machine import machine
+
 _IDLE_CLASS = 3 << 13
 _WHO_PROCESS = 1
 
@@ -21,6 +22,6 @@ def step_back() -> None:
     """
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, 19)
-    number = _IOPRIO_SET.get(platform.machine())
-    if number is not None:
-        ctypes.CDLL(None, use_errno=True).syscall(number, _WHO_PROCESS, 0, _IDLE_CLASS)
+    with contextlib.suppress(HostError):
+        ioprio_set = machine().syscalls["ioprio_set"]
+        ctypes.CDLL(None, use_errno=True).syscall(ioprio_set, _WHO_PROCESS, 0, _IDLE_CLASS)

@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 	struct open_call *o, *top;
 	struct thread *t = thread_met(task);
 	struct walk *w = 0;
-	u64 now = present(), at, word, bit = 1ULL << (slot & 63), sp = ctx->sp, path = 0, ret = 0, began = 0, tid;
+	u64 now = present(), at, word, bit = 1ULL << (slot & 63), sp = STACK_POINTER(ctx), path = 0, ret = 0, began = 0, tid;
 
 	if (!c || !s || !admitted(c, s, t, cookie))
 		return false;
@@ -87,7 +87,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 	if (t->known == now && w && !path && (tid = claim(w))) {
 		w->ip = ret;
 		w->sp = sp;
-		w->bp = ctx->bp;
+		w->fp = FRAME_POINTER(ctx);
 		w->exact = 0;
 		w->entry = 1;
 		w->open = at;
@@ -115,7 +115,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 /* Return over a link that replaced the return address. */
 static inline __attribute__((always_inline)) void leave(struct pt_regs *ctx, void *task, u64 cookie, bool want_path)
 {
-	u64 now = bpf_ktime_get_ns(), sp = ctx->sp - 8, at, cost;
+	u64 now = bpf_ktime_get_ns(), sp = STACK_POINTER(ctx) - PUSHED, at, cost;
 	u32 slot = COOKIE_SLOT(cookie);
 	struct open_call *o;
 	struct counters *c;
@@ -145,7 +145,7 @@ static inline __attribute__((always_inline)) void leave(struct pt_regs *ctx, voi
 /* A return site was passed: what was called from here has ended, with all that it tail-called. */
 static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx, void *task, u64 cookie)
 {
-	u64 now = bpf_ktime_get_ns(), sp = ctx->sp - 8, at, cost;
+	u64 now = bpf_ktime_get_ns(), sp = STACK_POINTER(ctx) - PUSHED, at, cost;
 	u32 slot = COOKIE_SLOT(cookie), i;
 	struct open_call *o;
 	struct counters *c;
@@ -199,7 +199,7 @@ int call_landing(struct pt_regs *ctx)
 	if (!t)
 		return 0;
 	t->cost += s->entry_ns;
-	drop_abandoned(t, ctx->sp);
+	drop_abandoned(t, STACK_POINTER(ctx));
 	return 0;
 }
 

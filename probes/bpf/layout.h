@@ -56,7 +56,7 @@ struct open_call {
 	u64 ret;       /* the return address before a return probe replaced it, 0 if not read */
 	u64 cookie;
 	u64 cost;      /* the thread's cost when it began */
-	u64 arrivals;  /* how often the thread had been given a CPU when it began, see waiting.h */
+	u64 arrivals;  /* how often the thread had been given a CPU when it began, see off_cpu.h */
 	u64 run_delay; /* how long it had waited for one */
 	u64 run_base;  /* how long it had run, less the clock */
 };

@@ -5,7 +5,7 @@ static inline __attribute__((always_inline)) u64 user_path(struct walk *w, u32 l
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
 	struct thread *t = thread_met(this_task());
-	u64 ip = 0, sp = 0, bp = 0, tid;
+	u64 ip = 0, sp = 0, fp = 0, tid;
 
 	if (is_probing(regs, in_kernel)) { /* our own cost is not the program's time */
 		count_outcome(WALK_PROBE);
@@ -14,12 +14,12 @@ static inline __attribute__((always_inline)) u64 user_path(struct walk *w, u32 l
 	tid = claim(w);
 	if (!tid)
 		return 0;
-	bpf_probe_read_kernel(&ip, 8, &regs->ip);
-	bpf_probe_read_kernel(&sp, 8, &regs->sp);
-	bpf_probe_read_kernel(&bp, 8, &regs->bp);
+	bpf_probe_read_kernel(&ip, 8, &INSTRUCTION_POINTER(regs));
+	bpf_probe_read_kernel(&sp, 8, &STACK_POINTER(regs));
+	bpf_probe_read_kernel(&fp, 8, &FRAME_POINTER(regs));
 	w->ip = ip;
 	w->sp = sp;
-	w->bp = bp;
+	w->fp = fp;
 	w->exact = 1;
 	w->entry = 0;
 	w->open = t ? t->depth : 0;
@@ -50,7 +50,7 @@ int on_cpu(struct bpf_perf_event_data *ctx)
 		return 0;
 	w = walks.lookup(&key);
 	if (w)
-		add_sample(user_path(w, p->layout, !(ctx->regs.cs & 3)), p->program, 0, 1, s->period_ns);
+		add_sample(user_path(w, p->layout, IN_KERNEL(&ctx->regs)), p->program, 0, 1, s->period_ns);
 	return 0;
 }
 

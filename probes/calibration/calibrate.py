@@ -28,6 +28,8 @@ from specmine.model.buckets import BUCKETS
 from specmine.model.errors import ProbeError
 from specmine.model.histogram import quantiles
 from specmine.model.observation import Kind
+from specmine.probes.arch.interface import INNER
+from specmine.probes.arch.machine import machine
 from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.loader import Loaded, sources_digest
 from specmine.probes.kernel.maps import RememberedMap, map_array, write_array
@@ -46,7 +48,6 @@ from specmine.probes.kernel.structs import (
 from specmine.probes.process import proc
 
 from .cold_cache import geometric_mean
-from .target import BASE, BEHIND_CALL, INNER, assembled
 
 SLOT_NUMBER, OUTER_SLOT = MAX_SLOTS - 1, MAX_SLOTS - 2
 ROUNDS = 5
@@ -89,8 +90,9 @@ class _Bench:
     """The program on disk, and runs of it."""
 
     def __init__(self, folder: Path, loaded: Loaded, links: Links, calls: int, start: str) -> None:
-        image, self.places, self.rows = assembled(calls)
-        entry = struct.pack("<Q", BASE + self.places[f"start_{start}"])
+        self.program = program = machine().calibration_program(calls)
+        self.places, self.rows, image = program.places, program.rows, program.image
+        entry = struct.pack("<Q", program.base + self.places[f"start_{start}"])
         self.path = folder / f"{start}-{calls}"
         self.path.write_bytes(image[:24] + entry + image[32:])
         self.path.chmod(0o700)
@@ -114,7 +116,7 @@ class _Bench:
         value = np.zeros(1, LAYOUT)
         value["ranges"]["start"] = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
         value["ranges"][0, 0] = (0, 0, 0, 0, 0)
-        value["ranges"][0, 1] = (BASE, BASE + size, 0, index, RANGE_ROWS)
+        value["ranges"][0, 1] = (self.program.base, self.program.base + size, 0, index, RANGE_ROWS)
         write_array(loaded.maps["layouts"], number, value)
         return number
 
@@ -160,11 +162,11 @@ class _Bench:
         try:
             if probe.returns:
                 back = self.places[probe.returns]
-                key = np.array([(BASE + back, self.layout, probe.slot)], RETURN_SITE).tobytes()
+                key = np.array([(self.program.base + back, self.layout, probe.slot)], RETURN_SITE).tobytes()
                 state = RETURN_REFUSED if probe.untimed else RETURN_PROBED
                 self.sites.put(key, np.uint64(state).tobytes())
                 if not probe.untimed:
-                    behind = BEHIND_CALL[probe.returns.rpartition("_")[0]]
+                    behind = self.program.emulated_after[probe.returns.rpartition("_")[0]]
                     made.append(self.links.attach_site(fd, [back + behind], [probe.slot], "call_site_return"))
                 made.append(self.links.attach_site(fd, [self.places[probe.at]], [probe.slot], "call_time_site"))
             else:

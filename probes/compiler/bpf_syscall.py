@@ -5,7 +5,8 @@ import errno
 import os
 import struct
 
-BPF_SYSCALL = 321
+SYSCALLS = {}  # type: dict[str, int]
+"""Numbers of bpf and perf_event_open on this machine; the request brings them."""
 BPF_MAP_CREATE, BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM = 0, 1, 2
 BPF_PROG_LOAD, BPF_BTF_LOAD, BPF_LINK_CREATE = 5, 18, 28
 KPROBE, PERF_EVENT, RAW_TRACEPOINT = 2, 7, 17
@@ -21,7 +22,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 def bpf(command, attr):
     """Make one bpf() call; OSError with the kernel's errno."""
     buffer = ctypes.create_string_buffer(attr, len(attr))
-    result = libc.syscall(BPF_SYSCALL, command, buffer, len(attr))
+    result = libc.syscall(SYSCALLS["bpf"], command, buffer, len(attr))
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -75,7 +75,7 @@ def scheduler_accounts():
 
 
 def waiting_flags(types):
-    """Return the definitions for waiting.h; none where the kernel does not account waiting by thread."""
+    """Return the definitions for off_cpu.h; none where the kernel does not account waiting by thread."""
     try:
         task, info, entity, clocks = (types[name][1] for name in ("task_struct", "sched_info", "sched_entity", "rq"))
         places = {

@@ -11,6 +11,7 @@ from .bpf_syscall import (
     KPROBE,
     PERF,
     SESSION,
+    SYSCALLS,
     UPROBE_MULTI,
     bpf,
     libc,
@@ -124,7 +125,7 @@ def link_perf(program, path, offset, cookie, is_return):
     struct.pack_into("<IIQ", attr, 0, kind, 128, 1 if is_return else 0)
     struct.pack_into("<QQ", attr, 56, ctypes.addressof(name), offset)
     buffer = ctypes.create_string_buffer(bytes(attr), len(attr))
-    fd = libc.syscall(298, buffer, os.getpid(), -1, -1, 8)
+    fd = libc.syscall(SYSCALLS["perf_event_open"], buffer, os.getpid(), -1, -1, 8)
     if fd < 0:
         raise OSError(ctypes.get_errno(), "perf_event_open")
     link = bpf(BPF_LINK_CREATE, struct.pack("<IIIIQ", program, fd, PERF, 0, cookie))

@@ -8,7 +8,7 @@ import sys
 import time
 
 from .bytecode import cached_object
-from .bpf_syscall import KPROBE, PERF_EVENT, RAW_TRACEPOINT, UPROBE_MULTI, load_program, make_map
+from .bpf_syscall import KPROBE, PERF_EVENT, RAW_TRACEPOINT, SYSCALLS, UPROBE_MULTI, load_program, make_map
 from .btf import field_flags, kernel_types, scheduler_accounts, waiting_flags
 from .link_selftest import load_calls
 
@@ -38,6 +38,7 @@ def others(request, has_types):
 def build(request):
     """Do the whole job; returns (answer, fds in the order of the answer's names)."""
     started = time.time()
+    SYSCALLS.update(request["syscalls"])
     types = kernel_types()
     offsets = types["task_struct"][1] if "task_struct" in types else {}
     state = offsets.get("__state", offsets.get("state"))
@@ -73,7 +74,7 @@ def build(request):
 
 
 def main():
-    """Serve one request: sources, include, flags, sizes, modes, selftest, cache."""
+    """Serve one request: sources, include, flags, sizes, modes, selftest, syscalls, cache."""
     channel = socket.socket(fileno=int(sys.argv[1]))
     request = json.loads(channel.recv(1 << 16).decode())
     try:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 BPF_LINK_CREATE, BPF_RAW_TRACEPOINT_OPEN = 28, 17
-SYS_BPF, SYS_PERF_EVENT_OPEN = 321, 298
+SYSCALLS: dict[str, int] = {}
+"""Numbers of bpf and perf_event_open on this machine; the daemon sends them."""
 ATTACH = {"multi": 48, "session": 57, "perf": 41}
 MULTI_RETURN = 1
 CLOCK_SOFTWARE, COUNT_SW_CPU_CLOCK = 1, 0
@@ -29,7 +30,7 @@ def checked(result: int, what: str) -> int:
 def bpf(command: int, attr: bytes) -> int:
     """Make one bpf() call."""
     buffer = ctypes.create_string_buffer(attr, len(attr))
-    return checked(libc.syscall(SYS_BPF, command, buffer, len(attr)), "bpf")
+    return checked(libc.syscall(SYSCALLS["bpf"], command, buffer, len(attr)), "bpf")
 
 
 def open_multi(
@@ -54,7 +55,7 @@ def open_uprobe_event(file: int, offset: int, pid: int, is_return: bool) -> int:
     struct.pack_into("<QQ", attr, 56, ctypes.addressof(path), offset)
     buffer = ctypes.create_string_buffer(bytes(attr), len(attr))
     where = (pid, -1) if pid else (-1, 0)
-    return checked(libc.syscall(SYS_PERF_EVENT_OPEN, buffer, *where, -1, CLOEXEC), "perf_event_open")
+    return checked(libc.syscall(SYSCALLS["perf_event_open"], buffer, *where, -1, CLOEXEC), "perf_event_open")
 
 
 def open_clock(cpu: int, hertz: int) -> int:
@@ -63,7 +64,7 @@ def open_clock(cpu: int, hertz: int) -> int:
     struct.pack_into("<IIQQ", attr, 0, CLOCK_SOFTWARE, 128, COUNT_SW_CPU_CLOCK, hertz)
     struct.pack_into("<Q", attr, 40, FREQUENCY | EXCLUDE_IDLE)
     buffer = ctypes.create_string_buffer(bytes(attr), len(attr))
-    return checked(libc.syscall(SYS_PERF_EVENT_OPEN, buffer, -1, cpu, -1, CLOEXEC), "perf_event_open")
+    return checked(libc.syscall(SYSCALLS["perf_event_open"], buffer, -1, cpu, -1, CLOEXEC), "perf_event_open")
 
 
 def open_perf_link(program: int, event: int, cookie: int) -> int:

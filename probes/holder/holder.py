@@ -17,7 +17,7 @@ import time
 from typing import Any
 
 from .alarms import Alarms
-from .bpf_link import MAKERS
+from .bpf_link import MAKERS, SYSCALLS
 from .link_threads import KEEPERS, Keeper, Kept
 
 PR_SET_PDEATHSIG = 1
@@ -91,6 +91,7 @@ class Holder:
         """Carry out one message of the daemon."""
         op = m["op"]
         if op == "programs":
+            SYSCALLS.update(m["syscalls"])
             self.programs = dict(zip(m["names"], fds, strict=False))
             self.alarms = Alarms(fds[-1], m["alarms"])
             self.keepers = [Keeper({self.channel.fileno(), *self.programs.values()}) for _ in range(KEEPERS)]

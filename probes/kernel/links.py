@@ -18,6 +18,7 @@ from queue import SimpleQueue
 
 from specmine.model.errors import ProbeError
 from specmine.model.observation import Kind
+from specmine.probes.arch.machine import machine
 
 from .loader import Loaded
 
@@ -74,7 +75,12 @@ class Links:
         names = list(loaded.programs)
         alarms = loaded.maps["alarms"]
         self._send(
-            {"op": "programs", "names": names, "alarms": loaded.entries["alarms"]},
+            {
+                "op": "programs",
+                "names": names,
+                "alarms": loaded.entries["alarms"],
+                "syscalls": dict(machine().syscalls),
+            },
             [loaded.programs[n] for n in names] + [alarms],
         )
 

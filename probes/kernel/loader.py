@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specmine.model.errors import HostError, ProbeError
+from specmine.probes.arch.machine import machine
 
 from .maps import kernel_at_least
 from .structs import MAX_SLOTS
@@ -24,26 +25,28 @@ _SOURCES = (
     "prelude.h",
     "histogram.h",
     "layout.h",
-    "unwind.h",
-    "scratch.h",
+    "walk/unwind.h",
+    "walk/scratch.h",
+    "arch.h",
     "maps.h",
-    "hit.h",
-    "threads.h",
-    "walk.h",
-    "prng.h",
-    "waiting.h",
-    "singles.h",
-    "rate_limit_events.h",
-    "cached_process.h",
-    "shadow_stack.h",
-    "tail_calls.h",
-    "return_sites.h",
-    "durations.h",
-    "handler_timing.h",
+    "call/hit.h",
+    "thread/threads.h",
+    "walk/walk.h",
+    "thread/prng.h",
+    "call/off_cpu.h",
+    "call/call_samples.h",
+    "call/rate_limit_events.h",
+    "thread/cached_process.h",
+    "thread/shadow_stack.h",
+    "call/tail_calls.h",
+    "call/return_sites.h",
+    "call/durations.h",
+    "call/handler_timing.h",
     "calls.bpf.c",
     "samples.bpf.c",
     "lifetimes.bpf.c",
 )
+"""In the order in which they are compiled, as one text; ``arch.h`` is the machine's."""
 LINK_KINDS = ("session", "multi", "perf")
 """Kinds of uprobe link, best first."""
 VARIANTS: tuple[tuple[str, ...], ...] = (("-DMAY_GOTO",), (), ("-DMAX_FRAMES=32",))
@@ -74,9 +77,14 @@ class Loaded:
             os.close(fd)
 
 
+def bpf_sources() -> list[Path]:
+    """Return the sources of the BPF programs for this machine, in the order in which they are compiled."""
+    return [machine().bpf / name if name == "arch.h" else _PROBES / "bpf" / name for name in _SOURCES]
+
+
 def sources_digest() -> str:
     """Return a short name of what the programs are made of: other programs have other prices."""
-    return hashlib.sha256(b"".join((_PROBES / "bpf" / name).read_bytes() for name in _SOURCES)).hexdigest()[:12]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in bpf_sources())).hexdigest()[:12]
 
 
 def map_sizes(memory_bytes: int, buckets: int) -> dict[str, int]:
@@ -130,10 +138,11 @@ def load(
         No privilege, no bcc, or a kernel that refuses all programs; the message says which.
     """
     request = {
-        "sources": [str(_PROBES / "bpf" / name) for name in _SOURCES],
+        "sources": [str(path) for path in bpf_sources()],
         "include": str(_PROBES / "bpf" / "include"),
         "sizes": map_sizes(memory_bytes, buckets),
         "modes": list(modes),
+        "syscalls": dict(machine().syscalls),
         "selftest": True,
         "sampling": sampling,
         "cache": str(cache) if cache else None,

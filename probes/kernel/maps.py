@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from specmine.model.errors import ProbeError
+from specmine.probes.arch.machine import machine
 
-SYS_BPF = 321
-LOOKUP_ELEM, UPDATE_ELEM, DELETE_ELEM = 1, 2, 3
+UPDATE_ELEM, DELETE_ELEM = 2, 3
 LOOKUP_BATCH, LOOKUP_AND_DELETE_BATCH = 24, 25
 BATCH = 4096
 
@@ -36,7 +36,7 @@ def kernel_at_least(major: int, minor: int) -> bool:
 def bpf(command: int, attr: bytes) -> int:
     """Make one bpf() call; OSError with the kernel's errno."""
     buffer = ctypes.create_string_buffer(attr, len(attr))
-    result = int(_libc.syscall(SYS_BPF, command, buffer, len(attr)))
+    result = int(_libc.syscall(machine().syscalls["bpf"], command, buffer, len(attr)))
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -155,7 +155,7 @@ class HashMap:
                 )
             )
             buffer = (ctypes.c_char * len(attr)).from_buffer(attr)
-            result = int(_libc.syscall(SYS_BPF, command, buffer, len(attr)))
+            result = int(_libc.syscall(machine().syscalls["bpf"], command, buffer, len(attr)))
             number = ctypes.get_errno() if result < 0 else 0
             count = struct.unpack_from("<I", attr, 32)[0]
             if number == 28:  # ENOSPC: one bucket of the hash holds more than fits

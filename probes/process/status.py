@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from specmine.probes.arch.machine import machine
+
 from .proc import PROC, FileId
 
 FRESH_NS = 500_000_000
@@ -45,7 +47,7 @@ class Condition:
 
 def parse_status(text: str) -> Condition:
     """Return what ``/proc/PID/status`` tells; fields that a kernel does not have count as off."""
-    features = _field(text, "x86_Thread_features").split()
+    features = _field(text, machine().thread_features).split()
     return Condition(
         tracer=int(_field(text, "TracerPid") or 0),
         seccomp=int(_field(text, "Seccomp") or 0),

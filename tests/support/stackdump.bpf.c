@@ -61,7 +61,7 @@ static inline __attribute__((always_inline)) int dump(struct pt_regs *regs, u32 
 	d->regs[16] = regs->ip;
 	w->ip = regs->ip;
 	w->sp = regs->sp;
-	w->bp = regs->bp;
+	w->fp = regs->bp;
 	w->exact = sampled;
 	w->open = 0;
 	w->entry = 0;
@@ -101,7 +101,7 @@ int dump_sample(struct bpf_perf_event_data *ctx)
 
 	struct pt_regs *user = (struct pt_regs *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
 
-	if (is_probing(user, !(ctx->regs.cs & 3)))
+	if (is_probing(user, IN_KERNEL(&ctx->regs)))
 		return 0;
 	bpf_probe_read_kernel(&regs, sizeof(regs), user);
 	return dump(&regs, 1);

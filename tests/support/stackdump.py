@@ -22,8 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from specmine.probes.arch.machine import machine
 from specmine.probes.compiler import bpf_syscall
-from specmine.probes.kernel.loader import _SOURCES, Loaded
+from specmine.probes.kernel.loader import Loaded, bpf_sources
 from specmine.probes.kernel.maps import RingBuffer
 from specmine.probes.kernel.structs import MAX_FRAMES, WALKS
 from tests.support.paths import ROOT
@@ -42,7 +43,7 @@ DUMP = np.dtype(
 _COMPILE = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from compiling.bytecode import compile_object
+from compiler.bytecode import compile_object
 print(json.dumps(compile_object(*json.loads(sys.argv[2]))))
 """
 _SET_BPF, _ENABLE = 0x40042408, 0x2400
@@ -146,10 +147,11 @@ class Dumper:
 
     def __init__(self, loaded: Loaded, *, gap_ns: int = 1_000_000, interpreter: str = "/usr/bin/python3") -> None:
         """Compile and load; nothing is attached yet."""
+        kernel.SYSCALLS.update(machine().syscalls)
         self._fds: list[int] = []
         flags = ["-Wno-everything", "-DTASK_PID=0", "-DTASK_TGID=0", "-DTASK_STATE=0", f"-DDUMP_GAP_NS={gap_ns}ULL"]
         flags += [f"-DMAX_FRAMES={MAX_FRAMES}"]
-        sources = [str(BPF / name) for name in _SOURCES if not name.endswith(".bpf.c")]
+        sources = [str(path) for path in bpf_sources() if path.suffix == ".h"]
         sources.append(str(HERE / "stackdump.bpf.c"))
         compiled = compiled_programs(sources, flags, interpreter)
         numbers = []
@@ -181,7 +183,7 @@ class Dumper:
         struct.pack_into("<Q", attr, 40, 1 << 10)  # a frequency
         buffer = ctypes.create_string_buffer(bytes(attr), len(attr))
         for cpu in range(os.cpu_count() or 1):
-            fd = kernel.libc.syscall(298, buffer, -1, cpu, -1, 8)
+            fd = kernel.libc.syscall(machine().syscalls["perf_event_open"], buffer, -1, cpu, -1, 8)
             if fd < 0:
                 raise OSError(ctypes.get_errno(), "perf_event_open")
             self._links.append(fd)

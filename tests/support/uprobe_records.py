@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from specmine.probes.arch.machine import machine
+
 PAGES = 256
-_SYS_PERF_EVENT_OPEN, _CLOEXEC = 298, 8
+_CLOEXEC = 8
 _TID, _TIME, _REGS_USER = 1 << 1, 1 << 2, 1 << 12
 _SP = 7  # PERF_REG_X86_SP
 _SAMPLE, _LOST = 9, 2
@@ -40,7 +42,7 @@ class Recorder:
         struct.pack_into("<Q", attr, 40, 1 << 25)  # use_clockid
         buffer = ctypes.create_string_buffer(bytes(attr), len(attr))
         syscall = ctypes.CDLL(None, use_errno=True).syscall
-        self.fd = syscall(_SYS_PERF_EVENT_OPEN, buffer, pid, -1, -1, _CLOEXEC)
+        self.fd = syscall(machine().syscalls["perf_event_open"], buffer, pid, -1, -1, _CLOEXEC)
         if self.fd < 0:
             raise OSError(ctypes.get_errno(), f"perf_event_open at 0x{offset:x} of {path}")
         self._ring = mmap.mmap(self.fd, (1 + PAGES) * mmap.PAGESIZE)

@@ -1,4 +1,4 @@
-/* For tests: the walk of bpf/walk.h, compiled for the host, over stacks recorded from real processes.
+/* For tests: the walk of bpf/walk/walk.h, compiled for the host, over stacks recorded from real processes.
  *
  * A recording on stdin: the kernel's arrays as they were, then stacks (record_stacks.py). For each stack one line: how
  * the walk ended, and its addresses in hex. Maps are structs with a function for each method that bcc gives them.
@@ -13,13 +13,10 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
-struct pt_regs {
-	u64 orig_ax;
-};
 
 #include "layout.h"
-#include "unwind.h"
-#include "scratch.h"
+#include "walk/unwind.h"
+#include "walk/scratch.h"
 
 struct stack {
 	u64 ip, sp, bp;
@@ -126,7 +123,8 @@ static struct thread *thread_met(void *task)
 	return &thread;
 }
 
-#include "walk.h"
+#include "arch.h"
+#include "walk/walk.h"
 
 static void read_whole(void *to, u64 size)
 {
@@ -159,7 +157,7 @@ int main(void)
 		memset(&thread, 0, sizeof(thread));
 		walk.ip = stack.ip;
 		walk.sp = stack.sp;
-		walk.bp = stack.bp;
+		walk.fp = stack.bp;
 		walk.exact = stack.exact;
 		walk.open = 0;
 		walk.entry = 0;

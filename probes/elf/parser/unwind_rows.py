@@ -1,6 +1,6 @@
 """Unwind rules for the kernel: .eh_frame (and .debug_frame) to rows of 8 bytes, sorted by file offset.
 
-A row is (pc, info). It holds from file offset ``pc`` to the next row. ``info``, read by ``bpf/unwind.h`` too:
+A row is (pc, info). It holds from file offset ``pc`` to the next row. ``info``, read by ``bpf/walk/unwind.h`` too:
 
 bits 0-2, kind
     0 none: no frame is described here, or its rule cannot be expressed;

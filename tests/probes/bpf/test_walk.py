@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from specmine.probes.arch.machine import machine
 from specmine.probes.kernel.structs import LAYOUT, WALKS
 from tests.support.paths import SUPPORT
 
@@ -24,7 +25,9 @@ def walker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("walk") / "walk"
     flags = ["-O1", "-g", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-fsanitize=address,undefined"]
     flags += ["-fno-sanitize=alignment", "-fno-sanitize-recover=all"]
-    subprocess.run(["gcc", *flags, f"-I{HEADERS}", "-o", target, HERE / "walk_host.c"], check=True)
+    subprocess.run(
+        ["gcc", *flags, f"-I{HEADERS}", f"-I{machine().bpf}", "-o", target, HERE / "walk_host.c"], check=True
+    )
     return target
 
 

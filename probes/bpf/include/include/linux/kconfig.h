@@ -1,3 +1,2 @@
 /* Stand-in for the kernel's header tree: just what bcc's own headers ask for. */
 #define CONFIG_BPF_SYSCALL 1
-#define CONFIG_X86_64 1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* How long handlers take here: longer in cold caches, and so does all else about a probe (see coldness.py). */
+/* How long handlers take here: longer in cold caches, and so does all else about a probe (see probes/calibration/cold_cache.py). */
 
 #define PACE_LIMIT_NS 1024 /* twice the most that cold caches made of one: an interrupt came */
 

@@ -7,22 +7,22 @@
 #define SEARCH_STEPS 9     /* at most 256 rows in 256 bytes, one more for the bounds */
 
 #define ROW_NONE 0
-#define ROW_RSP 1
-#define ROW_RBP 2
+#define ROW_SP 1
+#define ROW_FP 2
 #define ROW_PLT 3
-#define ROW_DEREF_RBP 4
-#define ROW_DEREF_RSP 5  /* and 8 more */
+#define ROW_DEREF_FP 4
+#define ROW_DEREF_SP 5  /* and 8 more */
 #define ROW_END 6
 #define ROW_SIGNAL 7
 
 #define ROW_KIND(info) ((info) & 7)
-#define ROW_RBP_RULE(info) (((info) >> 3) & 3)
-#define ROW_RBP_SLOT(info) ((((info) >> 5) & 0xff) * 8)
+#define ROW_FP_RULE(info) (((info) >> 3) & 3)
+#define ROW_FP_SLOT(info) ((((info) >> 5) & 0xff) * 8)
 #define ROW_OFFSET(info) ((long long)((int)(info) >> 13) * 8)
 
-#define RBP_SAME 0
-#define RBP_SAVED 1
-#define RBP_UNKNOWN 2
+#define FP_SAME 0
+#define FP_SAVED 1
+#define FP_UNKNOWN 2
 
 /* A row as one number: rule in the high half, file offset in the low half. */
 #define ROW_PC(row) ((unsigned int)(row))

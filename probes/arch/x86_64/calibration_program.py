@@ -1,40 +1,19 @@
-"""A program of some 600 bytes, assembled here, that calibration runs: empty functions under stacks that are known.
-
-For each grade of probe site (emulated, stepped) there are two entries: one calls the empty function in a loop under a
-stack of DEPTH frames, the other calls an outer function, which calls the empty one INNER times.
-"""
+"""The calibration program, assembled here: empty functions under known stacks, some 600 bytes of machine code."""
 
 from __future__ import annotations
 
 import struct
 
-DEPTH = 20
-"""Frames above the empty function."""
-INNER = 8
-"""Calls of the empty function within one call of the outer one."""
+from specmine.probes.arch.interface import DEPTH, INNER, CalibrationProgram
+
 BASE, TEXT = 0x400000, 0x1000
-BEHIND_CALL = {"return": 3, "inner_return": 2, "outer_return": 3}
-"""Length of the instruction behind a call, which is not emulated; the jump after it is."""
+EMULATED_AFTER = {"return": 3, "inner_return": 2, "outer_return": 3}
+"""Length of the instruction after a call, which is not emulated; the jump after it is."""
 _RSP_8, _RSP_16, _END = 1 | 1 << 13, 1 | 2 << 13, 6
 
 
-def assembled(calls: int) -> tuple[bytes, dict[str, int], list[tuple[int, int]]]:
-    """Assemble the program.
-
-    Parameters
-    ----------
-    calls : int
-        Calls of the empty function, or of the outer one.
-
-    Returns
-    -------
-    image : bytes
-        An ELF file; its entry point is to be filled in.
-    places : dict
-        File offsets: of functions and entries by name, ``return_*`` of return addresses.
-    rows : list of (int, int)
-        Unwind rows: file offset and rule.
-    """
+def assemble(calls: int) -> CalibrationProgram:
+    """Assemble the program for so many calls of the empty function, or of the outer one."""
     code = bytearray()
     places: dict[str, int] = {}
     rows = [(0, _RSP_8)]
@@ -86,4 +65,10 @@ def assembled(calls: int) -> tuple[bytes, dict[str, int], list[tuple[int, int]]]
     images = struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
     segment = struct.pack("<IIQQQQQQ", 1, 5, 0, BASE, BASE, TEXT + len(code), TEXT + len(code), 0x1000)
     image = (head + images + segment).ljust(TEXT, b"\0") + bytes(code)
-    return image, {name: at + TEXT for name, at in places.items()}, [(at + TEXT, rule) for at, rule in rows]
+    return CalibrationProgram(
+        image=image,
+        base=BASE,
+        places={name: at + TEXT for name, at in places.items()},
+        rows=tuple((at + TEXT, rule) for at, rule in rows),
+        emulated_after=EMULATED_AFTER,
+    )

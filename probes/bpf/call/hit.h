@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) u64 cookie_of(void *ctx, u64 run)
 /* At the entry the instruction pointer is the probe's own address. */
 static inline __attribute__((always_inline)) bool is_return(struct pt_regs *ctx, u64 run)
 {
-	return ctx->ip != bpf_get_func_ip(ctx);
+	return INSTRUCTION_POINTER(ctx) != bpf_get_func_ip(ctx);
 }
 
 static inline __attribute__((always_inline)) u64 newest_return(void)

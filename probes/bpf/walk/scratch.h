@@ -7,7 +7,7 @@
 
 struct walk {
 	u64 owner;      /* the thread that uses this scratch now */
-	u64 ip, sp, bp;
+	u64 ip, sp, fp; /* instruction, stack and frame pointer */
 	u64 hash;
 	u64 base;       /* address of window[0] */
 	u64 length;     /* readable bytes of the window */
@@ -15,7 +15,7 @@ struct walk {
 	u32 open;       /* open timed calls not yet met, counted from the outermost */
 	u32 exact;      /* ip is not a return address: look it up as it is */
 	u32 entry;      /* sp is that of a function's first instruction, ip its return address or 0: read it */
-	u32 bp_known;
+	u32 fp_known;
 	u32 range;      /* where the last address was found */
 	u32 low, high;
 	struct path path;

@@ -173,55 +173,55 @@ static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thr
 	} else if (!(r->flags & RANGE_FRAMES)) { /* rows not there yet */
 		return WALK_NO_ROW;
 	} else {
-		info = ROW_RBP | (RBP_SAVED << 3) | (2 << 5) | (2 << 13); /* CFA = rbp + 16, rbp at CFA - 16 */
+		info = FRAME_POINTER_ROW;
 	}
 	w->exact = 0;
 	switch (ROW_KIND(info)) {
 	case ROW_END:
 		return WALK_COMPLETE;
-	case ROW_RSP:
+	case ROW_SP:
 		cfa = w->sp + ROW_OFFSET(info);
 		break;
-	case ROW_RBP:
-		if (!w->bp_known)
+	case ROW_FP:
+		if (!w->fp_known)
 			return WALK_UNSUPPORTED;
-		cfa = w->bp + ROW_OFFSET(info);
+		cfa = w->fp + ROW_OFFSET(info);
 		break;
 	case ROW_PLT:
-		cfa = w->sp + 8 + ((u64)((look & 15) >= 11) << 3);
+		cfa = PLT_CFA(w->sp, look);
 		break;
-	case ROW_DEREF_RBP:
-		if (!w->bp_known)
+	case ROW_DEREF_FP:
+		if (!w->fp_known)
 			return WALK_UNSUPPORTED;
-		if (read_stack(w, w->bp + ROW_OFFSET(info), &cfa))
+		if (read_stack(w, w->fp + ROW_OFFSET(info), &cfa))
 			return WALK_FAULT;
 		break;
-	case ROW_DEREF_RSP:
+	case ROW_DEREF_SP:
 		if (read_stack(w, w->sp + ROW_OFFSET(info), &cfa))
 			return WALK_FAULT;
-		cfa += 8;
+		cfa += PUSHED;
 		break;
 	default: /* ROW_SIGNAL: the interrupted registers stand in the ucontext at sp */
-		if (read_stack(w, w->sp + 168, &ret) || read_stack(w, w->sp + 120, &saved) ||
-		    read_stack(w, w->sp + 160, &cfa))
+		if (read_stack(w, w->sp + SIGNAL_IP, &ret) || read_stack(w, w->sp + SIGNAL_FP, &saved) ||
+		    read_stack(w, w->sp + SIGNAL_SP, &cfa))
 			return WALK_FAULT;
 		w->ip = ret;
-		w->bp = saved;
+		w->fp = saved;
 		w->sp = cfa;
-		w->bp_known = 1;
+		w->fp_known = 1;
 		w->exact = 1;
 		return 0;
 	}
 	if (cfa <= w->sp)
 		return WALK_FAULT;
-	if (read_stack(w, cfa - 8, &ret))
+	if (read_stack(w, cfa - PUSHED, &ret))
 		return WALK_FAULT;
-	if (ROW_RBP_RULE(info) == RBP_SAVED) {
-		if (read_stack(w, cfa - ROW_RBP_SLOT(info), &saved))
+	if (ROW_FP_RULE(info) == FP_SAVED) {
+		if (read_stack(w, cfa - ROW_FP_SLOT(info), &saved))
 			return WALK_FAULT;
-		w->bp = saved;
-	} else if (ROW_RBP_RULE(info) == RBP_UNKNOWN) {
-		w->bp_known = 0;
+		w->fp = saved;
+	} else if (ROW_FP_RULE(info) == FP_UNKNOWN) {
+		w->fp_known = 0;
 	}
 	w->sp = cfa;
 	at = w->open;
@@ -232,7 +232,7 @@ static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thr
 		barrier_var(at);
 		at &= MAX_OPEN - 1;
 		o = &t->open[at];
-		if (o->sp == cfa - 8 && is_replaced(w, l, ret)) {
+		if (o->sp == cfa - PUSHED && is_replaced(w, l, ret)) {
 			w->open = at;
 			if (o->path) {
 				w->path.parent = o->path;
@@ -247,19 +247,6 @@ static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thr
 		return WALK_COMPLETE;
 	w->ip = ret;
 	return 0;
-}
-
-/* Tell whether a sample of this moment would show a probe at work and not the program: the kernel handles a
- * breakpoint, or the step after it (both leave -1 here, other exceptions and interrupts do not). Until the handler
- * has set the instruction pointer back it stands behind the breakpoint, where another row holds. */
-static inline __attribute__((always_inline)) bool is_probing(struct pt_regs *user, bool in_kernel)
-{
-	u64 number = 0;
-
-	if (!in_kernel)
-		return false;
-	bpf_probe_read_kernel(&number, 8, &user->orig_ax);
-	return number == -1ULL;
 }
 
 static inline __attribute__((always_inline)) void count_outcome(u32 outcome)
@@ -282,7 +269,7 @@ static inline __attribute__((always_inline)) u64 claim(struct walk *w)
 	return w->owner;
 }
 
-/* Take the path of the frames from w->ip, w->sp, w->bp outward, in scratch memory that was claimed by ``tid`` and is
+/* Take the path of the frames from w->ip, w->sp, w->fp outward, in scratch memory that was claimed by ``tid`` and is
  * given back; its id, or 0 if none could be taken. ``t`` may be left out. */
 static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struct thread *t, u32 layout, u64 tid)
 {
@@ -294,7 +281,7 @@ static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struc
 		return 0;
 	}
 	w->hash = mix(key, 0);
-	w->bp_known = 1;
+	w->fp_known = 1;
 	w->returns = newest_return();
 	w->path.parent = 0;
 	w->path.tgid = tid >> 32;
@@ -307,7 +294,7 @@ static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struc
 	if (w->entry) {
 		if (!w->ip && read_stack(w, w->sp, &w->ip))
 			outcome = WALK_FAULT;
-		w->sp += 8;
+		w->sp += PUSHED;
 	}
 #pragma clang loop unroll(disable)
 	ROUNDS(i, w->path.count) {

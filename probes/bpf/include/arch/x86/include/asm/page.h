@@ -1,1 +1,0 @@
-#define PAGE_SIZE 4096

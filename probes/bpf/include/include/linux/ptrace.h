@@ -1,1 +1,0 @@
-#include <uapi/linux/ptrace.h>
