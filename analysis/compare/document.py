@@ -38,13 +38,12 @@ def document_of(
         for key, comparison in found.items()
     ]
     entries.sort(key=lambda each: (-each["calls"], each["function"], each["module"]))
-    skipped = sum(each.lines for each in sides.skipped)
     return {
         "schema": SCHEMA,
         "base": _side_facts(sides.names[0], sides.base),
         "new": _side_facts(sides.names[1], sides.new),
         "rule": {"summary": rule.summary, "level": rule.level, "tolerance": rule.tolerance, "fdr": fdr},
-        "skipped_lines": skipped,
+        "skipped_lines": sides.skipped_lines,
         "environment": environments_document(sides.base, sides.new),
         "only_base": sorted(name for name, _ in sides.base if (name, _) not in sides.new),
         "only_new": sorted(name for name, _ in sides.new if (name, _) not in sides.base),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from specmine.analysis.documents import is_store
-from specmine.analysis.lifetimes.lifetime import Observed, Skipped
+from specmine.analysis.lifetimes.lifetime import Observed
 from specmine.analysis.lifetimes.selection import read_lifetimes, side
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.model.errors import InputError
@@ -29,7 +29,7 @@ class Sides:
         skip_bad: bool,
         warmup: bool,
     ) -> None:
-        self.skipped: list[Skipped] = []
+        self.skipped_lines = 0
         self._options = {"skip_bad": skip_bad, "warmup": warmup}
         first, second = positional
         file, names = _meant(first, second, store, labels)
@@ -51,7 +51,7 @@ class Sides:
 
     def _read(self, path: Path) -> list[Observed]:
         found, skipped = read_lifetimes(path, **self._options)
-        self.skipped.append(skipped)
+        self.skipped_lines += skipped
         return found
 
 

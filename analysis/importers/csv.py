@@ -1,4 +1,4 @@
-"""Durations in CSV (RFC 4180): ``function,path,duration_ns[,time_ns,lifetime,process]`` in any order of columns.
+"""Durations in CSV (RFC 4180): ``function,path,duration_ns[,time_ns,lifetime,build,host]`` in any order of columns.
 
 Where the names stand before the numbers, which is how people write it, a line is cut at its last commas and what
 stands before them is looked up as it is, quotes included; any other line goes through Python's csv module.
@@ -10,6 +10,7 @@ import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import BinaryIO
 
 import numpy as np
@@ -20,7 +21,7 @@ from specmine.model.errors import InputError
 from .csv_columns import Lines
 from .records import Chunk, Faults, Names
 
-NAMES = ("function", "path", "lifetime")
+NAMES, ORIGIN = ("function", "path", "lifetime"), ("build", "host")
 DURATION, TIME = "duration_ns", "time_ns"
 BLOCK = 1 << 20
 _LONGEST = 1 << 24
@@ -30,7 +31,9 @@ _TIME = re.compile(r"[+-]?\d{1,19}")
 _LARGEST, _LATEST = 1e18, b"9223372036854775807"
 
 
-def read_csv(file: BinaryIO, names: Names, faults: Faults) -> Iterator[Chunk]:
+def read_csv(
+    file: BinaryIO, names: Names, faults: Faults, *, required: Sequence[str] = (), with_origin: bool = False
+) -> Iterator[Chunk]:
     """Yield the calls of a CSV file.
 
     Parameters
@@ -41,15 +44,19 @@ def read_csv(file: BinaryIO, names: Names, faults: Faults) -> Iterator[Chunk]:
         Takes up functions, paths and lifetimes.
     faults : Faults
         Takes up bad lines: a wrong number of fields, no duration, one that is no decimal number or below 0.
+    required : sequence of str
+        Columns that must be there besides ``duration_ns``; a file without a header is an error then.
+    with_origin : bool
+        Read the columns ``build`` and ``host``: lifetimes of two builds or hosts are two, whatever they are called.
 
     Raises
     ------
     InputError
-        If the header has no ``duration_ns``, or at a bad line that is not to be skipped.
+        If the header lacks a column, or at a bad line that is not to be skipped.
     """
     blocks = _blocks(file)
     first = next(blocks, b"")
-    lines = _Lines(_header(first, faults), names, faults)
+    lines = _Lines(_header(first, faults, required), names, faults, NAMES + ORIGIN if with_origin else NAMES)
     if lines.columns:
         yield from lines.chunks(_after_header(first))
         for block in blocks:
@@ -71,16 +78,19 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
         yield rest
 
 
-def _header(block: bytes, faults: Faults) -> list[str]:
+def _header(block: bytes, faults: Faults, required: Sequence[str]) -> list[str]:
     """Return the names of the columns, none for an empty file."""
     row = next(csv.reader([_text(block.split(b"\n", 1)[0])]), []) if block.strip() else []
     columns = [name.strip().lower() for name in row]
-    if columns and DURATION not in columns:
+    if required and not columns:
+        raise InputError(f"{faults.source} is empty", remedy=f"the first line names the columns: {','.join(required)}")
+    missing = [name for name in dict.fromkeys((*required, DURATION)) if name not in columns]
+    if columns and missing:
         raise InputError(
-            f"{faults.source}: line 1: no column {DURATION} in the header",
+            f"{faults.source}: line 1: no column {', '.join(missing)} in the header",
             remedy="see docs/analyze.md for the formats that are read",
         )
-    repeated = next((name for name in (*NAMES, DURATION, TIME) if columns.count(name) > 1), None)
+    repeated = next((name for name in (*NAMES, *ORIGIN, DURATION, TIME) if columns.count(name) > 1), None)
     if repeated:
         raise InputError(f"{faults.source}: line 1: two columns are called {repeated}")
     return columns
@@ -93,19 +103,21 @@ def _after_header(block: bytes) -> bytes:
 class _Lines:
     """Turns blocks of lines into chunks, and counts the lines."""
 
-    def __init__(self, columns: list[str], names: Names, faults: Faults) -> None:
+    def __init__(self, columns: list[str], names: Names, faults: Faults, texts: tuple[str, ...]) -> None:
         self.columns = columns
+        self._texts = texts
+        """Columns of names: ``NAMES``, with ``ORIGIN`` behind it if that is read."""
         self._names, self._faults = names, faults
         self._at = 2
         """Number of the next line."""
-        self._place = {name: place for place, name in enumerate(columns) if name in (*NAMES, DURATION, TIME)}
-        named = [place for name, place in self._place.items() if name in NAMES]
+        self._place = {name: place for place, name in enumerate(columns) if name in (*texts, DURATION, TIME)}
+        named = [place for name, place in self._place.items() if name in texts]
         self._head = len(named)
         self._names_first = sorted(named) == list(range(len(named)))
         self._hashes = np.array([np.iinfo(np.uint64).max], dtype=np.uint64)
         self._index = np.array([-1], dtype=np.int64)
         """From what stands before the numbers, hashed, to a place in the next two; -1 for what cannot be read."""
-        self._keys: dict[tuple[str, str, str], int] = {}
+        self._keys: dict[tuple[str, ...], int] = {}
         self._paths: list[int] = []
         self._lifetimes: list[int] = []
 
@@ -126,7 +138,7 @@ class _Lines:
             lines = Lines(block, named=self._head > 0, tail=len(self.columns) - self._head)
         except ValueError:
             return None
-        field = {name: lines.tail[place - self._head] for name, place in self._place.items() if name not in NAMES}
+        field = {name: lines.tail[place - self._head] for name, place in self._place.items() if name not in self._texts}
         if b'"' in block and any(lines.has(each, b'"') for each in lines.tail):
             return None
         durations = lines.decimals(field[DURATION])
@@ -164,12 +176,12 @@ class _Lines:
 
     def _key(self, row: Sequence[str]) -> int:
         """Return the index of the path and lifetime of a row."""
-        function, path, lifetime = (row[self._place[name]] if name in self._place else "" for name in NAMES)
-        key = (function, path, lifetime)
+        key = tuple(row[self._place[name]] if name in self._place else "" for name in self._texts)
         if key not in self._keys:
             self._keys[key] = len(self._paths)
+            function, path, *lifetime = key
             self._paths.append(self._names.path_of_text(function, path))
-            self._lifetimes.append(self._names.lifetime(lifetime))
+            self._lifetimes.append(self._names.lifetime(*lifetime))
         return self._keys[key]
 
     def _chunk(
@@ -196,7 +208,7 @@ class _Lines:
 
     def _good_rows(self, reader: Iterator[list[str]], start: int) -> Iterator[tuple[int, float, int]]:
         at_duration, at_time, width = self._place[DURATION], self._place.get(TIME), len(self.columns)
-        keys, places = self._keys, [self._place.get(name, -1) for name in NAMES]
+        keys, texts_of = self._keys, itemgetter(*(self._place.get(name, -1) for name in self._texts))
         line_of: Callable[[], int] = lambda: start + reader.line_num - 1  # type: ignore[attr-defined]  # noqa: E731
         while True:
             try:
@@ -222,7 +234,7 @@ class _Lines:
                     self._faults.bad(line_of(), why)
                     continue
             row.append("")
-            key = keys.get((row[places[0]], row[places[1]], row[places[2]]))
+            key = keys.get(texts_of(row))
             yield (self._key(row) if key is None else key), duration, time_ns
 
 

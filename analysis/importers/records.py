@@ -39,13 +39,15 @@ class Names:
         self.function_of: list[int] = []
         """Number of the function of each path."""
         self.lifetimes: list[str] = []
+        self.origins: list[tuple[str, str]] = []
+        """Build and host of each lifetime, '' where the file does not say."""
         self.inner: Counter[int] = Counter()
         """Calls by function inside another call of the same function: counted, not durations."""
         self.censored: Counter[int] = Counter()
         """Calls by function whose end is not in the recording."""
         self._functions: dict[Frame, int] = {}
         self._paths: dict[tuple[int, CallPath], int] = {}
-        self._lifetimes: dict[str, int] = {}
+        self._lifetimes: dict[tuple[str, str, str], int] = {}
 
     def function(self, frame: Frame) -> int:
         """Return the number of a function."""
@@ -67,11 +69,12 @@ class Names:
             self.function_of.append(owner)
         return number
 
-    def lifetime(self, name: str) -> int:
+    def lifetime(self, name: str, build: str = "", host: str = "") -> int:
         """Return the number of a lifetime."""
-        number = self._lifetimes.setdefault(name, len(self.lifetimes))
+        number = self._lifetimes.setdefault((name, build, host), len(self.lifetimes))
         if number == len(self.lifetimes):
             self.lifetimes.append(name)
+            self.origins.append((build, host))
         return number
 
     def path_of_text(self, function: str, path: str) -> int:

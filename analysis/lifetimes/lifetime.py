@@ -8,8 +8,6 @@ from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import Floats, Sample
 from specmine.model.host_environment import Environment
 
-EVERYTHING = "all"
-"""Name of the function where a file names none."""
 PREFIX = 256
 """So many durations of each lifetime are kept in their order."""
 
@@ -56,11 +54,3 @@ class Observed:
     def as_lifetime(self) -> LifetimeSample:
         """Return what the comparison needs."""
         return LifetimeSample(lifetime=self.lifetime, host=self.host, sample=self.sample, rate=self.rate)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
-    """Lines of a file that could not be used."""
-
-    lines: int = 0
-    first: str = ""

@@ -8,13 +8,13 @@ from pathlib import Path
 from specmine.analysis.documents import is_store
 from specmine.model.errors import InputError
 
-from .from_csv import from_csv
+from .from_csv import read_calls
 from .from_store import from_store
-from .lifetime import Observed, Skipped
+from .lifetime import Observed
 
 
-def read_lifetimes(path: Path, *, skip_bad: bool = False, warmup: bool = True) -> tuple[list[Observed], Skipped]:
-    """Read a store, or recorded durations as CSV (``-``: standard input).
+def read_lifetimes(path: Path, *, skip_bad: bool = False, warmup: bool = True) -> tuple[list[Observed], int]:
+    """Return the lifetimes in a store or in recorded durations as CSV (``-``: standard input), and the lines skipped.
 
     Raises
     ------
@@ -22,8 +22,9 @@ def read_lifetimes(path: Path, *, skip_bad: bool = False, warmup: bool = True) -
         If the file is neither, or a line is bad and ``skip_bad`` is not given.
     """
     if str(path) != "-" and is_store(path):
-        return from_store(path), Skipped()
-    return from_csv(path, skip_bad=skip_bad, warmup=warmup)
+        return from_store(path), 0
+    calls = read_calls(path, skip_bad=skip_bad)
+    return calls.by_lifetime(warmup=warmup), calls.skipped_lines
 
 
 def side(observed: Sequence[Observed], wanted: str, what: str) -> list[Observed]:

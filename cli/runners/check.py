@@ -220,15 +220,10 @@ def _data(against: str, builds: Mapping[str, str], skip_bad: bool, socket: Path 
         return LifetimeData(from_store(path), windows_of_store(path), builds, partial(on_cpu_of_store, path))
     if path.suffix == ".json":
         return DocumentData(_document(path.read_text(encoding="utf-8"), path))
-    from specmine.analysis.lifetimes.from_csv import TIMED, from_csv, has_paths  # noqa: PLC0415
+    from specmine.analysis.lifetimes.from_csv import TIMED, read_calls  # noqa: PLC0415
 
-    observed, _ = from_csv(path, required=TIMED, skip_bad=skip_bad)
-    by_path = from_csv(path, required=TIMED, by_path=True, skip_bad=skip_bad)[0] if _reopens(path) else []
-    return LifetimeData(observed, by_path if _reopens(path) and has_paths(path) else (), builds)
-
-
-def _reopens(path: Path) -> bool:
-    return str(path) != "-" and path.is_file()
+    calls = read_calls(path, required=TIMED, skip_bad=skip_bad)
+    return LifetimeData(calls.by_lifetime(), calls.by_path(), builds)
 
 
 def _rounded(value: Any) -> Any:

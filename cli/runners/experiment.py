@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -192,17 +191,22 @@ def measured(path: Path, function: str | None) -> Distribution:
     from specmine.experiments.results.prediction import distribution  # noqa: PLC0415
 
     try:
-        text = path.read_text(encoding="utf-8")
-        if text.lstrip().startswith("{"):
-            found = _of_document(json.loads(text), function)
-        else:
-            rows = [row for row in csv.DictReader(text.splitlines()) if function in (None, row.get("function"))]
-            found = [float(row["duration_ns"]) / 1e9 for row in rows], [1.0] * len(rows)
+        with path.open("rb") as file:
+            is_document = file.read(64).lstrip()[:1] == b"{"
+        found = _of_document(json.loads(path.read_bytes()), function) if is_document else _of_csv(path, function)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"no durations in {path}: {error}") from error
     if not found[0]:
         raise InputError(f"no durations of {function or 'any function'} in {path}")
     return distribution(*found)
+
+
+def _of_csv(path: Path, function: str | None) -> tuple[list[float], list[float]]:
+    from specmine.analysis.lifetimes.from_csv import TIMED, read_calls  # noqa: PLC0415
+
+    lifetimes = read_calls(path, required=TIMED).by_lifetime(warmup=False)
+    durations = [1e-9 * ns for each in lifetimes if function in (None, each.function) for ns in each.sample.lower]
+    return durations, [1.0] * len(durations)
 
 
 def _of_document(document: Mapping[str, Any], function: str | None) -> tuple[list[float], list[float]]:
