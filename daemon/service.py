@@ -257,7 +257,6 @@ class Daemon:
             store=self._keeper.facts if self._keeper else {},
             resident_bytes=resident_bytes(),
             experiments=self._experiments.entries if self._experiments else {},
-            environment=self._experiments.environment if self._experiments else {},
             changes=self._changes.changes if self._changes else (),
         )
 

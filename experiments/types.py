@@ -285,9 +285,13 @@ class Experiment:
     """CPU seconds of a usual run."""
     hours: float = 6.0
     """How often a daemon repeats it; 0: once a boot, or when the host changed; below 0: only when asked for."""
+    rank: int = 100
+    """Its place among those that a daemon repeats, the smallest first."""
     limit: float = 5.0
     """Most seconds of load in one run."""
     contamination: float = 0.05
     """Most CPU time of others on the CPUs used, as a share of the run."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Properties of the host's environment that it measures: 'value', or the key of its evidence that has them."""
     needs_groups: bool = False
     """It compares or limits control groups."""

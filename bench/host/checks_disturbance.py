@@ -11,7 +11,7 @@ import numpy as np
 from bench.host.checks import Bench, Table
 from bench.host.production import NICE_ALONE, production_beside
 from bench.lib.child_processes import spinning
-from specmine.daemon.config.tree import Config
+from specmine.experiments.library import REPEATED
 from specmine.experiments.load.cgroup_confinement import Confinement, confined
 from specmine.experiments.load.tasks import Machine
 from specmine.experiments.load.worker_binary import worker_binary
@@ -79,7 +79,7 @@ def production(bench: Bench, table: Table) -> None:
         return
     cpu = max(os.sched_getaffinity(0))
     units = round(_units(Machine(worker_binary(), Confinement()), cpu, ()))
-    for name in (*Config().experiments.run, NICE_ALONE):
+    for name in (*REPEATED, NICE_ALONE):
         found = production_beside(cpu, units, name, str(bench.state))
         if name == NICE_ALONE:
             table.row(f"15 beside {name}", "must fail: mean over +4 %", found.told, found.more > 0.04)

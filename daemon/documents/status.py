@@ -37,8 +37,6 @@ class Surroundings:
     notes: tuple[str, ...] = ()
     experiments: Mapping[str, Any] = field(default_factory=dict)
     """The journal's entries by experiment."""
-    environment: Mapping[str, Any] = field(default_factory=dict)
-    """What is known of the host: a ``specmine.environment/1``."""
     changes: tuple[Mapping[str, Any], ...] = ()
     """Comparisons between builds, as ``buildhistory.entries`` has them."""
 
@@ -84,7 +82,7 @@ def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:
         "resident_bytes": around.resident_bytes,
         "store": dict(around.store),
         "metrics": around.metrics,
-        "environment": dict(around.environment),
+        "environment": dict(state.environment),
         "changes": [dict(each) for each in around.changes],
         "experiments": {name: _experiment(each) for name, each in sorted(around.experiments.items())},
     }

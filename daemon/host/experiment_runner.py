@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from specmine.daemon.config.tree import HostExperiments
-from specmine.experiments.host.environment import environment_of
 from specmine.experiments.results.document import of_this_host
 from specmine.experiments.results.journal import read_journal
 from specmine.experiments.runner.admission import Look, keep
@@ -22,8 +21,8 @@ from specmine.experiments.types import SECOND, Experiment, Host
 from specmine.model.errors import SpecmineError
 
 LOOK_EVERY_NS = 30 * SECOND
-DOCUMENT, ENVIRONMENT = "experiments", "environment"
-"""Names under which the store holds the journal and the vector of the host."""
+DOCUMENT = "experiments"
+"""Name under which the store holds the journal."""
 
 
 class Answering(Protocol):
@@ -92,8 +91,6 @@ class Scheduler:
         self._looked_ns = 0
         self.entries: Mapping[str, Any] = read_journal(path).entries
         """The journal's entries by experiment, for the status."""
-        self.environment: Mapping[str, Any] = environment_of(self.entries, host()).document()
-        """The host as far as it is known: a ``specmine.environment/1``."""
 
     def turn(self, now_ns: int, utc_ns: int, *, off: bool = False) -> None:
         """Take up what has ended, and start what is due; ``off``: end what runs and start nothing."""
@@ -121,13 +118,17 @@ class Scheduler:
             self._running = None
 
     def _begin(self, now_ns: int, utc_ns: int) -> None:
-        from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415  1 MB, for those who run them
+        from specmine.experiments.library import EXPERIMENTS, REPEATED  # noqa: PLC0415  1 MB, for those who run them
 
         assert self._ledger is not None
         host = self._host()
         name = next_one(
             EXPERIMENTS,
-            Rules(names=self.settings.run, share=self.settings.share, delay_ns=self.settings.delay_ns),
+            Rules(
+                names=REPEATED if self.settings.run is None else self.settings.run,
+                share=self.settings.share,
+                delay_ns=self.settings.delay_ns,
+            ),
             self._ledger,
             {name: age for name in self.entries if (age := self._age_ns(name, host, utc_ns)) is not None},
             costs_s={name: each["last"]["cpu_seconds"] for name, each in self.entries.items() if each["valid"]},
@@ -181,10 +182,8 @@ class Scheduler:
         self._ledger = replace(self._ledger, spent_s=spent, failures=failures)
         journal = read_journal(self._path)
         self.entries = journal.entries
-        self.environment = environment_of(journal.entries, self._host()).document()
         with contextlib.suppress(SpecmineError):
             self._publish(DOCUMENT, journal.document())
-            self._publish(ENVIRONMENT, self.environment)
 
     def _failed(self, name: str, text: str) -> None:
         assert self._ledger is not None

@@ -1,49 +1,39 @@
-"""The host in one vector: what the kernel tells, and what experiments derived, each with its validity and age. Pure."""
+"""The host's environment: what the kernel reports and what experiments derived, with validity and age. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Any
 
+from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.results.document import of_this_host
 from specmine.experiments.types import Host
-from specmine.model.host_environment import Cause, Environment, Known, cause_of
-
-__all__ = ["Cause", "Environment", "cause_of", "environment_of"]
-
-_VALUES = {
-    "slice_seconds": "timeslice",
-    "cores": "cores",
-    "pair_capacity": "smt",
-    "noise_ratio": "noise",
-    "steal_ratio": "steal",
-    "sleep_overshoot_seconds": "timers",
-    "virtualization_overhead": "virtualization-constant",
-}
-"""Properties that are the value of an experiment."""
-_EVIDENCE = {
-    "quota_seconds": "quota",
-    "period_seconds": "quota",
-    "tick_cost_seconds": "noise",
-    "hypervisor_slice_seconds": "steal",
-}
-"""Properties that stand in the evidence of one."""
-_NAMES = {"tick_cost_seconds": "lost_a_tick_seconds"}
+from specmine.model.host_environment import Environment, Known
 
 
 def environment_of(entries: Mapping[str, Any], host: Host) -> Environment:
-    """Return the vector from a journal's entries; what no longer holds for the host has no value, and says why."""
-    found: dict[str, Any] = {}
+    """Return the environment from a journal's entries; a property that is not valid any more has no value.
+
+    Parameters
+    ----------
+    entries : mapping
+        What the journal holds, by experiment.
+    host : Host
+        The facts of this host now.
+    """
+    values: dict[str, Any] = {}
     known: dict[str, Known] = {}
-    for name, experiment in (_VALUES | _EVIDENCE).items():
-        result, known[name] = _held(entries.get(experiment), host)
-        if result is not None:
-            place = result if name in _VALUES else result["evidence"]
-            value = place.get("value" if name in _VALUES else _NAMES.get(name, name))
-            found[name] = value
-            if name in _VALUES and result.get("interval"):
+    for name, experiment in EXPERIMENTS.items():
+        result, validity = _last_valid(entries.get(name), host)
+        for field, place in experiment.environment.items():
+            known[field] = validity
+            if result is None:
+                continue
+            values[field] = result["value"] if place == "value" else result["evidence"].get(place)
+            if place == "value" and result.get("interval"):
                 low, high = result["interval"]
-                known[name] = Known(valid=True, time=known[name].time, interval=(low, high))
+                known[field] = replace(validity, interval=(low, high))
     # the drift is known also where no overhead can be stated
     last = (entries.get("virtualization-constant") or {}).get("last") or {"evidence": {}}
     drift = None if last["evidence"] and of_this_host(last, host) else last["evidence"].get("drift", {}).get("integer")
@@ -57,13 +47,13 @@ def environment_of(entries: Mapping[str, Any], host: Host) -> Environment:
         hertz=host.hertz,
         virtual=host.virtual,
         drift=drift,
-        properties=known,
-        **found,
+        properties={field.name: known[field.name] for field in fields(Environment) if field.name in known},
+        **values,
     )
 
 
-def _held(entry: Mapping[str, Any] | None, host: Host) -> tuple[Mapping[str, Any] | None, Known]:
-    """Return the last valid result if it still holds, and how far it is to be believed."""
+def _last_valid(entry: Mapping[str, Any] | None, host: Host) -> tuple[Mapping[str, Any] | None, Known]:
+    """Return the last valid result of an experiment if it still holds, and how far it is to be believed."""
     if not entry:
         return None, Known(valid=False, reason="never-measured")
     result = entry.get("valid")

@@ -22,8 +22,8 @@ from . import (
 )
 
 EXPERIMENTS: Mapping[str, Experiment] = {
-    each.name: each
-    for each in (
+    experiment.name: experiment
+    for experiment in (
         cores.EXPERIMENT,
         smt.EXPERIMENT,
         timeslice.EXPERIMENT,
@@ -40,3 +40,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     )
 }
 """By name, in the order in which they are listed."""
+REPEATED: tuple[str, ...] = tuple(
+    experiment.name
+    for experiment in sorted(EXPERIMENTS.values(), key=lambda experiment: experiment.rank)
+    if experiment.hours >= 0
+)
+"""Names of those that a daemon repeats unless it is configured otherwise, the most important first."""

@@ -64,5 +64,6 @@ EXPERIMENT = Experiment(
     cpus="none",
     cost=0.1,
     hours=1,
+    rank=10,
     limit=3600.0,
 )

@@ -109,5 +109,7 @@ EXPERIMENT = Experiment(
     cpus="all",
     cost=2.0,
     hours=0,
+    rank=8,
+    environment={"cores": "value"},
     contamination=0.03,
 )

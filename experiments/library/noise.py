@@ -86,4 +86,6 @@ EXPERIMENT = Experiment(
     derive=derive,
     cost=1.5,
     hours=12,
+    rank=3,
+    environment={"noise_ratio": "value", "tick_cost_seconds": "lost_a_tick_seconds"},
 )

@@ -121,4 +121,6 @@ EXPERIMENT = Experiment(
     needs_groups=True,
     cost=1.0,
     hours=12,
+    rank=4,
+    environment={"quota_seconds": "quota_seconds", "period_seconds": "period_seconds"},
 )

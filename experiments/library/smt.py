@@ -93,4 +93,6 @@ EXPERIMENT = Experiment(
     cpus="two",
     cost=2.5,
     hours=0,
+    rank=7,
+    environment={"pair_capacity": "value"},
 )

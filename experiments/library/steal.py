@@ -60,4 +60,6 @@ EXPERIMENT = Experiment(
     derive=derive,
     cost=2.0,
     hours=6,
+    rank=5,
+    environment={"steal_ratio": "value", "hypervisor_slice_seconds": "hypervisor_slice_seconds"},
 )

@@ -80,4 +80,6 @@ EXPERIMENT = Experiment(
     derive=derive,
     cost=0.05,
     hours=24,
+    rank=1,
+    environment={"sleep_overshoot_seconds": "value"},
 )

@@ -242,6 +242,8 @@ CONSTANT = Experiment(
     recall=best_times,
     cost=1.1,
     hours=12,
+    rank=9,
+    environment={"virtualization_overhead": "value"},
 )
 LOADED = Experiment(
     name="virtualization-load",

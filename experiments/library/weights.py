@@ -77,4 +77,5 @@ EXPERIMENT = Experiment(
     needs_groups=True,
     cost=4.0,
     hours=0,
+    rank=6,
 )

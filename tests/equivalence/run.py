@@ -186,7 +186,6 @@ class Workshop:
             kill_switch="/run/specmine/off",
             store=keeper.facts,
             resident_bytes=1 << 26,
-            environment=state.environment,
             changes=changes.changes,
         )
         return Replayed(state=state, surroundings=around, changes=changes), whole

@@ -1,17 +1,10 @@
-"""The environment vector and the causes it names."""
+"""What of the host's environment explains an excess."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from specmine.experiments.host.environment import Environment, cause_of, environment_of
-from specmine.experiments.library import EXPERIMENTS
-from specmine.experiments.results.document import document
-from specmine.experiments.results.journal import Journal
-from specmine.experiments.types import SECOND, Finding
-from tests.support.simulated_host import HOST
+from specmine.model.host_environment import Environment, cause_of
 
 KNOWN = Environment(
     slice_seconds=0.00402,
@@ -47,16 +40,3 @@ def test_an_excess_has_the_cause_that_it_equals(excess: float, code: str | None,
 def test_nothing_is_named_where_nothing_is_known() -> None:
     """Without derived properties no cause is made up."""
     assert cause_of(0.004, Environment()) is None
-
-
-def test_the_vector_leaves_out_what_no_longer_holds() -> None:
-    """Values of this boot are in it, those of another are unknown, never stale."""
-    journal = Journal()
-    for name, value in (("timeslice", 0.004), ("cores", 2.0)):
-        host = HOST if name == "timeslice" else replace(HOST, boot_id="other")
-        finding = Finding(value=value)
-        journal.add(document(EXPERIMENTS[name], finding, host, utc_ns=0, window_ns=(0, SECOND), cpu_ns=1))
-    found = environment_of(journal.entries, HOST)
-    assert (found.slice_seconds, found.cores) == (0.004, None)
-    assert found.document()["schema"] == "specmine.environment/1"
-    assert (found.kernel, found.cpus, found.hertz) == ("6.18", 2, 250)

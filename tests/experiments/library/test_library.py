@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specmine.daemon.config.tree import EXPERIMENT_NAMES
-from specmine.experiments.library import EXPERIMENTS
+from specmine.experiments.library import EXPERIMENTS, REPEATED
 from specmine.experiments.library.balancing import EXPERIMENT as BALANCING
 from specmine.experiments.library.placement import ordered_bursts, rule_of, transitions
 from specmine.experiments.types import MS, SECOND, Counters, LoadRun, TaskRun
+from specmine.model.host_environment import Environment
 from tests.support.simulated_host import HOST, Model, answered, context_for, perform
 
 CONTRACT = [
@@ -34,9 +34,22 @@ CONTRACT = [
 
 
 def test_the_names_are_those_of_the_contract() -> None:
-    """Thirteen experiments, and the configuration knows the same."""
+    """Thirteen experiments, each once."""
     assert list(EXPERIMENTS) == CONTRACT
-    assert list(EXPERIMENT_NAMES) == CONTRACT
+
+
+def test_a_daemon_repeats_the_most_important_first() -> None:
+    """What loads all CPUs for long is not among them; ranks are unique, so the order is not that of the list."""
+    assert REPEATED[:3] == ("timers", "timeslice", "noise")
+    assert set(CONTRACT) - set(REPEATED) == {"placement", "balancing", "virtualization-load"}
+    assert len({EXPERIMENTS[name].rank for name in REPEATED}) == len(REPEATED)
+
+
+def test_each_property_of_the_environment_has_one_experiment() -> None:
+    """What an experiment is said to measure is a field of the vector, and no two measure the same."""
+    measured = [name for experiment in EXPERIMENTS.values() for name in experiment.environment]
+    assert len(set(measured)) == len(measured)
+    assert set(measured) <= {field.name for field in fields(Environment)}
 
 
 def test_weights_follow_the_table_inside_a_group_only() -> None:

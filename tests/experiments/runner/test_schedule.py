@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from specmine.daemon.config.tree import Config
-from specmine.experiments.library import EXPERIMENTS
+from specmine.experiments.library import EXPERIMENTS, REPEATED
 from specmine.experiments.runner.schedule import ALLOWANCE_S, HOUR_NS, Ledger, Rules, left_s, next_one, offset_ns
 from specmine.experiments.types import SECOND
 
-RULES = Rules(names=Config().experiments.run)
+RULES = Rules(names=REPEATED)
 
 
 def _live(
