@@ -102,7 +102,7 @@ class Daemon:
             stack.callback(host_lock.release)
             source = self._seams.source(config)
             self._keeper = keeper = Keeper(config.store.path, config.store, _log.warning)
-            stack.callback(self._flush, keeper)
+            stack.callback(keeper.close)
             self._changes = ChangeWatcher(keeper.say)
             self._changes.restore(*keeper.past())
             if config.metrics.listen is not None:
@@ -259,10 +259,6 @@ class Daemon:
             experiments=self._experiments.entries if self._experiments else {},
             changes=self._changes.changes if self._changes else (),
         )
-
-    def _flush(self, keeper: Keeper) -> None:
-        if not keeper.close():
-            _log.error("the store could not take everything before the end")
 
 
 def shown(program: Program) -> str:

@@ -231,6 +231,7 @@ class StoreWriter:
             if not self._stopping:
                 self._wake.clear()
             self._write()
+        self._write()  # what was put while the last of these wrote
         self._store.close()
 
     def _write(self) -> None:

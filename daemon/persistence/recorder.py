@@ -73,6 +73,7 @@ class Keeper:
         LockTaken
             If another process writes to it.
         """
+        self._report = report
         self._store = Store.open(path, set_aside=report if set_aside else None)
         try:
             self._contents = self._load(report, set_aside)
@@ -164,8 +165,11 @@ class Keeper:
         self._put_knowledge(step.state, moved=step.published, last=isinstance(step.event, Stopping))
 
     def close(self) -> bool:
-        """Write what waits and close the store; False if something could not be written."""
-        return self._writer.stop()
+        """Write what waits and close the store; report it and return False if something could not be written."""
+        complete = self._writer.stop()
+        if not complete:
+            self._report(f"the store {self._store.path} could not take everything before the end")
+        return complete
 
     def _put_knowledge(self, state: ControllerState, *, moved: bool, last: bool) -> None:
         if not moved and not last:

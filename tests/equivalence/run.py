@@ -48,8 +48,6 @@ from tests.equivalence.translating import translated
 DATA = Path(__file__).parent / "data"
 FOREVER_NS = 4 * 10**18
 """Age at which a store merges observations: it looks at the wall clock, which the golden outputs know nothing of."""
-TRIES = 10
-"""How often a store is written at most until all of it is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,20 +149,11 @@ class Workshop:
         return self._taken_through(name, (name,))
 
     def _taken_through(self, name: str, recordings: Sequence[str]) -> Replayed:
-        """Take recordings through the controller into a store; return what the last led to.
+        """Take recordings through the controller into a store; return what the last led to."""
+        return [self._put(name, recording) for recording in recordings][-1]
 
-        What reaches the writer's thread while it writes for the last time is not written, and the keeper says so.
-        """
-        for _ in range(TRIES):
-            for old in self.folder.glob(f"{name}.db*"):
-                old.unlink()
-            taken = [self._put(name, recording) for recording in recordings]
-            if all(whole for _, whole in taken):
-                return taken[-1][0]
-        raise AssertionError(f"the store {name} could not be written in {TRIES} tries")
-
-    def _put(self, name: str, recording: str) -> tuple[Replayed, bool]:
-        """Take a recording into a store; return also whether the store has all of it."""
+    def _put(self, name: str, recording: str) -> Replayed:
+        """Take a recording into a store."""
         with chdir(self.folder):
             storing = Storing(merge_after_ns=FOREVER_NS, merge_again_after_ns=FOREVER_NS)
             keeper = Keeper(f"{name}.db", storing, _fail, set_aside=False)
@@ -177,6 +166,7 @@ class Workshop:
                     state = step.state
             finally:
                 whole = keeper.close()
+        assert whole, "the store could not take everything"
         around = Surroundings(
             version="0",
             pid=1,
@@ -188,7 +178,7 @@ class Workshop:
             resident_bytes=1 << 26,
             changes=changes.changes,
         )
-        return Replayed(state=state, surroundings=around, changes=changes), whole
+        return Replayed(state=state, surroundings=around, changes=changes)
 
 
 def steps(path: Path) -> Iterator[Step]:

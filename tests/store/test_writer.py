@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -71,6 +72,29 @@ def test_stop_writes_what_waits(tmp_path: Path) -> None:
     assert slow.stop()
     assert kept(tmp_path / "s.db") == 100
     assert (slow.counts.written, slow.counts.failures, told) == (100, 0, [])
+
+
+def test_stop_during_a_write_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was put while the thread wrote is written too if the stop comes before that write ends."""
+    real, begun, go_on = Store.put_observations, threading.Event(), threading.Event()
+
+    def put(store: Store, observations: Any) -> None:
+        begun.set()
+        go_on.wait(5)
+        real(store, observations)
+
+    monkeypatch.setattr(Store, "put_observations", put)
+    store = Store.open(tmp_path / "s.db")
+    fast = StoreWriter(store, retention=Retention(), utc_ns=time.time_ns, report=pytest.fail, every_s=0.01)
+    fast.put_observations([observation(1)])
+    assert begun.wait(5)
+    fast.put_observations([observation(2)])
+    fast.put_document("specification", {"functions": []})
+    threading.Timer(0.1, go_on.set).start()
+    assert fast.stop()
+    with Store.open(tmp_path / "s.db", read_only=True) as reader:
+        assert len(reader.load().observations) == 2
+        assert reader.document("specification") == {"functions": []}
 
 
 def test_a_failing_store_is_told_once_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
