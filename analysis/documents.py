@@ -104,9 +104,9 @@ def _from_json(path: Path) -> Document:
 
 
 def _from_store(store: Path) -> Document:
-    from specmine.store import Store  # noqa: PLC0415
+    from specmine.store import open_store  # noqa: PLC0415
 
-    with Store.open(store, read_only=True) as opened:
+    with open_store(store, read_only=True) as opened:
         document = opened.document("specification")
     if document is None:
         raise NoData(f"the store {store} holds no specification yet", remedy="mine with --store first")

@@ -1,31 +1,52 @@
-"""What specmine remembers, in one SQLite file; SQL stands nowhere else."""
+"""What specmine remembers. SQL stands nowhere else.
 
-from .connection import StoreCorrupt, StoreError
-from .host_environments import Marked, Vector, vector_at
-from .lifetime_summaries import LifetimeSummary
+- What a store can do: ``protocol``. What can be written: ``writes``. What is read at once: ``contents``.
+- Which tables there are, and how an older store becomes one of today: ``schema``. One table: ``tables/``.
+- What a table is: ``table``. The SQL made of it: ``statements``. Histograms as bytes: ``codec``.
+- The engine: ``sqlite``, ``sqlite_file``. Background writes: ``writer``. How a store stays small: ``retention``.
+"""
+
+from .contents import Contents
 from .merge import merged_store
-from .profiles import WHOLE, Sampled
-from .records import Build, Contents, Host, Verdict
+from .protocol import Store, StoreCorrupt, StoreError
 from .retention import Retention
-from .sqlite import Store
+from .schema import Record
+from .sqlite import SqliteStore
+from .tables.documents import Document
+from .tables.functions import FunctionRecord
+from .tables.host_environments import EnvironmentVector, ExperimentWindow, environment_at
+from .tables.hosts import Host
+from .tables.lifetime_summaries import LifetimeSummary
+from .tables.profiles import WHOLE_PROGRAM, FunctionProfile
+from .tables.programs import Build
+from .tables.verdicts import Verdict
 from .writer import StoreWriter, WriterCounts
+from .writes import Writes
+
+open_store = SqliteStore.open
+"""Opens a store; see ``SqliteStore.open``."""
 
 __all__ = [
-    "WHOLE",
+    "WHOLE_PROGRAM",
     "Build",
     "Contents",
+    "Document",
+    "EnvironmentVector",
+    "ExperimentWindow",
+    "FunctionProfile",
+    "FunctionRecord",
     "Host",
     "LifetimeSummary",
-    "Marked",
+    "Record",
     "Retention",
-    "Sampled",
     "Store",
     "StoreCorrupt",
     "StoreError",
     "StoreWriter",
-    "Vector",
     "Verdict",
     "WriterCounts",
+    "Writes",
+    "environment_at",
     "merged_store",
-    "vector_at",
+    "open_store",
 ]

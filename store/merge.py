@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from specmine.model.clock import utc_ns
 
-from .connection import StoreError
-from .records import JsonObject
-from .sqlite import Store
+from .protocol import StoreError
+from .sqlite import SqliteStore
+from .table import JsonObject
+from .tables.documents import Document
+from .writes import Writes
 
 
 def merged_store(target: Path, sources: Sequence[Path], specification: JsonObject) -> None:
-    """Write a store with all that some stores hold, in place of ``target``, whole or not at all.
+    """Write a store with all that some stores hold, in place of ``target``, completely or not at all.
 
     Parameters
     ----------
@@ -35,13 +36,12 @@ def merged_store(target: Path, sources: Sequence[Path], specification: JsonObjec
     for each in files:
         each.unlink(missing_ok=True)
     try:
-        with Store.open(partial) as store:
+        with SqliteStore.open(partial) as store:
             for source in sources:
                 store.absorb(source)
-            with store.transaction():
-                store.put_document("specification", specification, utc_ns())
+            store.write(Writes((Document(name="specification", document=specification),)), utc_ns())
         partial.replace(target)
-    except (sqlite3.Error, OSError) as error:
+    except OSError as error:
         raise StoreError(f"the merged store {target} cannot be written ({error})") from error
     finally:
         for each in files:

@@ -1,94 +1,113 @@
-"""The tables, and the way from each older version of them to the present one."""
+"""The list of tables, and how a store of an older schema becomes one of this schema.
+
+A table or column says itself since which version it exists, so a new one is added to older stores without further
+ado. A migration that changes rows is a function in ``MIGRATIONS``.
+"""
 
 from __future__ import annotations
 
-from . import host_environments
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-VERSION = 7
-APPLICATION_ID = 0x73706D6E  # "spmn", at a fixed place of the file's header
+from specmine.model.batch import CallSamples, Lifetime
+from specmine.model.function import Function
+from specmine.model.observation import Observation
 
-_SUMMARIES = """
-CREATE TABLE summaries(
-    function TEXT NOT NULL, lifetime TEXT NOT NULL, kind TEXT NOT NULL, start_utc_ns INTEGER NOT NULL,
-    end_utc_ns INTEGER NOT NULL, calls INTEGER NOT NULL, watched_ns INTEGER NOT NULL, bias_ns REAL NOT NULL,
-    early BLOB NOT NULL, later BLOB NOT NULL, PRIMARY KEY(function, lifetime, kind)
-) WITHOUT ROWID;
-CREATE INDEX summaries_by_age ON summaries(end_utc_ns);
-"""
+from .table import Column, Database, Table
+from .tables.call_samples import CALL_SAMPLES
+from .tables.documents import DOCUMENTS, Document
+from .tables.functions import FUNCTION_RECORDS, FUNCTIONS, FunctionRecord
+from .tables.host_environments import ENVIRONMENTS, EXPERIMENT_WINDOWS, EnvironmentVector, ExperimentWindow
+from .tables.hosts import HOSTS, Host
+from .tables.lifetime_summaries import SUMMARIES
+from .tables.observations import OBSERVATIONS
+from .tables.profiles import PROFILES, FunctionProfile
+from .tables.programs import BUILDS, LIFETIMES, Build
+from .tables.verdicts import VERDICTS, Verdict
 
-_CODE = """
-ALTER TABLE functions ADD COLUMN code TEXT NOT NULL DEFAULT '';
--- where sampling saw the time of a program's build go, since it was first seen; function '': all of it
-CREATE TABLE sampled(
-    build_id TEXT NOT NULL, function TEXT NOT NULL, samples INTEGER NOT NULL, cpu_ns REAL NOT NULL,
-    wait_ns REAL NOT NULL, inclusive_ns REAL NOT NULL, callers TEXT NOT NULL, PRIMARY KEY(build_id, function)
-) WITHOUT ROWID;
-"""
+T = TypeVar("T")
 
-_SINGLES = """
-CREATE TABLE singles(
-    function TEXT NOT NULL, lifetime TEXT NOT NULL, calls INTEGER NOT NULL, updated_utc_ns INTEGER NOT NULL,
-    first BLOB NOT NULL, kept BLOB NOT NULL, PRIMARY KEY(function, lifetime)
-) WITHOUT ROWID;
-"""
-
-# what calls did of their time; null where that is not known
-_SPLITS = "ALTER TABLE observations ADD COLUMN split BLOB;\n"
-
-_UNCERTAINTY = "ALTER TABLE observations ADD COLUMN uncertainty_ns REAL NOT NULL DEFAULT 0;\n"
-
-TABLES = (
-    """
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- one row a boot of a host: monotonic times mean something only together with it
-CREATE TABLE hosts(
-    boot_id TEXT PRIMARY KEY, hostname TEXT NOT NULL, utc_offset_ns INTEGER NOT NULL, facts TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE builds(build_id TEXT PRIMARY KEY, executable TEXT NOT NULL, label TEXT) WITHOUT ROWID;
-CREATE TABLE lifetimes(
-    id TEXT PRIMARY KEY, boot_id TEXT NOT NULL, pid INTEGER NOT NULL, executable TEXT NOT NULL,
-    build_id TEXT NOT NULL, start_ns INTEGER NOT NULL, processes INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE functions(
-    key TEXT PRIMARY KEY, build_id TEXT NOT NULL, offset INTEGER NOT NULL, name TEXT NOT NULL,
-    module TEXT NOT NULL, aliases TEXT NOT NULL, mangled TEXT NOT NULL, in_program INTEGER NOT NULL,
-    stepped INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE observations(
-    id INTEGER PRIMARY KEY, function TEXT NOT NULL, lifetime TEXT NOT NULL, kind TEXT NOT NULL,
-    boot_id TEXT NOT NULL, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, end_utc_ns INTEGER NOT NULL,
-    calls INTEGER NOT NULL, watched_ns INTEGER NOT NULL, inner INTEGER NOT NULL, censored INTEGER NOT NULL,
-    bias_ns REAL NOT NULL, merges INTEGER NOT NULL, counts BLOB NOT NULL, paths BLOB
-);
-CREATE INDEX observations_of_function ON observations(function, kind, end_utc_ns);
-CREATE INDEX observations_by_age ON observations(merges, end_utc_ns);
-CREATE TABLE states(
-    function TEXT PRIMARY KEY, state TEXT NOT NULL, updated_utc_ns INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE verdicts(
-    id INTEGER PRIMARY KEY, function TEXT NOT NULL, subject TEXT NOT NULL, verdict TEXT NOT NULL,
-    utc_ns INTEGER NOT NULL, evidence TEXT NOT NULL
-);
-CREATE INDEX verdicts_of_function ON verdicts(function, subject, id);
-CREATE TABLE documents(
-    name TEXT PRIMARY KEY, document TEXT NOT NULL, updated_utc_ns INTEGER NOT NULL
-) WITHOUT ROWID;
-"""
-    + _SUMMARIES
-    + _CODE
-    + host_environments.TABLES
-    + _SINGLES
-    + _SPLITS
-    + _UNCERTAINTY
+Record = (
+    Host
+    | Build
+    | Lifetime
+    | Function
+    | Observation
+    | FunctionRecord
+    | Verdict
+    | Document
+    | FunctionProfile
+    | EnvironmentVector
+    | ExperimentWindow
+    | CallSamples
 )
+"""What can be written."""
 
-MIGRATIONS: dict[int, str] = {
-    1: _SUMMARIES,
-    2: _CODE,
-    3: host_environments.TABLES,
-    4: _SINGLES,
-    5: _SPLITS,
-    # the least that calibration ever told
-    6: _UNCERTAINTY + "UPDATE observations SET uncertainty_ns = 0.12 * bias_ns;\n",
-}
-"""From a version to the next: the SQL that leads there."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """A change of stored rows."""
+
+    name: str
+    version: int
+    """Of the schema that it leads to."""
+    apply: Callable[[Database], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """Tables, and the changes of rows that led to them."""
+
+    tables: tuple[Table[Any], ...]
+    """In the order in which they are written: what rows refer to comes first."""
+    migrations: tuple[Migration, ...] = ()
+
+    @property
+    def version(self) -> int:
+        """The newest version that a table, column or migration brought."""
+        columns = [column.since for table in self.tables for column in table.columns]
+        tables = [table.since for table in self.tables]
+        return max(*columns, *tables, *(each.version for each in self.migrations))
+
+    def table(self, record: type[T]) -> Table[T]:
+        """Return the table of a type of records."""
+        return next(table for table in self.tables if table.record is record)
+
+    def new_tables(self, found: int) -> list[Table[Any]]:
+        """Return the tables that a store of version ``found`` lacks."""
+        return [table for table in self.tables if table.since > found]
+
+    def new_columns(self, found: int) -> list[tuple[Table[Any], Column]]:
+        """Return the columns that the tables of such a store lack."""
+        tables = [table for table in self.tables if table.since <= found]
+        return [(table, column) for table in tables for column in table.columns if column.since > found]
+
+    def pending(self, found: int) -> list[Migration]:
+        """Return the changes of rows that such a store has not seen yet, in their order."""
+        return sorted((each for each in self.migrations if each.version > found), key=lambda each: each.version)
+
+
+def _uncertainty_of_old_observations(db: Database) -> None:
+    """Give older observations the least uncertainty that calibration ever gave."""
+    db.execute("UPDATE observations SET uncertainty_ns = 0.12 * bias_ns")
+
+
+SCHEMA = Schema(
+    tables=(
+        HOSTS,
+        BUILDS,
+        LIFETIMES,
+        FUNCTIONS,
+        OBSERVATIONS,
+        SUMMARIES,
+        CALL_SAMPLES,
+        FUNCTION_RECORDS,
+        VERDICTS,
+        DOCUMENTS,
+        PROFILES,
+        ENVIRONMENTS,
+        EXPERIMENT_WINDOWS,
+    ),
+    migrations=(Migration(name="uncertainty of old observations", version=7, apply=_uncertainty_of_old_observations),),
+)

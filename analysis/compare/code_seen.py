@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from specmine.mining.regression.code_diff import Name, Reached
-from specmine.store import WHOLE, Contents, LifetimeSummary, Sampled, Store
+from specmine.store import WHOLE_PROGRAM, Contents, FunctionProfile, LifetimeSummary, open_store
 
 
 class Sightings:
@@ -15,8 +15,9 @@ class Sightings:
 
     def __init__(self, path: Path) -> None:
         """Read the store."""
-        with Store.open(path, read_only=True) as store:
-            self._contents, self._summaries, self._rows = store.load(newest=2), store.summaries(), store.sampled()
+        with open_store(path, read_only=True) as store:
+            self._contents = store.load(newest=2)
+            self._summaries, self._rows = store.read(LifetimeSummary), store.read(FunctionProfile)
 
     def reached(self, builds: Collection[str]) -> dict[Name, Reached]:
         """Return the functions reached in some builds of the program; of several of one name that with most time."""
@@ -24,12 +25,12 @@ class Sightings:
 
 
 def _reached(
-    contents: Contents, summaries: Sequence[LifetimeSummary], rows: Sequence[Sampled], builds: Collection[str]
+    contents: Contents, summaries: Sequence[LifetimeSummary], rows: Sequence[FunctionProfile], builds: Collection[str]
 ) -> dict[Name, Reached]:
     lifetimes = {each.id for each in contents.lifetimes if each.build_id in builds}
     sampled = [each for each in rows if each.build_id in builds]
     totals = _by_function(sampled)
-    whole = totals.get(WHOLE)
+    whole = totals.get(WHOLE_PROGRAM)
     observed = {each.function for each in summaries if each.lifetime in lifetimes}
     functions = {each.key: each for each in contents.functions}
     names = {key: (each.name, each.module) for key, each in functions.items()}
@@ -66,15 +67,15 @@ def _reached(
     return found
 
 
-def _by_function(rows: Collection[Sampled]) -> dict[str, Sampled]:
+def _by_function(rows: Collection[FunctionProfile]) -> dict[str, FunctionProfile]:
     """Add the rows of several builds up."""
-    found: dict[str, Sampled] = {}
+    found: dict[str, FunctionProfile] = {}
     for each in rows:
         before = found.get(each.function)
         if before is None:
             found[each.function] = each
             continue
-        found[each.function] = Sampled(
+        found[each.function] = FunctionProfile(
             build_id=each.build_id,
             function=each.function,
             samples=before.samples + each.samples,

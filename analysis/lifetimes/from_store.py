@@ -12,11 +12,12 @@ import numpy as np
 
 from specmine.mining.assertions.expression import shared_names, shown
 from specmine.mining.regression.sample import sample_of_counts
+from specmine.model.batch import CallSamples
 from specmine.model.call_path import CallPath
 from specmine.model.function import Function
 from specmine.model.host_environment import environment_from
 from specmine.model.observation import Observation
-from specmine.store import Contents, LifetimeSummary, Store, vector_at
+from specmine.store import Build, Contents, LifetimeSummary, environment_at, open_store
 
 from .lifetime import Observed
 
@@ -26,9 +27,9 @@ _WINDOWS = 400
 
 def from_store(path: Path) -> list[Observed]:
     """Return all lifetimes that a store remembers."""
-    with Store.open(path, read_only=True) as store:
-        contents, summaries, builds = store.load(newest=0), store.summaries(), store.builds()
-        singles = {(each.function, each.lifetime): each for each in store.singles()}
+    with open_store(path, read_only=True) as store:
+        contents, summaries, builds = store.load(newest=0), store.read(LifetimeSummary), store.read(Build)
+        singles = {(each.function, each.lifetime): each for each in store.read(CallSamples)}
     labels = {each.build_id: each.label for each in builds}
     hosts = {each.boot_id: each.hostname for each in contents.hosts}
     functions = {each.key: each for each in contents.functions}
@@ -99,8 +100,8 @@ def on_cpu_of_store(path: Path) -> list[Observed]:
 
 def _windows(path: Path) -> list[tuple[Observation, Observed]]:
     """Return the newest windows of each function, oldest first."""
-    with Store.open(path, read_only=True) as store:
-        contents, builds = store.load(newest=_WINDOWS), store.builds()
+    with open_store(path, read_only=True) as store:
+        contents, builds = store.load(newest=_WINDOWS), store.read(Build)
     labels = {each.build_id: each.label for each in builds}
     hosts = {each.boot_id: each.hostname for each in contents.hosts}
     lifetimes = {each.id: each for each in contents.lifetimes}
@@ -128,7 +129,7 @@ def _windows(path: Path) -> list[tuple[Observation, Observed]]:
 
 def _vector(contents: Contents, summary: LifetimeSummary) -> Mapping[str, Any] | None:
     boot_id = summary.lifetime.split(":", maxsplit=1)[0]
-    return vector_at(contents.environments, boot_id, summary.end_utc_ns)
+    return environment_at(contents.environments, boot_id, summary.end_utc_ns)
 
 
 def _name(key: str, functions: Mapping[str, Function]) -> str:

@@ -51,15 +51,15 @@ def send_label(build: str, name: str, store: Path | None, socket: Path | None) -
     if store is None:
         result = _ask(socket, {"command": "label", "build": build, "name": name})
         return str(result.get("build_id", build))
-    from specmine.store import Store  # noqa: PLC0415
+    from specmine.model.clock import utc_ns  # noqa: PLC0415
+    from specmine.store import Build, Writes, open_store  # noqa: PLC0415
 
     if not store.is_file():
         raise InputError(f"there is no store {store}")
-    with Store.open(store) as opened:
-        known = sorted({each.build_id for each in opened.builds()})
+    with open_store(store) as opened:
+        known = sorted({each.build_id for each in opened.read(Build)})
         chosen = pick_build(known, build)
-        with opened.transaction():
-            opened.label(chosen, name)
+        opened.write(Writes((Build(build_id=chosen, label=name),)), utc_ns())
     return chosen
 
 

@@ -57,11 +57,11 @@ def command(
 def _in_store(store: Path, function: str | None, build: str, note: str, *, undo: bool) -> Sequence[Mapping[str, Any]]:
     from specmine.daemon.regression.acknowledgements import chosen, key_of, known_of, marked, standing  # noqa: PLC0415
     from specmine.model.clock import utc_ns  # noqa: PLC0415
-    from specmine.store import Store  # noqa: PLC0415
+    from specmine.store import Document, Writes, open_store  # noqa: PLC0415
 
     if not store.is_file():
         raise InputError(f"there is no store {store}")
-    with Store.open(store, read_only=function is None) as opened:
+    with open_store(store, read_only=function is None) as opened:
         document = opened.document("changes") or {"schema": "specmine.changes/1", "changes": []}
         if function is None:
             return standing(document["changes"])
@@ -69,8 +69,7 @@ def _in_store(store: Path, function: str | None, build: str, note: str, *, undo:
         found = chosen(document["changes"], function, build, undo=undo)
         new = {key_of(each): marked(each, None if undo else known_of(each, now, note)) for each in found}
         changes = [new.get(key_of(each), each) for each in document["changes"]]
-        with opened.transaction():
-            opened.put_document("changes", {**document, "changes": changes}, now)
+        opened.write(Writes((Document(name="changes", document={**document, "changes": changes}),)), now)
     return list(new.values())
 
 

@@ -61,12 +61,12 @@ def _alike(inputs: Sequence[Path]) -> Sequence[Document]:
     if sum(map(is_store, inputs)) < 2:
         return documents
     from specmine.analysis.merge.reclassify import recorded, recounted  # noqa: PLC0415
-    from specmine.store import Store  # noqa: PLC0415
+    from specmine.store import open_store  # noqa: PLC0415
 
     recordings = []
     for each in inputs:
         if is_store(each):
-            with Store.open(each, read_only=True) as store:
+            with open_store(each, read_only=True) as store:
                 recordings.append(recorded(store.load(newest=_WINDOWS).observations))
         else:
             recordings.append({})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from specmine.model.batch import Batch, HotSample
-from specmine.store import WHOLE, Sampled
+from specmine.store import WHOLE_PROGRAM, FunctionProfile
 
 _CALLERS = 16
 
@@ -13,7 +13,7 @@ _CALLERS = 16
 class Sampling:
     """Adds up samples; ``changed`` gives what is new since it was last asked."""
 
-    def __init__(self, before: Iterable[Sampled] = ()) -> None:
+    def __init__(self, before: Iterable[FunctionProfile] = ()) -> None:
         """Go on from what a store holds."""
         self._rows = {(each.build_id, each.function): each for each in before}
         self._living: dict[str, str] = {}
@@ -39,21 +39,21 @@ class Sampling:
             for build in [own] if own in builds else builds:
                 self._add(build, sample, sample.function)
         for build in builds:
-            self._add(build, _whole((*batch.hot_samples, *batch.runtime), {*builds} - {build}), WHOLE)
+            self._add(build, _whole((*batch.hot_samples, *batch.runtime), {*builds} - {build}), WHOLE_PROGRAM)
 
-    def changed(self) -> list[Sampled]:
+    def changed(self) -> list[FunctionProfile]:
         """Return the rows that are new since the last call."""
         keys, self._changed = self._changed, set()
         return [self._rows[key] for key in sorted(keys)]
 
     def _add(self, build: str, sample: HotSample, function: str) -> None:
         key = build, function
-        before = self._rows.get(key) or Sampled(build_id=build, function=function)
+        before = self._rows.get(key) or FunctionProfile(build_id=build, function=function)
         callers = dict(before.callers)
         for caller, ns in sample.callers:
             callers[caller] = callers.get(caller, 0.0) + ns
         most = sorted(callers, key=lambda each: (-callers[each], each))[:_CALLERS]
-        self._rows[key] = Sampled(
+        self._rows[key] = FunctionProfile(
             build_id=build,
             function=function,
             samples=before.samples + sample.cpu_samples,
@@ -69,7 +69,7 @@ def _whole(samples: Iterable[HotSample], others: Collection[str]) -> HotSample:
     """Return all time that may be one build's: without that of the files of other builds."""
     mine = [each for each in samples if each.function.rpartition("+")[0] not in others]
     return HotSample(
-        function=WHOLE,
+        function=WHOLE_PROGRAM,
         samples=0,
         cpu_samples=sum(each.cpu_samples for each in mine),
         on_cpu_ns=sum(each.on_cpu_ns for each in mine),

@@ -20,16 +20,20 @@ from specmine.daemon.loop import Step
 from specmine.mining.borders.inference import Check
 from specmine.model.clock import utc_ns
 from specmine.store import (
+    Build,
     Contents,
+    Document,
+    EnvironmentVector,
+    ExperimentWindow,
+    FunctionProfile,
+    FunctionRecord,
     Host,
     LifetimeSummary,
-    Marked,
     Retention,
-    Store,
     StoreCorrupt,
     StoreWriter,
-    Vector,
     Verdict,
+    open_store,
 )
 
 from .profile_totals import Sampling
@@ -74,14 +78,14 @@ class Keeper:
             If another process writes to it.
         """
         self._report = report
-        self._store = Store.open(path, set_aside=report if set_aside else None)
+        self._store = open_store(path, set_aside=report if set_aside else None)
         try:
             self._contents = self._load(report, set_aside)
         except BaseException:
             self._store.close()
             raise
-        self._lifetimes = self._store.summaries(newest=_LIFETIMES)
-        self._sampling = Sampling(self._store.sampled())
+        self._lifetimes = self._store.read(LifetimeSummary, newest=_LIFETIMES)
+        self._sampling = Sampling(self._store.read(FunctionProfile))
         self._writer = StoreWriter(self._store, retention=retention_of(settings), utc_ns=utc_ns, report=report)
         self._builds = frozenset(each.build_id for each in self._contents.builds)
         self._offset_ns = 0
@@ -106,16 +110,16 @@ class Keeper:
 
     def say(self, verdicts: Sequence[Verdict], changes: Sequence[Mapping[str, Any]]) -> None:
         """Write verdicts about changes soon, and all comparisons as they stand."""
-        self._writer.put_verdicts(verdicts)
-        self._writer.put_document("changes", {"schema": "specmine.changes/1", "changes": list(changes)})
+        document = {"schema": "specmine.changes/1", "changes": list(changes)}
+        self._writer.put(*verdicts, Document(name="changes", document=document))
 
     def label(self, build_id: str, name: str) -> None:
         """Label a build soon."""
-        self._writer.label(build_id, name)
+        self._writer.put(Build(build_id=build_id, label=name))
 
     def document(self, name: str, content: Mapping[str, Any]) -> None:
         """Store a document soon, in place of the last of its name."""
-        self._writer.put_document(name, content)
+        self._writer.put(Document(name=name, document=content))
 
     def change(self, settings: Storing) -> None:
         """Keep as much as the new configuration says from now on."""
@@ -138,30 +142,25 @@ class Keeper:
             case Begun(started=started):
                 self._offset_ns = utc_offset_ns(step.state)
                 self._boot_id = started.host.get("boot_id", "")
-                self._writer.put_host(
-                    Host(
-                        boot_id=self._boot_id,
-                        hostname=started.host.get("hostname", ""),
-                        utc_offset_ns=self._offset_ns,
-                        facts=dict(started.host),
-                    )
+                host = Host(
+                    boot_id=self._boot_id,
+                    hostname=started.host.get("hostname", ""),
+                    utc_offset_ns=self._offset_ns,
+                    facts=dict(started.host),
                 )
-                self._writer.put_lifetimes(started.lifetimes)
+                self._writer.put(host, *started.lifetimes)
                 for each in started.lifetimes:
                     self._sampling.lives(each.id, each.build_id, each.processes)
             case Surveyed(now_ns=now_ns, environment=environment, marks=marks):
                 since = now_ns + self._offset_ns
-                self._writer.put_surveys(
-                    [Vector(boot_id=self._boot_id, since_utc_ns=since, document=environment)],
-                    [Marked(boot_id=self._boot_id, start_ns=each.start_ns, end_ns=each.end_ns, name=each.name,
-                            cpus=each.cpus) for each in marks],
+                self._writer.put(
+                    EnvironmentVector(boot_id=self._boot_id, since_utc_ns=since, document=environment),
+                    *(ExperimentWindow(boot_id=self._boot_id, start_ns=mark.start_ns, end_ns=mark.end_ns,
+                                       name=mark.name, cpus=mark.cpus) for mark in marks),
                 )  # fmt: skip
             case Arrived(batch=batch):
-                self._writer.put_functions(batch.functions)
-                self._writer.put_lifetimes(batch.lifetimes)
-                self._writer.put_observations(batch.observations)
+                self._writer.put(*batch.functions, *batch.lifetimes, *batch.observations, *batch.call_samples)
                 self._sampling.take(batch)
-                self._writer.put_singles(batch.call_samples)
         self._put_knowledge(step.state, moved=step.published, last=isinstance(step.event, Stopping))
 
     def close(self) -> bool:
@@ -180,15 +179,17 @@ class Keeper:
             for key, each in state.known.items()
             if self._is_news(self._written.get(key), each, everything=everything)
         }
-        self._writer.put_states({key: function_record(each, state.now_ns) for key, each in changed.items()})
+        self._writer.put(
+            *(FunctionRecord(function=key, state=function_record(each, state.now_ns)) for key, each in changed.items())
+        )
         self._put_verdicts(state)
         self._written |= changed
         if everything:
             self._records_ns = state.now_ns
-            self._writer.put_sampled(self._sampling.changed())
+            self._writer.put(*self._sampling.changed())
         if last or state.now_ns - self._document_ns >= DOCUMENT_EVERY_NS:
             self._document_ns = state.now_ns
-            self._writer.put_document("specification", specification(state, detail=True))
+            self._writer.put(Document(name="specification", document=specification(state, detail=True)))
 
     @staticmethod
     def _is_news(old: Knowledge | None, new: Knowledge, *, everything: bool) -> bool:
@@ -217,7 +218,7 @@ class Keeper:
                             },
                         )
                     )
-        self._writer.put_verdicts(news)
+        self._writer.put(*news)
 
     def _load(self, report: Callable[[str], None], set_aside: bool) -> Contents:
         try:

@@ -26,7 +26,7 @@ from specmine.model.buckets import BUCKETS
 from specmine.model.function import Function
 from specmine.model.histogram import Counts
 from specmine.model.observation import Kind, Observation
-from specmine.store import Contents, LifetimeSummary, Verdict, vector_at
+from specmine.store import Contents, LifetimeSummary, Verdict, environment_at
 
 from .acknowledgements import acknowledgement_of, key_of
 from .history import Compared, History, Name, Settled, entries, entry_of, with_known, with_settled
@@ -70,7 +70,7 @@ class ChangeWatcher:
             counts = each.counts
             if each.kind is Kind.TIME and int(counts.sum()) >= FEWEST_CALLS:
                 boot = each.lifetime.split(":", maxsplit=1)[0]
-                host = vector_at(contents.environments, boot, each.end_utc_ns)
+                host = environment_at(contents.environments, boot, each.end_utc_ns)
                 self._settle(each.function, each.lifetime, counts, each.bias_ns, each.end_utc_ns, host)
         for entry in contents.documents.get("changes", {}).get("changes", ()):
             key, known = acknowledgement_of(entry)

@@ -19,7 +19,7 @@ from specmine.daemon.controller.phase import State
 from specmine.daemon.service import Daemon, Seams
 from specmine.daemon.socket.client import DaemonConnection, NoDaemon
 from specmine.model.errors import InputError
-from specmine.store import Store
+from specmine.store import Build, Verdict, open_store
 from specmine.store.lock import FileLock, LockTaken
 from tests.support.lives import SECOND, Life
 from tests.support.paths import ROOT
@@ -67,9 +67,9 @@ def test_a_restarted_daemon_goes_on_from_its_store(tmp_path: Path) -> None:
     assert again.state is State.EXPLAINED
     assert again.totals.calls >= z.totals.calls
     assert [each["state"] for each in found[0]["functions"] if each["function"] == "z"] == ["explained"]
-    with Store.open(second.config.store.path, read_only=True) as store:
+    with open_store(second.config.store.path, read_only=True) as store:
         document = store.document("specification")
-        assert store.verdicts(z.function.key) or not z.checks
+        assert store.read(Verdict, function=z.function.key) or not z.checks
     assert document is not None and document["schema"] == "specmine.specification/1"
 
 
@@ -78,11 +78,11 @@ import os, signal, sys, time
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from tests.support.lives import Life
-from specmine.store import Store
+from specmine.store import open_store
 life = Life(Path(sys.argv[1]))
 def kill():
     while True:
-        with Store.open(life.config.store.path, read_only=True) as store:
+        with open_store(life.config.store.path, read_only=True) as store:
             if "explained" in [each["state"] for each in store.load().states.values()]:
                 os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(0.05)
@@ -157,8 +157,8 @@ def test_a_build_is_labelled_by_the_beginning_of_its_id(tmp_path: Path) -> None:
 
     life.at(5, label)
     life.run(6)
-    with Store.open(life.config.store.path, read_only=True) as store:
-        assert [(each.build_id, each.label) for each in store.builds()] == [("b1d", "v1")]
+    with open_store(life.config.store.path, read_only=True) as store:
+        assert [(each.build_id, each.label) for each in store.read(Build)] == [("b1d", "v1")]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

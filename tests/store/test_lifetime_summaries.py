@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,7 @@ import numpy as np
 from specmine.model.batch import Lifetime
 from specmine.model.histogram import histogram_of
 from specmine.model.observation import Kind, Observation
-from specmine.store import Host, Retention, Store
-from specmine.store.schema import TABLES, VERSION
+from specmine.store import Host, LifetimeSummary, Retention, Store, Writes, open_store
 
 SECOND = 10**9
 UTC = 1_700_000_000 * SECOND
@@ -35,19 +33,16 @@ def observation(second: int, duration_ns: int, calls: int = 100, kind: Kind = Ki
 
 def fill(store: Store, observations: list[Observation]) -> None:
     """Put observations, a few at a time as the writer does."""
-    with store.transaction():
-        store.put_host(Host(boot_id="boot", hostname="here", utc_offset_ns=UTC))
-        store.put_lifetimes([LIFETIME])
+    store.write(Writes((Host(boot_id="boot", hostname="here", utc_offset_ns=UTC), LIFETIME)), UTC)
     for each in observations:
-        with store.transaction():
-            store.put_observations([each])
+        store.write(Writes((each,)), UTC)
 
 
 def test_windows_of_a_lifetime_add_up(tmp_path: Path) -> None:
     """Counts, calls and watched time of all windows are there; the bias is the mean over timed calls."""
-    with Store.open(tmp_path / "s.db") as store:
+    with open_store(tmp_path / "s.db") as store:
         fill(store, [observation(20, 1000, 100), observation(30, 2000, 300), observation(31, 9000, kind=Kind.PATH)])
-        both, path = sorted(store.summaries(), key=lambda each: each.kind.value, reverse=True)
+        both, path = sorted(store.read(LifetimeSummary), key=lambda each: each.kind.value, reverse=True)
     assert both.counts.sum() == 400
     assert (both.calls, both.watched_ns) == (800, SECOND)
     assert both.bias_ns == (20 * 100 + 30 * 300) / 400
@@ -57,11 +52,11 @@ def test_windows_of_a_lifetime_add_up(tmp_path: Path) -> None:
 
 def test_the_first_ten_seconds_of_a_lifetime_are_warmup(tmp_path: Path) -> None:
     """The exec was at second 3: windows before second 13 are left out once as many calls came later."""
-    with Store.open(tmp_path / "s.db") as store:
+    with open_store(tmp_path / "s.db") as store:
         fill(store, [observation(5, 9000, 100), observation(12, 9000, 100), observation(13, 1000, 150)])
-        (young,) = store.summaries()
+        (young,) = store.read(LifetimeSummary)
         fill(store, [observation(14, 1000, 50)])
-        (grown,) = store.summaries()
+        (grown,) = store.read(LifetimeSummary)
     assert (young.counts.sum(), young.warmup_calls) == (350, 0)
     assert (grown.counts.sum(), grown.warmup_calls) == (200, 200)
     assert np.array_equal(grown.counts, histogram_of(np.full(200, 1000)))
@@ -69,37 +64,13 @@ def test_the_first_ten_seconds_of_a_lifetime_are_warmup(tmp_path: Path) -> None:
 
 def test_summaries_outlive_observations(tmp_path: Path) -> None:
     """Merging and dropping of observations changes no summary and forgets no lifetime that has one."""
-    with Store.open(tmp_path / "s.db") as store:
+    with open_store(tmp_path / "s.db") as store:
         fill(store, [observation(second, 1000) for second in range(20, 50)])
-        (before,) = store.summaries()
+        (before,) = store.read(LifetimeSummary)
         store.thin(Retention(), UTC + 200_000 * SECOND)
         store.thin(Retention(limit_bytes=1), UTC + 200_000 * SECOND)
         assert store.load().observations == ()
-        (after,) = store.summaries()
+        (after,) = store.read(LifetimeSummary)
         assert store.load().lifetimes == (LIFETIME,)
     assert np.array_equal(after.counts, before.counts)
     assert after.counts.sum() == 3000
-
-
-def test_a_store_of_the_first_schema_learns_to_summarise(tmp_path: Path) -> None:
-    """A store without the table gets it, and a copy of the old one stays."""
-    path = tmp_path / "s.db"
-    with Store.open(path) as store:
-        fill(store, [observation(20, 1000)])
-    db = sqlite3.connect(path)
-    db.executescript(
-        "DROP TABLE summaries; DROP TABLE sampled; DROP TABLE singles; DROP TABLE environments; DROP TABLE marks;"
-        "ALTER TABLE functions DROP COLUMN code; ALTER TABLE observations DROP COLUMN split;"
-        "ALTER TABLE observations DROP COLUMN uncertainty_ns;"
-        "UPDATE meta SET value = '1';"
-    )
-    db.close()
-    with Store.open(path) as store:
-        assert store.summaries() == ()
-        (old,) = store.load().observations
-        assert old.uncertainty_ns == 0.12 * old.bias_ns
-        fill(store, [observation(21, 1000)])
-        assert len(store.summaries()) == 1
-        assert len(store.load().observations) == 2
-    assert Path(f"{path}.schema-1").is_file()
-    assert VERSION >= 2 and "summaries" in TABLES

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from specmine.model.pooling import pooled
-from specmine.store import Retention, Store
+from specmine.store import Retention, open_store
 from tests.support.stored import SECOND, UTC, fill, observation
 
 
 def test_old_observations_merge_ten_to_one_and_again(tmp_path: Path) -> None:
     """After an hour ten become one, after a day ten of those; no call is lost."""
-    with Store.open(tmp_path / "s.db") as store:
+    with open_store(tmp_path / "s.db") as store:
         fill(store, [observation(second) for second in range(205)])
         assert store.thin(Retention(), UTC + 1800 * SECOND) == (0, 0)
         assert store.thin(Retention(), UTC + 4000 * SECOND) == (180, 0)
@@ -27,7 +27,7 @@ def test_old_observations_merge_ten_to_one_and_again(tmp_path: Path) -> None:
 
 def test_only_observations_of_one_lifetime_merge(tmp_path: Path) -> None:
     """What belongs to different lifetimes never becomes one."""
-    with Store.open(tmp_path / "s.db") as store:
+    with open_store(tmp_path / "s.db") as store:
         fill(store, [observation(n, lifetime=f"boot:{n % 2}:1") for n in range(18)])
         assert store.thin(Retention(), UTC + 4000 * SECOND) == (0, 0)
 
@@ -45,7 +45,7 @@ def test_a_full_store_drops_the_oldest(tmp_path: Path) -> None:
     """Beyond the limit the oldest observations go and the file shrinks below it."""
     limit = 1 << 20
     path = tmp_path / "s.db"
-    with Store.open(path) as store:
+    with open_store(path) as store:
         fill(store, [observation(second, names=tuple("abcdefgh")) for second in range(800)])
         _, dropped = store.thin(Retention(limit_bytes=limit), UTC)
         found = store.load(newest=1000).observations

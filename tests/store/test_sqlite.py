@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from specmine.model.buckets import BUCKETS
 from specmine.model.json_codec import encode
 from specmine.model.observation import Observation
-from specmine.store import Store, Verdict
+from specmine.store import Build, Document, FunctionRecord, Verdict, Writes, open_store
 from specmine.store.codec import decode_counts, decode_paths, encode_counts, encode_paths
 from tests.support.stored import FUNCTION, HOST, LIFETIME, SECOND, UTC, fill, observation
 
@@ -26,27 +26,27 @@ def alike(first: Observation, second: Observation) -> bool:
 def test_what_was_put_comes_back(tmp_path: Path) -> None:
     """Everything put into a store is there after it was closed and opened again."""
     seen = [observation(second, names=("b", "?")) for second in range(3)]
-    with Store.open(tmp_path / "s.db") as store:
+    with open_store(tmp_path / "s.db") as store:
         fill(store, seen)
-        store.put_states({FUNCTION.key: {"state": "single", "tried": 4}}, UTC)
-        store.put_document("specification", {"functions": []}, UTC)
-        assert store.label("ab", "v1")
-        assert not store.label("unknown", "v2")
-    with Store.open(tmp_path / "s.db", read_only=True) as store:
+        record = FunctionRecord(function=FUNCTION.key, state={"state": "single", "tried": 4})
+        document = Document(name="specification", document={"functions": []})
+        other = replace(FUNCTION, offset=32, stepped=False, unsampled=True, code="1:d:l0")
+        store.write(Writes((record, document, Build(build_id="ab", label="v1"), other)), UTC)
+    with open_store(tmp_path / "s.db", read_only=True) as store:
         contents = store.load()
-        document = store.document("specification")
+        specification = store.document("specification")
     assert contents.hosts == (HOST,)
-    assert [(build.build_id, build.label) for build in contents.builds] == [("ab", "v1")]
+    assert contents.builds == (Build(build_id="ab", executable=LIFETIME.executable, label="v1"),)
     assert contents.lifetimes == (LIFETIME,)
-    assert contents.functions == (FUNCTION,)
+    assert contents.functions == (FUNCTION, other)
     assert all(alike(*pair) for pair in zip(seen, contents.observations, strict=True))
     assert contents.states == {FUNCTION.key: {"state": "single", "tried": 4}}
-    assert contents.documents == {"specification": document} == {"specification": {"functions": []}}
+    assert contents.documents == {"specification": specification} == {"specification": {"functions": []}}
 
 
 def test_load_takes_the_newest_of_each_function(tmp_path: Path) -> None:
     """The newest observations of each function come, oldest first."""
-    with Store.open(tmp_path / "s.db") as store:
+    with open_store(tmp_path / "s.db") as store:
         fill(store, [observation(second) for second in range(9)] + [observation(1, key="ab+0x20")])
         found = store.load(newest=3).observations
     assert [(each.function, each.start_ns // SECOND) for each in found] == [
@@ -59,7 +59,7 @@ def test_load_takes_the_newest_of_each_function(tmp_path: Path) -> None:
 
 def test_times_of_an_earlier_boot_move_to_the_present_one(tmp_path: Path) -> None:
     """An observation of an earlier boot lies as far back as the wall clock says."""
-    with Store.open(tmp_path / "s.db") as store:
+    with open_store(tmp_path / "s.db") as store:
         fill(store, [observation(20)])
         (found,) = store.load().observations_at(UTC + 50 * SECOND)
     assert found.end_ns == (21 - 50) * SECOND
@@ -68,12 +68,11 @@ def test_times_of_an_earlier_boot_move_to_the_present_one(tmp_path: Path) -> Non
 def test_a_repeated_verdict_is_kept_once(tmp_path: Path) -> None:
     """The history holds changes, not every check."""
     said = ["holds", "holds", "violated", "holds"]
-    with Store.open(tmp_path / "s.db") as store:
+    with open_store(tmp_path / "s.db") as store:
         for second, verdict in enumerate(said):
-            store.put_verdicts(
-                [Verdict(function="f", subject="a", verdict=verdict, utc_ns=second, evidence={"p": 0.5})]
-            )
-        history = store.verdicts("f")
+            record = Verdict(function="f", subject="a", verdict=verdict, utc_ns=second, evidence={"p": 0.5})
+            store.write(Writes((record,)), UTC)
+        history = store.read(Verdict, function="f")
     assert [(each.utc_ns, each.verdict) for each in history] == [(0, "holds"), (2, "violated"), (3, "holds")]
 
 

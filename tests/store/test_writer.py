@@ -15,7 +15,18 @@ import pytest
 from specmine.model.function import Function
 from specmine.model.histogram import histogram_of
 from specmine.model.observation import Kind, Observation
-from specmine.store import Host, Retention, Store, StoreWriter, writer
+from specmine.store import (
+    Document,
+    FunctionRecord,
+    Host,
+    Retention,
+    StoreError,
+    StoreWriter,
+    Writes,
+    open_store,
+    writer,
+)
+from specmine.store.sqlite import SqliteStore
 
 FUNCTION = Function(build_id="ab", offset=16, name="z", module="app")
 HOST = Host(boot_id="boot", hostname="here", utc_offset_ns=time.time_ns())
@@ -46,7 +57,7 @@ def until(true: Callable[[], bool]) -> None:
 @contextmanager
 def writing(path: Path, told: list[str], **more: Any) -> Iterator[StoreWriter]:
     """Run a fast writer on a store."""
-    store = Store.open(path)
+    store = open_store(path)
     fast = StoreWriter(store, retention=Retention(), utc_ns=time.time_ns, report=told.append, every_s=0.01, **more)
     try:
         yield fast
@@ -56,19 +67,18 @@ def writing(path: Path, told: list[str], **more: Any) -> Iterator[StoreWriter]:
 
 def kept(path: Path) -> int:
     """Return how many observations a store holds."""
-    with Store.open(path, read_only=True) as store:
+    with open_store(path, read_only=True) as store:
         return len(store.load(newest=10**6).observations)
 
 
 def test_stop_writes_what_waits(tmp_path: Path) -> None:
     """All that was put before the stop is in the store after it."""
     told: list[str] = []
-    store = Store.open(tmp_path / "s.db")
+    store = open_store(tmp_path / "s.db")
     slow = StoreWriter(store, retention=Retention(), utc_ns=time.time_ns, report=told.append, every_s=3600)
-    slow.put_host(HOST)
-    slow.put_functions([FUNCTION])
+    slow.put(HOST, FUNCTION)
     for second in range(100):
-        slow.put_observations([observation(second)])
+        slow.put(observation(second))
     assert slow.stop()
     assert kept(tmp_path / "s.db") == 100
     assert (slow.counts.written, slow.counts.failures, told) == (100, 0, [])
@@ -76,23 +86,23 @@ def test_stop_writes_what_waits(tmp_path: Path) -> None:
 
 def test_stop_during_a_write_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was put while the thread wrote is written too if the stop comes before that write ends."""
-    real, begun, go_on = Store.put_observations, threading.Event(), threading.Event()
+    real, begun, go_on = SqliteStore.write, threading.Event(), threading.Event()
 
-    def put(store: Store, observations: Any) -> None:
+    def write(store: SqliteStore, writes: Writes, utc_ns: int) -> None:
         begun.set()
         go_on.wait(5)
-        real(store, observations)
+        real(store, writes, utc_ns)
 
-    monkeypatch.setattr(Store, "put_observations", put)
-    store = Store.open(tmp_path / "s.db")
+    monkeypatch.setattr(SqliteStore, "write", write)
+    store = open_store(tmp_path / "s.db")
     fast = StoreWriter(store, retention=Retention(), utc_ns=time.time_ns, report=pytest.fail, every_s=0.01)
-    fast.put_observations([observation(1)])
+    fast.put(observation(1))
     assert begun.wait(5)
-    fast.put_observations([observation(2)])
-    fast.put_document("specification", {"functions": []})
+    fast.put(observation(2))
+    fast.put(Document(name="specification", document={"functions": []}))
     threading.Timer(0.1, go_on.set).start()
     assert fast.stop()
-    with Store.open(tmp_path / "s.db", read_only=True) as reader:
+    with open_store(tmp_path / "s.db", read_only=True) as reader:
         assert len(reader.load().observations) == 2
         assert reader.document("specification") == {"functions": []}
 
@@ -100,17 +110,17 @@ def test_stop_during_a_write_loses_nothing(tmp_path: Path, monkeypatch: pytest.M
 def test_a_failing_store_is_told_once_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the disk is full things wait; one line at the start, one at the end, nothing lost."""
     monkeypatch.setattr(writer, "_RETRY_S", 0.01)
-    real, full = Store.put_observations, True
+    real, full = SqliteStore.write, True
 
-    def put(store: Store, observations: Any) -> None:
+    def write(store: SqliteStore, writes: Writes, utc_ns: int) -> None:
         if full:
-            raise sqlite3.OperationalError("database or disk is full")
-        real(store, observations)
+            raise StoreError("the store cannot be written (database or disk is full)")
+        real(store, writes, utc_ns)
 
-    monkeypatch.setattr(Store, "put_observations", put)
+    monkeypatch.setattr(SqliteStore, "write", write)
     told: list[str] = []
     with writing(tmp_path / "s.db", told) as fast:
-        fast.put_observations([observation()])
+        fast.put(observation())
         until(lambda: fast.counts.failures >= 3)
         assert len(told) == 1 and "disk is full" in told[0]
         full = False
@@ -125,12 +135,12 @@ def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(writer, "_RETRY_S", 0.01)
     monkeypatch.setattr(writer, "_MOST_WAITING", 10)
 
-    def put(*_: Any) -> None:
-        raise sqlite3.OperationalError("attempt to write a readonly database")
+    def write(*_: Any) -> None:
+        raise StoreError("the store cannot be written (attempt to write a readonly database)")
 
-    monkeypatch.setattr(Store, "put_observations", put)
+    monkeypatch.setattr(SqliteStore, "write", write)
     with writing(tmp_path / "s.db", []) as fast:
-        fast.put_observations([observation(second) for second in range(25)])
+        fast.put(*[observation(second) for second in range(25)])
         until(lambda: fast.counts.failures >= 2)
         assert fast.counts.dropped == 15
 
@@ -140,9 +150,8 @@ def test_a_store_damaged_while_running_is_set_aside(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     told: list[str] = []
     with writing(path, told) as fast:
-        fast.put_host(HOST)
-        fast.put_functions([FUNCTION])
-        fast.put_observations([observation(second) for second in range(2000)])
+        fast.put(HOST, FUNCTION)
+        fast.put(*[observation(second) for second in range(2000)])
         until(lambda: fast.counts.written == 2000)
         with sqlite3.connect(path) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -150,11 +159,11 @@ def test_a_store_damaged_while_running_is_set_aside(tmp_path: Path) -> None:
         with path.open("r+b") as file:
             file.seek(100)
             file.write(b"x" * (path.stat().st_size - 100))
-        fast.put_observations([observation(3000)])
+        fast.put(observation(3000))
         until(lambda: fast.counts.written == 2001)
     assert len(told) == 1 and "corrupt-1" in told[0]
     assert Path(f"{path}.corrupt-1").exists()
-    with Store.open(path, read_only=True) as store:
+    with open_store(path, read_only=True) as store:
         contents = store.load()
     assert (contents.hosts, contents.functions) == ((HOST,), (FUNCTION,))
     assert [each.start_ns for each in contents.observations] == [3000]
@@ -164,8 +173,8 @@ def test_what_no_store_takes_does_not_block_the_rest(tmp_path: Path) -> None:
     """A value that cannot be written is dropped with a line, and later ones are written."""
     told: list[str] = []
     with writing(tmp_path / "s.db", told) as fast:
-        fast.put_states({"f": {"value": float("nan")}})
+        fast.put(FunctionRecord(function="f", state={"value": float("nan")}))
         until(lambda: len(told) == 1)
-        fast.put_observations([observation()])
+        fast.put(observation())
         until(lambda: fast.counts.written == 1)
     assert kept(tmp_path / "s.db") == 1

@@ -11,7 +11,7 @@ import pytest
 
 from specmine.cli.main import run
 from specmine.daemon.socket.server import Peer, Server
-from specmine.store import Store
+from specmine.store import Document, Writes, open_store
 
 DATA = Path(__file__).parent / "data" / "cli"
 Outcome = tuple[int, str, str]
@@ -37,8 +37,8 @@ def keep(tmp_path: Path) -> Callable[[Mapping[str, Any]], Path]:
 
     def put(specification: Mapping[str, Any]) -> Path:
         path = tmp_path / "specmine.db"
-        with Store.open(path) as store, store.transaction():
-            store.put_document("specification", specification, 0)
+        with open_store(path) as store:
+            store.write(Writes((Document(name="specification", document=specification),)), 0)
         return path
 
     return put

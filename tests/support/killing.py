@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from specmine.daemon.controller.checkpoint import Record
 from specmine.model.json_codec import decode
-from specmine.store import Store, StoreError
+from specmine.store import StoreError, open_store
 from tests.support.breakpoints import Text, family
 from tests.support.product import Daemon, busy, seconds_until_clean, wait_for_probes
 
@@ -68,7 +68,7 @@ def kill(one: Daemon, program: int, moment_s: float, *, at_start: bool) -> Kill:
 def observations_stored(one: Daemon) -> dict[str, int]:
     """Return how many observations of each function the store's records speak of."""
     try:
-        with Store.open(one.store, read_only=True) as store:
+        with open_store(one.store, read_only=True) as store:
             contents = store.load()
     except StoreError:
         return {}

@@ -11,7 +11,7 @@ from specmine.model.function import Function
 from specmine.model.histogram import histogram_of
 from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.split import Split, added, split_or_unbroken
-from specmine.store import Host, Store
+from specmine.store import Host, Store, Writes
 
 SECOND = 10**9
 UTC = 1_700_000_000 * SECOND
@@ -62,9 +62,5 @@ def observation(
 
 
 def fill(store: Store, observations: list[Observation]) -> None:
-    """Put a host, a lifetime, a function and observations."""
-    with store.transaction():
-        store.put_host(HOST)
-        store.put_lifetimes([LIFETIME])
-        store.put_functions([FUNCTION])
-        store.put_observations(observations)
+    """Write a host, a lifetime, a function and observations."""
+    store.write(Writes((HOST, LIFETIME, FUNCTION, *observations)), UTC)

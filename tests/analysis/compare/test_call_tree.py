@@ -15,7 +15,7 @@ from specmine.model.function import Function
 from specmine.model.histogram import histogram_of
 from specmine.model.host_environment import Environment
 from specmine.model.observation import Kind, Observation
-from specmine.store import Host, Store, Vector
+from specmine.store import EnvironmentVector, Host, Writes, open_store
 
 Outcome = Callable[..., tuple[int, str, str]]
 Compared = Callable[..., tuple[int, dict[str, Any]]]
@@ -27,11 +27,12 @@ def _host_store(
     """Write a store of five lifetimes on a host with a known slice, a share of their calls one slice longer."""
     rng = np.random.default_rng(len(str(path)) + ord(build[0]))
     function = Function(build_id=build, offset=16, name="handle", module="app")
-    with Store.open(path) as store, store.transaction():
-        store.put_host(Host(boot_id=host, hostname=f"{host}.example", utc_offset_ns=10**18))
-        store.put_functions([function])
+    with open_store(path) as store:
         vector = Environment(kernel="6.18", cpus=2, slice_seconds=slice_ms / 1e3).document()
-        store.put_surveys([Vector(boot_id=host, since_utc_ns=10**18, document=vector)], [])
+        there = Host(boot_id=host, hostname=f"{host}.example", utc_offset_ns=10**18)
+        store.write(
+            Writes((there, function, EnvironmentVector(boot_id=host, since_utc_ns=10**18, document=vector))), 10**18
+        )
         for at in range(5):
             lifetime = Lifetime(
                 id=f"{host}:{at}:{100 * at}", pid=at, executable="/bin/app", build_id=build, start_ns=at * 10**9,
@@ -39,13 +40,11 @@ def _host_store(
             )  # fmt: skip
             durations = main_ms * 1e6 * np.exp(rng.normal(0, 0.002)) * rng.normal(1, 0.01, 1000)
             durations += np.where(rng.random(1000) < waiting, slice_ms * 1e6, 0.0)
-            store.put_lifetimes([lifetime])
-            store.put_observations([
-                Observation(
-                    function=function.key, lifetime=lifetime.id, kind=Kind.TIME, start_ns=(60 + at) * 10**9,
-                    end_ns=(61 + at) * 10**9, counts=histogram_of(durations), calls=1000, watched_ns=10**9,
-                )
-            ])  # fmt: skip
+            window = Observation(
+                function=function.key, lifetime=lifetime.id, kind=Kind.TIME, start_ns=(60 + at) * 10**9,
+                end_ns=(61 + at) * 10**9, counts=histogram_of(durations), calls=1000, watched_ns=10**9,
+            )  # fmt: skip
+            store.write(Writes((lifetime, window)), 10**18)
     return path
 
 

@@ -15,7 +15,7 @@ from specmine.model.batch import Lifetime
 from specmine.model.function import Function
 from specmine.model.histogram import histogram_of
 from specmine.model.observation import Kind, Observation
-from specmine.store import Host, Sampled, Store
+from specmine.store import FunctionProfile, Host, Writes, open_store
 
 Outcome = Callable[..., tuple[int, str, str]]
 Compared = Callable[..., tuple[int, dict[str, Any]]]
@@ -24,33 +24,36 @@ Compared = Callable[..., tuple[int, dict[str, Any]]]
 def _nested(path: Path, slow: float) -> Path:
     """Write a store with two builds: a handler calls a parser twice, whose code and time change."""
     rng = np.random.default_rng(7)
-    with Store.open(path) as store, store.transaction():
-        store.put_host(Host(boot_id="boot", hostname="here", utc_offset_ns=10**18))
+    with open_store(path) as store:
+        store.write(Writes((Host(boot_id="boot", hostname="here", utc_offset_ns=10**18),)), 10**18)
         for number, (build, factor) in enumerate((("aaaa", 1.0), ("bbbb", slow))):
             digest = {"handle": "1:c:l0", "parse": f"1:{build}:l0", "aside": "1:d:l0"}
             functions = {
                 name: Function(build_id=build, offset=16 * at + 1000 * number, name=name, module="app", code=code)
                 for at, (name, code) in enumerate(digest.items(), 1)
             }
-            store.put_functions(functions.values())
-            store.put_sampled([
-                Sampled(build_id=build, function="", samples=1000, cpu_ns=1e9),
-                Sampled(build_id=build, function=functions["parse"].key, samples=500, cpu_ns=5e8, inclusive_ns=5e8,
-                        callers={functions["handle"].key: 5e8}),
-                Sampled(build_id=build, function=functions["handle"].key, samples=100, cpu_ns=1e8, inclusive_ns=6e8),
-            ])  # fmt: skip
+            profiles = (
+                FunctionProfile(build_id=build, function="", samples=1000, cpu_ns=1e9),
+                FunctionProfile(build_id=build, function=functions["parse"].key, samples=500, cpu_ns=5e8,
+                                inclusive_ns=5e8, callers={functions["handle"].key: 5e8}),
+                FunctionProfile(build_id=build, function=functions["handle"].key, samples=100, cpu_ns=1e8,
+                                inclusive_ns=6e8),
+            )  # fmt: skip
+            store.write(Writes((*functions.values(), *profiles)), 10**18)
             for at in range(5):
                 identity = f"boot:{number}{at}:{100 * at}"
-                store.put_lifetimes([Lifetime(id=identity, pid=at, executable="/bin/app", build_id=build,
-                                              start_ns=at * 10**9, processes=0)])  # fmt: skip
+                lifetime = Lifetime(id=identity, pid=at, executable="/bin/app", build_id=build,
+                                    start_ns=at * 10**9, processes=0)  # fmt: skip
+                store.write(Writes((lifetime,)), 10**18)
                 start = np.exp(rng.normal(0, 0.01))
                 for name, median, calls in (("parse", 40e3 * factor, 1000), ("handle", 20e3 + 80e3 * factor, 500),
                                             ("aside", 30e3, 500)):  # fmt: skip
                     durations = start * median * rng.lognormal(0, 0.05, calls)
-                    store.put_observations([Observation(
+                    window = Observation(
                         function=functions[name].key, lifetime=identity, kind=Kind.TIME, start_ns=(60 + at) * 10**9,
                         end_ns=(61 + at) * 10**9, counts=histogram_of(durations), calls=calls, watched_ns=10**9,
-                    )])  # fmt: skip
+                    )  # fmt: skip
+                    store.write(Writes((window,)), 10**18)
     return path
 
 
@@ -79,9 +82,9 @@ def test_one_cause_for_a_function_and_its_caller(tmp_path: Path, compared: Compa
 def test_durations_that_moved_without_any_code_are_not_blamed_on_code(tmp_path: Path, compared: Compared) -> None:
     """Everything in the store has the same code: slower calls are there, their cause is not known."""
     path = _nested(tmp_path / "s.db", 1.2)
-    with Store.open(path) as store, store.transaction():
-        same = [replace(each, code="1:same:l0") for each in store.load(newest=0).functions]
-        store.put_functions(same)
+    with open_store(path) as store:
+        same = tuple(replace(each, code="1:same:l0") for each in store.read(Function))
+        store.write(Writes(same), 10**18)
     _, document = compared("--store", path, "aaaa", "bbbb")
     found = {each["function"]: each for each in document["functions"]}
     assert found["parse"]["change"]["cause"] == "unknown"

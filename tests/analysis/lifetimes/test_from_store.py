@@ -13,7 +13,7 @@ from specmine.model.batch import Lifetime
 from specmine.model.function import Function
 from specmine.model.histogram import histogram_of
 from specmine.model.observation import Kind, Observation
-from specmine.store import Host, Store
+from specmine.store import Build, Host, Writes, open_store
 
 Outcome = Callable[..., tuple[int, str, str]]
 Compared = Callable[..., tuple[int, dict[str, Any]]]
@@ -24,26 +24,23 @@ def _store(
 ) -> Path:
     """Write a store in which each build has five lifetimes of one function, their windows past the warm-up."""
     rng = np.random.default_rng(len(host))
-    with Store.open(path) as store, store.transaction():
-        store.put_host(Host(boot_id=host, hostname=f"{host}.example", utc_offset_ns=10**18))
+    with open_store(path) as store:
+        store.write(Writes((Host(boot_id=host, hostname=f"{host}.example", utc_offset_ns=10**18),)), 10**18)
         for number, (build, factor) in enumerate(builds.items()):
             function = Function(build_id=build, offset=16 + number, name="handle", module=module)
-            store.put_functions([function])
             for at in range(5):
                 lifetime = Lifetime(
                     id=f"{host}:{number}{at}:{100 * at}", pid=at, executable="/bin/app", build_id=build,
                     start_ns=at * 10**9, processes=0,
                 )  # fmt: skip
-                store.put_lifetimes([lifetime])
                 durations = factor * np.exp(rng.normal(0, 0.01)) * rng.lognormal(12, 0.1, 500)
-                store.put_observations([
-                    Observation(
-                        function=function.key, lifetime=lifetime.id, kind=Kind.TIME, start_ns=(60 + at) * 10**9,
-                        end_ns=(61 + at) * 10**9, counts=histogram_of(durations), calls=500, watched_ns=10**9,
-                    )
-                ])  # fmt: skip
+                window = Observation(
+                    function=function.key, lifetime=lifetime.id, kind=Kind.TIME, start_ns=(60 + at) * 10**9,
+                    end_ns=(61 + at) * 10**9, counts=histogram_of(durations), calls=500, watched_ns=10**9,
+                )  # fmt: skip
+                store.write(Writes((function, lifetime, window)), 10**18)
             if label:
-                store.label(build, f"{label}{number}")
+                store.write(Writes((Build(build_id=build, label=f"{label}{number}"),)), 10**18)
     return path
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from specmine.cli.text.functions import why
-from specmine.store import Store
+from specmine.store import open_store
 from tests.support.paths import SUPPORT
 
 DATA = SUPPORT / "data" / "cli"
@@ -132,7 +132,7 @@ def test_store_and_socket_exclude_each_other(store: Path, tmp_path: Path, outcom
 
 def test_an_empty_store_is_3(tmp_path: Path, outcome: Outcome) -> None:
     """A store that holds nothing yet is not enough data."""
-    Store.open(tmp_path / "e.db").close()
+    open_store(tmp_path / "e.db").close()
     code, out, err = outcome("assertions", "--store", tmp_path / "e.db")
     assert (code, out) == (3, "")
     assert "no specification yet" in err

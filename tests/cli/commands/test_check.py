@@ -18,7 +18,7 @@ from specmine.model.function import Function
 from specmine.model.histogram import histogram_of
 from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.split import Split
-from specmine.store import Host, Store
+from specmine.store import Host, Writes, open_store
 
 Outcome = Callable[..., tuple[int, str, str]]
 
@@ -163,23 +163,22 @@ def test_against_a_store(tmp_path: Path, outcome: Outcome) -> None:
     path = tmp_path / "s.db"
     function = Function(build_id="ab", offset=16, name="z", module="app")
     slow, fast = (CallPath(tuple(Frame(name, "app") for name in ("main", via, "z"))) for via in ("lock", "open"))
-    with Store.open(path) as store, store.transaction():
-        store.put_host(Host(boot_id="boot", hostname="here", utc_offset_ns=10**18))
-        store.put_functions([function])
+    with open_store(path) as store:
+        store.write(Writes((Host(boot_id="boot", hostname="here", utc_offset_ns=10**18), function)), 10**18)
         for number in range(3):
             lifetime = Lifetime(id=f"boot:{number}:0", pid=number, executable="/bin/app", build_id="ab", start_ns=0,
                                 processes=0)  # fmt: skip
-            store.put_lifetimes([lifetime])
+            store.write(Writes((lifetime,)), 10**18)
             for second in range(20, 26):
                 durations = {slow: rng.lognormal(18, 0.1, 100), fast: rng.lognormal(10, 0.1, 100)}
                 parts = tuple(
                     PathHistogram(path=each, counts=histogram_of(values)) for each, values in durations.items()
                 )
-                store.put_observations([
-                    Observation(function=function.key, lifetime=lifetime.id, kind=Kind.PATH,
-                                start_ns=second * 10**9, end_ns=(second + 1) * 10**9,
-                                counts=parts[0].counts + parts[1].counts, calls=200, watched_ns=10**9, paths=parts)
-                ])  # fmt: skip
+                window = Observation(function=function.key, lifetime=lifetime.id, kind=Kind.PATH,
+                                     start_ns=second * 10**9, end_ns=(second + 1) * 10**9,
+                                     counts=parts[0].counts + parts[1].counts, calls=200, watched_ns=10**9,
+                                     paths=parts)  # fmt: skip
+                store.write(Writes((window,)), 10**18)
 
     def verdicts(*texts: str) -> list[str]:
         arguments = [part for text in texts for part in ("--formula", text)]
@@ -202,13 +201,12 @@ def _on_cpu(path: Path, waits: float) -> None:
     rng = np.random.default_rng(5)
     function = Function(build_id="ab", offset=16, name="z", module="app")
     seen = []
-    with Store.open(path) as store, store.transaction():
-        store.put_host(Host(boot_id="boot", hostname="here", utc_offset_ns=10**18))
-        store.put_functions([function])
+    with open_store(path) as store:
+        store.write(Writes((Host(boot_id="boot", hostname="here", utc_offset_ns=10**18), function)), 10**18)
         for number in range(3):
             lifetime = Lifetime(id=f"boot:{number}:0", pid=number, executable="/bin/app", build_id="ab", start_ns=0,
                                 processes=0)  # fmt: skip
-            store.put_lifetimes([lifetime])
+            store.write(Writes((lifetime,)), 10**18)
             for second in range(20, 24):
                 needed = rng.normal(1e6, 1e4, 500)
                 taken = needed + 4e6 * (rng.random(500) < waits)
@@ -221,7 +219,7 @@ def _on_cpu(path: Path, waits: float) -> None:
                                 start_ns=second * 10**9, end_ns=(second + 1) * 10**9,
                                 counts=counts, calls=500, watched_ns=10**9, split=split)
                 )  # fmt: skip
-        store.put_observations(seen)
+        store.write(Writes(tuple(seen)), 10**18)
 
 
 def test_time_on_cpu_of_a_store(tmp_path: Path, outcome: Outcome) -> None:

@@ -10,22 +10,23 @@ from typing import Any
 import pytest
 
 from specmine.model.batch import Lifetime
-from specmine.store import Build, Store
+from specmine.store import Build, Writes, open_store
 
 Outcome = Callable[..., tuple[int, str, str]]
 
 
 def _with_builds(store: Path) -> None:
-    with Store.open(store) as opened, opened.transaction():
-        opened.put_lifetimes(
+    with open_store(store) as opened:
+        lifetimes = tuple(
             Lifetime(id=f"boot:{pid}:1", pid=pid, executable="/app", build_id=build, start_ns=1, processes=1)
             for pid, build in ((1, "5f1d9c"), (2, "5f77"), (3, "aa"))
         )
+        opened.write(Writes(lifetimes), 1)
 
 
 def _labels(store: Path) -> set[Build]:
-    with Store.open(store, read_only=True) as opened:
-        return {each for each in opened.builds() if each.label}
+    with open_store(store, read_only=True) as opened:
+        return {each for each in opened.read(Build) if each.label}
 
 
 def test_label_in_a_store(store: Path, outcome: Outcome) -> None:

@@ -16,7 +16,7 @@ from specmine.model.call_path import CallPath, Frame
 from specmine.model.function import Function
 from specmine.model.histogram import histogram_of
 from specmine.model.observation import Kind, Observation, PathHistogram
-from specmine.store import Host, Store
+from specmine.store import Document, Host, Writes, open_store
 from tests.support.recordings import calls, csv_text
 
 Outcome = Callable[..., tuple[int, str, str]]
@@ -147,14 +147,11 @@ def store_of(path: Path, boot: str, document: dict[str, Any]) -> Path:
         function=function.key, lifetime=f"{boot}:1", kind=Kind.PATH, start_ns=5, end_ns=9, counts=counts, calls=300,
         watched_ns=4, paths=(PathHistogram(path=own, counts=counts),),
     )  # fmt: skip
-    with Store.open(path) as store, store.transaction():
-        store.put_host(Host(boot_id=boot, hostname=boot, utc_offset_ns=100))
-        store.put_lifetimes(
-            [Lifetime(id=f"{boot}:1", pid=1, executable="/app", build_id="b1", start_ns=1, processes=1)]
-        )
-        store.put_functions([function])
-        store.put_observations([seen])
-        store.put_document("specification", document, 0)
+    with open_store(path) as store:
+        host = Host(boot_id=boot, hostname=boot, utc_offset_ns=100)
+        lifetime = Lifetime(id=f"{boot}:1", pid=1, executable="/app", build_id="b1", start_ns=1, processes=1)
+        specification = Document(name="specification", document=document)
+        store.write(Writes((host, lifetime, function, seen, specification)), 0)
     return path
 
 
@@ -164,7 +161,7 @@ def test_stores_become_one_store(tmp_path: Path, document: dict[str, Any], outco
     target = tmp_path / "all.db"
     code, _, err = outcome("merge", *stores, stores[0], "--output", target)
     assert (code, err) == (0, "")
-    with Store.open(target, read_only=True) as store:
+    with open_store(target, read_only=True) as store:
         held = store.load()
     assert [host.boot_id for host in held.hosts] == ["one", "two"]
     assert sorted(each.lifetime for each in held.observations) == ["one:1", "two:1"]

@@ -22,7 +22,7 @@ from specmine.daemon.persistence.recorder import Keeper
 from specmine.daemon.worker.process import InlineWorker
 from specmine.model.function import Function
 from specmine.model.observation import Observation
-from specmine.store import Store
+from specmine.store import Verdict, open_store
 from tests.support.planted import FAST, MIXED, Planted, paper_program, unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
 
@@ -119,8 +119,8 @@ def test_a_changed_build_violates_before_it_has_learned_anything(old: Path | Pas
     inherited = told(steps, "z")
     assert inherited[-1].verdict == "violated"
     assert inherited[-1].violations == inherited[-1].observations >= 2
-    with Store.open(tmp_path / "s.db", read_only=True) as store:
-        verdicts = store.verdicts(f"b2e+0x{rebuilt((z,))[0].function.offset:x}")
+    with open_store(tmp_path / "s.db", read_only=True) as store:
+        verdicts = store.read(Verdict, function=f"b2e+0x{rebuilt((z,))[0].function.offset:x}")
     assert ("true, as in build b1d", "violated") in {(each.subject, each.verdict) for each in verdicts}
 
 

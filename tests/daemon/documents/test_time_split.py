@@ -34,7 +34,7 @@ from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.pooling import pooled
 from specmine.model.sparse import kept
 from specmine.model.split import Split
-from specmine.store import Store
+from specmine.store import Writes, open_store
 from specmine.store.codec import decode_split, encode_split
 
 SLICE_NS = 4_020_000.0
@@ -167,9 +167,9 @@ def test_the_assertion_on_time_on_cpu_outlives_the_daemon() -> None:
 def test_splits_go_through_the_store(tmp_path: Path) -> None:
     """What calls did of their time is there again, and adds up where observations are merged."""
     windows = [window(number, 1) for number in range(3)]
-    with Store.open(tmp_path / "s.db") as store:
-        with store.transaction():
-            store.put_observations([*windows, replace(windows[0], split=None, start_ns=9 * SECOND, end_ns=10 * SECOND)])
+    with open_store(tmp_path / "s.db") as store:
+        last = replace(windows[0], split=None, start_ns=9 * SECOND, end_ns=10 * SECOND)
+        store.write(Writes((*windows, last)), 0)
         found = store.load().observations
     assert [encode(each.split) for each in found] == [*(encode(each.split) for each in windows), None]
     whole = pooled(windows)
@@ -193,9 +193,8 @@ def test_what_paths_did_of_their_time_is_the_same_after_a_restart(tmp_path: Path
         assert one.split is not None
         whole = replace(one.split, on_cpu=one.split.on_cpu + ran)
         windows.append(replace(one, kind=Kind.PATH, counts=one.counts + ran, calls=1000, paths=paths, split=whole))
-    with Store.open(tmp_path / "s.db") as store:
-        with store.transaction():
-            store.put_observations(windows)
+    with open_store(tmp_path / "s.db") as store:
+        store.write(Writes(tuple(windows)), 0)
         found = store.load().observations
     before, after = (path_facts([kept(each) for each in every], 0.0) for every in (windows, found))
     assert before == after

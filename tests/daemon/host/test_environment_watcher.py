@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from specmine.mining.borders.inference import Check
 from specmine.model.histogram import histogram_of
 from specmine.model.host_environment import Environment
 from specmine.model.sparse import sparse
-from specmine.store import Marked, Store, Vector
+from specmine.store import ExperimentWindow, environment_at, open_store
 from tests.support.planted import unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
 
@@ -99,18 +98,23 @@ def test_a_store_knows_the_environment_of_every_observation(tmp_path: Path) -> N
     source = SimulatedSource((unimodal(rate=400.0),), clock)
     state = run(source, SHORT, clock, InlineWorker(), listeners=[keeper.listen], inbox=inbox, deadline_ns=15 * SECOND)
     assert keeper.close()
-    with Store.open(tmp_path / "s.db", read_only=True) as store:
+    with open_store(tmp_path / "s.db", read_only=True) as store:
         contents = store.load(newest=100)
     assert len(contents.observations) >= 6
-    for each in contents.observations:
-        found = contents.environment_of(each)
-        assert found is not None
-        late = each.end_ns >= began_ns + 9 * SECOND
-        assert not late or found["slice_seconds"] == 0.003
-        inside = each.start_ns < marks[0].end_ns and each.end_ns > marks[0].start_ns
-        assert contents.experiments_during(each) == (("noise",) if inside else ())
-    assert any(contents.experiments_during(each) for each in contents.observations)
-    assert any(contents.environment_of(each)["slice_seconds"] == 0.004 for each in contents.observations)  # type: ignore[index]
+    (host,) = contents.hosts
+    slices = set()
+    for window in contents.observations:
+        environment = environment_at(contents.environments, host.boot_id, window.end_ns + host.utc_offset_ns)
+        assert environment is not None
+        late = window.end_ns >= began_ns + 9 * SECOND
+        assert not late or environment["slice_seconds"] == 0.003
+        slices.add(environment["slice_seconds"])
+    assert slices == {0.003, 0.004}
+    assert contents.experiment_windows == (
+        ExperimentWindow(
+            boot_id=host.boot_id, start_ns=marks[0].start_ns, end_ns=marks[0].end_ns, name="noise", cpus=(1,)
+        ),
+    )
     stated = specification(state)
     assert stated["environment"]["slice_seconds"] == 0.003
     assert [each["name"] for each in stated["collection"]["experiments"]] == ["noise"]
@@ -159,24 +163,3 @@ def test_a_violation_at_one_slice_names_the_host() -> None:
     assert (cause["code"], cause["times"]) == ("slices", 1)
     assert cause["gained_share"] == pytest.approx(0.25, abs=0.01)
     assert cause["excess_seconds"] == pytest.approx(0.004, rel=0.04)
-
-
-def test_an_older_store_gets_the_tables(tmp_path: Path) -> None:
-    """A store of version 3 is taken over: what it held is there, and vectors can be put."""
-    path = tmp_path / "s.db"
-    with Store.open(path):
-        pass
-    with sqlite3.connect(path) as db:
-        db.executescript("DROP TABLE environments; DROP TABLE marks; DROP TABLE singles; PRAGMA user_version = 3")
-        db.execute("ALTER TABLE observations DROP COLUMN split")
-        db.execute("ALTER TABLE observations DROP COLUMN uncertainty_ns")
-        db.execute("UPDATE meta SET value = '3' WHERE key = 'schema_version'")
-    db.close()
-    with Store.open(path) as store, store.transaction():
-        store.put_surveys(
-            [Vector(boot_id="boot", since_utc_ns=1, document=VECTOR)] * 2,
-            [Marked(boot_id="boot", start_ns=1, end_ns=2, name="noise", cpus=(1,))] * 2,
-        )
-    with Store.open(path, read_only=True) as store:
-        contents = store.load()
-    assert len(contents.environments) == len(contents.marks) == 1

@@ -26,7 +26,7 @@ from specmine.model.errors import InputError
 from specmine.model.function import Function
 from specmine.model.histogram import histogram_of
 from specmine.model.observation import Kind
-from specmine.store import Contents, LifetimeSummary, Store
+from specmine.store import Contents, Document, LifetimeSummary, Writes, open_store
 from specmine.store.codec import encode_counts
 from tests.daemon.metrics.test_collector import status
 from tests.daemon.regression.test_watcher import Told, grown, run_lifetimes
@@ -150,7 +150,8 @@ def summaries() -> list[LifetimeSummary]:
         LifetimeSummary(
             function=f"{build}+0x10", lifetime=f"boot:{number}:{build}", kind=Kind.TIME, start_utc_ns=0,
             end_utc_ns=number + after, calls=400, watched_ns=1, bias_ns=0.0,
-            packed=(empty, encode_counts(histogram_of([factor * (1e5 + 300 * number)] * 400))),
+            packed_early=empty,
+            packed_later=encode_counts(histogram_of([factor * (1e5 + 300 * number)] * 400)),
         )
         for build, count, factor, after in (("old", 20, 1.0, 0), ("slow", 8, 1.2, 100)) for number in range(count)
     ]  # fmt: skip
@@ -187,8 +188,9 @@ def test_the_command_works_on_a_store(tmp_path: Path, raised: History) -> None:
     from specmine.cli.commands.acknowledge import command  # noqa: PLC0415
 
     path = tmp_path / "s.db"
-    with Store.open(path) as store, store.transaction():
-        store.put_document("changes", {"schema": "specmine.changes/1", "changes": entries(raised)}, 1)
+    with open_store(path) as store:
+        document = {"schema": "specmine.changes/1", "changes": entries(raised)}
+        store.write(Writes((Document(name="changes", document=document),)), 1)
 
     def run(*given: str) -> str:
         return CliRunner().invoke(command, [*given, "--store", str(path)], catch_exceptions=False).output

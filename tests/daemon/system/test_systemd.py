@@ -10,7 +10,7 @@ import pytest
 
 from specmine.daemon.system.systemd import Notifier
 from specmine.model.errors import ProbeError
-from specmine.store import Store
+from specmine.store import open_store
 from specmine.store.lock import FileLock
 from tests.support.lives import Life
 
@@ -74,4 +74,4 @@ def test_a_source_that_cannot_start_ends_the_daemon(tmp_path: Path, manager: Man
         life.run(5)
     assert not any("READY" in message for message in manager.told())
     FileLock(life.config.host_lock, what="", remedy="").release()
-    Store.open(life.config.store.path).close()
+    open_store(life.config.store.path).close()

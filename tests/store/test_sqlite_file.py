@@ -7,13 +7,15 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from specmine.store import Store, StoreCorrupt, StoreError
+from specmine.store import StoreCorrupt, StoreError, open_store
 from specmine.store.lock import LockTaken
-from specmine.store.schema import VERSION
+from specmine.store.schema import SCHEMA, Migration, Schema
+from specmine.store.table import Column
 from tests.support.paths import ROOT
 from tests.support.stored import fill, observation
 
@@ -29,12 +31,12 @@ def damage(path: Path) -> bytes:
 def test_a_damaged_store_is_an_error(tmp_path: Path) -> None:
     """Without leave to set it aside a damaged store is refused with exit code 2 and left as it is."""
     path = tmp_path / "s.db"
-    with Store.open(path) as store:
+    with open_store(path) as store:
         fill(store, [observation(second) for second in range(50)])
     data = damage(path)
     for read_only in (True, False):
         with pytest.raises(StoreCorrupt, match="damaged") as caught:
-            Store.open(path, read_only=read_only)
+            open_store(path, read_only=read_only)
         assert caught.value.exit_code == 2
     assert path.read_bytes() == data
 
@@ -45,10 +47,10 @@ def test_damaged_stores_are_set_aside_and_never_overwritten(tmp_path: Path) -> N
     told: list[str] = []
     kept = []
     for _ in range(2):
-        with Store.open(path, set_aside=told.append) as store:
+        with open_store(path, set_aside=told.append) as store:
             fill(store, [observation(second) for second in range(50)])
         kept.append(damage(path))
-    with Store.open(path, set_aside=told.append) as store:
+    with open_store(path, set_aside=told.append) as store:
         assert store.load().observations == ()
     assert [Path(f"{path}.corrupt-{n}").read_bytes() for n in (1, 2)] == kept
     assert len(told) == 2
@@ -57,56 +59,65 @@ def test_damaged_stores_are_set_aside_and_never_overwritten(tmp_path: Path) -> N
 
 def test_a_row_that_cannot_be_read_is_corruption(tmp_path: Path) -> None:
     """Bytes that SQLite takes but the store cannot read are reported as damage."""
-    with Store.open(tmp_path / "s.db") as store:
+    with open_store(tmp_path / "s.db") as store:
         fill(store, [observation(1)])
     db = sqlite3.connect(tmp_path / "s.db")
     db.execute("UPDATE observations SET counts = x'00'")
     db.commit()
     db.close()
-    with Store.open(tmp_path / "s.db") as store, pytest.raises(StoreCorrupt, match="cannot be read"):
+    with open_store(tmp_path / "s.db") as store, pytest.raises(StoreCorrupt, match="cannot be read"):
         store.load()
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     """A store written by a later specmine is refused, also for reading, and not touched."""
     path = tmp_path / "s.db"
-    Store.open(path, version=1).close()
+    open_store(path).close()
     db = sqlite3.connect(path)
-    db.execute(f"UPDATE meta SET value = '{VERSION + 1}'")
+    db.execute(f"UPDATE meta SET value = '{SCHEMA.version + 1}'")
     db.commit()
     db.close()
     for read_only in (True, False):
-        with pytest.raises(StoreError, match=rf"schema {VERSION + 1}.*upgrade specmine"):
-            Store.open(path, read_only=read_only, set_aside=pytest.fail)
+        with pytest.raises(StoreError, match=rf"schema {SCHEMA.version + 1}.*upgrade specmine"):
+            open_store(path, read_only=read_only, set_aside=pytest.fail)
+
+
+def later(apply: str) -> Schema:
+    """Return a schema two versions later: a column of builds, and a statement that changes rows."""
+    note = Column("note", since=SCHEMA.version + 1, default="?", computed=lambda *_: "new")
+    tables = tuple(replace(t, columns=(*t.columns, note)) if t.name == "builds" else t for t in SCHEMA.tables)
+    more = Migration(name="notes", version=SCHEMA.version + 2, apply=lambda db: (db.execute(apply), None)[1])
+    return replace(SCHEMA, tables=tables, migrations=(*SCHEMA.migrations, more))
 
 
 def test_an_older_schema_is_migrated_and_a_copy_kept(tmp_path: Path) -> None:
     """Migration leads forward step by step, keeps the data, and leaves a readable copy of the old store."""
     path = tmp_path / "s.db"
-    with Store.open(path) as store:
+    with open_store(path) as store:
         fill(store, [observation(1)])
-    steps = {VERSION: "ALTER TABLE builds ADD COLUMN note TEXT;", VERSION + 1: "UPDATE builds SET note = 'x';"}
-    with pytest.raises(StoreError, match=f"older schema {VERSION}"):
-        Store.open(path, read_only=True, version=VERSION + 2, migrations=steps)
-    with Store.open(path, version=VERSION + 2, migrations=steps) as store:
+    schema = later("UPDATE builds SET note = note || 'x'")
+    assert [each.name for each in schema.pending(SCHEMA.version)] == ["notes"]
+    with pytest.raises(StoreError, match=f"older schema {SCHEMA.version}"):
+        open_store(path, read_only=True, schema=schema)
+    with open_store(path, schema=schema) as store:
         assert len(store.load().observations) == 1
-    with Store.open(Path(f"{path}.schema-{VERSION}"), read_only=True) as copy:
+    with open_store(Path(f"{path}.schema-{SCHEMA.version}"), read_only=True) as copy:
         assert len(copy.load().observations) == 1
     db = sqlite3.connect(path)
-    assert db.execute("SELECT note FROM builds").fetchall() == [("x",)]
-    assert db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone() == (str(VERSION + 2),)
+    assert db.execute("SELECT note FROM builds").fetchall() == [("?x",)]
+    assert db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone() == (str(SCHEMA.version + 2),)
     db.close()
 
 
 def test_a_failed_migration_changes_nothing(tmp_path: Path) -> None:
     """When a step fails the store stays at its schema."""
     path = tmp_path / "s.db"
-    Store.open(path).close()
+    open_store(path).close()
     with pytest.raises(StoreError):
-        Store.open(path, version=VERSION + 2, migrations={VERSION: "CREATE TABLE more(x);", VERSION + 1: "nonsense;"})
+        open_store(path, schema=later("nonsense"))
     db = sqlite3.connect(path)
-    assert db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone() == (str(VERSION),)
-    assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'more'").fetchone() == (0,)
+    assert db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone() == (str(SCHEMA.version),)
+    assert "note" not in [row[1] for row in db.execute("PRAGMA table_info(builds)")]
     db.close()
 
 
@@ -117,27 +128,27 @@ def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     db.execute("CREATE TABLE theirs(x)")
     db.close()
     with pytest.raises(StoreError, match="another program"):
-        Store.open(path, set_aside=pytest.fail)
+        open_store(path, set_aside=pytest.fail)
     assert path.exists()
 
 
 def test_a_second_writer_is_refused_and_a_reader_is_not(tmp_path: Path) -> None:
     """One process writes; others may read meanwhile."""
     path = tmp_path / "s.db"
-    with Store.open(path) as store:
+    with open_store(path) as store:
         fill(store, [observation(1)])
         with pytest.raises(LockTaken, match=f"in use by process {os.getpid()}") as caught:
-            Store.open(path)
+            open_store(path)
         assert caught.value.exit_code == 2
-        with Store.open(path, read_only=True) as reader:
+        with open_store(path, read_only=True) as reader:
             assert len(reader.load().observations) == 1
-    Store.open(path).close()
+    open_store(path).close()
 
 
 def test_a_missing_store_cannot_be_read(tmp_path: Path) -> None:
     """Reading makes no store."""
     with pytest.raises(StoreError, match="there is no store"):
-        Store.open(tmp_path / "s.db", read_only=True)
+        open_store(tmp_path / "s.db", read_only=True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -145,7 +156,7 @@ def test_a_missing_store_cannot_be_read(tmp_path: Path) -> None:
 def test_an_unwritable_place_is_one_line(place: str) -> None:
     """A store that cannot be made is an error of one line with exit code 2."""
     with pytest.raises(Exception, match=r"cannot open the lock") as caught:
-        Store.open(place)
+        open_store(place)
     assert getattr(caught.value, "exit_code", None) == 2
     assert "\n" not in str(caught.value)
 
@@ -154,8 +165,8 @@ WRITER = """
 import sys
 sys.path.insert(0, sys.argv[2])
 from tests.support.stored import fill, observation
-from specmine.store import Store
-store = Store.open(sys.argv[1])
+from specmine.store import open_store
+store = open_store(sys.argv[1])
 second = 0
 while True:
     fill(store, [observation(second + n) for n in range(5)])
@@ -178,6 +189,6 @@ def test_a_killed_writer_loses_nothing_it_committed(tmp_path: Path) -> None:
         writer.send_signal(signal.SIGKILL)
         writer.wait()
         writer.stdout.close()
-        with Store.open(path, set_aside=pytest.fail) as store:
+        with open_store(path, set_aside=pytest.fail) as store:
             found = len(store.load(newest=10**6).observations)
         assert found >= told and found % 5 == 0

@@ -1,16 +1,18 @@
-"""The way to an open file: checked, made, migrated, or set aside because it is damaged."""
+"""SQLite: how a file is opened, checked, created, migrated, or set aside because it is damaged."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from specmine.model.errors import InputError
+from .protocol import StoreCorrupt, StoreError
+from .schema import Schema
+from .table import Column, Table
 
-from .schema import APPLICATION_ID, TABLES, VERSION
-
+APPLICATION_ID = 0x73706D6E  # "spmn", at a fixed place of the file's header
+_TYPES = {"text": "TEXT", "integer": "INTEGER", "real": "REAL", "bytes": "BLOB"}
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SETTINGS = (
     "synchronous = NORMAL",
@@ -22,16 +24,8 @@ _SETTINGS = (
 _FILES = ("", "-wal", "-shm")
 
 
-class StoreError(InputError):
-    """The store cannot be used."""
-
-
-class StoreCorrupt(StoreError):
-    """The file is damaged, or is no store at all."""
-
-
 def damaged(error: BaseException) -> bool:
-    """Tell whether an error of SQLite means that the file is corrupt."""
+    """Whether an error of SQLite means that the file is corrupt."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
 
 
@@ -47,8 +41,8 @@ def move_aside(path: Path) -> str:
     return f"set aside as {path}.corrupt-{number}"
 
 
-def opened(path: Path, migrations: Mapping[int, str], version: int) -> sqlite3.Connection:
-    """Open a store to write to it: checked, made if missing, migrated if old. Raises StoreError."""
+def opened(path: Path, schema: Schema) -> sqlite3.Connection:
+    """Open a store to write to it: checked, created if missing, migrated if old. Raises StoreError."""
     if path.exists() and not path.is_file():
         raise StoreError(f"the store {path} is not a file")
     db = _connected(path, "rwc")
@@ -59,10 +53,10 @@ def opened(path: Path, migrations: Mapping[int, str], version: int) -> sqlite3.C
             raise StoreCorrupt(f"the store {path} is damaged ({problem})")
         found = _version(db, path)
         if found is None:
-            _create(db)
+            _create(db, schema)
         else:
-            _check_version(found, version, path)
-            _migrate(db, path, found, version, migrations)
+            _check_version(found, schema, path)
+            _migrate(db, path, found, schema)
         db.execute("PRAGMA journal_mode = WAL").fetchone()
     except (sqlite3.Error, StoreError) as error:
         db.close()
@@ -70,7 +64,7 @@ def opened(path: Path, migrations: Mapping[int, str], version: int) -> sqlite3.C
     return db
 
 
-def opened_read_only(path: Path, version: int) -> sqlite3.Connection:
+def opened_read_only(path: Path, schema: Schema) -> sqlite3.Connection:
     """Open a store and change nothing. Raises StoreError."""
     if not path.is_file():
         raise StoreError(f"there is no store {path}")
@@ -83,8 +77,8 @@ def opened_read_only(path: Path, version: int) -> sqlite3.Connection:
         found = _version(db, path)
         if found is None:
             raise StoreCorrupt(f"{path} is not a store of specmine")
-        _check_version(found, version, path)
-        if found < version:
+        _check_version(found, schema, path)
+        if found < schema.version:
             raise StoreError(
                 f"the store {path} has the older schema {found}",
                 remedy="start specmined on it once, or `specmine label` a build in it, to migrate it",
@@ -128,32 +122,55 @@ def _version(db: sqlite3.Connection, path: Path) -> int | None:
     return int(row[0])
 
 
-def _check_version(found: int, version: int, path: Path) -> None:
-    if found > version:
+def _check_version(found: int, schema: Schema, path: Path) -> None:
+    if found > schema.version:
         raise StoreError(
-            f"the store {path} has schema {found}, this specmine knows {version}",
+            f"the store {path} has schema {found}, this specmine knows {schema.version}",
             remedy="upgrade specmine, or name another store",
         )
 
 
-def _create(db: sqlite3.Connection) -> None:
+def _create(db: sqlite3.Connection, schema: Schema) -> None:
     db.execute("PRAGMA auto_vacuum = INCREMENTAL")
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    script = f"BEGIN IMMEDIATE; {TABLES} INSERT INTO meta VALUES('schema_version', '{VERSION}'); COMMIT;"
-    db.executescript(script)
+    db.execute("BEGIN IMMEDIATE")
+    db.execute("CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+    db.execute("INSERT INTO meta(key, value) VALUES('schema_version', :version)", {"version": str(schema.version)})
+    for table in schema.tables:
+        _create_table(db, table)
+    db.execute("COMMIT")
 
 
-def _migrate(db: sqlite3.Connection, path: Path, found: int, version: int, migrations: Mapping[int, str]) -> None:
-    if found == version:
+def _migrate(db: sqlite3.Connection, path: Path, found: int, schema: Schema) -> None:
+    if found == schema.version:
         return
-    missing = [step for step in range(found, version) if step not in migrations]
-    if missing:
-        raise StoreError(f"the store {path} has schema {found}, too old to be migrated", remedy="name another store")
     _back_up(db, Path(f"{path}.schema-{found}"))
-    steps = " ".join(migrations[step] for step in range(found, version))
-    db.executescript(
-        f"BEGIN IMMEDIATE; {steps} UPDATE meta SET value = '{version}' WHERE key = 'schema_version'; COMMIT;"
-    )
+    db.execute("BEGIN IMMEDIATE")
+    for table in schema.new_tables(found):
+        _create_table(db, table)
+    for table, column in schema.new_columns(found):
+        db.execute(f"ALTER TABLE {table.name} ADD COLUMN {_definition(column)}")
+    for migration in schema.pending(found):
+        migration.apply(db)
+    db.execute("UPDATE meta SET value = :version WHERE key = 'schema_version'", {"version": str(schema.version)})
+    db.execute("COMMIT")
+
+
+def _create_table(db: sqlite3.Connection, table: Table[Any]) -> None:
+    definitions = [_definition(column) for column in table.columns]
+    if table.key:
+        definitions.append(f"PRIMARY KEY({', '.join(table.key)})")
+    else:
+        definitions.insert(0, "id INTEGER PRIMARY KEY")
+    db.execute(f"CREATE TABLE {table.name}({', '.join(definitions)}){' WITHOUT ROWID' if table.key else ''}")
+    for name, columns in table.indexes.items():
+        db.execute(f"CREATE INDEX {name} ON {table.name}({', '.join(columns)})")
+
+
+def _definition(column: Column) -> str:
+    null = "" if column.null else " NOT NULL"
+    default = "" if column.default is None else f" DEFAULT {column.default!r}"
+    return f"{column.name} {_TYPES[column.form.type]}{null}{default}"
 
 
 def _back_up(db: sqlite3.Connection, target: Path) -> None:

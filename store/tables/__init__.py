@@ -1,0 +1,1 @@
+"""The tables of the store, a file for each subject. ``schema`` lists them."""
