@@ -15,8 +15,11 @@ from specmine.analysis.importers.registry import opened, reader_of
 from specmine.analysis.importers.spool import Spool
 from specmine.analysis.importers.windows import Cut, Part
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.controller import transitions
-from specmine.daemon.controller.function import Knowledge, Totals
+from specmine.daemon.controller.call_counts import CallCounts, ProbeState
+from specmine.daemon.controller.explanation import explained
+from specmine.daemon.controller.function import FunctionState, Identity
+from specmine.daemon.controller.history import History, Totals
+from specmine.daemon.controller.inference import InferenceState
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import specification
@@ -85,15 +88,15 @@ def analyze(
                 spool.put(chunk)
                 progress(spool.records, position() / size if size else None)
         cut = Cut(spool, names, settings.mining.minimum_calls)
-        known = {
+        states = {
             each.function.key: each
             for each in _learned(cut, names, settings)
             if not functions or any(fnmatchcase(each.function.name, glob) for glob in functions)
         }
-    state = ControllerState(settings=settings, known=known)
+    state = ControllerState(settings=settings, functions=states)
     document = specification(state, detail=True)
     for entry in document["functions"]:
-        _with_histograms(entry, known[entry["key"]])
+        _with_histograms(entry, states[entry["key"]])
     document["program"] |= {"lifetimes": []}
     document["collection"] |= {
         "seconds": cut.seconds,
@@ -111,63 +114,80 @@ def analyze(
     return Analysis(document=document, records=spool.records, skipped=faults.skipped)
 
 
-def _learned(cut: Cut, names: Names, settings: Settings) -> Iterator[Knowledge]:
+def _learned(cut: Cut, names: Names, settings: Settings) -> Iterator[FunctionState]:
     for number, parts in cut.parts():
         frame = names.functions[number]
         function = Function(build_id="", offset=number, name=frame.name, module=frame.module, in_program=True)
+        timed = sum(int(part.calls.sum()) for part in parts)
+        counts = CallCounts(
+            calls=timed + names.inner[number],
+            watched_ns=sum(part.end_ns - part.start_ns for part in parts) if cut.timed else 0,
+        )
         totals = Totals(
-            calls=sum(int(part.calls.sum()) for part in parts) + names.inner[number],
-            timed=sum(int(part.calls.sum()) for part in parts),
+            timed=timed,
             inner=names.inner[number],
             censored=names.censored[number],
             observations=len(parts),
-            watched_ns=sum(part.end_ns - part.start_ns for part in parts) if cut.timed else 0,
         )
-        yield _of_function(Knowledge(function=function, totals=totals), parts, names, settings)
+        state = FunctionState(
+            identity=Identity(function=function),
+            probe=ProbeState(counts=counts),
+            history=History(totals=totals),
+        )
+        yield _of_function(state, parts, names, settings)
 
 
-def _of_function(known: Knowledge, parts: Sequence[Part], names: Names, settings: Settings) -> Knowledge:
+def _of_function(function: FunctionState, parts: Sequence[Part], names: Names, settings: Settings) -> FunctionState:
     """Return what the parts of a function say of it."""
     mining = settings.mining
     total = np.zeros(BUCKETS, dtype=np.uint64)
     for part in parts:
         np.add.at(total, part.buckets, part.calls.astype(np.uint64))
-    seen = [_observation(known.function, part, names) for part in parts[-NEWEST:]]
+    seen = [_observation(function.function, part, names) for part in parts[-NEWEST:]]
     chain = conclude(seen, [borders_of(each, mining) for each in seen], None, mining)
     now_ns = parts[-1].end_ns
-    known = replace(known, histogram=frozen_counts(total), chain=chain, tried=len(parts))
+    function = replace(
+        function,
+        history=replace(function.history, histogram=frozen_counts(total), tried=len(parts)),
+        inference=InferenceState(chain=chain),
+    )
     if not chain.stable:
         enough = sum(each.timed >= mining.minimum_calls for each in seen)
         state, reason = _unsettled(enough, chain.chain, settings)
-        return known.moved(state, reason, now_ns)
+        return function.moved(state, reason, now_ns)
     told = [each for each in seen if chain.start_ns is None or each.start_ns >= chain.start_ns]
-    known = replace(known, learned=chain, paths=(kept(pooled(told)),))
+    function = replace(
+        function,
+        history=replace(function.history, paths=(kept(pooled(told)),)),
+        inference=replace(function.inference, learned=chain),
+    )
     if not chain.borders:
-        return known.moved(State.SINGLE, None, now_ns)
+        return function.moved(State.SINGLE, None, now_ns)
     if not any(names.paths[number].complete for part in parts for number in np.unique(part.paths).tolist()):
-        return known.moved(State.UNEXPLAINED, _no_paths(), now_ns)
+        return function.moved(State.UNEXPLAINED, _no_paths(), now_ns)
     job = Job(
-        function=known.function.key,
+        function=function.key,
         observations=tuple(told),
         borders=chain.edges,
-        program_modules=(known.function.module,),
+        program_modules=(function.function.module,),
         mining=mining,
     )
-    return transitions.explained(known, run_job(job), now_ns, settings)
+    return explained(function, run_job(job), now_ns, settings)
 
 
-def _with_histograms(entry: dict[str, Any], known: Knowledge) -> None:
+def _with_histograms(entry: dict[str, Any], function: FunctionState) -> None:
     """Add to each behaviour the durations of the calls over its paths."""
-    owner = {path.path: path.behaviour for path in known.result.paths} if known.result else {}
-    if len(entry["behaviours"]) < 2 or known.result is None:
+    result = function.explanation.result
+    if len(entry["behaviours"]) < 2 or result is None:
         return
-    totals = np.zeros((len(known.result.behaviours), BUCKETS), dtype=np.uint64)
-    for one in known.paths:
+    owner = {path.path: path.behaviour for path in result.paths}
+    totals = np.zeros((len(result.behaviours), BUCKETS), dtype=np.uint64)
+    for one in function.history.paths:
         for path, own, _ in one.paths:
             behaviour = owner.get(path)
             if behaviour is not None:
                 totals[behaviour] += own.counts
-    by_expression = {each.expression: total for each, total in zip(known.result.behaviours, totals, strict=True)}
+    by_expression = {each.expression: total for each, total in zip(result.behaviours, totals, strict=True)}
     for each in entry["behaviours"]:
         each["histogram"] = encode(by_expression[each["expression"]])
 

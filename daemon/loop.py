@@ -145,12 +145,16 @@ def _turn(turns: _Turns, source: Source, worker: Worker, inbox: Inbox, now_ns: i
 def _last_jobs(turns: _Turns, worker: Worker, clock: Clock) -> None:
     """Wait for running jobs: what was measured should not be lost because it ended a moment too early."""
     until_ns = clock.now_ns() + LAST_JOBS_NS
-    while clock.now_ns() < until_ns and any(each.job is not None for each in turns.state.known.values()):
+    while clock.now_ns() < until_ns and _mines(turns.state):
         now_ns = clock.now_ns()
         for number, result, failure in worker.collect(now_ns):
             mined = Mined(now_ns=now_ns, job=number, result=result, failure=failure, cpu_ns=worker.used_ns())
             turns.take(mined, ended=True)
         clock.sleep_until_ns(now_ns + POLL_EVERY_NS)
+
+
+def _mines(state: ControllerState) -> bool:
+    return any(function.explanation.job is not None for function in state.functions.values())
 
 
 class _Turns:

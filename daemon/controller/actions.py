@@ -1,4 +1,4 @@
-"""From what is known to what is done: requests for the source, jobs for the worker, news."""
+"""From what is known to what is done: requests for the source, jobs for the worker, news, and reasons."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from specmine.daemon.config.settings import MS, SECOND
+from specmine.daemon.config.settings import MS, SECOND, Settings
 from specmine.model.batch import Sampling, Unwatch, Watch
 from specmine.model.function import Reason
 
-from . import reasons, transitions
+from . import reasons
 from .budget import spendable
 from .call_counts import with_watch
 from .events import Action, Mine, Publish
-from .function import Knowledge, changed
+from .explanation import job_for
+from .function import FunctionState, changed
+from .history import enough
 from .hotness import (
     FIRST_LOOK_NS,
     WORTH_SHARE,
@@ -30,9 +32,9 @@ from .scheduler import Means, Plan, plan, same_enough
 from .state import ControllerState
 
 PLAN_EVERY_NS, PLAN_IN_DEBT_NS, PLAN_UNDER_PRESSURE_NS = SECOND, 250 * MS, 10 * SECOND
-"""How often plans are made if nothing moved: usually, with an overrun to pay back, with no CPU time of our own."""
-EXPLAIN_EVERY_NS = 5 * SECOND
-"""How often the reasons of functions that nothing is done about are renewed."""
+"""How often plans are made if no function moved: usually, with an overrun to pay back, with no CPU time of our own."""
+REASON_EVERY_NS = 5 * SECOND
+"""How often the reasons of candidates that nothing is done about are renewed."""
 WORKER_WARM_NS = 25 * SECOND
 """So soon after a job the worker still lives; to start it costs a CPU second."""
 WORKER_WAIT_NS = 120 * SECOND
@@ -41,34 +43,38 @@ PUBLISH_EVERY_NS = SECOND
 _EXPLAINABLE = frozenset({State.EXPLAINING, *FINISHED})
 
 
-def act(state: ControllerState, before: Mapping[str, Knowledge]) -> tuple[ControllerState, tuple[Action, ...]]:
+def act(state: ControllerState, before: Mapping[str, FunctionState]) -> tuple[ControllerState, tuple[Action, ...]]:
     """Turn what is known now into requests, jobs and news."""
-    news = changed(state.known, before)
-    moved = any(
-        key not in before or before[key].state is not state.known[key].state
-        for key in news
-        if state.known[key].state is not State.CANDIDATE
-    )
-    checked = any(
-        key in before and before[key].checked_ns != state.known[key].checked_ns and state.known[key].watch is not None
-        for key in news
-    )
-    # given up since the last plan: the next one would find nothing to change, and the probes would stay
-    actions: list[Action] = [
-        Unwatch(function=key)
-        for key in news
-        if key in before and before[key].watch is not None and state.known[key].watch is None
-    ]
+    news = changed(state.functions, before)
+    pairs = [(before.get(key), state.functions[key]) for key in news]
+    moved = any(_has_moved(old, new) for old, new in pairs)
+    # unwatched since the last plan: the next one would find nothing to change, and the probes would stay
+    actions: list[Action] = [Unwatch(function=new.key) for old, new in pairs if _is_unwatched(old, new)]
     state = _sample(state, actions)
-    every_ns = PLAN_EVERY_NS if checked else _plan_every_ns(state)
+    made: Plan | None = None
+    every_ns = PLAN_EVERY_NS if any(_is_checked(old, new) for old, new in pairs) else _plan_every_ns(state)
     if moved or state.now_ns - state.planned_ns >= every_ns:
-        state = _plan(state, actions)
-        news = sorted(state.known)
-    state = _mine(state, news, actions)
+        state, made = _plan(state, actions)
+        news = sorted(state.functions)
+    state = _with_reasons(_mine(state, news, actions), before, news, made)
     if moved or state.now_ns - state.published_ns >= PUBLISH_EVERY_NS:
         actions.append(Publish(why="moved" if moved else ""))
         state = replace(state, published_ns=state.now_ns)
     return state, tuple(actions)
+
+
+def _has_moved(old: FunctionState | None, new: FunctionState) -> bool:
+    return new.state is not State.CANDIDATE and (old is None or old.state is not new.state)
+
+
+def _is_unwatched(old: FunctionState | None, new: FunctionState) -> bool:
+    return old is not None and old.probe.watch is not None and new.probe.watch is None
+
+
+def _is_checked(old: FunctionState | None, new: FunctionState) -> bool:
+    if old is None or new.probe.watch is None:
+        return False
+    return old.verification.checked_ns != new.verification.checked_ns
 
 
 def _sample(state: ControllerState, actions: list[Action]) -> ControllerState:
@@ -77,16 +83,16 @@ def _sample(state: ControllerState, actions: list[Action]) -> ControllerState:
     now_ns, burst_ns = state.now_ns, state.burst_ns
     if now_ns >= next_burst_ns(burst_ns, state.agent_cost.pressure):
         burst_ns = now_ns
-    found = any(each.state is not State.CANDIDATE for each in state.known.values())
-    looking_ns = state.began_ns if found else now_ns
-    hertz = sampling_hertz(now_ns, looking_ns, burst_ns, state.started.prices, state.settings)
+    found = any(function.state is not State.CANDIDATE for function in state.functions.values())
+    searching_ns = state.began_ns if found else now_ns
+    hertz = sampling_hertz(now_ns, searching_ns, burst_ns, state.started.prices, state.settings)
     if hertz != state.hertz:
         actions.append(Sampling(hertz=hertz))
     return replace(state, hertz=hertz, burst_ns=burst_ns)
 
 
 def _plan_every_ns(state: ControllerState) -> int:
-    if state.purse.balance_ns < 0:
+    if state.account.balance_ns < 0:
         return PLAN_IN_DEBT_NS
     return round(PLAN_EVERY_NS + state.agent_cost.pressure * (PLAN_UNDER_PRESSURE_NS - PLAN_EVERY_NS))
 
@@ -95,11 +101,11 @@ def _means_of(state: ControllerState) -> Means:
     """Return what there is to allocate now: the budget less what sampling takes of it."""
     if state.started is None:
         raise ValueError("nothing can be planned before the source has started")
-    sampling = state.hertz * state.started.prices.sample_ns * state.purse.cpu_rate / SECOND
+    sampling = state.hertz * state.started.prices.sample_ns * state.account.cpu_rate / SECOND
     return Means(
-        budget=max(spendable(state.purse) - sampling, 0.01 * state.purse.rate),
-        income=state.purse.rate,
-        cash=state.purse.balance_ns,
+        budget=max(spendable(state.account) - sampling, 0.01 * state.account.rate),
+        income=state.account.rate,
+        cash=state.account.balance_ns,
         prices=state.started.prices,
         slow_links=state.started.host.get("link") == "perf",
         pressure=state.agent_cost.pressure,
@@ -109,44 +115,28 @@ def _means_of(state: ControllerState) -> Means:
     )
 
 
-def _plan(state: ControllerState, actions: list[Action]) -> ControllerState:
-    looking = state.now_ns - state.began_ns < FIRST_LOOK_NS and not state.settings.watch
-    if looking and all(each.state is State.CANDIDATE for each in state.known.values()):
-        return state
-    made = plan(state.known, _means_of(state), state.settings)
-    total = total_of(state.known.values(), state.runtime)
-    due = state.now_ns - state.reasoned_ns >= EXPLAIN_EVERY_NS
-    known = dict(state.known)
-    for key in sorted(known):
-        each = known[key]
-        if due or each.reason is None or each.state is not State.CANDIDATE or each.watch is not made.watches.get(key):
-            known[key] = _carry_out(each, made, total, state, actions)
-    reasoned_ns = state.now_ns if due else state.reasoned_ns
-    return replace(state, known=known, planned_ns=state.now_ns, reasoned_ns=reasoned_ns)
+def _plan(state: ControllerState, actions: list[Action]) -> tuple[ControllerState, Plan | None]:
+    """Plan and request what differs from what is on; None while the first sampling goes on."""
+    searching = state.now_ns - state.began_ns < FIRST_LOOK_NS and not state.settings.watch
+    if searching and all(function.state is State.CANDIDATE for function in state.functions.values()):
+        return state, None
+    made = plan(state.functions, _means_of(state), state.settings)
+    functions = dict(state.functions)
+    for key in sorted(functions):
+        functions[key] = _watched(functions[key], made.watches.get(key), state.now_ns, actions)
+    return replace(state, functions=functions, planned_ns=state.now_ns), made
 
 
-def _carry_out(each: Knowledge, made: Plan, total: Total, state: ControllerState, actions: list[Action]) -> Knowledge:
-    key, now_ns = each.function.key, state.now_ns
-    new = made.watches.get(key)
-    if not same_enough(each.watch, new):
-        actions.append(new if new is not None else Unwatch(function=key))
-        each = with_watch(each, new, now_ns)
-    if each.state is State.CANDIDATE:
-        return each.moved(each.state, _why_candidate(each, new, total), now_ns)
-    if each.state is State.WAITING and new is not None:
-        return transitions.described(each.moved(State.TIMING, None, now_ns), state.settings)
-    if each.state is State.TIMING and new is None:
-        return each.moved(State.WAITING, made.waiting.get(key, each.reason), now_ns)
-    if each.state is State.WAITING or (each.state is State.EXPLAINING and new is None and each.job is None):
-        return each.moved(each.state, made.waiting.get(key, each.reason), now_ns)
-    return transitions.described(each, state.settings)
-
-
-def _why_candidate(each: Knowledge, watch: Watch | None, total: Total) -> Reason:
-    if watch is not None:
-        return reasons.counting()
-    part = share(each, total)
-    return reasons.queued(part) if is_worth_it(each, total) else reasons.cold(part, WORTH_SHARE)
+def _watched(function: FunctionState, watch: Watch | None, now_ns: int, actions: list[Action]) -> FunctionState:
+    """Request a watch of a function if it differs from the present one, and move the function on accordingly."""
+    if not same_enough(function.probe.watch, watch):
+        actions.append(watch if watch is not None else Unwatch(function=function.key))
+        function = replace(function, probe=with_watch(function.probe, watch, now_ns))
+    if function.state is State.WAITING and watch is not None:
+        return function.moved(State.TIMING, None, now_ns)
+    if function.state is State.TIMING and watch is None:
+        return function.moved(State.WAITING, None, now_ns)
+    return function
 
 
 def _mine(state: ControllerState, keys: Sequence[str], actions: list[Action]) -> ControllerState:
@@ -155,18 +145,66 @@ def _mine(state: ControllerState, keys: Sequence[str], actions: list[Action]) ->
     if WORKER_WARM_NS <= idle_ns < state.agent_cost.pressure * WORKER_WAIT_NS:
         return state
     modules: tuple[str, ...] | None = None
-    known, next_job = dict(state.known), state.next_job
+    functions, next_job = dict(state.functions), state.next_job
     for key in keys:
-        each = known[key]
-        if each.job is not None or not each.paths or each.state not in _EXPLAINABLE:
+        function = functions[key]
+        if function.state not in _EXPLAINABLE or not function.history.paths or function.explanation.job is not None:
             continue
         if modules is None:
-            modules = tuple(sorted({PurePath(life.executable).name for life in state.lifetimes.values()}))
-        job = transitions.job_for(each, state.settings, modules, state.now_ns)
+            modules = tuple(sorted({PurePath(lifetime.executable).name for lifetime in state.lifetimes.values()}))
+        job = job_for(function, state.settings, modules, state.now_ns)
         if job is not None:
             actions.append(Mine(job=next_job, inputs=job))
-            known[key] = transitions.described(replace(each, job=next_job), state.settings)
+            functions[key] = replace(function, explanation=replace(function.explanation, job=next_job))
             next_job += 1
     if next_job == state.next_job:
         return state
-    return replace(state, known=known, next_job=next_job, worked_ns=state.now_ns)
+    return replace(state, functions=functions, next_job=next_job, worked_ns=state.now_ns)
+
+
+def _with_reasons(
+    state: ControllerState, before: Mapping[str, FunctionState], keys: Sequence[str], made: Plan | None
+) -> ControllerState:
+    """Renew the reasons of functions that are not finished: of all after a plan, else of those that were observed."""
+    functions = dict(state.functions)
+    total = total_of(functions.values(), state.runtime) if made else None
+    due = made is not None and state.now_ns - state.reasoned_ns >= REASON_EVERY_NS
+    for key in keys:
+        old, function = before.get(key), functions[key]
+        if function.state is State.CANDIDATE:
+            watch = function.probe.watch
+            if total and (due or function.reason is None or old is None or watch is not old.probe.watch):
+                functions[key] = function.moved(function.state, _why_candidate(function, total), state.now_ns)
+        elif made is not None or old is None or _is_observed(old, function):
+            reason = _why_learning(function, made, state.settings)
+            functions[key] = function.moved(function.state, reason, state.now_ns)
+    return replace(state, functions=functions, reasoned_ns=state.now_ns if due else state.reasoned_ns)
+
+
+def _is_observed(old: FunctionState, new: FunctionState) -> bool:
+    return old.history is not new.history or old.explanation is not new.explanation or old.state is not new.state
+
+
+def _why_candidate(function: FunctionState, total: Total) -> Reason:
+    if function.probe.watch is not None:
+        return reasons.counting()
+    part = share(function, total)
+    return reasons.queued(part) if is_worth_it(function, total) else reasons.cold(part, WORTH_SHARE)
+
+
+def _why_learning(function: FunctionState, made: Plan | None, settings: Settings) -> Reason | None:
+    """Return what a function that is being learned still needs; the reason of any other stays."""
+    mining, rate = settings.mining, function.probe.rate
+    unwatched = function.probe.watch is None and function.explanation.job is None
+    if made is not None and (function.state is State.WAITING or (function.state is State.EXPLAINING and unwatched)):
+        return made.waiting.get(function.key, function.reason)
+    if function.state is State.TIMING:
+        chain = function.inference.chain
+        number = min(chain.chain, mining.chain_observations) if chain else 0
+        return reasons.learning(number, mining.chain_observations, "agreeing observations", rate, settings)
+    if function.state is not State.EXPLAINING:
+        return function.reason
+    if function.explanation.job is not None:
+        return reasons.mining()
+    number = enough(function.history.paths, mining.minimum_calls)
+    return reasons.learning(number, mining.recent, "observations with call paths", rate, settings)

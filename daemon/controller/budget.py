@@ -1,8 +1,8 @@
-"""What observing may cost and what it will: a purse that fills with the program's CPU time, and prices.
+"""What observing may cost, and what it is predicted to cost.
 
-The purse is the promise: it fills at ``budget`` of the CPU time that the program used (at least the floor)
-and empties by what the probes took. Plans are made in rates, ns of cost per second, from the calibrated
-price of a hit and the measured rate of calls.
+The budget account is a token bucket and keeps the promise. It earns ``Settings.overhead`` of the CPU time that the
+program used, at least the floor, and spends what the probes took. Plans are made in rates, ns of cost per second,
+from the calibrated price of a hit and the measured rate of calls.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ LONGEST_ON_NS = SECOND
 SMOOTHED_NS = 3 * SECOND
 """Over this time the CPU time of the programs is averaged."""
 MEMORY_NS = 5 * SECOND
-"""The purse holds what is earned in this time; an idle daemon does not save up for a storm."""
+"""The account holds what is earned in this time at most; an idle daemon does not save up."""
 LEAST_SHARE = 1 / 64
 """Share of calls timed below which counting the others is not worth its price."""
 AT_ONCE = 8
-"""So many functions can be learned side by side, each with a window in the time that one may take at most."""
+"""So many functions can be learned in parallel, each with a window in the time that one may take at most."""
 LEAST_WINDOW = 1.5
 """A window holds at least this many times the calls without which it is not judged."""
 SPARE_CALLS = 1.1
@@ -34,8 +34,8 @@ SPARE_CALLS = 1.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Purse:
-    """The budget inside the watched programs, as it stands."""
+class BudgetAccount:
+    """The overhead budget of the watched programs, as it stands."""
 
     rate: float = 0.0
     """Budget, ns of cost per second of wall-clock time, over the last seconds."""
@@ -50,37 +50,37 @@ class Purse:
     now_ns: int = 0
 
 
-def filled(purse: Purse, batch: Batch, settings: Settings) -> Purse:
-    """Return the purse after a batch: filled by the time that passed, emptied by what the probes took."""
-    passed = max(0, batch.now_ns - purse.now_ns)
-    cpu = max(0, batch.spent.program_cpu_ns - purse.spent.program_cpu_ns)
-    took = max(0.0, batch.spent.overhead_ns - purse.spent.overhead_ns)
+def with_batch(account: BudgetAccount, batch: Batch, settings: Settings) -> BudgetAccount:
+    """Return the account after a batch: it earned for the time that passed, and spent what the probes took."""
+    passed = max(0, batch.now_ns - account.now_ns)
+    cpu = max(0, batch.spent.program_cpu_ns - account.spent.program_cpu_ns)
+    took = max(0.0, batch.spent.overhead_ns - account.spent.overhead_ns)
     # CPU time comes in lumps: the floor is compared with its mean over seconds, else each gap would earn extra
-    age = batch.now_ns - purse.began_ns
+    age = batch.now_ns - account.began_ns
     fade = min(1.0, passed / max(1, min(SMOOTHED_NS, age)))
-    cpu_rate = purse.cpu_rate + fade * ((cpu * SECOND / passed if passed else 0.0) - purse.cpu_rate)
+    cpu_rate = account.cpu_rate + fade * ((cpu * SECOND / passed if passed else 0.0) - account.cpu_rate)
     rate = max(settings.overhead * cpu_rate, float(settings.floor_ns))
     earned = rate * passed / SECOND
-    balance = min(purse.balance_ns + earned - took, rate * MEMORY_NS / SECOND)
-    return Purse(
+    balance = min(account.balance_ns + earned - took, rate * MEMORY_NS / SECOND)
+    return BudgetAccount(
         rate=rate,
         balance_ns=balance,
-        earned_ns=purse.earned_ns + earned,
+        earned_ns=account.earned_ns + earned,
         cpu_rate=cpu_rate,
         spent=batch.spent,
-        began_ns=purse.began_ns,
+        began_ns=account.began_ns,
         now_ns=batch.now_ns,
     )
 
 
-def spendable(purse: Purse) -> float:
+def spendable(account: BudgetAccount) -> float:
     """Return the rate to plan with, ns per second: debts are paid back at once, savings are used slowly.
 
     What a second brings is kept, since on-phases begin at random and several may meet.
     """
-    debt, savings = min(0.0, purse.balance_ns), max(0.0, purse.balance_ns - purse.rate)
-    rate = 0.9 * purse.rate + debt + savings / 5
-    return min(max(rate, 0.02 * purse.rate), 1.5 * purse.rate)
+    debt, savings = min(0.0, account.balance_ns), max(0.0, account.balance_ns - account.rate)
+    rate = 0.9 * account.rate + debt + savings / 5
+    return min(max(rate, 0.02 * account.rate), 1.5 * account.rate)
 
 
 def price(prices: Prices, kind: Kind, function: Function) -> float:
@@ -94,7 +94,7 @@ HITS = {Kind.COUNT: 1, Kind.TIME: 2, Kind.PATH: 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
+class OnPhase:
     """One on-phase that brings a window of calls, and what it is predicted to cost."""
 
     on_ns: int
@@ -103,7 +103,7 @@ class Phase:
 
 
 def affordable_window(rate: float, prices: Prices, settings: Settings) -> int:
-    """Return how many calls a window is to hold: fewer than asked for where calls are dear or the time is short.
+    """Return how many calls a window is to hold: fewer than asked for where calls are expensive or the time is short.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def affordable_window(rate: float, prices: Prices, settings: Settings) -> int:
     return min(settings.window_calls, round(least * 2**steps))
 
 
-def phase(rate: float, call_ns: float, hit_ns: float, settings: Settings) -> Phase:
+def on_phase(rate: float, call_ns: float, hit_ns: float, settings: Settings) -> OnPhase:
     """Plan an on-phase for a function called ``rate`` times a second.
 
     Parameters
@@ -136,7 +136,7 @@ def phase(rate: float, call_ns: float, hit_ns: float, settings: Settings) -> Pha
     available = rate * on_ns / SECOND
     overrun = rate * REACTION_NS / SECOND if available > wanted else 0.0
     calls = min(available, wanted)
-    return Phase(on_ns=on_ns, calls=calls, cost_ns=calls * call_ns + overrun * hit_ns)
+    return OnPhase(on_ns=on_ns, calls=calls, cost_ns=calls * call_ns + overrun * hit_ns)
 
 
 def shortest_period_ns(settings: Settings) -> int:
@@ -157,7 +157,7 @@ def watch_for(
     """Return the request that fits a grant, ns of cost per second; None if none does.
 
     Always on where that fits, since counts are exact then; else on-phases at random times whose mean cost
-    fits; none where they would come too rarely, or where links cannot be taken off fast (``duty`` False).
+    fits; none where they would come too rarely, or where links cannot be detached fast (``duty`` False).
     """
     call_ns = price(prices, kind, function)
     window = Watch(
@@ -170,7 +170,7 @@ def watch_for(
     )
     affordable = grant / call_ns
     if rate <= affordable * (1 + 1e-9):
-        # the bucket bounds what a sudden rise of the rate can cost before the controller sees it
+        # the bucket bounds what a sudden rise of the rate can cost before the controller learns of it
         per_second = HITS[kind] * max(2 * affordable, 100.0)
         return replace(window, hits_per_second=round(per_second, 1), burst_hits=int(max(per_second, 200)))
     share = sampled_share(function, call_ns, rate, grant, prices)
@@ -179,13 +179,13 @@ def watch_for(
         return replace(window, timed_share=share, hits_per_second=round(per_second, 1), burst_hits=int(per_second))
     if not duty:
         return None
-    one = phase(rate, call_ns, price(prices, Kind.COUNT, function), settings)
-    period = int(max(one.cost_ns / max(grant, 1e-9) * SECOND, shortest_period_ns(settings), 1.25 * one.on_ns))
+    phase = on_phase(rate, call_ns, price(prices, Kind.COUNT, function), settings)
+    period = int(max(phase.cost_ns / max(grant, 1e-9) * SECOND, shortest_period_ns(settings), 1.25 * phase.on_ns))
     if period > settings.limit_ns:
         return None
     burst = int(HITS[kind] * SPARE_CALLS * settings.window_calls)
     refill = max(1.0, round(burst * SECOND / period, 1))
-    return replace(window, on_ns=one.on_ns, period_ns=period, hits_per_second=refill, burst_hits=burst)
+    return replace(window, on_ns=phase.on_ns, period_ns=period, hits_per_second=refill, burst_hits=burst)
 
 
 def sampled_share(function: Function, call_ns: float, rate: float, grant: float, prices: Prices) -> float:
@@ -213,6 +213,6 @@ def worthwhile(function: Function, kind: Kind, rate: float, prices: Prices, sett
     """Return the largest grant that brings observations faster, ns of cost per second."""
     call_ns = price(prices, kind, function)
     full = rate * call_ns
-    one = phase(rate, call_ns, price(prices, Kind.COUNT, function), settings)
-    window_ns = max(one.cost_ns, SPARE_CALLS * settings.window_calls * call_ns)
+    phase = on_phase(rate, call_ns, price(prices, Kind.COUNT, function), settings)
+    window_ns = max(phase.cost_ns, SPARE_CALLS * settings.window_calls * call_ns)
     return min(full, window_ns * SECOND / shortest_period_ns(settings))

@@ -1,16 +1,14 @@
-"""How often a function is called: what its probes counted, and what that says of the time they were off."""
+"""The probes of one function: what the source was asked for, what was counted, how often the function is called."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from specmine.daemon.config.settings import MS, SECOND
+from specmine.mining.statistics.call_rate import Looks
 from specmine.model.batch import Activity, Watch
 from specmine.model.observation import Kind
-
-from .function import Knowledge
-from .phase import State
 
 RATE_MEMORY_NS, RATE_CALLS = 2_000_000_000, 100
 """Time on over which the rate of calls is taken, if it holds so many calls ..."""
@@ -18,49 +16,84 @@ LONG_MEMORY_NS = 30_000_000_000
 """... and if it does not."""
 SHORTEST_LOOK_NS = 20 * MS
 LIMITED_RATE = 10_000.0
-"""Calls a second supposed of a function that emptied its bucket in less time than that."""
+"""Calls a second assumed of a function that emptied its bucket in less time than that."""
 
 
-def with_watch(known: Knowledge, watch: Watch | None, now_ns: int) -> Knowledge:
-    """Note what the source was asked for."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallCounts:
+    """What was counted while calls were timed; counts for admission are left out."""
+
+    calls: int = 0
+    watched_ns: int = 0
+    cost_ns: float = 0.0
+    gaps: bool = False
+    """True once the entry probe was off between the first watch and now."""
+    looks: Looks = field(default_factory=Looks)
+    """The rates that were counted; they stand for the gaps as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeState:
+    """The probes of one function, and what they counted."""
+
+    watch: Watch | None = None
+    """What the source was last asked for."""
+    watched_since_ns: int = 0
+    limited: bool = False
+    """True if the kernel's bucket ran empty in the present watch."""
+    rate: float | None = None
+    """Calls a second while on; None: never counted."""
+    recent_calls: float = 0.0
+    """Calls that the rate rests on, and the time on in which they were counted."""
+    recent_ns: float = 0.0
+    counts: CallCounts = field(default_factory=CallCounts)
+    earlier_ns: int = 0
+    """Time from the first timed watch to the last restart of the daemon, gaps included."""
+    first_watch_ns: int | None = None
+    """First timed watch since that restart."""
+
+    def span_ns(self, now_ns: int) -> int:
+        """Return the time since the first timed watch, restarts of the daemon left out."""
+        return self.earlier_ns + (now_ns - self.first_watch_ns if self.first_watch_ns is not None else 0)
+
+
+def with_watch(probe: ProbeState, watch: Watch | None, now_ns: int) -> ProbeState:
+    """Record what the source was asked for."""
     timed = watch is not None and watch.kind is not Kind.COUNT
-    off = known.first_watch_ns is not None and (known.watch is None or watch is None)
-    gaps = known.totals.gaps or off or (watch is not None and watch.on_ns > 0)
+    off = probe.first_watch_ns is not None and (probe.watch is None or watch is None)
+    gaps = probe.counts.gaps or off or (watch is not None and watch.on_ns > 0)
     return replace(
-        known,
+        probe,
         watch=watch,
         watched_since_ns=now_ns,
         limited=False,
-        first_watch_ns=now_ns if timed and known.first_watch_ns is None else known.first_watch_ns,
-        totals=replace(known.totals, gaps=gaps) if gaps is not known.totals.gaps else known.totals,
+        first_watch_ns=now_ns if timed and probe.first_watch_ns is None else probe.first_watch_ns,
+        counts=replace(probe.counts, gaps=gaps) if gaps is not probe.counts.gaps else probe.counts,
     )
 
 
-def with_activity(known: Knowledge, activity: Activity, now_ns: int) -> Knowledge:
-    """Take in what the probes counted, and that their bucket ran empty."""
-    known = _counted(known, activity)
-    watch = known.watch
+def with_activity(probe: ProbeState, activity: Activity, now_ns: int, *, counting: bool) -> ProbeState:
+    """Add what the probes counted; a watch whose bucket ran empty ends, unless it only counts a candidate's calls."""
+    probe = _with_counts(probe, activity)
+    watch = probe.watch
     if not activity.limited or watch is None or watch.on_ns:
-        return known
-    # the bucket ran empty somewhere inside the time counted: the rate is higher than it looks
-    seen = 1.5 * (known.rate or 0.0) if known.recent_ns >= SHORTEST_LOOK_NS else LIMITED_RATE
-    known = replace(known, rate=seen)
-    return known if known.state is State.CANDIDATE else with_watch(known, None, now_ns)
+        return probe
+    # the bucket ran empty somewhere inside the time counted: the true rate is higher than the counted one
+    rate = 1.5 * (probe.rate or 0.0) if probe.recent_ns >= SHORTEST_LOOK_NS else LIMITED_RATE
+    probe = replace(probe, rate=rate)
+    return probe if counting else with_watch(probe, None, now_ns)
 
 
-def _counted(known: Knowledge, activity: Activity) -> Knowledge:
-    """Add what the probes counted since they last told."""
-    calls, on_ns = known.recent_calls + activity.calls, known.recent_ns + activity.watched_ns
-    if known.recent_ns > (RATE_MEMORY_NS if known.recent_calls > RATE_CALLS else LONG_MEMORY_NS):
-        calls, on_ns = calls - 0.5 * known.recent_calls, on_ns - 0.5 * known.recent_ns
-    rate = calls * 1e9 / on_ns if on_ns > 0 else known.rate
-    before, timed = known.totals, activity.kind is not Kind.COUNT
+def _with_counts(probe: ProbeState, activity: Activity) -> ProbeState:
+    calls, on_ns = probe.recent_calls + activity.calls, probe.recent_ns + activity.watched_ns
+    if probe.recent_ns > (RATE_MEMORY_NS if probe.recent_calls > RATE_CALLS else LONG_MEMORY_NS):
+        calls, on_ns = calls - 0.5 * probe.recent_calls, on_ns - 0.5 * probe.recent_ns
+    before, timed = probe.counts, activity.kind is not Kind.COUNT
     looks = before.looks
     if timed and activity.watched_ns > 0:
-        stands_for = _stands_for_ns(known.watch, activity) / SECOND
-        looks = looks.seen(activity.calls, activity.watched_ns / SECOND, stands_for, activity.cost_ns / SECOND)
-    totals = replace(
-        before,
+        represented_s = _represented_ns(probe.watch, activity) / SECOND
+        looks = looks.seen(activity.calls, activity.watched_ns / SECOND, represented_s, activity.cost_ns / SECOND)
+    counts = CallCounts(
         calls=before.calls + timed * activity.calls,
         watched_ns=before.watched_ns + timed * activity.watched_ns,
         cost_ns=before.cost_ns + activity.cost_ns,
@@ -68,16 +101,16 @@ def _counted(known: Knowledge, activity: Activity) -> Knowledge:
         looks=looks,
     )
     return replace(
-        known,
-        rate=rate,
+        probe,
+        rate=calls * 1e9 / on_ns if on_ns > 0 else probe.rate,
         recent_calls=calls,
         recent_ns=on_ns,
-        totals=totals,
-        limited=known.limited or activity.limited,
+        counts=counts,
+        limited=probe.limited or activity.limited,
     )
 
 
-def _stands_for_ns(watch: Watch | None, activity: Activity) -> float:
+def _represented_ns(watch: Watch | None, activity: Activity) -> float:
     """Return the time that one report of activity is a sample of: with its pause, if one follows."""
     if watch is None:
         return activity.watched_ns
@@ -87,32 +120,32 @@ def _stands_for_ns(watch: Watch | None, activity: Activity) -> float:
     return activity.watched_ns + pause_s * SECOND
 
 
-def estimated_calls(known: Knowledge, now_ns: int) -> int:
-    """Return the calls since the first watch: those counted, and in the gaps so many as the looks' rate says."""
-    totals, gaps = known.totals, _gaps_seconds(known, now_ns)
-    if not totals.looks.number and gaps:  # counted by an earlier version
-        return round(totals.calls * (1 + gaps * SECOND / totals.watched_ns))
-    return totals.calls + round(totals.looks.rate * gaps)
+def estimated_calls(probe: ProbeState, now_ns: int) -> int:
+    """Return the calls since the first watch: those counted, and in gaps as many as the counted rates say."""
+    counts, gaps = probe.counts, _gaps_seconds(probe, now_ns)
+    if not counts.looks.number and gaps:  # counted by an earlier version
+        return round(counts.calls * (1 + gaps * SECOND / counts.watched_ns))
+    return counts.calls + round(counts.looks.rate * gaps)
 
 
-def calls_interval(known: Knowledge, now_ns: int) -> tuple[int, int | None] | None:
-    """Return the 95 % interval of ``estimated_calls``, a point where all were counted; None: too few looks.
+def calls_interval(probe: ProbeState, now_ns: int) -> tuple[int, int | None] | None:
+    """Return the 95 % interval of ``estimated_calls``, a point where all were counted; None: too few rates.
 
-    Without upper end (None) where the probes took most of the time: calls that they slow down are no measure.
+    The upper end is None where the probes took most of the time: they slow down the calls that would measure it.
     """
-    gaps, counted = _gaps_seconds(known, now_ns), known.totals.calls
+    gaps, counted = _gaps_seconds(probe, now_ns), probe.counts.calls
     if not gaps:
-        return (counted, counted) if counted or known.totals.watched_ns else None
-    interval = known.totals.looks.interval()
+        return (counted, counted) if counted or probe.counts.watched_ns else None
+    interval = probe.counts.looks.interval()
     if interval is None:
         return None
     low, high = interval
     return counted + round(low * gaps), counted + round(high * gaps) if math.isfinite(high) else None
 
 
-def _gaps_seconds(known: Knowledge, now_ns: int) -> float:
+def _gaps_seconds(probe: ProbeState, now_ns: int) -> float:
     """Return how long the function's probes were off since its first watch."""
-    if not known.totals.gaps or known.totals.watched_ns <= 0:
+    counts = probe.counts
+    if not counts.gaps or counts.watched_ns <= 0:
         return 0.0
-    span = known.span_ns + (now_ns - known.first_watch_ns if known.first_watch_ns is not None else 0)
-    return max(0, span - known.totals.watched_ns) / SECOND
+    return max(0, probe.span_ns(now_ns) - counts.watched_ns) / SECOND

@@ -1,4 +1,4 @@
-"""Which functions are known at all: found, named by the user, or callers of finished ones."""
+"""Which functions the controller follows: found by sampling, named by the user, or callers of finished ones."""
 
 from __future__ import annotations
 
@@ -11,81 +11,89 @@ from specmine.model.function import Function
 from specmine.model.globs import matches
 
 from . import reasons
-from .function import Knowledge, changed
-from .phase import FINISHED, State
-from .provisional import HELD_BEFORE, Estate, Inherited
+from .function import FunctionState, Identity, changed
+from .phase import FINISHED, Phase, State
+from .provisional import RETAINED, Provisional, ProvisionalAssertions
 from .state import ControllerState
 
 ADMITTED_AT_ONCE = 4
 """So many functions named by the user are timed before their calls were counted."""
-MOST_KNOWN = 5000
-"""Functions remembered; the coldest candidates are forgotten first."""
+MOST_FUNCTIONS = 5000
+"""Functions followed; the coldest candidates are forgotten first."""
+Functions = dict[str, FunctionState]
 
 
-def fresh(function: Function, settings: Settings, now_ns: int, estate: Callable[[], Estate]) -> Knowledge:
-    """Begin to know a function."""
-    hinted = matches(function, settings.watch)
-    begun = Knowledge(function=function, since_ns=now_ns, hinted=hinted, inherited=estate().of(function))
+def candidate(
+    function: Function, settings: Settings, now_ns: int, statements: Callable[[], ProvisionalAssertions]
+) -> FunctionState:
+    """Return a function that nothing is known of yet."""
+    new = FunctionState(
+        identity=Identity(function=function, hinted=matches(function, settings.watch)),
+        phase=Phase(since_ns=now_ns),
+        provisional=statements().of(function),
+    )
     if matches(function, settings.ignore):
-        return begun.moved(State.EXCLUDED, reasons.excluded(), now_ns)
-    return begun
+        return new.moved(State.EXCLUDED, reasons.excluded(), now_ns)
+    return new
 
 
-def admit_named(known: dict[str, Knowledge], now_ns: int) -> None:
+def admit_named(functions: Functions, now_ns: int) -> None:
     """Time the few functions that the user named at once: the kernel's bucket bounds what is not known yet."""
-    named = [key for key, each in known.items() if each.hinted and each.state is State.CANDIDATE]
-    if len(named) <= ADMITTED_AT_ONCE:
-        for key in named:
-            if known[key].rate is None and known[key].watch is None:
-                known[key] = known[key].moved(State.WAITING, reasons.queued(0.0), now_ns)
+    named = [
+        key for key, function in functions.items() if function.identity.hinted and function.state is State.CANDIDATE
+    ]
+    if len(named) > ADMITTED_AT_ONCE:
+        return
+    for key in named:
+        if functions[key].probe.rate is None and functions[key].probe.watch is None:
+            functions[key] = functions[key].moved(State.WAITING, reasons.queued(0.0), now_ns)
 
 
-def climb(known: dict[str, Knowledge], before: Mapping[str, Knowledge], state: ControllerState, now_ns: int) -> None:
+def climb(functions: Functions, before: Mapping[str, FunctionState], state: ControllerState, now_ns: int) -> None:
     """Make the callers of functions that have just been finished candidates."""
     if state.settings.watch:
         return
-    estate = cache(lambda: estate_of(known))
-    for key in changed(known, before):
-        each = known[key]
-        if each.state not in FINISHED:
+    statements = cache(lambda: statements_of(functions))
+    for key in changed(functions, before):
+        function = functions[key]
+        if function.state not in FINISHED:
             continue
-        if key in before and before[key].state in FINISHED and before[key].where is each.where:
+        if key in before and before[key].state in FINISHED and before[key].profile is function.profile:
             continue
-        for caller, _ in each.where.callers:
-            if caller in known:
-                if not known[caller].climbed:
-                    known[caller] = replace(known[caller], climbed=each.function.name)
-            elif caller in state.functions:
-                begun = fresh(state.functions[caller], state.settings, now_ns, estate)
-                known[caller] = replace(begun, climbed=each.function.name)
+        for caller, _ in function.profile.callers:
+            if caller not in functions and caller in state.catalog:
+                functions[caller] = candidate(state.catalog[caller], state.settings, now_ns, statements)
+            if caller in functions and not functions[caller].identity.climbed:
+                identity = replace(functions[caller].identity, climbed=function.function.name)
+                functions[caller] = replace(functions[caller], identity=identity)
 
 
-def bounded(known: dict[str, Knowledge]) -> dict[str, Knowledge]:
+def bounded(functions: Functions) -> Functions:
     """Forget the coldest of too many."""
-    if len(known) <= MOST_KNOWN:
-        return known
-    idle = [each for each in known.values() if each.state is State.CANDIDATE and each.watch is None]
-    idle.sort(key=lambda each: (each.where.inclusive_ns, each.function.key))
-    forgotten = {each.function.key for each in idle[: len(known) - MOST_KNOWN]}
-    return {key: each for key, each in known.items() if key not in forgotten}
+    if len(functions) <= MOST_FUNCTIONS:
+        return functions
+    idle = [one for one in functions.values() if one.state is State.CANDIDATE and one.probe.watch is None]
+    idle.sort(key=lambda one: (one.profile.inclusive_ns, one.key))
+    forgotten = {one.key for one in idle[: len(functions) - MOST_FUNCTIONS]}
+    return {key: function for key, function in functions.items() if key not in forgotten}
 
 
-def estate_of(known: Mapping[str, Knowledge]) -> Estate:
-    """Return what finished functions leave to those of the same name in other builds."""
+def statements_of(functions: Mapping[str, FunctionState]) -> ProvisionalAssertions:
+    """Return what finished functions state, for functions of the same name in other builds."""
     finished = sorted(
-        (each for each in known.values() if each.state in FINISHED and each.learned is not None),
-        key=lambda each: (each.since_ns, each.function.key),
+        (function for function in functions.values() if function.state in FINISHED),
+        key=lambda function: (function.phase.since_ns, function.key),
     )
-    return Estate(
+    return ProvisionalAssertions(
         (
-            each.function,
-            Inherited(
-                build_id=each.function.build_id,
-                learned=each.learned,
-                result=each.result if each.state is not State.SINGLE else None,
-                before=each.timing[-HELD_BEFORE:] or each.paths[-HELD_BEFORE:],
+            function.function,
+            Provisional(
+                build_id=function.function.build_id,
+                learned=function.inference.learned,
+                result=function.explanation.result if function.state is not State.SINGLE else None,
+                before=function.history.timing[-RETAINED:] or function.history.paths[-RETAINED:],
             ),
         )
-        for each in finished
-        if each.learned is not None
+        for function in finished
+        if function.inference.learned is not None
     )

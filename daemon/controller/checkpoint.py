@@ -1,6 +1,6 @@
 """What a restarted daemon needs to go on where the last one was: a JSON record for each function, and back.
 
-Observations are not in the record: the store keeps them in rows of their own. Times are of the clock of one
+Observations are not in the record: the store keeps them in rows of their own. Times belong to the clock of one
 boot, so the record holds lengths of time only.
 """
 
@@ -21,25 +21,28 @@ from specmine.model.json_codec import decode, encode
 from specmine.model.observation import Kind, Observation
 from specmine.model.sparse import Kept, kept
 
-from .function import EMPTY, Knowledge, Totals
-from .history import HELD, spread_of
-from .phase import FINISHED, State
-from .profile import Where
+from .call_counts import CallCounts, ProbeState
+from .function import ExplanationState, FunctionState, Identity
+from .history import RETAINED, History, Totals, spread_of
+from .inference import InferenceState, VerificationState
+from .phase import FINISHED, Phase, State
+from .profile import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Record:
-    """The part of the knowledge of a function that outlives the daemon."""
+    """The part of a function's state that outlives the daemon."""
 
     state: State
     reason: Reason | None = None
     hinted: bool = False
     climbed: str = ""
-    where: Where = field(default_factory=Where)
+    profile: Profile = field(default_factory=Profile)
     rate: float | None = None
-    totals: Totals = field(default_factory=Totals)
+    totals: Mapping[str, Any] = field(default_factory=dict)
+    """``CallCounts`` and ``Totals`` as one object."""
     span_ns: int = 0
-    histogram: Counts = field(default_factory=lambda: EMPTY)
+    histogram: Counts = field(default_factory=lambda: History().histogram)
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
     tried: int = 0
     learned: Conclusion | None = None
@@ -50,27 +53,28 @@ class Record:
     violations: int = 0
 
 
-def function_record(known: Knowledge, now_ns: int) -> dict[str, Any]:
+def function_record(function: FunctionState, now_ns: int) -> dict[str, Any]:
     """Return what to store of a function, as JSON values."""
-    span = known.span_ns + (now_ns - known.first_watch_ns if known.first_watch_ns is not None else 0)
+    probe, history, inference = function.probe, function.history, function.inference
+    on_cpu = inference.on_cpu
     record = Record(
-        state=known.state,
-        reason=known.reason,
-        hinted=known.hinted,
-        climbed=known.climbed,
-        where=known.where,
-        rate=known.rate,
-        totals=known.totals,
-        span_ns=span,
-        histogram=known.histogram,
-        lifetimes=known.lifetimes,
-        tried=known.tried,
-        learned=known.learned,
-        result=known.result,
-        on_cpu=replace(known.on_cpu, found=()) if known.on_cpu else None,  # of observations that are not stored whole
-        explained_with=known.explained_with,
-        checks=known.checks,
-        violations=known.violations,
+        state=function.state,
+        reason=function.reason,
+        hinted=function.identity.hinted,
+        climbed=function.identity.climbed,
+        profile=function.profile,
+        rate=probe.rate,
+        totals=encode(probe.counts) | encode(history.totals),
+        span_ns=probe.span_ns(now_ns),
+        histogram=history.histogram,
+        lifetimes=history.lifetimes,
+        tried=history.tried,
+        learned=inference.learned,
+        result=function.explanation.result,
+        on_cpu=replace(on_cpu, found=()) if on_cpu else None,  # of observations that are not stored whole
+        explained_with=function.explanation.observations,
+        checks=function.verification.checks,
+        violations=function.verification.violations,
     )
     encoded: dict[str, Any] = encode(record)
     return encoded
@@ -82,8 +86,8 @@ def restored(
     observations: Iterable[Observation],
     now_ns: int,
     mining: MiningSettings,
-) -> dict[str, Knowledge]:
-    """Return the knowledge of the last daemon, by function.
+) -> dict[str, FunctionState]:
+    """Return the functions as the last daemon left them.
 
     Parameters
     ----------
@@ -95,32 +99,31 @@ def restored(
     now_ns : int
     mining : MiningSettings
     """
-    recent = mining.recent
-    held: dict[tuple[str, Kind], list[Observation]] = {}
-    for each in observations:
-        held.setdefault((each.function, each.kind), []).append(each)
-    known = {}
+    retained: dict[tuple[str, Kind], list[Observation]] = {}
+    for observation in observations:
+        retained.setdefault((observation.function, observation.kind), []).append(observation)
+    states = {}
     for function in functions:
+        timing, paths = (
+            tuple(kept(one) for one in retained.get((function.key, kind), ())[-RETAINED[kind] * mining.recent :])
+            for kind in (Kind.TIME, Kind.PATH)
+        )
         try:
-            record = decode(Record, records[function.key]) if function.key in records else None
-        except ValueError:
-            record = None
-        if record is None:
-            continue
-        timing = tuple(kept(each) for each in held.get((function.key, Kind.TIME), ())[-recent:])
-        paths = tuple(kept(each) for each in held.get((function.key, Kind.PATH), ())[-HELD[Kind.PATH] * recent :])
-        known[function.key] = _knowledge(function, record, now_ns, timing=timing, paths=paths)
-    return known
+            record = decode(Record, records[function.key])
+            states[function.key] = _state(function, record, now_ns, timing=timing, paths=paths)
+        except (KeyError, ValueError):
+            continue  # without a record, or with one of another version
+    return states
 
 
-def _knowledge(
+def _state(
     function: Function,
     record: Record,
     now_ns: int,
     *,
     timing: tuple[Kept, ...],
     paths: tuple[Kept, ...],
-) -> Knowledge:
+) -> FunctionState:
     # probes are off now and refusals belong to processes that may be gone, so both are found out again
     state = record.state
     if state in (State.TIMING, State.REFUSED, State.EXCLUDED):
@@ -128,35 +131,36 @@ def _knowledge(
     if state in FINISHED and state is not State.SINGLE and record.learned is None:
         state = State.CANDIDATE
     if state is State.EXPLAINING:
-        paths = tuple(each for each in paths if each.timed)
-    return Knowledge(
-        function=function,
-        state=state,
-        reason=record.reason,
-        since_ns=now_ns,
-        hinted=record.hinted,
-        climbed=record.climbed,
-        where=record.where,
-        rate=record.rate,
-        totals=replace(record.totals, gaps=record.totals.gaps or record.totals.watched_ns > 0),
-        timing=timing,
-        paths=paths,
-        found=(
-            (Kind.TIME, (None,) * len(timing)),
-            (Kind.PATH, (None,) * len(paths)),
+        paths = tuple(observation for observation in paths if observation.timed)
+    counts: CallCounts = decode(CallCounts, record.totals)
+    return FunctionState(
+        identity=Identity(function=function, hinted=record.hinted, climbed=record.climbed),
+        phase=Phase(state=state, reason=record.reason, since_ns=now_ns),
+        profile=record.profile,
+        probe=ProbeState(
+            rate=record.rate,
+            counts=replace(counts, gaps=counts.gaps or counts.watched_ns > 0),
+            earlier_ns=record.span_ns,
         ),
-        histogram=record.histogram,
-        spread_ns=spread_of(record.histogram),
-        lifetimes=record.lifetimes,
-        tried=record.tried,
-        learned=record.learned,
-        chain=record.learned,
-        chain_kind=Kind.PATH if record.result is not None else Kind.TIME,
-        result=record.result,
-        on_cpu=record.on_cpu,
-        explained_with=record.explained_with,
-        checks=record.checks,
-        violations=record.violations,
-        checked_ns=now_ns if state in FINISHED else None,
-        span_ns=record.span_ns,
+        history=History(
+            timing=timing,
+            paths=paths,
+            histogram=record.histogram,
+            spread_ns=spread_of(record.histogram),
+            lifetimes=record.lifetimes,
+            tried=record.tried,
+            totals=decode(Totals, record.totals),
+        ),
+        inference=InferenceState(
+            chain=record.learned,
+            kind=Kind.PATH if record.result is not None else Kind.TIME,
+            learned=record.learned,
+            on_cpu=record.on_cpu,
+        ),
+        explanation=ExplanationState(result=record.result, observations=record.explained_with),
+        verification=VerificationState(
+            checks=record.checks,
+            checked_ns=now_ns if state in FINISHED else None,
+            violations=record.violations,
+        ),
     )

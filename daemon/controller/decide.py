@@ -11,11 +11,11 @@ from functools import cache
 from specmine.model.batch import Batch, Sampling
 from specmine.model.globs import matches
 
-from . import agent_cost, reasons, transitions
+from . import agent_cost, explanation, reasons, transitions
 from .actions import act
-from .budget import Purse, filled
+from .budget import BudgetAccount, with_batch
 from .call_counts import with_activity
-from .candidates import admit_named, bounded, climb, estate_of, fresh
+from .candidates import admit_named, bounded, candidate, climb, statements_of
 from .checkpoint import restored
 from .events import Action, Arrived, Begun, Event, Mined, Publish, Reloaded, Restored, Stopping, Surveyed
 from .hotness import HALF_LIFE_NS, sampling_hertz
@@ -50,7 +50,7 @@ def decide(state: ControllerState, event: Event) -> tuple[ControllerState, tuple
         case Reloaded():
             return _reload(state, event)
         case Surveyed() | Stopping():
-            return _told(state, event)
+            return _noted(state, event)
 
 
 def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
@@ -60,10 +60,10 @@ def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
         settings=event.settings,
         started=started,
         now_ns=started.now_ns,
-        purse=Purse(began_ns=started.now_ns, now_ns=started.now_ns, rate=float(event.settings.floor_ns)),
+        account=BudgetAccount(began_ns=started.now_ns, now_ns=started.now_ns, rate=float(event.settings.floor_ns)),
         agent_cost=agent_cost.begun(started.now_ns, event.settings),
         burst_ns=started.now_ns,
-        lifetimes={each.id: each for each in started.lifetimes},
+        lifetimes={lifetime.id: lifetime for lifetime in started.lifetimes},
         hertz=hertz,
         planned_ns=started.now_ns,
         published_ns=started.now_ns,
@@ -74,99 +74,112 @@ def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
 
 def _restore(state: ControllerState, event: Restored) -> tuple[ControllerState, tuple[Action, ...]]:
     settings = state.settings
-    known = restored(event.functions, event.records, event.observations, event.now_ns, settings.mining)
-    estate = estate_of(known)
-    for key, each in known.items():
-        hinted = matches(each.function, settings.watch)
-        left = estate.of(each.function) if each.state not in FINISHED else None
-        known[key] = replace(each, hinted=hinted, inherited=left)
-        if matches(each.function, settings.ignore):
-            known[key] = known[key].moved(State.EXCLUDED, reasons.excluded(), event.now_ns)
-    functions = {each.key: each for each in event.functions}
-    state = replace(state, known=known, functions=functions, now_ns=event.now_ns)
+    functions = restored(event.functions, event.records, event.observations, event.now_ns, settings.mining)
+    statements = statements_of(functions)
+    for key, function in functions.items():
+        hinted = matches(function.function, settings.watch)
+        functions[key] = replace(
+            function,
+            identity=replace(function.identity, hinted=hinted),
+            provisional=statements.of(function.function) if function.state not in FINISHED else None,
+        )
+        if matches(function.function, settings.ignore):
+            functions[key] = functions[key].moved(State.EXCLUDED, reasons.excluded(), event.now_ns)
+    catalog = {function.key: function for function in event.functions}
+    state = replace(state, functions=functions, catalog=catalog, now_ns=event.now_ns)
     return state, (Publish(why="restored"),)
 
 
 def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tuple[Action, ...]]:
-    before = state.known
+    before, now_ns = state.functions, batch.now_ns
     state = _absorbed(state, batch)
-    known = dict(state.known)
-    admit_named(known, batch.now_ns)
+    functions = dict(state.functions)
+    admit_named(functions, now_ns)
     for refusal in batch.refusals:
-        if refusal.function in known:
-            known[refusal.function] = transitions.refused(known[refusal.function], refusal, batch.now_ns)
+        if refusal.function in functions:
+            functions[refusal.function] = transitions.refused(functions[refusal.function], refusal, now_ns)
     for activity in batch.activity:
-        if activity.function in known:
-            known[activity.function] = with_activity(known[activity.function], activity, batch.now_ns)
-    for seen in batch.observations:
-        if seen.function in known:
-            known[seen.function] = transitions.observed(known[seen.function], seen, state.settings)
-    for key, each in known.items():
-        if each.watch is not None and each.state is State.CANDIDATE:
-            known[key] = transitions.counted(each, batch.now_ns)
-        elif each.state is State.UNSTABLE and batch.now_ns - each.since_ns >= transitions.PARKED_NS:
-            known[key] = each.moved(State.WAITING, None, batch.now_ns)
-    climb(known, before, state, batch.now_ns)
-    return act(replace(state, known=known), before)
+        if activity.function in functions:
+            function = functions[activity.function]
+            counting = function.state is State.CANDIDATE
+            probe = with_activity(function.probe, activity, now_ns, counting=counting)
+            functions[activity.function] = replace(function, probe=probe)
+    for observation in batch.observations:
+        if observation.function in functions:
+            function = functions[observation.function]
+            functions[observation.function] = transitions.observed(function, observation, state.settings)
+    for key, function in functions.items():
+        if function.state is State.CANDIDATE and function.probe.watch is not None:
+            functions[key] = transitions.counted(function, now_ns)
+        elif function.state is State.UNSTABLE and now_ns - function.phase.since_ns >= transitions.PARKED_NS:
+            functions[key] = function.moved(State.WAITING, None, now_ns)
+    climb(functions, before, state, now_ns)
+    return act(replace(state, functions=functions), before)
 
 
 def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
-    """Take in what needs no decision: money, descriptions, where time went."""
-    functions = state.functions
-    if batch.functions:
-        functions = {**functions, **{each.key: each for each in batch.functions}}
-    known = dict(state.known)
-    estate = cache(lambda: estate_of(state.known))
-    for function in batch.functions:
-        if function.key in known:
-            known[function.key] = replace(known[function.key], function=function)
-        elif matches(function, state.settings.watch):
-            known[function.key] = fresh(function, state.settings, batch.now_ns, estate)
-    for sample in batch.hot_samples:
-        found = functions.get(sample.function)
-        if found is not None and not state.settings.watch:
-            each = known.get(found.key) or fresh(found, state.settings, batch.now_ns, estate)
-            known[found.key] = replace(each, where=each.where.seen(sample))
-    runtime, faded_ns = state.runtime, state.faded_ns
-    for sample in batch.runtime:
-        runtime = runtime.seen(sample)
-    if batch.now_ns - faded_ns >= HALF_LIFE_NS:
-        faded_ns = batch.now_ns
-        known = {key: replace(each, where=each.where.faded(0.5)) for key, each in known.items()}
-        runtime = runtime.faded(0.5)
-    return replace(
+    """Take up what needs no decision: costs, descriptions of functions, time profiles."""
+    agent_ns = batch.spent.agent_ns + state.worker_ns
+    described = {function.key: function for function in batch.functions}
+    catalog = {**state.catalog, **described} if described else state.catalog
+    state = replace(
         state,
         now_ns=batch.now_ns,
-        purse=filled(state.purse, batch, state.settings),
-        agent_cost=agent_cost.used(
-            state.agent_cost, batch.spent.agent_ns + state.worker_ns, batch.now_ns, state.settings
-        ),
-        functions=functions,
-        known=bounded(known),
-        runtime=runtime,
-        lifetimes={**state.lifetimes, **{each.id: each for each in batch.lifetimes}},
+        account=with_batch(state.account, batch, state.settings),
+        agent_cost=agent_cost.used(state.agent_cost, agent_ns, batch.now_ns, state.settings),
+        catalog=catalog,
+        lifetimes={**state.lifetimes, **{lifetime.id: lifetime for lifetime in batch.lifetimes}},
         batch=batch,
         started=replace(state.started, prices=batch.prices) if state.started and batch.prices else state.started,
         bystander_hits=state.bystander_hits + batch.bystander_hits,
-        faded_ns=faded_ns,
     )
+    return _faded(_profiled(state, batch))
+
+
+def _profiled(state: ControllerState, batch: Batch) -> ControllerState:
+    """Add functions that the source described or sampling found, and what sampling found of each."""
+    functions, runtime = dict(state.functions), state.runtime
+    statements = cache(lambda: statements_of(state.functions))
+    for described in batch.functions:
+        if described.key in functions:
+            identity = replace(functions[described.key].identity, function=described)
+            functions[described.key] = replace(functions[described.key], identity=identity)
+        elif matches(described, state.settings.watch):
+            functions[described.key] = candidate(described, state.settings, batch.now_ns, statements)
+    for sample in batch.hot_samples:
+        sampled = state.catalog.get(sample.function)
+        if sampled is not None and not state.settings.watch:
+            function = functions.get(sampled.key) or candidate(sampled, state.settings, batch.now_ns, statements)
+            functions[sampled.key] = replace(function, profile=function.profile.with_sample(sample))
+    for sample in batch.runtime:
+        runtime = runtime.with_sample(sample)
+    return replace(state, functions=bounded(functions), runtime=runtime)
+
+
+def _faded(state: ControllerState) -> ControllerState:
+    if state.now_ns - state.faded_ns < HALF_LIFE_NS:
+        return state
+    functions = {
+        key: replace(function, profile=function.profile.faded(0.5)) for key, function in state.functions.items()
+    }
+    return replace(state, functions=functions, runtime=state.runtime.faded(0.5), faded_ns=state.now_ns)
 
 
 def _mined(state: ControllerState, event: Mined) -> tuple[ControllerState, tuple[Action, ...]]:
-    before, known = state.known, dict(state.known)
-    for key, each in state.known.items():
-        if each.job != event.job:
+    before, functions = state.functions, dict(state.functions)
+    for key, function in before.items():
+        if function.explanation.job != event.job:
             continue
         if event.result is not None:
-            known[key] = transitions.explained(each, event.result, event.now_ns, state.settings)
+            functions[key] = explanation.explained(function, event.result, event.now_ns, state.settings)
         else:
-            known[key] = transitions.failed(each, event.failure, event.now_ns, state.settings)
-    climb(known, before, state, event.now_ns)
+            functions[key] = explanation.failed(function, event.failure, event.now_ns, state.settings)
+    climb(functions, before, state, event.now_ns)
     state = replace(state, worked_ns=event.now_ns, worker_ns=state.worker_ns + event.cpu_ns)
-    return act(replace(state, now_ns=event.now_ns, known=known), before)
+    return act(replace(state, now_ns=event.now_ns, functions=functions), before)
 
 
-def _told(state: ControllerState, event: Surveyed | Stopping) -> tuple[ControllerState, tuple[Action, ...]]:
+def _noted(state: ControllerState, event: Surveyed | Stopping) -> tuple[ControllerState, tuple[Action, ...]]:
     """Take up what changes no decision."""
     if isinstance(event, Stopping):
         return replace(state, now_ns=event.now_ns, stopped=event.why), (Publish(why=event.why),)
@@ -175,15 +188,15 @@ def _told(state: ControllerState, event: Surveyed | Stopping) -> tuple[Controlle
 
 
 def _reload(state: ControllerState, event: Reloaded) -> tuple[ControllerState, tuple[Action, ...]]:
-    known = {}
-    for key, each in state.known.items():
-        ignored = matches(each.function, event.settings.ignore)
-        hinted = matches(each.function, event.settings.watch)
-        changed = replace(each, hinted=hinted)
-        if ignored:
-            changed = changed.moved(State.EXCLUDED, reasons.excluded(), event.now_ns)
-        elif each.state is State.EXCLUDED and not each.refused:
-            changed = changed.moved(State.CANDIDATE, None, event.now_ns)
-        known[key] = changed
-    before = state.known
-    return act(replace(state, now_ns=event.now_ns, settings=event.settings, known=known, planned_ns=0), before)
+    functions = {}
+    for key, function in state.functions.items():
+        hinted = matches(function.function, event.settings.watch)
+        renewed = replace(function, identity=replace(function.identity, hinted=hinted))
+        if matches(function.function, event.settings.ignore):
+            renewed = renewed.moved(State.EXCLUDED, reasons.excluded(), event.now_ns)
+        elif function.state is State.EXCLUDED and not function.phase.refused:
+            renewed = renewed.moved(State.CANDIDATE, None, event.now_ns)
+        functions[key] = renewed
+    before = state.functions
+    state = replace(state, now_ns=event.now_ns, settings=event.settings, functions=functions, planned_ns=0)
+    return act(state, before)

@@ -1,69 +1,141 @@
-"""What one more observation adds to what is known of a function."""
+"""The observations of one function: the newest one by one, all of them in totals."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
-from specmine.mining.regression.lifetime_utility import with_window
-from specmine.model.buckets import BUCKET_MIDDLES
+import numpy as np
+
+from specmine.mining.regression.lifetime_utility import Lifetimes, with_window
+from specmine.model.buckets import BUCKET_MIDDLES, BUCKETS
+from specmine.model.call_path import CallPath
 from specmine.model.histogram import Counts, frozen_counts, quantiles
 from specmine.model.observation import Kind, Observation
 from specmine.model.pooling import pooled
-from specmine.model.sparse import kept
+from specmine.model.sparse import Kept, kept
 
-from .function import Knowledge
+_EMPTY = frozen_counts(np.zeros(BUCKETS))
+RETAINED = {Kind.TIME: 1, Kind.PATH: 2}
+"""Observations retained one by one, in multiples of those that stable borders come from."""
+MEDIAN_CALLS = 200
+"""The median of a window of fewer calls says nothing."""
 
-HELD = {Kind.TIME: 1, Kind.PATH: 2}
-"""Observations held one by one, in multiples of those that stable borders come from."""
-_JUDGED_CALLS = 200
-"""A window of fewer calls has no median to speak of."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Sums over all observations."""
+
+    timed: int = 0
+    inner: int = 0
+    censored: int = 0
+    observations: int = 0
+    running_ns: float = 0.0
+    """What timed calls did of their time, as far as it was split: on CPU, the probes' own cost excepted, ..."""
+    waiting_ns: int = 0
+    """... runnable without a CPU, ..."""
+    blocked_ns: int = 0
+    """... and waiting for anything else."""
 
 
-def with_observation(known: Knowledge, seen: Observation, recent: int) -> Knowledge:
-    """Add an observation; the oldest fall out of the timed, and merge among those with paths."""
-    totals = replace(
-        known.totals,
-        timed=known.totals.timed + seen.timed,
-        inner=known.totals.inner + seen.inner,
-        censored=known.totals.censored + seen.censored,
-        observations=known.totals.observations + 1,
-    )
-    if seen.split is not None:
-        own_ns = float(seen.split.on_cpu @ BUCKET_MIDDLES) - seen.bias_ns * seen.timed
-        totals = replace(
-            totals,
-            running_ns=totals.running_ns + max(0.0, own_ns),
-            waiting_ns=totals.waiting_ns + int(seen.split.waiting_ns.sum()),
-            blocked_ns=totals.blocked_ns + int(seen.split.blocked_ns.sum()),
-        )
-    histogram = frozen_counts(known.histogram + seen.counts)
-    most = recent * HELD[seen.kind]
-    borders = (*known.borders_of(seen.kind), None)[-most:]
-    others = tuple(each for each in known.found if each[0] is not seen.kind)
-    timing, paths = known.timing, known.paths
-    if seen.kind is Kind.PATH:
-        same = {path: path for each in paths[-2:] for path, _, _ in each.paths}
-        paths = (*paths, kept(seen, same))
-        if len(paths) > most:
-            paths = (kept(pooled([each.whole() for each in paths[:2]]), same), *paths[2:])
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class History:
+    """What was observed of one function."""
+
+    timing: tuple[Kept, ...] = ()
+    """The newest observations without call paths, oldest first."""
+    paths: tuple[Kept, ...] = ()
+    """The newest observations with call paths; the first one may be several merged."""
+    histogram: Counts = field(default_factory=lambda: _EMPTY)
+    """All durations ever timed."""
+    spread_ns: float = 0.0
+    """Their standard deviation."""
+    lifetimes: Lifetimes = field(default_factory=Lifetimes)
+    """What the windows of each lifetime had as median: whether more calls of one lifetime are worth anything."""
+    tried: int = 0
+    """Observations since the function last began to be learned."""
+    totals: Totals = field(default_factory=Totals)
+
+    def of_kind(self, kind: Kind) -> tuple[Kept, ...]:
+        """Return the retained observations of a kind, oldest first."""
+        return self.paths if kind is Kind.PATH else self.timing
+
+    @property
+    def longest(self) -> tuple[Kept, ...]:
+        """The retained observations of the kind that has more of them."""
+        return self.paths if len(self.paths) >= len(self.timing) else self.timing
+
+
+def with_observation(history: History, observation: Observation, recent: int) -> History:
+    """Add an observation; the oldest fall out of the timed, and merge among those with paths.
+
+    Parameters
+    ----------
+    history : History
+    observation : Observation
+    recent : int
+        Observations that stable borders come from.
+    """
+    histogram = frozen_counts(history.histogram + observation.counts)
+    most = recent * RETAINED[observation.kind]
+    if observation.kind is Kind.PATH:
+        timing, paths = history.timing, _with_paths(history.paths, observation, most)
     else:
-        timing = (*timing, kept(seen))[-most:]
-    median_ns = quantiles(seen.counts, (0.5,))[0] - seen.bias_ns
-    lifetimes = known.lifetimes
-    if seen.timed >= _JUDGED_CALLS and median_ns > 0:
-        lifetimes = with_window(lifetimes, seen.lifetime, math.log(median_ns))
-    return replace(
-        known,
-        totals=totals,
-        lifetimes=lifetimes,
-        histogram=histogram,
-        spread_ns=spread_of(histogram),
-        tried=known.tried + 1,
-        found=(*others, (seen.kind, borders)),
+        timing, paths = (*history.timing, kept(observation))[-most:], history.paths
+    return History(
         timing=timing,
         paths=paths,
+        histogram=histogram,
+        spread_ns=spread_of(histogram),
+        lifetimes=_with_median(history.lifetimes, observation),
+        tried=history.tried + 1,
+        totals=_added(history.totals, observation),
     )
+
+
+def _with_paths(paths: tuple[Kept, ...], observation: Observation, most: int) -> tuple[Kept, ...]:
+    shared = {path: path for earlier in paths[-2:] for path, _, _ in earlier.paths}
+    paths = (*paths, kept(observation, shared))
+    if len(paths) <= most:
+        return paths
+    return (_merged(paths[:2], shared), *paths[2:])
+
+
+def _merged(observations: Iterable[Kept], shared: dict[CallPath, CallPath]) -> Kept:
+    return kept(pooled([observation.whole() for observation in observations]), shared)
+
+
+def _with_median(lifetimes: Lifetimes, observation: Observation) -> Lifetimes:
+    median_ns = quantiles(observation.counts, (0.5,))[0] - observation.bias_ns
+    if observation.timed < MEDIAN_CALLS or median_ns <= 0:
+        return lifetimes
+    return with_window(lifetimes, observation.lifetime, math.log(median_ns))
+
+
+def _added(totals: Totals, observation: Observation) -> Totals:
+    totals = replace(
+        totals,
+        timed=totals.timed + observation.timed,
+        inner=totals.inner + observation.inner,
+        censored=totals.censored + observation.censored,
+        observations=totals.observations + 1,
+    )
+    split = observation.split
+    if split is None:
+        return totals
+    running_ns = float(split.on_cpu @ BUCKET_MIDDLES) - observation.bias_ns * observation.timed
+    return replace(
+        totals,
+        running_ns=totals.running_ns + max(0.0, running_ns),
+        waiting_ns=totals.waiting_ns + int(split.waiting_ns.sum()),
+        blocked_ns=totals.blocked_ns + int(split.blocked_ns.sum()),
+    )
+
+
+def enough(observations: Iterable[Kept], minimum_calls: int) -> int:
+    """Return how many observations hold enough calls to be judged."""
+    return sum(observation.timed >= minimum_calls for observation in observations)
 
 
 def spread_of(counts: Counts) -> float:

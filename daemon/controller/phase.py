@@ -1,12 +1,16 @@
-"""Where a function stands."""
+"""The phase of a function: its state, the reason for it, and what the safety gate refused."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from specmine.model.function import Reason
+from specmine.model.observation import Kind
 
 
 class State(StrEnum):
-    """Where a function stands in the flow of the first paper (figure of section 3), with what may stop it."""
+    """Steps from finding a function to explaining it (first paper, figure of section 3), and what may stop it."""
 
     CANDIDATE = "candidate"
     WAITING = "waiting"
@@ -21,3 +25,35 @@ class State(StrEnum):
 
 
 FINISHED = frozenset({State.SINGLE, State.EXPLAINED, State.UNEXPLAINED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """Where one function stands."""
+
+    state: State = State.CANDIDATE
+    reason: Reason | None = None
+    since_ns: int = 0
+    """When the function entered this state."""
+    refused: tuple[tuple[Kind, Reason], ...] = ()
+    """What must not be collected of the function, by kind."""
+
+    def moved(self, state: State, reason: Reason | None, now_ns: int) -> Phase:
+        """Return the phase with this state; the time of entry stays if the state does."""
+        if state is self.state and reason == self.reason:
+            return self
+        since_ns = self.since_ns if state is self.state else now_ns
+        return replace(self, state=state, reason=reason, since_ns=since_ns)
+
+    def refusing(self, kind: Kind, reason: Reason) -> Phase:
+        """Return the phase with one more refusal."""
+        others = tuple(refusal for refusal in self.refused if refusal[0] is not kind)
+        return replace(self, refused=tuple(sorted((*others, (kind, reason)), key=lambda refusal: refusal[0])))
+
+    def refusal(self, kind: Kind) -> Reason | None:
+        """Return why this kind must not be collected, None if it may; a refused kind excludes more expensive ones."""
+        order = list(Kind)
+        for refused, reason in self.refused:
+            if order.index(refused) <= order.index(kind):
+                return reason
+        return None

@@ -1,4 +1,4 @@
-"""Where a program spends its time, as far as one function goes."""
+"""The time profile of a function: what sampling found, fading with time."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 
 from specmine.model.batch import HotSample
 
+MOST_CALLERS = 32
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
-    """What sampling said about a function, fading with time."""
+class Profile:
+    """Where a program spends its time, as far as one function is concerned."""
 
     samples: float = 0.0
     own_ns: float = 0.0
@@ -18,29 +20,29 @@ class Where:
     """The part of it on CPU."""
     inclusive_ns: float = 0.0
     callee_ns: float = 0.0
-    """The part of the inclusive time in the function that it calls for longest."""
+    """The part of the inclusive time in the callee that takes most of it."""
     callers: tuple[tuple[str, float], ...] = ()
+    """Key and time of each caller, by time."""
     loop_bottom: bool = False
 
-    def seen(self, sample: HotSample) -> Where:
+    def with_sample(self, sample: HotSample) -> Profile:
         """Add what sampling found since the last batch."""
         callers = dict(self.callers)
         for key, time_ns in sample.callers:
             callers[key] = callers.get(key, 0.0) + time_ns
         ordered = sorted(callers.items(), key=lambda item: (-item[1], item[0]))
-        return Where(
+        return Profile(
             samples=self.samples + sample.samples,
             own_ns=self.own_ns + sample.on_cpu_ns + sample.off_cpu_ns,
             cpu_ns=self.cpu_ns + sample.on_cpu_ns,
             inclusive_ns=self.inclusive_ns + sample.inclusive_ns,
             callee_ns=self.callee_ns + sample.callee_ns,
-            callers=tuple(ordered[:32]),
+            callers=tuple(ordered[:MOST_CALLERS]),
             loop_bottom=sample.loop_bottom,
         )
 
-    def faded(self, share: float) -> Where:
+    def faded(self, share: float) -> Profile:
         """Keep only this share of the weight."""
-        callers = tuple((key, time_ns * share) for key, time_ns in self.callers)
         return replace(
             self,
             samples=self.samples * share,
@@ -48,5 +50,5 @@ class Where:
             cpu_ns=self.cpu_ns * share,
             inclusive_ns=self.inclusive_ns * share,
             callee_ns=self.callee_ns * share,
-            callers=callers,
+            callers=tuple((key, time_ns * share) for key, time_ns in self.callers),
         )

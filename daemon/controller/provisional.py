@@ -1,8 +1,8 @@
-"""What a build before stated about a function holds provisionally for a new one, until that has a statement of its own.
+"""Provisional assertions: what the build before stated about a function holds until the new build has its own.
 
-Functions are the same if name and module are, or for a program's own file, whose name may hold a version, if the name
-is. Edges in expressions are names already; an edge that the new build does not show, since a compiler may have inlined
-its caller, leaves the claims over it unknown.
+Functions are the same if name and module are. For the program's own file the name alone decides, since the file's
+name may hold a version. Edges in expressions are names already. A compiler may have inlined an edge's caller, so
+claims over an edge that the new build does not show are unknown.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from specmine.daemon.config.settings import Settings
 from specmine.mining.assertions.explanation import JobResult
 from specmine.mining.assertions.expression import named_edges, shared_names
 from specmine.mining.borders.inference import Check, Conclusion, borders_of, check, conclude, no_finer
+from specmine.mining.settings import MiningSettings
 from specmine.model.function import Function
 from specmine.model.observation import Observation
 from specmine.model.sparse import Kept, kept
 
 NEWEST = 3
-HELD_BEFORE = 10
-"""Observations of the build before that say with what a new one must agree."""
+RETAINED = 10
+"""Observations of the build before with which a new one must agree."""
 Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Inherited:
-    """The statement of a build before, and how it fares with the new one."""
+class Provisional:
+    """The statement of the build before, and whether the new build agrees with it."""
 
     build_id: str
-    """Where it comes from."""
+    """The build that the statement comes from."""
     learned: Conclusion
     result: JobResult | None = None
     before: tuple[Kept, ...] = ()
@@ -41,89 +41,92 @@ class Inherited:
     violations: int = 0
     """Observations of the new build running that violate it."""
     observations: int = 0
-    """Observations of the new build it was checked against."""
+    """Observations of the new build that it was compared with."""
 
     @property
     def verdict(self) -> str:
-        """What the last check said of the whole."""
-        verdicts = {each.verdict for each in self.checks}
+        """Verdict of the last check on the whole statement."""
+        verdicts = {one.verdict for one in self.checks}
         return "violated" if "violated" in verdicts else "holds" if "holds" in verdicts else "unknown"
 
 
-class Estate:
-    """Who left what: the statements of finished functions by name."""
+class ProvisionalAssertions:
+    """The statements of finished functions by name."""
 
-    def __init__(self, finished: Iterable[tuple[Function, Inherited]]) -> None:
+    def __init__(self, finished: Iterable[tuple[Function, Provisional]]) -> None:
         """Take functions with a statement; of two of one name the later one stands."""
-        self._by_key: dict[Key, tuple[Function, Inherited]] = {}
-        for function, left in finished:
+        self._by_key: dict[Key, tuple[Function, Provisional]] = {}
+        for function, provisional in finished:
             for key in _keys(function):
-                self._by_key[key] = function, left
+                self._by_key[key] = function, provisional
 
-    def of(self, function: Function) -> Inherited | None:
-        """Return what another build left to a function, None if nothing."""
+    def of(self, function: Function) -> Provisional | None:
+        """Return what another build stated about a function, None if nothing."""
         for key in _keys(function):
-            known = self._by_key.get(key)
-            if known is not None and known[0].build_id != function.build_id:
-                return known[1]
+            found = self._by_key.get(key)
+            if found is not None and found[0].build_id != function.build_id:
+                return found[1]
         return None
 
 
 def _keys(function: Function) -> Sequence[Key]:
-    own: list[Key] = [(function.name, function.module)]
-    return [*own, (function.name, "")] if function.in_program else own
+    key = function.name, function.module
+    return [key, (function.name, "")] if function.in_program else [key]
 
 
-def checked(left: Inherited, seen: Observation, settings: Settings) -> Inherited:
-    """Return it after one more observation of the new build."""
-    if seen.timed < settings.mining.minimum_calls:
-        return left
-    left = replace(left, since=(*left.since, kept(seen))[-NEWEST:])
-    fits = _fits(left, settings)
-    checks = check(seen, left.result, left.learned, fits, settings.mining)
-    if left.result is not None and seen.paths and not _shows(left.result, seen):
-        checks = tuple(each if each.subject == "true" else replace(each, verdict="unknown") for each in checks)
-    wrong = any(each.verdict == "violated" for each in checks)
+def with_build(provisional: Provisional, observation: Observation, mining: MiningSettings) -> Provisional:
+    """Return the statement after one more observation of the new build."""
+    if observation.timed < mining.minimum_calls:
+        return provisional
+    since = (*provisional.since, kept(observation))[-NEWEST:]
+    result, learned = provisional.result, provisional.learned
+    fits = _agrees((*provisional.before, *since)[-mining.recent :], mining)
+    checks = check(observation, result, learned, fits, mining)
+    if result is not None and observation.paths and not _shows(result, observation):
+        checks = tuple(one if one.subject == "true" else replace(one, verdict="unknown") for one in checks)
+    wrong = any(one.verdict == "violated" for one in checks)
     return replace(
-        left,
+        provisional,
+        since=since,
         checks=checks,
-        checked_ns=seen.end_ns,
-        violations=left.violations + 1 if wrong else 0,
-        observations=left.observations + 1,
+        checked_ns=observation.end_ns,
+        violations=provisional.violations + 1 if wrong else 0,
+        observations=provisional.observations + 1,
     )
 
 
-def _fits(left: Inherited, settings: Settings) -> bool:
-    """Tell whether the new build's observations go on the chain of the build before."""
-    held = [each.whole() for each in (*left.before, *left.since)[-settings.mining.recent :]]
-    finer = no_finer(settings.mining, held)
-    return conclude(held, [borders_of(each, finer) for each in held], None, settings.mining).chain > 0
+def _agrees(retained: Sequence[Kept], mining: MiningSettings) -> bool:
+    """Tell whether the new build's observations continue the chain of the build before."""
+    observations = [one.whole() for one in retained]
+    finer = no_finer(mining, observations)
+    borders = [borders_of(observation, finer) for observation in observations]
+    return conclude(observations, borders, None, mining).chain > 0
 
 
-def _shows(result: JobResult, seen: Observation) -> bool:
-    """Tell whether every edge that an expression asks for stands on some path of the observation."""
-    shared = shared_names(each.path for each in result.paths)
-    there = frozenset[tuple[str, str]]().union(*(named_edges(one.path, shared) for one in seen.paths))
+def _shows(result: JobResult, observation: Observation) -> bool:
+    """Tell whether every edge that an expression asks for is on some path of the observation."""
+    shared = shared_names(path.path for path in result.paths)
+    shown = frozenset[tuple[str, str]]().union(*(named_edges(path.path, shared) for path in observation.paths))
     asked = {
         (literal.caller, literal.callee)
-        for each in result.behaviours
-        for conjunction in each.formula
+        for behaviour in result.behaviours
+        for conjunction in behaviour.formula
         for literal in conjunction
     }
-    return asked <= there
+    return asked <= shown
 
 
-def document_of(left: Inherited | None) -> Mapping[str, object] | None:
-    """Return what the specification tells of it."""
-    if left is None:
+def document_of(provisional: Provisional | None) -> Mapping[str, object] | None:
+    """Return the statement as the specification has it."""
+    if provisional is None:
         return None
     return {
-        "build_id": left.build_id,
-        "verdict": left.verdict,
-        "observations": left.observations,
-        "violations": left.violations,
+        "build_id": provisional.build_id,
+        "verdict": provisional.verdict,
+        "observations": provisional.observations,
+        "violations": provisional.violations,
         "checks": [
-            {"expression": each.subject, "verdict": each.verdict, "calls": each.calls, "p_value": each.p_value}
-            for each in left.checks
+            {"expression": one.subject, "verdict": one.verdict, "calls": one.calls, "p_value": one.p_value}
+            for one in provisional.checks
         ],
     }

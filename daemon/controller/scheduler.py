@@ -1,7 +1,6 @@
-"""Who gets which share of the budget: the highest utility first, ties by share of time per predicted cost.
+"""Which function gets which share of the budget: the highest utility first, ties by share of time per cost.
 
-Pure planning: from what is known to the set of probes that should be on. The requests to the source are the
-difference to what is on now.
+A plan is the set of probes that should be on. The requests to the source are its difference to what is on now.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from specmine.model.function import Reason
 from specmine.model.observation import Kind
 
 from . import reasons
-from .budget import affordable_window, cost_rate, phase, price, watch_for, worthwhile
-from .function import Knowledge
+from .budget import OnPhase, affordable_window, cost_rate, on_phase, price, watch_for, worthwhile
+from .function import FunctionState
 from .hotness import Total, in_order, is_worth_it, own_share, total_of, variation
 from .phase import FINISHED, State
-from .profile import Where
+from .profile import Profile
 from .transitions import ADMISSION_NS
 
 COUNTED_AT_ONCE = 12
@@ -29,23 +28,26 @@ COUNTING_SHARE = 0.3
 """Share of the budget that counting may take while there is something to count."""
 FAST_LINKS = 64
 """Functions with probes on at once."""
-LESSONS_UNDER_PRESSURE = 12
+SLOTS_UNDER_PRESSURE = 12
+"""Functions that may be learned at once as soon as our own CPU time must be saved."""
 SLOW_LINKS = 6
 """The same where every link is a perf event."""
 SLOW_LINK_RATE = 5000.0
 """Calls a second above which a function gets no perf-event link: it would stay on for too long."""
 BEGUN = 0.6
-"""Share of what is left that a lesson begun gets at most: a function that never settles must not take all."""
+"""Share of what is left that a function being learned gets at most: one that never becomes stable must not take all."""
 BEGINNING = 0.15
-"""Share of the budget that must be left for another lesson to begin."""
+"""Share of the budget that must be left before another function is learned."""
 CHEAP = 0.02
 """A finished function that costs less than this share of the budget stays on: its counts remain exact."""
 YOUNG_NS = 300 * SECOND
 """So long the first window of a lifetime is waited for."""
 UNKNOWN_BURST = 400
-"""Hits of a function whose rate is not known that it may take at once."""
-REVISIT = 0.5
+"""Hits at once of a function whose rate is not known."""
+RECHECK = 0.5
 """Utility from which a finished function is observed before its check is due."""
+
+_LEARNING = (State.WAITING, State.TIMING, State.EXPLAINING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,20 +64,20 @@ class Means:
     slow_links: bool
     now_ns: int
     running: tuple[Lifetime, ...] = ()
-    runtime: Where = field(default_factory=Where)
-    """Where time went in code made at run time."""
+    runtime: Profile = field(default_factory=Profile)
+    """Time profile of code made at run time."""
     pressure: float = 0.0
     """In [0, 1]: how much of our own work must be saved; each window costs a few ms of it."""
 
     @property
-    def places(self) -> int:
+    def slots(self) -> int:
         """Functions that may have probes on at once."""
         return SLOW_LINKS if self.slow_links else FAST_LINKS
 
     @property
-    def lessons(self) -> int:
+    def learning_slots(self) -> int:
         """Functions that may be learned at once."""
-        return self.places if self.pressure <= 0 else max(1, round(LESSONS_UNDER_PRESSURE * (1 - self.pressure)))
+        return self.slots if self.pressure <= 0 else max(1, round(SLOTS_UNDER_PRESSURE * (1 - self.pressure)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,225 +90,245 @@ class Plan:
     cash: float = 0.0
 
 
-def kind_for(known: Knowledge) -> Kind:
+def kind_for(function: FunctionState) -> Kind:
     """Return what to collect: call paths once there are classes to explain by them, durations before."""
-    by_path = known.state is State.EXPLAINING or (known.state in FINISHED and known.result is not None)
-    return Kind.PATH if by_path and known.refusal(Kind.PATH) is None else Kind.TIME
+    explained = function.state in FINISHED and function.explanation.result is not None
+    by_path = explained or function.state is State.EXPLAINING
+    return Kind.PATH if by_path and function.phase.refusal(Kind.PATH) is None else Kind.TIME
 
 
-def utility(known: Knowledge, now_ns: int, running: Collection[Lifetime] = ()) -> float:
+def utility(function: FunctionState, now_ns: int, running: Collection[Lifetime] = ()) -> float:
     """Return how much is to be learned by observing the function now, in [0, 1].
 
-    Of a finished one: as much as the age of what is known says, but nothing of lifetimes that were observed
-    enough, and most of one that was not seen at all (``mining/regression/lifetime_utility.py``). Checks go on
-    either way.
+    Of a finished one: what the age of its chain says, but nothing of lifetimes that were observed enough, and most
+    of one that was never observed (``mining/regression/lifetime_utility.py``). Checks go on either way.
     """
-    if known.chain is None or known.violations or known.state not in FINISHED:
+    chain = function.inference.chain
+    if chain is None or function.verification.violations or function.state not in FINISHED:
         return 1.0
-    found = utility_of(known.chain, now_ns)
-    return utility_over_lifetimes(found, known.lifetimes, _that_may_call(known, running, now_ns)) if running else found
+    by_age = utility_of(chain, now_ns)
+    if not running:
+        return by_age
+    return utility_over_lifetimes(by_age, function.history.lifetimes, _that_may_call(function, running, now_ns))
 
 
-def _that_may_call(known: Knowledge, running: Collection[Lifetime], now_ns: int) -> dict[str, bool]:
-    """Return the running lifetimes of the builds in which the function was seen, and whether they are young."""
-    seen = {name for name, _ in known.lifetimes.moments}
-    builds = {known.function.build_id, *(each.build_id for each in running if each.id in seen)}
-    return {each.id: now_ns - each.start_ns < YOUNG_NS for each in running if each.build_id in builds}
+def _that_may_call(function: FunctionState, running: Collection[Lifetime], now_ns: int) -> dict[str, bool]:
+    """Return the running lifetimes of the builds in which the function was observed, and whether they are young."""
+    observed = {name for name, _ in function.history.lifetimes.moments}
+    builds = {function.function.build_id, *(lifetime.build_id for lifetime in running if lifetime.id in observed)}
+    return {lifetime.id: now_ns - lifetime.start_ns < YOUNG_NS for lifetime in running if lifetime.build_id in builds}
 
 
-def plan(known: Mapping[str, Knowledge], means: Means, settings: Settings) -> Plan:
+def plan(functions: Mapping[str, FunctionState], means: Means, settings: Settings) -> Plan:
     """Allocate the budget: counts first, then checks that are due, then learning by utility."""
-    total = total_of(known.values(), means.runtime)
+    total = total_of(functions.values(), means.runtime)
     settings = replace(settings, window_calls=affordable_window(means.income, means.prices, settings))
-    result = _counts(known, total, means, settings)
-    finished = [each for each in known.values() if each.state in FINISHED]
+    result = _counts(functions, total, means, settings)
+    finished = [function for function in functions.values() if function.state in FINISHED]
     result = _checks(finished, result, means, settings)
-    return _lessons(known, total, result, means, settings)
+    return _learning(functions, total, result, means, settings)
 
 
-def _counts(known: Mapping[str, Knowledge], total: Total, means: Means, settings: Settings) -> Plan:
+def _counts(functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings) -> Plan:
     """Count the calls of the most promising candidates, in short windows that end by themselves."""
-    candidates = {key: each for key, each in known.items() if each.state is State.CANDIDATE}
-    running = {key: each.watch for key, each in candidates.items() if each.watch is not None}
-    chosen = [each for each in in_order(candidates, total) if each.watch is None and is_worth_it(each, total)][
-        : max(0, COUNTED_AT_ONCE - len(running))
+    candidates = {key: function for key, function in functions.items() if function.state is State.CANDIDATE}
+    watches = {key: one.probe.watch for key, one in candidates.items() if one.probe.watch is not None}
+    uncounted = [
+        function
+        for function in in_order(candidates, total)
+        if function.probe.watch is None and is_worth_it(function, total)
     ]
-    left = means.budget
-    watches: dict[str, Watch] = dict(running)
-    for each in chosen:
-        one = price(means.prices, Kind.COUNT, each.function)
-        hits = COUNTING_SHARE * means.budget * ADMISSION_NS / SECOND / COUNTED_AT_ONCE / one
-        watches[each.function.key] = Watch(
-            function=each.function.key,
+    for function in uncounted[: max(0, COUNTED_AT_ONCE - len(watches))]:
+        call_ns = price(means.prices, Kind.COUNT, function.function)
+        hits = COUNTING_SHARE * means.budget * ADMISSION_NS / SECOND / COUNTED_AT_ONCE / call_ns
+        watches[function.key] = Watch(
+            function=function.key,
             kind=Kind.COUNT,
             hits_per_second=1.0,
             burst_hits=int(min(max(hits, 100), 1000)),
         )
+    left = means.budget
     if watches:
         left -= COUNTING_SHARE * means.budget * min(1.0, len(watches) / COUNTED_AT_ONCE)
     return Plan(watches=watches, left=left, cash=means.cash)
 
 
-def _checks(finished: Sequence[Knowledge], so_far: Plan, means: Means, settings: Settings) -> Plan:
-    """Keep cheap finished functions on, observe those whose check is due, within the share kept for it."""
-    kept = settings.verification * means.budget
-    most_on = round(0.5 * means.places * max(0.0, 1 - 2 * means.pressure))  # each brings windows all the time
+def _checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
+    """Leave cheap finished functions on, observe those whose check is due, within the share for verification."""
+    share = settings.verification * means.budget
+    most_on = round(0.5 * means.slots * max(0.0, 1 - 2 * means.pressure))  # each brings windows all the time
     watches = dict(so_far.watches)
     spent = 0.0
-    for each in sorted(finished, key=lambda one: (_full_cost(one, means), one.function.key)):
-        cost = _full_cost(each, means)
-        if cost > CHEAP * means.budget or spent + cost > 0.5 * kept or len(watches) >= most_on:
+    for function in sorted(finished, key=lambda one: (_full_cost(one, means), one.key)):
+        cost = _full_cost(function, means)
+        if cost > CHEAP * means.budget or spent + cost > 0.5 * share or len(watches) >= most_on:
             break
-        found = _request(each, cost, means, settings)
-        if found is not None:
-            watches[each.function.key] = found
+        watch = _request(function, cost, means, settings)
+        if watch is not None:
+            watches[function.key] = watch
             spent += cost
-    due = [each for each in finished if each.function.key not in watches and _is_due(each, means.now_ns, settings)]
+    due = [one for one in finished if one.key not in watches and _is_due(one, means.now_ns, settings)]
+    due.sort(key=lambda one: (one.verification.checked_ns or 0, one.key))
     cash = so_far.cash
-    for place, each in enumerate(sorted(due, key=lambda one: (one.checked_ns or 0, one.function.key))):
-        if len(watches) >= means.places:
+    for place, function in enumerate(due):
+        if len(watches) >= means.slots:
             break
-        room = kept - spent
-        want = worthwhile(each.function, kind_for(each), each.rate or 0.0, means.prices, settings)
-        found = _request(each, min(want, room if place == len(due) - 1 else 0.5 * room), means, settings)
-        begin = 0.0 if found is None else _first_cost(each, found, means, settings)
-        if found is not None and begin <= max(0.0, cash):
-            watches[each.function.key] = found
-            spent += predicted(each, found, means, settings)
-            cash -= begin
+        room = share - spent
+        grant = min(_most_useful(function, means, settings), room if place == len(due) - 1 else 0.5 * room)
+        watch = _request(function, grant, means, settings)
+        first = 0.0 if watch is None else _first_cost(function, watch, means, settings)
+        if watch is not None and first <= max(0.0, cash):
+            watches[function.key] = watch
+            spent += predicted(function, watch, means, settings)
+            cash -= first
     return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
 
 
-def _lessons(known: Mapping[str, Knowledge], total: Total, so_far: Plan, means: Means, settings: Settings) -> Plan:
+def _learning(
+    functions: Mapping[str, FunctionState], total: Total, so_far: Plan, means: Means, settings: Settings
+) -> Plan:
     """Give the rest of the budget to what can be learned, half of what is left to each in turn."""
-    states = (State.WAITING, State.TIMING, State.EXPLAINING)
-    pupils = [each for each in known.values() if each.state in states]
-    again = [each for each in known.values() if each.state in FINISHED and each.function.key not in so_far.watches]
-    pupils += [each for each in again if utility(each, means.now_ns, means.running) >= REVISIT]
-    pupils.sort(key=lambda each: _priority(each, total, means, settings))
+    learning = [function for function in functions.values() if function.state in _LEARNING]
+    learning += [
+        function
+        for function in functions.values()
+        if function.state in FINISHED
+        and function.key not in so_far.watches
+        and utility(function, means.now_ns, means.running) >= RECHECK
+    ]
+    learning.sort(key=lambda function: _priority(function, total, means, settings))
     watches, waiting, left, cash = dict(so_far.watches), dict(so_far.waiting), so_far.left, so_far.cash
-    most = min(means.places, len(watches) + means.lessons)
-    for place, each in enumerate(pupils):
-        key = each.function.key
-        grant = _grant(each, left, len(pupils) - place, means, settings)
-        found = _request(each, grant, means, settings) if len(watches) < most else None
-        begin = 0.0 if found is None else _first_cost(each, found, means, settings)
-        if found is not None and begin <= max(0.0, cash):
-            watches[key] = found
-            left -= predicted(each, found, means, settings)
-            cash -= begin
-        elif each.state not in FINISHED:
-            waiting[key] = _why(each, len(watches), most, means)
+    most = min(means.slots, len(watches) + means.learning_slots)
+    for place, function in enumerate(learning):
+        grant = _grant(function, left, len(learning) - place, means, settings)
+        watch = _request(function, grant, means, settings) if len(watches) < most else None
+        first = 0.0 if watch is None else _first_cost(function, watch, means, settings)
+        if watch is not None and first <= max(0.0, cash):
+            watches[function.key] = watch
+            left -= predicted(function, watch, means, settings)
+            cash -= first
+        elif function.state not in FINISHED:
+            waiting[function.key] = _why_not(function, len(watches), most, means)
             # what it is saving for must not be spent on something of less use
-            cash -= begin
+            cash -= first
     return Plan(watches=watches, waiting=waiting, left=left, cash=cash)
 
 
-def _grant(each: Knowledge, left: float, others: int, means: Means, settings: Settings) -> float:
+def _grant(function: FunctionState, left: float, others: int, means: Means, settings: Settings) -> float:
     """Return what a function gets of what is left, ns of cost per second.
 
-    A lesson begun gets all that brings its windows faster, so that it ends soon. A new one begins once enough
-    is left; where watching all the time costs next to nothing it begins at once, since it needs but patience.
+    A function with windows gets all that brings the next ones faster, so that it is learned soon. Another one begins
+    once enough is left. Where watching all the time costs next to nothing it begins at once: it needs only patience.
     """
     if left <= 0:
         return 0.0
-    if each.rate is None:
+    if function.probe.rate is None:
         return 0.5 * left / others
-    want = worthwhile(each.function, kind_for(each), each.rate or 0.0, means.prices, settings)
-    if each.state in FINISHED and not each.violations:
-        want *= 0.25
-    if _is_begun(each, settings):
-        return min(want, BEGUN * left)
-    if left < BEGINNING * means.budget and _full_cost(each, means) > CHEAP * means.budget and each.watch is None:
+    most = _most_useful(function, means, settings)
+    if function.state in FINISHED and not function.verification.violations:
+        most *= 0.25
+    if _is_begun(function, settings):
+        return min(most, BEGUN * left)
+    expensive = _full_cost(function, means) > CHEAP * means.budget
+    if left < BEGINNING * means.budget and expensive and function.probe.watch is None:
         return 0.0
-    return min(want, max(0.5 * left, left / others))
+    return min(most, max(0.5 * left, left / others))
 
 
-def _is_begun(each: Knowledge, settings: Settings) -> bool:
-    """Tell whether windows of a function are there that need but a few more; one that never settles stands back."""
-    if each.state is State.EXPLAINING:
+def _is_begun(function: FunctionState, settings: Settings) -> bool:
+    """Tell whether a function has windows and needs but a few more; one that never becomes stable stands back."""
+    if function.state is State.EXPLAINING:
         return True
     patience = settings.mining.recent + settings.mining.chain_observations
-    return each.state in (State.TIMING, State.WAITING) and 0 < each.tried <= patience
+    return function.state in (State.TIMING, State.WAITING) and 0 < function.history.tried <= patience
 
 
-def _first_cost(each: Knowledge, watch: Watch, means: Means, settings: Settings) -> float:
+def _first_cost(function: FunctionState, watch: Watch, means: Means, settings: Settings) -> float:
     """Return what a request costs at once: an on-phase, unless the function is watched in this way already."""
-    now = each.watch
+    now = function.probe.watch
     if watch.on_ns == 0 or (now is not None and now.kind is watch.kind and now.on_ns > 0):
         return 0.0
-    call_ns = price(means.prices, watch.kind, each.function)
-    return phase(each.rate or 0.0, call_ns, price(means.prices, Kind.COUNT, each.function), settings).cost_ns
+    return _on_phase(function, watch.kind, means, settings).cost_ns
 
 
-def _priority(each: Knowledge, total: Total, means: Means, settings: Settings) -> tuple[object, ...]:
-    kind, rate = kind_for(each), each.rate or 0.0
+def _priority(function: FunctionState, total: Total, means: Means, settings: Settings) -> tuple[object, ...]:
+    rate = function.probe.rate or 0.0
     window = min(rate * settings.window_ns / SECOND, settings.window_calls)
-    cost = max(window, 1.0) * price(means.prices, kind, each.function)
-    worth = variation(each) if each.state in FINISHED else own_share(each, total) * rate
-    # what is on stays on unless something is clearly better, and a lesson begun is finished before another
-    staying = (1.5 if each.watch is not None else 1.0) * (1 + 9 * _progress(each, settings))
+    cost = max(window, 1.0) * price(means.prices, kind_for(function), function.function)
+    value = variation(function) if function.state in FINISHED else own_share(function, total) * rate
+    # what is on stays on unless something is clearly better, and what was begun is finished before another begins
+    staying = (1.5 if function.probe.watch is not None else 1.0) * (1 + 9 * _progress(function, settings))
     return (
-        not each.hinted,
-        each.where.loop_bottom,
-        -round(utility(each, means.now_ns, means.running), 3),
-        each.state in FINISHED,
-        -(worth * staying / cost),
-        each.function.key,
+        not function.identity.hinted,
+        function.profile.loop_bottom,
+        -round(utility(function, means.now_ns, means.running), 3),
+        function.state in FINISHED,
+        -(value * staying / cost),
+        function.key,
     )
 
 
-def _progress(each: Knowledge, settings: Settings) -> float:
+def _progress(function: FunctionState, settings: Settings) -> float:
     """Return how much of what a function needs is there, in [0, 1]."""
-    if each.state is State.EXPLAINING:
-        return 0.5 + 0.5 * min(1.0, len(each.paths) / settings.mining.recent)
-    if each.state is State.TIMING and each.chain is not None:
-        return 0.5 * min(1.0, each.chain.chain / settings.mining.chain_observations)
+    chain = function.inference.chain
+    if function.state is State.EXPLAINING:
+        return 0.5 + 0.5 * min(1.0, len(function.history.paths) / settings.mining.recent)
+    if function.state is State.TIMING and chain is not None:
+        return 0.5 * min(1.0, chain.chain / settings.mining.chain_observations)
     return 0.0
 
 
-def _request(each: Knowledge, grant: float, means: Means, settings: Settings) -> Watch | None:
-    rate = each.rate or 0.0
+def _request(function: FunctionState, grant: float, means: Means, settings: Settings) -> Watch | None:
+    """Return the watch that fits a grant, None if none does."""
+    rate, now = function.probe.rate or 0.0, function.probe.watch
     if means.slow_links and rate > SLOW_LINK_RATE:
         return None
-    kind = kind_for(each)
+    kind = kind_for(function)
     duty = not means.slow_links
-    found = watch_for(each.function, kind, rate, grant=grant, prices=means.prices, settings=settings, duty=duty)
-    if found is not None and each.rate is None:
-        found = replace(found, burst_hits=min(found.burst_hits, UNKNOWN_BURST))
-    if found is None and grant > 0 and each.watch is not None and each.watch.kind is kind and each.watch.on_ns:
+    watch = watch_for(function.function, kind, rate, grant=grant, prices=means.prices, settings=settings, duty=duty)
+    if watch is not None and function.probe.rate is None:
+        watch = replace(watch, burst_hits=min(watch.burst_hits, UNKNOWN_BURST))
+    if watch is None and grant > 0 and now is not None and now.kind is kind and now.on_ns:
         # in a dry spell a window that has begun is stretched, not thrown away
-        return replace(each.watch, period_ns=settings.limit_ns)
-    return found
+        return replace(now, period_ns=settings.limit_ns)
+    return watch
 
 
-def _why(each: Knowledge, used: int, most: int, means: Means) -> Reason:
-    rate = each.rate or 0.0
+def _why_not(function: FunctionState, used: int, most: int, means: Means) -> Reason:
+    rate = function.probe.rate or 0.0
     if means.slow_links and rate > SLOW_LINK_RATE:
         return reasons.too_fast(rate, SLOW_LINK_RATE)
     if used >= most:
         return reasons.no_slot(most)
-    return reasons.no_budget(rate, _full_cost(each, means), means.budget)
+    return reasons.no_budget(rate, _full_cost(function, means), means.budget)
 
 
-def _full_cost(each: Knowledge, means: Means) -> float:
+def _most_useful(function: FunctionState, means: Means, settings: Settings) -> float:
+    """Return the largest grant that still brings observations faster, ns of cost per second."""
+    rate = function.probe.rate or 0.0
+    return worthwhile(function.function, kind_for(function), rate, means.prices, settings)
+
+
+def _full_cost(function: FunctionState, means: Means) -> float:
     """Return what it costs to have the function on all the time, ns per second."""
-    return (each.rate or 0.0) * price(means.prices, kind_for(each), each.function)
+    return (function.probe.rate or 0.0) * price(means.prices, kind_for(function), function.function)
 
 
-def predicted(each: Knowledge, watch: Watch, means: Means, settings: Settings) -> float:
+def predicted(function: FunctionState, watch: Watch, means: Means, settings: Settings) -> float:
     """Return the mean cost of a watch, ns per second."""
-    rate = each.rate or 0.0
-    call_ns = price(means.prices, watch.kind, each.function)
     if watch.on_ns == 0:
-        return cost_rate(means.prices, watch, rate, each.function)
-    hit_ns = price(means.prices, Kind.COUNT, each.function)
-    one = phase(rate, call_ns, hit_ns, replace(settings, window_calls=watch.window_calls))
-    return one.cost_ns * SECOND / watch.period_ns
+        return cost_rate(means.prices, watch, function.probe.rate or 0.0, function.function)
+    settings = replace(settings, window_calls=watch.window_calls)
+    return _on_phase(function, watch.kind, means, settings).cost_ns * SECOND / watch.period_ns
 
 
-def _is_due(each: Knowledge, now_ns: int, settings: Settings) -> bool:
-    return now_ns - (each.checked_ns or 0) >= settings.verify_every_ns
+def _on_phase(function: FunctionState, kind: Kind, means: Means, settings: Settings) -> OnPhase:
+    call_ns, hit_ns = (price(means.prices, one, function.function) for one in (kind, Kind.COUNT))
+    return on_phase(function.probe.rate or 0.0, call_ns, hit_ns, settings)
+
+
+def _is_due(function: FunctionState, now_ns: int, settings: Settings) -> bool:
+    return now_ns - (function.verification.checked_ns or 0) >= settings.verify_every_ns
 
 
 def same_enough(old: Watch | None, new: Watch | None) -> bool:

@@ -11,26 +11,27 @@ from specmine.model.batch import Batch, Lifetime, Started
 from specmine.model.function import Function
 
 from .agent_cost import AgentCost
-from .budget import Purse
+from .budget import BudgetAccount
 from .events import Mark
-from .function import Knowledge
-from .profile import Where
+from .function import FunctionState
+from .profile import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ControllerState:
-    """Everything the daemon knows; replaced at each event, never changed."""
+    """Everything the controller knows; replaced at each event, never changed."""
 
     settings: Settings = field(default_factory=Settings)
     started: Started | None = None
     now_ns: int = 0
-    purse: Purse = field(default_factory=Purse)
+    account: BudgetAccount = field(default_factory=BudgetAccount)
     agent_cost: AgentCost = field(default_factory=AgentCost)
-    functions: Mapping[str, Function] = field(default_factory=dict)
-    """All that the source described, callers included."""
-    known: Mapping[str, Knowledge] = field(default_factory=dict)
-    runtime: Where = field(default_factory=Where)
-    """What sampling said about code made at run time, which no file holds."""
+    catalog: Mapping[str, Function] = field(default_factory=dict)
+    """Name and place of every function that the source described, callers included."""
+    functions: Mapping[str, FunctionState] = field(default_factory=dict)
+    """The functions that the controller follows, by key."""
+    runtime: Profile = field(default_factory=Profile)
+    """What sampling found of code made at run time, which no file holds."""
     lifetimes: Mapping[str, Lifetime] = field(default_factory=dict)
     batch: Batch | None = None
     """The last one, for its running totals."""
@@ -51,14 +52,14 @@ class ControllerState:
     environment: Mapping[str, Any] = field(default_factory=dict)
     """What is known of the host: a ``specmine.environment/1``."""
     marks: tuple[Mark, ...] = ()
-    """When experiments ran on it, the newest."""
+    """The newest experiments on the host."""
     stopped: str = ""
     """Why the loop ended, '' while it runs."""
 
     @property
     def running(self) -> tuple[Lifetime, ...]:
         """Lifetimes that have not ended."""
-        return tuple(each for each in self.lifetimes.values() if each.processes)
+        return tuple(lifetime for lifetime in self.lifetimes.values() if lifetime.processes)
 
     @property
     def began_ns(self) -> int:

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from specmine.daemon.controller.function import Knowledge
+from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Total, is_worth_it, total_of
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.controller.timestamps import date_of
 
 from .function import description_of
+from .timestamps import date_of
 
 SCHEMA = "specmine.specification/1"
 LISTED_WHILE_COLD = 20
@@ -34,7 +34,7 @@ def specification(state: ControllerState, *, detail: bool = False) -> dict[str, 
         JSON values only, functions sorted by calls, then name. Durations are in seconds, less what the probes
         add to them.
     """
-    total = total_of(state.known.values(), state.runtime)
+    total = total_of(state.functions.values(), state.runtime)
     listed = sorted(
         (description_of(each, state, total, detail) for each in _listed(state, total)),
         key=lambda entry: (-entry["calls"], entry["function"], entry["module"], entry["key"]),
@@ -69,15 +69,15 @@ def _rounded(value: Any) -> Any:
     return value
 
 
-def _listed(state: ControllerState, total: Total) -> list[Knowledge]:
-    cold = [each for each in state.known.values() if _is_cold(each, total)]
-    cold.sort(key=lambda each: (-each.where.inclusive_ns, each.function.key))
-    kept = {each.function.key for each in cold[:LISTED_WHILE_COLD]}
-    return [each for key, each in state.known.items() if key in kept or not _is_cold(each, total)]
+def _listed(state: ControllerState, total: Total) -> list[FunctionState]:
+    cold = [function for function in state.functions.values() if _is_cold(function, total)]
+    cold.sort(key=lambda function: (-function.profile.inclusive_ns, function.key))
+    listed = {function.key for function in cold[:LISTED_WHILE_COLD]}
+    return [function for key, function in state.functions.items() if key in listed or not _is_cold(function, total)]
 
 
-def _is_cold(each: Knowledge, total: Total) -> bool:
-    return each.state is State.CANDIDATE and not is_worth_it(each, total)
+def _is_cold(function: FunctionState, total: Total) -> bool:
+    return function.state is State.CANDIDATE and not is_worth_it(function, total)
 
 
 def _program(state: ControllerState) -> dict[str, Any]:
@@ -97,15 +97,15 @@ def _program(state: ControllerState) -> dict[str, Any]:
 
 
 def _collection(state: ControllerState, total: Total) -> dict[str, Any]:
-    purse, batch, started = state.purse, state.batch, state.started
+    account, batch, started = state.account, state.batch, state.started
     seconds = (state.now_ns - state.began_ns) * 1e-9
-    cpu = purse.spent.program_cpu_ns
+    cpu = account.spent.program_cpu_ns
     return {
         "seconds": seconds,
         "overhead_budget_ratio": state.settings.overhead,
-        "overhead_ratio": purse.spent.overhead_ns / cpu if cpu else 0.0,
-        "allowed_seconds": purse.earned_ns * 1e-9,
-        "overhead_seconds": purse.spent.overhead_ns * 1e-9,
+        "overhead_ratio": account.spent.overhead_ns / cpu if cpu else 0.0,
+        "allowed_seconds": account.earned_ns * 1e-9,
+        "overhead_seconds": account.spent.overhead_ns * 1e-9,
         "program_cpu_seconds": cpu * 1e-9,
         "agent_cpu_seconds": state.agent_cost.spent_ns * 1e-9,
         "lost": dict(sorted(batch.lost.items())) if batch else {},

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from specmine.daemon.controller.function import Knowledge
+from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.mining.assertions.explanation import JobResult
 from specmine.mining.assertions.expression import shared_names, shown, to_records
+from specmine.mining.borders.inference import Conclusion
 from specmine.mining.statistics.class_shares import class_counts
 from specmine.model.buckets import BUCKET_EDGES, BUCKETS
 from specmine.model.call_path import CallPath
@@ -37,41 +38,42 @@ class Data:
     """What the same calls did of their time; None where this is not known."""
 
 
-def data_of(each: Knowledge) -> Data | None:
+def data_of(function: FunctionState) -> Data | None:
     """Return the histogram that the classes cut, None while nothing is stable."""
-    if each.learned is None or each.state in (State.CANDIDATE, State.WAITING, State.TIMING, State.UNSTABLE):
+    learned, history = function.inference.learned, function.history
+    if learned is None or function.state in (State.CANDIDATE, State.WAITING, State.TIMING, State.UNSTABLE):
         return None
-    explained_by_paths = each.result is not None and bool(each.paths)
-    held = each.paths if explained_by_paths else each.timing or each.paths
-    bias_ns = each.result.bias_ns if each.result is not None and explained_by_paths else each.learned.bias_ns
+    result = function.explanation.result if history.paths else None
+    held = history.paths if result is not None else history.timing or history.paths
+    bias_ns = result.bias_ns if result is not None else learned.bias_ns
     return Data(
         counts=_summed(held),
-        edges=each.result.borders if each.result is not None and explained_by_paths else each.learned.edges,
+        edges=result.borders if result is not None else learned.edges,
         bias_ns=bias_ns,
-        uncertainty_ns=max((one.uncertainty_ns for one in held), default=each.learned.uncertainty_ns),
+        uncertainty_ns=max((one.uncertainty_ns for one in held), default=learned.uncertainty_ns),
         held=held,
         split=split_calls(held, bias_ns),
     )
 
 
-def statements(each: Knowledge, data: Data | None) -> dict[str, Any]:
+def statements(function: FunctionState, data: Data | None) -> dict[str, Any]:
     """Return borders, classes, behaviours and paths; empty lists without data."""
     if data is None:
         return {"borders_seconds": [], "borders": [], "classes": [], "behaviours": [], "paths": []}
     upper = [_seconds(edge, data.bias_ns) for edge in data.edges]
     shares = _shares(class_counts(data.counts, data.edges))
-    result = each.result if each.state in (State.EXPLAINED, State.UNEXPLAINED) else None
+    result = function.explanation.result if function.state in (State.EXPLAINED, State.UNEXPLAINED) else None
     behaviours: list[dict[str, Any]] = []
     paths: list[dict[str, Any]] = []
     if result is not None:
         behaviours, paths = behaviours_and_paths(result, path_facts(data.held, data.bias_ns))
-    if not behaviours and each.state in FINISHED:
+    if not behaviours and function.state in FINISHED:
         calls = int(data.counts.sum())
         count = len(paths) or None
         behaviours = [{"expression": "true", "formula": [[]], "calls": calls, "paths": count, "shares": shares}]
     return {
         "borders_seconds": upper,
-        "borders": _borders(each, data),
+        "borders": _borders(function.inference.learned, data),
         "classes": [
             {"upper_seconds": bound, "share": part} for bound, part in zip([*upper, None], shares, strict=True)
         ],
@@ -116,8 +118,8 @@ def behaviours_and_paths(
     return behaviours, paths
 
 
-def _borders(each: Knowledge, data: Data) -> list[dict[str, Any]]:
-    known = each.learned.borders if each.learned and len(each.learned.borders) == len(data.edges) else ()
+def _borders(learned: Conclusion | None, data: Data) -> list[dict[str, Any]]:
+    known = learned.borders if learned and len(learned.borders) == len(data.edges) else ()
     edges = BUCKET_EDGES
     stated = []
     for place, edge in enumerate(data.edges):

@@ -12,7 +12,8 @@ from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.reasons import PASSING
 from specmine.daemon.controller.scheduler import Means, predicted
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.controller.timestamps import rfc3339, utc_offset_ns
+
+from .timestamps import rfc3339, utc_offset_ns
 
 SCHEMA = "specmine.status/1"
 
@@ -116,20 +117,21 @@ def _lifetimes(state: ControllerState) -> list[dict[str, Any]]:
 
 
 def _by_state(state: ControllerState) -> dict[State, int]:
-    counts = Counter(each.state for each in state.known.values())
+    counts = Counter(function.state for function in state.functions.values())
     return {name: counts.get(name, 0) for name in State}
 
 
 def _refusal_codes(state: ControllerState) -> list[str]:
-    lasting = [each.refused[0][1].code for each in state.known.values() if each.refused]
-    passing = [each.reason.code for each in state.known.values() if each.reason and each.reason.code in PASSING]
+    phases = [function.phase for function in state.functions.values()]
+    lasting = [phase.refused[0][1].code for phase in phases if phase.refused]
+    passing = [phase.reason.code for phase in phases if phase.reason and phase.reason.code in PASSING]
     return lasting + passing
 
 
 def _budget(state: ControllerState, around: Surroundings) -> dict[str, Any]:
-    spent = state.purse.spent
+    spent = state.account.spent
     lived_ns = max(1, state.now_ns - state.began_ns)
-    cpu_rate = state.purse.cpu_rate
+    cpu_rate = state.account.cpu_rate
     planned = predicted_ns(state)
     return {
         "overhead": {
@@ -157,11 +159,19 @@ def predicted_ns(state: ControllerState) -> float:
         return 0.0
     prices = state.started.prices
     means = Means(
-        budget=state.purse.rate, income=state.purse.rate, cash=0.0, prices=prices, slow_links=False, now_ns=state.now_ns
+        budget=state.account.rate,
+        income=state.account.rate,
+        cash=0.0,
+        prices=prices,
+        slow_links=False,
+        now_ns=state.now_ns,
     )
-    watched = [(each, each.watch) for each in state.known.values() if each.watch is not None]
-    watches = sum(predicted(each, watch, means, state.settings) for each, watch in watched)
-    return watches + state.hertz * prices.sample_ns * state.purse.cpu_rate / SECOND
+    watches = sum(
+        predicted(function, function.probe.watch, means, state.settings)
+        for function in state.functions.values()
+        if function.probe.watch is not None
+    )
+    return watches + state.hertz * prices.sample_ns * state.account.cpu_rate / SECOND
 
 
 def _prices(state: ControllerState) -> dict[str, float]:

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.daemon.config.settings import SECOND
-from specmine.daemon.controller.function import Knowledge
+from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.scheduler import utility
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.controller.timestamps import utc_offset_ns
+from specmine.daemon.documents.timestamps import utc_offset_ns
 from specmine.model.buckets import BUCKET_EDGES, BUCKET_MIDDLES
 from specmine.model.histogram import Counts
 
@@ -84,9 +84,9 @@ def readings(state: ControllerState) -> list[Reading]:
     """
     offset = utc_offset_ns(state)
     found = [
-        _reading(each, state, offset)
-        for each in state.known.values()
-        if each.totals.observations or each.state is not State.CANDIDATE
+        _reading(function, state, offset)
+        for function in state.functions.values()
+        if function.history.totals.observations or function.state is not State.CANDIDATE
     ]
     return sorted(found, key=lambda each: (not each.behaviours, -each.calls, each.name, each.key))
 
@@ -96,54 +96,55 @@ def behaviour_id(function: str, build_id: str, expression: str) -> str:
     return hashlib.sha256("\0".join((function, build_id, expression)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def _reading(known: Knowledge, state: ControllerState, utc_offset: int) -> Reading:
-    function = known.function
-    borders, bias_ns, stated = _stated(known)
+def _reading(function: FunctionState, state: ControllerState, utc_offset: int) -> Reading:
+    named, counts, check_ns = function.function, function.probe.counts, function.verification.checked_ns
+    borders, bias_ns, stated = _stated(function)
+    on_cpu = function.inference.on_cpu
     return Reading(
-        key=function.key,
-        name=function.name,
-        module=function.module,
-        build_id=function.build_id,
-        state=known.state.value,
-        utility=utility(known, state.now_ns, state.running),
-        calls=known.totals.calls,
-        watched_ns=known.totals.watched_ns,
-        timed=known.totals.timed,
-        cost_ns=known.totals.cost_ns,
-        histogram=known.histogram,
+        key=named.key,
+        name=named.name,
+        module=named.module,
+        build_id=named.build_id,
+        state=function.state.value,
+        utility=utility(function, state.now_ns, state.running),
+        calls=counts.calls,
+        watched_ns=counts.watched_ns,
+        timed=function.history.totals.timed,
+        cost_ns=counts.cost_ns,
+        histogram=function.history.histogram,
         bias_ns=bias_ns,
         borders=borders,
         behaviours=stated,
-        checked_utc_ns=None if known.checked_ns is None else known.checked_ns + utc_offset,
-        split_ns=_split(known),
-        on_cpu=known.on_cpu.check.verdict if known.on_cpu is not None and known.on_cpu.check is not None else "",
+        checked_utc_ns=None if check_ns is None else check_ns + utc_offset,
+        split_ns=_split(function),
+        on_cpu=on_cpu.check.verdict if on_cpu is not None and on_cpu.check is not None else "",
     )
 
 
-def _split(known: Knowledge) -> tuple[tuple[str, float], ...]:
-    totals = known.totals
+def _split(function: FunctionState) -> tuple[tuple[str, float], ...]:
+    totals = function.history.totals
     if not totals.running_ns:
         return ()
     return (("running", totals.running_ns), ("waiting", totals.waiting_ns), ("blocked", totals.blocked_ns))
 
 
-def _stated(known: Knowledge) -> tuple[tuple[int, ...], float, tuple[Stated, ...]]:
+def _stated(function: FunctionState) -> tuple[tuple[int, ...], float, tuple[Stated, ...]]:
     """Return borders, bias and behaviours; none before the function is finished."""
-    if known.state not in FINISHED or known.learned is None:
+    learned, result, named = function.inference.learned, function.explanation.result, function.function
+    if function.state not in FINISHED or learned is None:
         return (), 0.0, ()
-    function = f"{known.function.name} ({known.function.module})"
-    verdicts = {check.subject: check.verdict for check in known.checks}
-    result = known.result
+    title = f"{named.name} ({named.module})"
+    verdicts = {check.subject: check.verdict for check in function.verification.checks}
     if result is not None and result.behaviours:
         rows = [(each.expression, each.class_calls) for each in result.behaviours]
         borders, bias_ns = result.borders, result.bias_ns
     else:
-        borders, bias_ns = known.learned.edges, known.learned.bias_ns
-        counts = by_class(known.histogram.astype(np.float64), borders)
+        borders, bias_ns = learned.edges, learned.bias_ns
+        counts = by_class(function.history.histogram.astype(np.float64), borders)
         rows = [("true", tuple(int(count) for count in counts))]
     stated = tuple(
         Stated(
-            id=behaviour_id(function, known.function.build_id, expression),
+            id=behaviour_id(title, named.build_id, expression),
             expression=expression,
             class_calls=class_calls,
             verdict=verdicts.get(expression, "unknown"),

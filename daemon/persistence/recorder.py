@@ -11,11 +11,11 @@ from specmine.daemon.config.settings import SECOND
 from specmine.daemon.config.tree import Storing
 from specmine.daemon.controller.checkpoint import function_record
 from specmine.daemon.controller.events import Arrived, Begun, Restored, Stopping, Surveyed
-from specmine.daemon.controller.function import Knowledge
+from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.controller.timestamps import utc_offset_ns
 from specmine.daemon.documents.specification import specification
+from specmine.daemon.documents.timestamps import utc_offset_ns
 from specmine.daemon.loop import Step
 from specmine.mining.borders.inference import Check
 from specmine.model.clock import utc_ns
@@ -90,7 +90,7 @@ class Keeper:
         self._builds = frozenset(each.build_id for each in self._contents.builds)
         self._offset_ns = 0
         self._boot_id = ""
-        self._written: dict[str, Knowledge] = {}
+        self._written: dict[str, FunctionState] = {}
         self._said: dict[tuple[str, str], str] = {}
         self._records_ns = self._document_ns = 0
 
@@ -161,7 +161,7 @@ class Keeper:
             case Arrived(batch=batch):
                 self._writer.put(*batch.functions, *batch.lifetimes, *batch.observations, *batch.call_samples)
                 self._sampling.take(batch)
-        self._put_knowledge(step.state, moved=step.published, last=isinstance(step.event, Stopping))
+        self._put_functions(step.state, moved=step.published, last=isinstance(step.event, Stopping))
 
     def close(self) -> bool:
         """Write what waits and close the store; report it and return False if something could not be written."""
@@ -170,17 +170,20 @@ class Keeper:
             self._report(f"the store {self._store.path} could not take everything before the end")
         return complete
 
-    def _put_knowledge(self, state: ControllerState, *, moved: bool, last: bool) -> None:
+    def _put_functions(self, state: ControllerState, *, moved: bool, last: bool) -> None:
         if not moved and not last:
             return
         everything = last or state.now_ns - self._records_ns >= RECORDS_EVERY_NS
         changed = {
-            key: each
-            for key, each in state.known.items()
-            if self._is_news(self._written.get(key), each, everything=everything)
+            key: function
+            for key, function in state.functions.items()
+            if self._is_news(self._written.get(key), function, everything=everything)
         }
         self._writer.put(
-            *(FunctionRecord(function=key, state=function_record(each, state.now_ns)) for key, each in changed.items())
+            *(
+                FunctionRecord(function=key, state=function_record(function, state.now_ns))
+                for key, function in changed.items()
+            )
         )
         self._put_verdicts(state)
         self._written |= changed
@@ -192,17 +195,17 @@ class Keeper:
             self._writer.put(Document(name="specification", document=specification(state, detail=True)))
 
     @staticmethod
-    def _is_news(old: Knowledge | None, new: Knowledge, *, everything: bool) -> bool:
+    def _is_news(old: FunctionState | None, new: FunctionState, *, everything: bool) -> bool:
         """Tell whether a function's record is to be written: at once if it moved on, else now and then."""
-        if new.state is State.CANDIDATE and new.totals.observations == 0:
+        if new.state is State.CANDIDATE and new.history.totals.observations == 0:
             return False  # found again by sampling
         return old is None or old.state is not new.state or (everything and old is not new)
 
     def _put_verdicts(self, state: ControllerState) -> None:
         offset = utc_offset_ns(state)
         news = []
-        for key, each in state.known.items():
-            for subject, check in _checks(each):
+        for key, function in state.functions.items():
+            for subject, check in _checks(function):
                 if self._said.get((key, subject)) != check.verdict:
                     self._said[key, subject] = check.verdict
                     news.append(
@@ -210,7 +213,7 @@ class Keeper:
                             function=key,
                             subject=subject,
                             verdict=check.verdict,
-                            utc_ns=(each.checked_ns or state.now_ns) + offset,
+                            utc_ns=(function.verification.checked_ns or state.now_ns) + offset,
                             evidence={
                                 "calls": check.calls,
                                 "p_value": check.p_value,
@@ -230,13 +233,13 @@ class Keeper:
             return self._store.load()
 
 
-def _checks(each: Knowledge) -> Iterator[tuple[str, Check]]:
+def _checks(function: FunctionState) -> Iterator[tuple[str, Check]]:
     """Yield what was checked: the function's own statements, before there are any those of a build before."""
-    for check in each.checks:
+    for check in function.verification.checks:
         yield check.subject, check
-    if each.inherited is not None and each.state not in FINISHED:
-        for check in each.inherited.checks:
-            yield f"{check.subject}, as in build {each.inherited.build_id}", check
+    if function.provisional is not None and function.state not in FINISHED:
+        for check in function.provisional.checks:
+            yield f"{check.subject}, as in build {function.provisional.build_id}", check
 
 
 def retention_of(settings: Storing) -> Retention:

@@ -15,7 +15,7 @@ import numpy as np
 
 from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.events import Arrived, Begun, Stopping
-from specmine.daemon.controller.timestamps import utc_offset_ns
+from specmine.daemon.documents.timestamps import utc_offset_ns
 from specmine.daemon.loop import Step
 from specmine.mining.regression.acknowledgement import Acknowledgement
 from specmine.mining.regression.code_diff import same_code
@@ -197,9 +197,9 @@ def _calls(step: Step) -> frozenset[tuple[Name, Name]]:
     """Return the call edges of the paths that explain functions."""
     return frozenset(
         ((caller.name, caller.module), (callee.name, callee.module))
-        for each in step.state.known.values()
-        if each.result is not None
-        for path in each.result.paths
+        for function in step.state.functions.values()
+        if function.explanation.result is not None
+        for path in function.explanation.result.paths
         for caller, callee in path.path.edges()
     )
 

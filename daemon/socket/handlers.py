@@ -105,7 +105,7 @@ class Answers:
         glob, state = _text(request, "function"), self._now()
         wanted = {
             (each.function.build_id, each.function.name, each.function.module)
-            for each in state.known.values()
+            for each in state.functions.values()
             if matches(each.function, [glob])
         }
         document = specification(state, detail=True)

@@ -38,7 +38,7 @@ class Teller:
             named = (each.function, each.reason.code)
             if named not in self._refused:
                 self._refused.add(named)
-                known = state.functions.get(each.function) if state else None
+                known = state.catalog.get(each.function) if state else None
                 name = known.title if known else each.function
                 _log.info("refused", extra=facts(function=name, code=each.reason.code, why=each.reason.text))
         if batch.switched_off != self._off:

@@ -117,7 +117,7 @@ def test_a_crash_of_the_worker_is_tried_once_more() -> None:
         clock, worker = FakeClock(), FailingWorker(failures)
         source = SimulatedSource(paper_program(), clock)
         last = run(source, SHORT, clock, worker, deadline_ns=12 * SECOND)
-        z = next(each for each in last.known.values() if each.function.name == "z")
+        z = next(each for each in last.functions.values() if each.function.name == "z")
         assert (z.state, worker.submitted) == (state, submitted)
         assert state is State.EXPLAINED or (z.reason is not None and z.reason.code == "mining-failed")
 
@@ -132,6 +132,6 @@ def test_jobs_that_run_at_the_end_are_waited_for() -> None:
             return super().collect(now_ns) if source.closed else []
 
     state = run(source, SHORT, clock, Late(), listeners=[watcher], deadline_ns=12 * SECOND)
-    z = next(each for each in state.known.values() if each.function.name == "z")
+    z = next(each for each in state.functions.values() if each.function.name == "z")
     assert z.state is State.EXPLAINED
     assert isinstance(watcher.steps[-2].event, Mined)

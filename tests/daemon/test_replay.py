@@ -161,7 +161,7 @@ def test_a_recording_stands_in_for_the_kernel_side(recorded: tuple[Path, str]) -
     state = run(source, SHORT, clock, InlineWorker())
     assert state.stopped == "ended"
     assert len(source.times_ns) == sum(line["event"]["kind"] == "arrived" for line in read_recording(recorded[0])[1])
-    assert {each.state.value for each in state.known.values()} >= {"single", "explained"}
+    assert {each.state.value for each in state.functions.values()} >= {"single", "explained"}
 
 
 def test_an_unwritable_recording_is_an_error_at_once(tmp_path: Path) -> None:

@@ -58,18 +58,18 @@ def test_a_life_from_start_to_stop(tmp_path: Path) -> None:
 def test_a_restarted_daemon_goes_on_from_its_store(tmp_path: Path) -> None:
     """What was known before the restart is known right after it, without being mined again."""
     first = Life(tmp_path).run(45)
-    (z,) = [each for each in first.known.values() if each.function.name == "z"]
+    (z,) = [each for each in first.functions.values() if each.function.name == "z"]
     assert z.state is State.EXPLAINED
     second = Life(tmp_path)
     found: list[dict[str, Any]] = []
     second.at(1, lambda: found.append(second.ask(command="specification")))
-    again = second.run(2).known[z.function.key]
+    again = second.run(2).functions[z.function.key]
     assert again.state is State.EXPLAINED
-    assert again.totals.calls >= z.totals.calls
+    assert again.probe.counts.calls >= z.probe.counts.calls
     assert [each["state"] for each in found[0]["functions"] if each["function"] == "z"] == ["explained"]
     with open_store(second.config.store.path, read_only=True) as store:
         document = store.document("specification")
-        assert store.read(Verdict, function=z.function.key) or not z.checks
+        assert store.read(Verdict, function=z.function.key) or not z.verification.checks
     assert document is not None and document["schema"] == "specmine.specification/1"
 
 
@@ -97,7 +97,7 @@ def test_a_killed_daemon_goes_on_too(tmp_path: Path) -> None:
     done = subprocess.run(command, timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL
     again = Life(tmp_path).run(1)
-    assert {each.function.name for each in again.known.values() if each.state is State.EXPLAINED} == {"z"}
+    assert {each.function.name for each in again.functions.values() if each.state is State.EXPLAINED} == {"z"}
 
 
 def test_a_lock_holds_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

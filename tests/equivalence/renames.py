@@ -13,6 +13,7 @@ RECORDING_KEYS: Mapping[str, str] = {
     "settings.watching": "verification",
     "settings.beside": "agent",
     "spent.inside_ns": "overhead_ns",
+    "where": "profile",
     "spent.beside_ns": "agent_ns",
     "batch.singles": "call_samples",
     "singles.kept": "sample",

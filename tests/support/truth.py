@@ -63,7 +63,7 @@ def seconds_until_settled(recording: Path, name: str) -> float | None:
     state, since, now = ControllerState(), None, None
     for _, event, _ in events(recording):
         state, _ = decide(state, event)
-        for each in state.known.values():
+        for each in state.functions.values():
             if each.function.name == name and each.state is not now:
                 now, since = each.state, state.now_ns
     return None if since is None else (since - state.began_ns) * 1e-9

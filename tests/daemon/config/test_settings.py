@@ -28,7 +28,7 @@ def test_a_reload_changes_what_it_can(tmp_path: Path, caplog: pytest.LogCaptureF
         state = life.run(35)
     assert seen == [0.005]
     assert state.settings.overhead == 0.005
-    assert {each.state for each in state.known.values() if each.function.name == "smooth"} == {State.EXCLUDED}
+    assert {each.state for each in state.functions.values() if each.function.name == "smooth"} == {State.EXCLUDED}
     assert any(
         "only at a restart" in record.message and "socket.path" in str(record.__dict__) for record in caplog.records
     )

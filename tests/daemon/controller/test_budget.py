@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.controller.budget import Purse, filled, phase, spendable, watch_for
+from specmine.daemon.controller.budget import BudgetAccount, on_phase, spendable, watch_for, with_batch
 from specmine.daemon.controller.call_counts import calls_interval, estimated_calls
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Arrived
@@ -36,10 +36,10 @@ def spent_and_allowed(
 
     def listen(step: Step) -> None:
         nonlocal worst
-        worst = min(worst, step.state.purse.balance_ns)
+        worst = min(worst, step.state.account.balance_ns)
 
     state = run(source, chosen, clock, InlineWorker(), listeners=[listen], deadline_ns=int(seconds * SECOND))
-    return source.overhead_ns, state.purse.earned_ns, state, -worst
+    return source.overhead_ns, state.account.earned_ns, state, -worst
 
 
 @pytest.mark.parametrize("budget", [0.002, 0.01, 0.05])
@@ -55,8 +55,8 @@ def test_many_hot_functions_stay_within_budget() -> None:
     planted = tuple(unimodal(f"f{number:02d}", rate=200_000.0, own=0.03) for number in range(30))
     spent, allowed, state, _ = spent_and_allowed(planted, 30.0, SHORT)
     assert spent <= allowed
-    learned = [each for each in state.known.values() if each.state is State.SINGLE]
-    waiting = [each for each in state.known.values() if each.state is State.WAITING]
+    learned = [each for each in state.functions.values() if each.state is State.SINGLE]
+    waiting = [each for each in state.functions.values() if each.state is State.WAITING]
     assert len(learned) >= 5
     assert all(each.reason is not None and each.reason.code == "budget" for each in waiting)
 
@@ -64,11 +64,11 @@ def test_many_hot_functions_stay_within_budget() -> None:
 def test_a_function_of_a_million_calls_a_second_gets_its_windows() -> None:
     """Rare short phases bring windows of 1,000 calls even where a second of watching would cost 1.3 s."""
     spent, allowed, state, _ = spent_and_allowed((unimodal("hot", rate=1e6),), 20.0, SHORT)
-    hot = next(iter(state.known.values()))
+    hot = next(iter(state.functions.values()))
     assert spent <= allowed
     assert hot.state is State.SINGLE
-    assert hot.totals.gaps and estimated_calls(hot, state.now_ns) == pytest.approx(1e6 * 18.4, rel=0.1)
-    low, high = calls_interval(hot, state.now_ns) or (0, 0)
+    assert hot.probe.counts.gaps and estimated_calls(hot.probe, state.now_ns) == pytest.approx(1e6 * 18.4, rel=0.1)
+    low, high = calls_interval(hot.probe, state.now_ns) or (0, 0)
     assert 0.8 * 1e6 * 18.4 < low < 1e6 * 18.4
     assert high is None  # the probes would take all of the time
 
@@ -78,7 +78,7 @@ def test_an_idle_program_gets_the_floor() -> None:
     spent, allowed, state, _ = spent_and_allowed((unimodal("rare", rate=300.0),), 20.0, SHORT, cpus=0.05)
     assert allowed == pytest.approx(20 * MS, rel=0.01)
     assert spent <= allowed
-    assert next(iter(state.known.values())).state is State.SINGLE
+    assert next(iter(state.functions.values())).state is State.SINGLE
 
 
 def test_recursive_functions_stay_within_budget() -> None:
@@ -92,14 +92,13 @@ def test_a_function_that_is_given_up_between_plans_is_unwatched() -> None:
     clock = FakeClock()
     source = SimulatedSource((unimodal("f", rate=1_000.0),), clock)
     state = run(source, SHORT, clock, InlineWorker(), deadline_ns=3 * SECOND)
-    key, known = next((key, each) for key, each in state.known.items() if each.watch is not None)
-    assert known.watch is not None
-    assert known.watch.on_ns == 0
+    key, watch = next((key, each.probe.watch) for key, each in state.functions.items() if each.probe.watch is not None)
+    assert watch.on_ns == 0
     activity = Activity(
-        function=key, kind=known.watch.kind, watched_ns=SECOND, hits=9_000, calls=4_500, cost_ns=1e6, limited=True
+        function=key, kind=watch.kind, watched_ns=SECOND, hits=9_000, calls=4_500, cost_ns=1e6, limited=True
     )
     after, actions = decide(state, Arrived(batch=Batch(now_ns=state.planned_ns + 1, activity=(activity,))))
-    assert after.known[key].watch is None
+    assert after.functions[key].probe.watch is None
     assert Unwatch(function=key) in actions
 
 
@@ -111,14 +110,14 @@ def test_checks_come_every_minute() -> None:
     source = SimulatedSource(planted, clock)
 
     def listen(step: Step) -> None:
-        for each in step.state.known.values():
-            if each.state is State.SINGLE and each.checked_ns:
-                checked.add(each.checked_ns)
+        for each in step.state.functions.values():
+            if each.state is State.SINGLE and each.verification.checked_ns:
+                checked.add(each.verification.checked_ns)
 
     state = run(source, chosen, clock, InlineWorker(), listeners=[listen], deadline_ns=200 * SECOND)
     gaps = [after - before for before, after in zip(sorted(checked), sorted(checked)[1:], strict=False)]
     assert max(gaps) <= 1.5 * chosen.verify_every_ns
-    assert [each.verdict for each in next(iter(state.known.values())).checks] == ["holds"]
+    assert [each.verdict for each in next(iter(state.functions.values())).verification.checks] == ["holds"]
 
 
 @given(
@@ -134,14 +133,14 @@ def test_what_is_requested_fits_its_grant(rate: float, grant: float, kind: Kind,
     watch = watch_for(function, kind, rate, grant=grant, prices=PRICES, settings=SHORT, duty=True)
     call_ns = (PRICES.time_ns if kind is Kind.TIME else PRICES.path_ns) + (PRICES.stepped_ns if stepped else 0)
     if watch is None:
-        one = phase(rate, call_ns, PRICES.count_ns + (PRICES.stepped_ns if stepped else 0), SHORT)
+        one = on_phase(rate, call_ns, PRICES.count_ns + (PRICES.stepped_ns if stepped else 0), SHORT)
         assert one.cost_ns * SECOND / SHORT.limit_ns >= 0.99 * grant or 1.25 * one.on_ns > SHORT.limit_ns
         return
     assert watch.burst_hits > 0 and watch.hits_per_second > 0
     if watch.on_ns == 0:
         assert rate * call_ns <= 1.001 * grant
         return
-    one = phase(rate, call_ns, PRICES.count_ns + (PRICES.stepped_ns if stepped else 0), SHORT)
+    one = on_phase(rate, call_ns, PRICES.count_ns + (PRICES.stepped_ns if stepped else 0), SHORT)
     assert one.cost_ns * SECOND / watch.period_ns <= 1.001 * grant
     assert 50 * MS <= watch.on_ns < watch.period_ns <= SHORT.limit_ns
     assert watch.burst_hits >= 2 * SHORT.window_calls
@@ -149,12 +148,12 @@ def test_what_is_requested_fits_its_grant(rate: float, grant: float, kind: Kind,
 
 @given(st.lists(st.tuples(st.integers(1, 200), st.floats(0, 4), st.floats(0, 0.05)), min_size=1, max_size=50))
 @settings(max_examples=100, deadline=None)
-def test_the_purse_never_holds_more_than_was_earned(turns: list[tuple[int, float, float]]) -> None:
+def test_the_account_never_holds_more_than_was_earned(turns: list[tuple[int, float, float]]) -> None:
     """Whatever happens, balance + spent <= earned, the floor is earned, the rate planned with is bounded."""
-    purse, now, cpu, inside = Purse(), 0, 0, 0.0
+    account, now, cpu, inside = BudgetAccount(), 0, 0, 0.0
     for passed_ms, cpus, cost in turns:
         now, cpu, inside = now + passed_ms * MS, cpu + int(cpus * passed_ms * MS), inside + cost * passed_ms * MS
-        purse = filled(purse, Batch(now_ns=now, spent=Spent(overhead_ns=inside, program_cpu_ns=cpu)), SHORT)
-        assert purse.balance_ns + inside <= purse.earned_ns * (1 + 1e-9) + 1
-        assert purse.earned_ns >= SHORT.floor_ns * now / SECOND * (1 - 1e-9)
-        assert 0 < spendable(purse) <= 1.5 * purse.rate
+        account = with_batch(account, Batch(now_ns=now, spent=Spent(overhead_ns=inside, program_cpu_ns=cpu)), SHORT)
+        assert account.balance_ns + inside <= account.earned_ns * (1 + 1e-9) + 1
+        assert account.earned_ns >= SHORT.floor_ns * now / SECOND * (1 - 1e-9)
+        assert 0 < spendable(account) <= 1.5 * account.rate

@@ -39,10 +39,10 @@ def run_of(
     def restored(now_ns: int) -> Restored:
         assert before is not None
         state, observations = before
-        records = {key: function_record(each, state.now_ns) for key, each in state.known.items()}
+        records = {key: function_record(each, state.now_ns) for key, each in state.functions.items()}
         return Restored(
             now_ns=now_ns,
-            functions=tuple(each.function for each in state.known.values()),
+            functions=tuple(each.function for each in state.functions.values()),
             records=json.loads(json.dumps(records)),
             observations=tuple(observations),
         )
@@ -73,10 +73,10 @@ def test_assertions_stand_from_the_first_moment() -> None:
 def test_learning_goes_on_where_it_stopped() -> None:
     """A function stopped in the middle of explaining is not timed again from the start."""
     state, kept, _ = run_of(5.0)
-    z = next(each for each in state.known.values() if each.function.name == "z")
-    assert z.state is State.EXPLAINING and len(z.paths) >= 2
+    z = next(each for each in state.functions.values() if each.function.name == "z")
+    assert z.state is State.EXPLAINING and len(z.history.paths) >= 2
     again, _, steps = run_of(10.0, (state, kept), seed=2)
-    states = [each.state for step in steps[1:] for each in step.state.known.values() if each.function.name == "z"]
+    states = [each.state for step in steps[1:] for each in step.state.functions.values() if each.function.name == "z"]
     assert State.TIMING not in states and states[0] is State.EXPLAINING
     assert entry(again, "z")["state"] == "explained"
 
@@ -87,17 +87,17 @@ def test_counts_go_on() -> None:
     again, _, _ = run_of(10.0, (state, kept), seed=2)
     for key in ("calls_counted", "watched_seconds", "timed", "observations"):
         assert entry(again, "z")[key] >= entry(state, "z")[key]  # type: ignore[operator]
-    z = next(each for each in again.known.values() if each.function.name == "z")
-    assert estimated_calls(z, again.now_ns) == pytest.approx(40_000 * (15 - 1.55 + 10), rel=0.15)
+    z = next(each for each in again.functions.values() if each.function.name == "z")
+    assert estimated_calls(z.probe, again.now_ns) == pytest.approx(40_000 * (15 - 1.55 + 10), rel=0.15)
 
 
 def test_a_record_that_does_not_fit_is_passed_over() -> None:
     """A record of another version costs the knowledge of one function, not the start of the daemon."""
     state, _, _ = run_of(6.0)
-    key = next(key for key, each in state.known.items() if each.function.name == "z")
+    key = next(key for key, each in state.functions.items() if each.function.name == "z")
     clock = FakeClock()
     source = SimulatedSource(paper_program(), clock)
-    functions = tuple(each.function for each in state.known.values())
+    functions = tuple(each.function for each in state.functions.values())
     event = Restored(now_ns=0, functions=functions, records={key: {"state": "asleep"}})
     again = run(source, SHORT, clock, InlineWorker(), restored=lambda now_ns: event, deadline_ns=SECOND // 10)
-    assert next(e for e in again.known.values() if e.function.name == "z").state is State.CANDIDATE
+    assert next(e for e in again.functions.values() if e.function.name == "z").state is State.CANDIDATE

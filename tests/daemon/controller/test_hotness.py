@@ -8,9 +8,10 @@ import pytest
 
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.budget import affordable_window
-from specmine.daemon.controller.function import Knowledge
+from specmine.daemon.controller.call_counts import ProbeState
+from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.hotness import Total, in_order, own_share, share, total_of
-from specmine.daemon.controller.profile import Where
+from specmine.daemon.controller.profile import Profile
 from specmine.daemon.controller.scheduler import Means, predicted
 from specmine.model.batch import HotSample, Prices, Watch
 from specmine.model.function import Function
@@ -20,9 +21,10 @@ MS = 1_000_000
 PRICES = Prices(count_ns=700.0, time_ns=2000.0, path_ns=2600.0, stepped_ns=8000.0, sample_ns=10_000.0, bias_ns=650.0)
 
 
-def known(name: str, where: Where) -> Knowledge:
-    """Return a function of which only sampling knows."""
-    return Knowledge(function=Function(name=name, module="m", build_id="b", offset=sum(map(ord, name))), where=where)
+def sampled(name: str, profile: Profile) -> FunctionState:
+    """Return a function of which only the profile is known."""
+    function = Function(name=name, module="m", build_id="b", offset=sum(map(ord, name)))
+    return FunctionState(identity=Identity(function=function), profile=profile)
 
 
 def test_windows_shrink_where_calls_are_dear() -> None:
@@ -38,10 +40,10 @@ def test_windows_shrink_where_calls_are_dear() -> None:
 
 def test_a_pure_wrapper_comes_last() -> None:
     """Of functions around one wait only that which does something else, too, has anything to tell."""
-    wait = known("wait", Where(samples=100, own_ns=900.0, inclusive_ns=900.0))
-    wrapper = known("wrapper", Where(samples=100, inclusive_ns=900.0, callee_ns=900.0))
-    handler = known("handler", Where(samples=100, inclusive_ns=1000.0, callee_ns=900.0))
-    work = known("work", Where(samples=50, own_ns=50.0, cpu_ns=50.0, inclusive_ns=50.0))
+    wait = sampled("wait", Profile(samples=100, own_ns=900.0, inclusive_ns=900.0))
+    wrapper = sampled("wrapper", Profile(samples=100, inclusive_ns=900.0, callee_ns=900.0))
+    handler = sampled("handler", Profile(samples=100, inclusive_ns=1000.0, callee_ns=900.0))
+    work = sampled("work", Profile(samples=50, own_ns=50.0, cpu_ns=50.0, inclusive_ns=50.0))
     every = [wait, wrapper, handler, work]
     total = total_of(every)
     assert own_share(wrapper, total) == 0.0
@@ -51,15 +53,15 @@ def test_a_pure_wrapper_comes_last() -> None:
 
 def test_cpu_counts_where_others_only_wait() -> None:
     """A function with all of a program's CPU time is worth as much as a wait that fills all of its threads' time."""
-    work = known("work", Where(samples=50, own_ns=50.0, cpu_ns=50.0, inclusive_ns=50.0))
+    work = sampled("work", Profile(samples=50, own_ns=50.0, cpu_ns=50.0, inclusive_ns=50.0))
     assert own_share(work, Total(wall_ns=10_000.0, cpu_ns=50.0)) == pytest.approx(1.0, rel=1e-3)
     assert own_share(work, Total(wall_ns=0.0, cpu_ns=0.0)) == 0.0
 
 
 def test_code_made_at_run_time_is_part_of_the_whole() -> None:
     """A program that is at work in what its JIT made spends little elsewhere, though that is all that has names."""
-    work = known("work", Where(samples=5, own_ns=50.0, cpu_ns=50.0, inclusive_ns=50.0))
-    made = Where(own_ns=950.0, cpu_ns=950.0)
+    work = sampled("work", Profile(samples=5, own_ns=50.0, cpu_ns=50.0, inclusive_ns=50.0))
+    made = Profile(own_ns=950.0, cpu_ns=950.0)
     assert share(work, total_of([work])) == 1.0
     assert share(work, total_of([work], made)) == pytest.approx(0.05)
 
@@ -67,13 +69,13 @@ def test_code_made_at_run_time_is_part_of_the_whole() -> None:
 def test_what_lies_in_one_callee_adds_up_and_fades() -> None:
     """Findings add to it as to the inclusive time."""
     sample = HotSample(function="f", samples=1, on_cpu_ns=0.0, off_cpu_ns=0.0, inclusive_ns=10.0, callee_ns=8.0)
-    where = Where().seen(sample).seen(sample).faded(0.5)
-    assert (where.inclusive_ns, where.callee_ns) == (10.0, 8.0)
+    profile = Profile().with_sample(sample).with_sample(sample).faded(0.5)
+    assert (profile.inclusive_ns, profile.callee_ns) == (10.0, 8.0)
 
 
 def test_what_is_predicted_goes_by_the_windows_asked_for() -> None:
     """On-phases of a third of the calls cost a third, whatever size of window is set."""
-    each = replace(known("hot", Where()), rate=100_000.0)
+    each = replace(sampled("hot", Profile()), probe=ProbeState(rate=100_000.0))
     means = Means(budget=1e7, income=1e7, cash=0.0, prices=PRICES, slow_links=False, now_ns=0)
     large, small = (
         Watch(function=each.function.key, kind=Kind.TIME, window_calls=calls, on_ns=50 * MS, period_ns=SECOND)

@@ -14,7 +14,7 @@ from specmine.daemon.config.tree import Storing
 from specmine.daemon.controller.checkpoint import function_record
 from specmine.daemon.controller.events import Arrived, Restored
 from specmine.daemon.controller.phase import FINISHED, State
-from specmine.daemon.controller.provisional import Estate, Inherited
+from specmine.daemon.controller.provisional import Provisional, ProvisionalAssertions
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.loop import Listener, Step, run
@@ -60,10 +60,10 @@ def run_of(
 
     def restored(now_ns: int) -> Restored:
         assert before is not None
-        records = {key: function_record(each, before[0].now_ns) for key, each in before[0].known.items()}
+        records = {key: function_record(each, before[0].now_ns) for key, each in before[0].functions.items()}
         return Restored(
             now_ns=now_ns,
-            functions=tuple(each.function for each in before[0].known.values()),
+            functions=tuple(each.function for each in before[0].functions.values()),
             records=json.loads(json.dumps(records)),
             observations=tuple(before[1]),
         )
@@ -77,18 +77,18 @@ def run_of(
 def old() -> Past:
     """The paper's program, explained."""
     past, _ = run_of(paper_program(), 15.0)
-    assert next(each.state for each in past[0].known.values() if each.function.name == "z") is State.EXPLAINED
+    assert next(each.state for each in past[0].functions.values() if each.function.name == "z") is State.EXPLAINED
     return past
 
 
-def told(steps: Sequence[Step], name: str) -> list[Inherited]:
-    """Return what the new build inherited at each step before it was finished."""
+def provisional_of(steps: Sequence[Step], name: str) -> list[Provisional]:
+    """Return the provisional assertion of the new build at each step before it was finished."""
     return [
-        each.inherited
+        each.provisional
         for step in steps
-        for each in step.state.known.values()
+        for each in step.state.functions.values()
         if (each.function.name, each.function.build_id) == (name, "b2e")
-        and each.inherited is not None
+        and each.provisional is not None
         and each.state not in FINISHED
     ]
 
@@ -96,9 +96,9 @@ def told(steps: Sequence[Step], name: str) -> list[Inherited]:
 def test_an_unchanged_build_keeps_the_old_statement_until_it_has_its_own(old: Past) -> None:
     """The first observation that is long enough is checked, and holds; in the end the build states the same itself."""
     (state, _), steps = run_of(rebuilt(paper_program()), 15.0, old)
-    inherited = told(steps, "z")
-    checked = [each for each in inherited if each.observations]
-    assert inherited[0].build_id == "b1d"
+    provisional = provisional_of(steps, "z")
+    checked = [each for each in provisional if each.observations]
+    assert provisional[0].build_id == "b1d"
     assert {each.verdict for each in checked} == {"holds"}
     first = next(seen for step in steps if isinstance(step.event, Arrived)
                  for seen in step.event.batch.observations if seen.function.startswith("b2e"))  # fmt: skip
@@ -116,9 +116,9 @@ def test_a_changed_build_violates_before_it_has_learned_anything(old: Path | Pas
     keeper = Keeper(tmp_path / "s.db", Storing(), print)
     _, steps = run_of(rebuilt((slow, *others)), 4.0, old, [keeper.listen])  # type: ignore[arg-type]
     keeper.close()
-    inherited = told(steps, "z")
-    assert inherited[-1].verdict == "violated"
-    assert inherited[-1].violations == inherited[-1].observations >= 2
+    provisional = provisional_of(steps, "z")
+    assert provisional[-1].verdict == "violated"
+    assert provisional[-1].violations == provisional[-1].observations >= 2
     with open_store(tmp_path / "s.db", read_only=True) as store:
         verdicts = store.read(Verdict, function=f"b2e+0x{rebuilt((z,))[0].function.offset:x}")
     assert ("true, as in build b1d", "violated") in {(each.subject, each.verdict) for each in verdicts}
@@ -127,12 +127,12 @@ def test_a_changed_build_violates_before_it_has_learned_anything(old: Path | Pas
 def test_a_single_class_that_became_two_violates() -> None:
     """What had no border has one in the new build."""
     past, _ = run_of([unimodal()], 15.0)
-    assert next(iter(past[0].known.values())).state is State.SINGLE
+    assert next(iter(past[0].functions.values())).state is State.SINGLE
     two = replace(
         unimodal(), ways=(replace(unimodal().ways[0], classes=((0.5, 50_000.0, 0.2), (0.5, 900_000.0, 0.2))),)
     )
-    same = told(run_of(rebuilt([unimodal()]), 6.0, past)[1], "smooth")
-    split = told(run_of(rebuilt([two]), 6.0, past)[1], "smooth")
+    same = provisional_of(run_of(rebuilt([unimodal()]), 6.0, past)[1], "smooth")
+    split = provisional_of(run_of(rebuilt([two]), 6.0, past)[1], "smooth")
     assert [each[-1].verdict for each in (same, split)] == ["holds", "violated"]
 
 
@@ -141,7 +141,7 @@ def test_edges_that_the_new_build_does_not_show_leave_their_claims_unknown(old: 
     z, *others = paper_program()
     without = tuple(replace(way, callers=way.callers.replace(";b", "")) for way in z.ways)
     _, steps = run_of(rebuilt((replace(z, ways=without), *others)), 12.0, old)
-    by_path = [each for each in told(steps, "z") if len(each.checks) > 1]
+    by_path = [each for each in provisional_of(steps, "z") if len(each.checks) > 1]
     claims = {(check.subject == "true", check.verdict) for each in by_path for check in each.checks}
     assert claims <= {(True, "holds"), (False, "unknown")}
     assert (False, "unknown") in claims
@@ -149,9 +149,9 @@ def test_edges_that_the_new_build_does_not_show_leave_their_claims_unknown(old: 
 
 def test_a_version_in_the_programs_name_does_not_hide_it() -> None:
     """``app-1`` left to ``app-2``; a library's function of the same name got nothing, nor did the same build."""
-    left = Inherited(build_id="one", learned=None)  # type: ignore[arg-type]
+    left = Provisional(build_id="one", learned=None)  # type: ignore[arg-type]
     old = Function(build_id="one", offset=1, name="f", module="app-1", in_program=True)
-    estate = Estate([(old, left)])
-    assert estate.of(Function(build_id="two", offset=9, name="f", module="app-2", in_program=True)) is left
-    assert estate.of(Function(build_id="two", offset=9, name="f", module="libf.so")) is None
-    assert estate.of(replace(old, offset=5)) is None
+    statements = ProvisionalAssertions([(old, left)])
+    assert statements.of(Function(build_id="two", offset=9, name="f", module="app-2", in_program=True)) is left
+    assert statements.of(Function(build_id="two", offset=9, name="f", module="libf.so")) is None
+    assert statements.of(replace(old, offset=5)) is None

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.controller.function import Knowledge
-from specmine.daemon.controller.phase import State
+from specmine.daemon.controller.call_counts import ProbeState
+from specmine.daemon.controller.function import FunctionState, Identity
+from specmine.daemon.controller.history import History
+from specmine.daemon.controller.inference import InferenceState, VerificationState
+from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.scheduler import Means, plan, utility
 from specmine.mining.borders.inference import Conclusion
 from specmine.mining.regression.lifetime_utility import Lifetimes, with_window
@@ -27,38 +30,42 @@ def running(*names: str, build: str = "b") -> tuple[Lifetime, ...]:
     )
 
 
-def learned() -> Knowledge:
+def learned() -> FunctionState:
     """Return a function whose lifetimes differ by far more than their windows; its chain has become old."""
     seen = Lifetimes()
     for number in range(6):
         for window in range(4):
             seen = with_window(seen, str(number), 10 + 0.1 * (number % 3) + 0.001 * (window % 2))
     chain = Conclusion(chain=10, start_ns=100 * SECOND, end_ns=200 * SECOND, stable=True)
-    return Knowledge(
-        function=FUNCTION, state=State.SINGLE, chain=chain, learned=chain, rate=20_000.0, lifetimes=seen,
-        checked_ns=NOW_NS - SECOND,
-    )  # fmt: skip
+    return FunctionState(
+        identity=Identity(function=FUNCTION),
+        phase=Phase(state=State.SINGLE),
+        probe=ProbeState(rate=20_000.0),
+        history=History(lifetimes=seen),
+        inference=InferenceState(chain=chain, learned=chain),
+        verification=VerificationState(checked_ns=NOW_NS - SECOND),
+    )
 
 
 def test_utility_follows_the_lifetimes_that_run() -> None:
-    """One seen enough: 0. Another one, or none known: what its age says. Violated: all."""
-    known = learned()
-    assert utility(known, NOW_NS) == 1.0
-    assert utility(known, NOW_NS, running("5")) == 0.0
-    assert utility(known, NOW_NS, running("5", "6")) == 0.5
-    assert utility(known, NOW_NS, running("6")) == 1.0
-    assert utility(known, NOW_NS, running("5") + running("x", build="other")) == 0.0
-    assert utility(known, NOW_NS, running("x", build="other")) == 1.0
-    assert utility(replace(known, violations=1), NOW_NS, running("5")) == 1.0
+    """One seen enough: 0. Another one, or none function: what its age says. Violated: all."""
+    function = learned()
+    assert utility(function, NOW_NS) == 1.0
+    assert utility(function, NOW_NS, running("5")) == 0.0
+    assert utility(function, NOW_NS, running("5", "6")) == 0.5
+    assert utility(function, NOW_NS, running("6")) == 1.0
+    assert utility(function, NOW_NS, running("5") + running("x", build="other")) == 0.0
+    assert utility(function, NOW_NS, running("x", build="other")) == 1.0
+    assert utility(replace(function, verification=VerificationState(violations=1)), NOW_NS, running("5")) == 1.0
 
 
-def test_no_lesson_is_planned_for_it_but_its_check_is() -> None:
-    """Between two checks its probes stay off; once a check is due they come on."""
+def test_it_is_not_learned_again_but_its_check_is_planned() -> None:
+    """Between two checks its probes stay off; once a check is due they are attached."""
     means = Means(
         budget=1e7, income=1e7, cash=1e8, prices=PRICES, slow_links=False, now_ns=NOW_NS, running=running("5")
     )
-    known = learned()
-    assert plan({FUNCTION.key: known}, means, Settings()).watches == {}
-    assert FUNCTION.key in plan({FUNCTION.key: known}, replace(means, running=running("6")), Settings()).watches
-    due = replace(known, checked_ns=NOW_NS - 61 * SECOND)
+    function = learned()
+    assert plan({FUNCTION.key: function}, means, Settings()).watches == {}
+    assert FUNCTION.key in plan({FUNCTION.key: function}, replace(means, running=running("6")), Settings()).watches
+    due = replace(function, verification=VerificationState(checked_ns=NOW_NS - 61 * SECOND))
     assert FUNCTION.key in plan({FUNCTION.key: due}, means, Settings()).watches

@@ -9,7 +9,7 @@ import pytest
 
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.events import Reloaded, Stopping
-from specmine.daemon.controller.function import Knowledge
+from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import specification
@@ -32,7 +32,7 @@ class History:
     def __call__(self, step: Step) -> None:
         self.steps.append(step)
         seconds = (step.state.now_ns - step.state.began_ns) / SECOND
-        for each in step.state.known.values():
+        for each in step.state.functions.values():
             self.entered.setdefault((each.function.name, each.state), seconds)
 
 
@@ -52,9 +52,9 @@ def mined(
     return state, history, program
 
 
-def named(state: ControllerState, name: str) -> Knowledge:
+def named(state: ControllerState, name: str) -> FunctionState:
     """Return what is known of the function with this name."""
-    return next(each for each in state.known.values() if each.function.name == name)
+    return next(each for each in state.functions.values() if each.function.name == name)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -84,9 +84,9 @@ def test_z_passes_the_states_in_order() -> None:
 def test_one_class_gives_no_border(seed: int) -> None:
     """A function with a unimodal distribution ends as single, without a border."""
     state, _, _ = mined((unimodal(rate=20_000.0),), 15.0, seed=seed)
-    known = named(state, "smooth")
-    assert known.state is State.SINGLE
-    assert known.learned is not None and known.learned.borders == ()
+    function = named(state, "smooth")
+    assert function.state is State.SINGLE
+    assert function.inference.learned is not None and function.inference.learned.borders == ()
 
 
 def test_classes_alike_on_all_paths_are_unexplained() -> None:
@@ -95,9 +95,9 @@ def test_classes_alike_on_all_paths_are_unexplained() -> None:
         Way(callers=f"main;{caller}", weight=1.0, classes=((0.5, 2e4, 0.1), (0.5, 3e5, 0.1))) for caller in "xy"
     )
     state, _, _ = mined((Planted(name="coin", rate=20_000.0, ways=ways),), 15.0)
-    known = named(state, "coin")
-    assert known.state is State.UNEXPLAINED
-    assert known.reason is not None and known.reason.code == "one-group"
+    function = named(state, "coin")
+    assert function.state is State.UNEXPLAINED
+    assert function.reason is not None and function.reason.code == "one-group"
 
 
 def test_a_drifting_function_is_parked_as_unstable() -> None:
@@ -117,22 +117,22 @@ def test_a_drifting_function_is_parked_as_unstable() -> None:
     history = History()
     source = Wild((Planted(name="wild", rate=20_000.0, ways=(way,)),), clock)
     state = run(source, settings, clock, InlineWorker(), listeners=[history], deadline_ns=60 * SECOND)
-    known = named(state, "wild")
-    assert known.state is State.UNSTABLE
-    assert known.reason is not None and "20 observations" in known.reason.text
-    assert known.watch is None
+    function = named(state, "wild")
+    assert function.state is State.UNSTABLE
+    assert function.reason is not None and "20 observations" in function.reason.text
+    assert function.probe.watch is None
 
 
 def test_a_slow_function_says_how_long_it_needs() -> None:
     """At 5 calls a second the reason names the observations missing and the seconds they take."""
     state, _, _ = mined((unimodal("slow", rate=5.0),), 20.0)
-    known = named(state, "slow")
-    assert known.state is State.TIMING
-    assert known.reason is not None and known.reason.code == "slow"
-    assert known.reason.text.startswith("0 of 5 agreeing observations of at least 200 calls")
-    needed = re.fullmatch(r"5 more: (\d+) s at this rate", known.reason.remedy)
+    function = named(state, "slow")
+    assert function.state is State.TIMING
+    assert function.reason is not None and function.reason.code == "slow"
+    assert function.reason.text.startswith("0 of 5 agreeing observations of at least 200 calls")
+    needed = re.fullmatch(r"5 more: (\d+) s at this rate", function.reason.remedy)
     assert needed is not None and 150 < int(needed[1]) < 260
-    assert known.totals.gaps is False
+    assert function.probe.counts.gaps is False
 
 
 def test_a_slow_function_is_learned_in_time() -> None:
@@ -168,7 +168,7 @@ def test_hints_replace_finding() -> None:
     """With functions named by the user there is no sampling, and only they are measured."""
     settings = Settings(watch=("z",), window_ns=SECOND, limit_ns=10 * SECOND)
     state, _, source = mined(paper_program(), 15.0, settings)
-    assert [each.function.name for each in state.known.values()] == ["z"]
+    assert [each.function.name for each in state.functions.values()] == ["z"]
     assert named(state, "z").state is State.EXPLAINED
     assert not any(isinstance(request, Sampling) for _, request in source.requests)
 
@@ -191,7 +191,7 @@ def test_callers_of_a_finished_function_become_candidates() -> None:
     cold = unimodal("cold", rate=100.0, own=0.0, inclusive=0.0)
     state, _, _ = mined((hot, cold), 15.0)
     assert named(state, "hot").state is State.SINGLE
-    assert named(state, "cold").climbed == "hot"
+    assert named(state, "cold").identity.climbed == "hot"
     assert named(state, "cold").state in (State.TIMING, State.SINGLE)
 
 
@@ -211,7 +211,11 @@ def test_perf_links_are_never_cycled_and_stay_few() -> None:
     watches = [r for _, r in source.requests if isinstance(r, Watch) and r.kind is not Kind.COUNT]
     assert watches and all(watch.on_ns == 0 for watch in watches)
     for step in history.steps:
-        on = [each for each in step.state.known.values() if each.watch and each.watch.kind is not Kind.COUNT]
+        on = [
+            each
+            for each in step.state.functions.values()
+            if each.probe.watch and each.probe.watch.kind is not Kind.COUNT
+        ]
         assert len(on) <= 6
     reason = named(state, "fast").reason
     assert reason is not None and reason.code == "too-fast"
@@ -236,7 +240,7 @@ def test_a_change_of_behaviour_is_seen_and_learned_anew() -> None:
     verdicts = {
         each.reason.code
         for step in history.steps
-        for each in step.state.known.values()
+        for each in step.state.functions.values()
         if each.function.name == "z" and each.reason and each.state is State.EXPLAINED
     }
     assert verdicts == {"violated"}

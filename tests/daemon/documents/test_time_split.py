@@ -13,8 +13,8 @@ from specmine.cli.commands.show import portrait
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller import reasons, transitions
 from specmine.daemon.controller.checkpoint import function_record, restored
-from specmine.daemon.controller.function import Knowledge
-from specmine.daemon.controller.phase import State
+from specmine.daemon.controller.function import FunctionState, Identity
+from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import dumps, specification
 from specmine.daemon.documents.time_split import path_facts
@@ -68,18 +68,18 @@ def window(number: int, rivals: int, demand_ns: float = 1e6, calls: int = 600) -
     )
 
 
-def learned(windows: list[Observation]) -> Knowledge:
+def learned(windows: list[Observation]) -> FunctionState:
     """Return what is known of the function after these windows, where call paths cannot be taken."""
     no_paths = ((Kind.PATH, Reason(code="no-paths", text="none")),)
-    known = Knowledge(function=WORK, state=State.TIMING, refused=no_paths)
+    function = FunctionState(identity=Identity(function=WORK), phase=Phase(state=State.TIMING, refused=no_paths))
     for each in windows:
-        known = transitions.observed(known, each, Settings())
-    return known
+        function = transitions.observed(function, each, Settings())
+    return function
 
 
-def stated(known: Knowledge, host: Environment = HOST) -> dict[str, Any]:
+def stated(function: FunctionState, host: Environment = HOST) -> dict[str, Any]:
     """Return the function's entry in the specification."""
-    state = ControllerState(environment=host.document(), known={WORK.key: known}, now_ns=100 * SECOND)
+    state = ControllerState(environment=host.document(), functions={WORK.key: function}, now_ns=100 * SECOND)
     document = specification(state, detail=True)
     assert dumps(document)
     entry: dict[str, Any] = document["functions"][0]
@@ -126,7 +126,7 @@ def test_time_on_cpu_holds_while_rivals_come_and_is_violated_when_the_work_grows
     assert known is not None
     assert "violated" not in said
     assert said[-1] == "holds"
-    assert learned(windows[:24]).learned is not None
+    assert learned(windows[:24]).inference.learned is not None
     more = [window(number, 2, demand_ns=2.5e6) if number > 38 else window(number, 2) for number in range(30, 42)]
     for number in range(10, 12):
         held = [kept(each) for each in more[max(0, number - settings.recent + 1) : number + 1]]
@@ -138,30 +138,34 @@ def test_time_on_cpu_holds_while_rivals_come_and_is_violated_when_the_work_grows
 
 def test_a_violation_by_waiting_is_told_as_such() -> None:
     """Where durations are no longer as asserted but time on CPU is, the reason sends the user to the host."""
-    known = learned([window(number, 1) for number in range(16)])
-    assert known.on_cpu is not None
-    assert known.on_cpu.check is not None
+    function = learned([window(number, 1) for number in range(16)])
+    assert function.inference.on_cpu is not None
+    assert function.inference.on_cpu.check is not None
     violated = reasons.violated(1)
-    entry = stated(replace(known, reason=violated))
+    with_reason = replace(function, phase=replace(function.phase, reason=violated))
+    entry = stated(with_reason)
     assert entry["reason"]["code"] == "violated"
     assert "its time on CPU is as asserted" in entry["reason"]["text"]
-    grown = replace(known.on_cpu, check=replace(known.on_cpu.check, verdict="violated"))
-    assert stated(replace(known, reason=violated, on_cpu=grown))["reason"]["text"] == violated.text
+    grown = replace(function.inference.on_cpu, check=replace(function.inference.on_cpu.check, verdict="violated"))
+    assert (
+        stated(replace(with_reason, inference=replace(function.inference, on_cpu=grown)))["reason"]["text"]
+        == violated.text
+    )
 
 
 def test_the_assertion_on_time_on_cpu_outlives_the_daemon() -> None:
     """What was learned is in the record, and is checked on."""
-    known = learned([window(number, 1) for number in range(12)])
-    assert known.on_cpu is not None
-    record = function_record(known, 12 * SECOND)
+    function = learned([window(number, 1) for number in range(12)])
+    assert function.inference.on_cpu is not None
+    record = function_record(function, 12 * SECOND)
     again = restored([WORK], {WORK.key: record}, [], 0, Settings().mining)[WORK.key]
-    assert again.on_cpu == replace(known.on_cpu, found=())
+    assert again.inference.on_cpu == replace(function.inference.on_cpu, found=())
     later = again
     for number in range(12, 15):
         later = transitions.observed(later, window(number, 2), Settings())
-    assert later.on_cpu is not None
-    assert later.on_cpu.check is not None
-    assert later.on_cpu.check.verdict == "holds"
+    assert later.inference.on_cpu is not None
+    assert later.inference.on_cpu.check is not None
+    assert later.inference.on_cpu.check.verdict == "holds"
 
 
 def test_splits_go_through_the_store(tmp_path: Path) -> None:
@@ -203,25 +207,25 @@ def test_what_paths_did_of_their_time_is_the_same_after_a_restart(tmp_path: Path
 
 def test_where_no_call_leaves_its_cpu_time_on_cpu_is_duration() -> None:
     """Nothing is mined twice, and the entry says so by null."""
-    known = learned([window(number, 0) for number in range(12)])
-    assert known.on_cpu is None
-    entry = stated(known)
+    function = learned([window(number, 0) for number in range(12)])
+    assert function.inference.on_cpu is None
+    entry = stated(function)
     assert (entry["state"], entry["on_cpu"]) == ("single", None)
     assert entry["time"]["running"] == pytest.approx(1)
 
 
 def test_unsplit_observations_say_nothing() -> None:
     """Of observations from elsewhere neither shares nor labels are made up."""
-    known = learned([replace(window(number, 1), split=None) for number in range(12)])
-    entry = stated(known)
+    function = learned([replace(window(number, 1), split=None) for number in range(12)])
+    entry = stated(function)
     assert (entry["time"], entry["on_cpu"]) == (None, None)
     assert set(entry["classes"][0]) == {"upper_seconds", "share"}
 
 
 def test_time_in_calls_is_exported_by_part() -> None:
     """Running and waiting add up to the calls' time, and the verdict on time on CPU is there."""
-    known = learned([window(number, 1) for number in range(12)])
-    (one,) = readings(ControllerState(known={WORK.key: known}, now_ns=100 * SECOND))
+    function = learned([window(number, 1) for number in range(12)])
+    (one,) = readings(ControllerState(functions={WORK.key: function}, now_ns=100 * SECOND))
     parts = dict(one.split_ns)
     assert parts["running"] == pytest.approx(12 * 600 * 1e6, rel=0.02)
     assert parts["waiting"] == pytest.approx(12 * 600 * 1e6, rel=0.1)

@@ -144,16 +144,19 @@ def test_a_violation_at_one_slice_names_the_host() -> None:
     clock = FakeClock()
     source = SimulatedSource((unimodal(rate=400.0),), clock)
     states = run(source, SHORT, clock, InlineWorker(), deadline_ns=15 * SECOND)
-    key, each = next((key, each) for key, each in states.known.items() if each.observations)
+    key, each = next((key, each) for key, each in states.functions.items() if each.history.longest)
     rng = np.random.default_rng(1)
     usual = rng.normal(1e6, 1e4, 4000)
     newest = np.concatenate([rng.normal(1e6, 1e4, 750), rng.normal(5e6, 1e4, 250)])
     check = Check(subject="true", verdict="violated", calls=1000, shares=(1.0,), p_value=0.0)
-    last = replace(each.observations[-1], histogram=sparse(histogram_of(newest)))
+    last = replace(each.history.longest[-1], histogram=sparse(histogram_of(newest)))
+    histogram = histogram_of(np.concatenate([usual, newest]))
     changed = replace(
-        each, histogram=histogram_of(np.concatenate([usual, newest])), timing=(last,), paths=(), checks=(check,)
+        each,
+        history=replace(each.history, histogram=histogram, timing=(last,), paths=()),
+        verification=replace(each.verification, checks=(check,)),
     )
-    state = replace(states, known={key: changed})
+    state = replace(states, functions={key: changed})
     (entry,) = specification(state)["functions"]
     assert entry["verdict"] == "violated"
     assert entry["host_causes"] == []

@@ -40,7 +40,7 @@ def status(**around: Any) -> dict[str, Any]:
     state = replace(
         state,
         agent_cost=AgentCost(spent_ns=10**7),
-        purse=replace(state.purse, spent=spent, cpu_rate=1e9, now_ns=5 * 10**9),
+        account=replace(state.account, spent=spent, cpu_rate=1e9, now_ns=5 * 10**9),
     )
     return status_of(state, Surroundings(version="1.2", pid=7, store={"written": 5, "failures": 0}, **around))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from .state import ControllerState
+from specmine.daemon.controller.state import ControllerState
 
 
 def utc_offset_ns(state: ControllerState) -> int:

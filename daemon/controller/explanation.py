@@ -1,0 +1,99 @@
+"""What call paths explain of one function: when the worker is asked, with which observations, and what it answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from specmine.daemon.config.settings import Settings
+from specmine.daemon.worker.jobs import Job
+from specmine.mining.assertions.explanation import JobResult
+from specmine.mining.borders.inference import shifted
+from specmine.model.observation import Kind
+
+from . import reasons
+from .function import ExplanationState, FunctionState
+from .history import enough
+from .inference import VerificationState, with_chain
+from .phase import FINISHED, State
+
+PATIENCE = 5
+"""Windows after which call paths are explained with the fewest observations that will do."""
+VIOLATIONS = 3
+"""Observations running that violate before a function is learned anew."""
+MOST_FAILURES = 2
+"""Jobs that may fail before a function is given up."""
+
+
+def job_for(function: FunctionState, settings: Settings, program_modules: tuple[str, ...], now_ns: int) -> Job | None:
+    """Return the job that would explain the function now, None if it is not time for one."""
+    mining, observations = settings.mining, function.history.paths
+    learned, chain = function.inference.learned, function.inference.chain
+    if function.explanation.job is not None or learned is None or chain is None or not observations:
+        return None
+    number = enough(observations, mining.minimum_calls)
+    edges = shifted(learned.edges, learned.bias_ns, observations[-1].bias_ns)
+    if function.state is State.EXPLAINING:
+        # rare paths need calls: wait for more observations unless they come slowly
+        patience = now_ns - function.phase.since_ns >= PATIENCE * settings.window_ns
+        due = number >= mining.recent or (number >= mining.chain_observations and patience)
+    elif is_relearned(function):
+        due = bool(chain.borders)
+        edges, start_ns = chain.edges, chain.start_ns or 0
+        observations = tuple(observation for observation in observations if observation.start_ns >= start_ns)
+    else:
+        due = number >= 2 * max(function.explanation.observations, mining.recent // 2)
+        due = due and function.state is State.EXPLAINED
+    if not due or not observations:
+        return None
+    return Job(
+        function=function.key,
+        observations=tuple(observation.whole() for observation in observations),
+        borders=edges,
+        program_modules=program_modules,
+        mining=mining,
+    )
+
+
+def is_relearned(function: FunctionState) -> bool:
+    """Tell whether an explanation that no longer held was found stable again, in whatever form."""
+    violated = function.verification.violations >= VIOLATIONS and function.explanation.result is not None
+    chain = function.inference.chain
+    return function.state in FINISHED and violated and chain is not None and chain.stable
+
+
+def explained(function: FunctionState, result: JobResult, now_ns: int, settings: Settings) -> FunctionState:
+    """Take up the result of a job."""
+    mining, history, inference = settings.mining, function.history, function.inference
+    verification = replace(function.verification, checked_ns=now_ns)
+    if is_relearned(function):
+        inference = replace(inference, learned=inference.chain)
+        verification = VerificationState(checked_ns=now_ns)
+    if function.state is State.EXPLAINING and history.paths:
+        inference = with_chain(inference, history.paths[-mining.recent :], Kind.PATH, mining)
+    observations = enough(history.paths, mining.minimum_calls)
+    function = replace(
+        function,
+        history=replace(history, tried=0),
+        inference=inference,
+        explanation=ExplanationState(result=result, observations=observations),
+        verification=verification,
+    )
+    if len(result.behaviours) > 1:
+        return function.moved(State.EXPLAINED, None, now_ns)
+    return function.moved(State.UNEXPLAINED, reasons.unexplained(result.why), now_ns)
+
+
+def failed(function: FunctionState, failure: str, now_ns: int, settings: Settings) -> FunctionState:
+    """Take up that a job failed: it is given once more, then the function is given up."""
+    failures = function.explanation.failures + 1
+    if failures < MOST_FAILURES:
+        return replace(function, explanation=replace(function.explanation, job=None, failures=failures))
+    observations = enough(function.history.paths, settings.mining.minimum_calls)
+    function = replace(
+        function,
+        explanation=replace(function.explanation, job=None, failures=0, observations=observations),
+        verification=replace(function.verification, violations=0),
+    )
+    if function.state is not State.EXPLAINING:
+        return function
+    return function.moved(State.UNEXPLAINED, reasons.mining_failed(failure), now_ns)
