@@ -32,7 +32,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinaryFacts:
-    """What an x86-64 ELF file is, as far as watching it is concerned."""
+    """What an ELF file is, as far as watching it is concerned."""
 
     build_id: str
     """In hex; without one ``sha256:`` and 16 hex of .text (of the executable segments if it has no .text)."""

@@ -48,7 +48,7 @@ REMEDIES: Mapping[str, str] = {
     "unclear-recursion": "watch its callers, or a function that it calls",
     "too-many-callers": "watch its callers, or a function that it calls",
     "undecodable": "watch a caller of it",
-    "unreadable": "see that the file can be read, and is an ELF file for x86-64",
+    "unreadable": "see that the file can be read, and is an ELF file for this machine",
     "unsafe-instruction": "watch a caller of it",
     "unwinder": "only its calls are counted; kernels from 6.6 can time it by return sites",
     "vdso": "watch the functions that call it",

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from specmine.probes.arch.machine import machine
 from specmine.probes.process.proc import PROC
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _PRESENT, _FROM_FILE = 1 << 63, 1 << 61
-_BREAKPOINT = 0xCC
 
 
 def is_changed(pid: int, address: int, expected: bytes, root: Path = PROC) -> bool:
@@ -33,4 +33,5 @@ def is_changed(pid: int, address: int, expected: bytes, root: Path = PROC) -> bo
             found = memory.read(len(expected))
     except (OSError, ValueError):
         return False
-    return any(here not in (there, _BREAKPOINT) for here, there in zip(found, expected, strict=False))
+    trap = machine().breakpoint
+    return any(here not in (there, *trap) for here, there in zip(found, expected, strict=False))

@@ -10,7 +10,7 @@ import hashlib
 from specmine.probes.elf.demangle import printable
 from specmine.probes.elf.facts import BinaryFacts
 
-from .image import Image
+from .image import PT_INTERP, Image
 
 DT_NEEDED, DT_SONAME, DT_STRTAB, DT_STRSZ = 1, 14, 5, 10
 _UNWINDERS = ("_Unwind_", "__gxx_personality", "__cxa_throw", "rust_eh_personality", "__objc_personality")
@@ -134,7 +134,7 @@ def _kind(image: Image, interpreter: str, soname: str, static: bool) -> str:
 
 
 def _interpreter(image: Image) -> str:
-    for header in image.program[image.program["type"] == 3]:
+    for header in image.program[image.program["type"] == PT_INTERP]:
         content = image.read(int(header["offset"]), min(int(header["file_size"]), 4096))
         return _text_of(content.split(b"\0", 1)[0])
     return ""

@@ -1,4 +1,4 @@
-"""Call frame instructions: runs a range's program and packs each row into 32 bits (see unwind.py).
+"""Call frame instructions: runs a range's program and packs each row into 32 bits (see unwind_rows.py).
 
 DWARF 5, section 6.4.2; GNU's additions from the Linux Standard Base.
 """
@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from specmine.probes.arch.machine import machine
+
 MAX_ROWS = 1 << 16
 """Rows of one program; real ones have a few thousand at most."""
 _FARTHEST = 1 << 40
 """No range is longer."""
-_RBP, _RSP, _RETURN = 6, 7, 16
+_REGISTERS = machine().unwind
+_FRAME, _STACK, _RETURN = _REGISTERS.frame_pointer, _REGISTERS.stack_pointer, _REGISTERS.return_address
+_PUSHED = _REGISTERS.pushed
 _SAME, _SAVED, _UNKNOWN = 0, 1, 2
 _RETURN_SAVED, _RETURN_LOST, _RETURN_UNDEFINED = 0, 1, 2
 _SIGNAL, _END = 7, 6
 
-# breg7 8, breg16 0, lit15, and, lit11, ge, lit3, shl, plus: what ld writes for lazy PLT stubs
-_PLT_EXPRESSION = bytes((0x77, 8, 0x80, 0, 0x3F, 0x1A, 0x3B, 0x2A, 0x33, 0x24, 0x22))
-_BREG_RBP, _BREG_RSP = 0x76, 0x77
-# what follows the register: deref (stacks realigned by compilers), deref + 8 (OpenSSL's assembler)
-_LOADS = {(_BREG_RBP, b"\x06"): 4, (_BREG_RSP, b"\x06\x23\x08"): 5}
+_BREG_FRAME, _BREG_STACK = 0x70 + _FRAME, 0x70 + _STACK
+# what follows the register: deref (stacks realigned by compilers), deref + what a call pushes (OpenSSL's assembler)
+_LOADS = {(_BREG_FRAME, b"\x06"): 4, (_BREG_STACK, bytes((0x06, 0x23, _PUSHED))): 5}
 
 
 class Malformed(Exception):
@@ -141,9 +143,9 @@ class _Runner:
         """Return the current row's info."""
         if self.ret:
             return _END if self.ret == _RETURN_UNDEFINED else 0
-        if self.register == _RSP:
+        if self.register == _STACK:
             kind = 1
-        elif self.register == _RBP:
+        elif self.register == _FRAME:
             kind = 2
         elif self.register == -1 and self.expression:
             return self.expression | self.rule << 3 | self.slot << 5
@@ -219,7 +221,7 @@ class _Runner:
                 self.lost(register, undefined=True)
             elif op == 0x08:  # same_value
                 register, at = uleb(code, at)
-                if register == _RBP:
+                if register == _FRAME:
                     self.rule, self.slot = _SAME, 0
                 else:
                     self.lost(register)
@@ -268,24 +270,24 @@ class _Runner:
     def saved(self, register: int, factored: int) -> None:
         """Note that a register is saved at CFA + factored * data alignment."""
         offset = factored * self.align
-        if register == _RBP:
+        if register == _FRAME:
             if offset & 7 or not -0xFF <= offset >> 3 <= 0:
                 self.rule, self.slot = _UNKNOWN, 0
             else:
                 self.rule, self.slot = _SAVED, -offset >> 3
         elif register == _RETURN:
-            self.ret = _RETURN_SAVED if offset == -8 else _RETURN_LOST
+            self.ret = _RETURN_SAVED if offset == -_PUSHED else _RETURN_LOST
 
     def lost(self, register: int, *, undefined: bool = False) -> None:
-        """Note that a register cannot be had by a rule of ours."""
-        if register == _RBP:
+        """Note that no rule of ours finds a register."""
+        if register == _FRAME:
             self.rule, self.slot = _UNKNOWN, 0
         elif register == _RETURN:
             self.ret = _RETURN_UNDEFINED if undefined else _RETURN_LOST
 
     def back_to_initial(self, register: int) -> None:
         """Give a register the rule of the CIE."""
-        if register == _RBP:
+        if register == _FRAME:
             self.rule, self.slot = self.initial.rule, self.initial.slot
         elif register == _RETURN:
             self.ret = self.initial.ret
@@ -293,9 +295,9 @@ class _Runner:
 
 def expression_info(code: bytes) -> int:
     """Return kind and n of a CFA expression as bits of ``info``, 0 if they cannot say it."""
-    if code == _PLT_EXPRESSION:
+    if code == _REGISTERS.plt_expression:
         return 3
-    if len(code) >= 3 and code[0] in (_BREG_RBP, _BREG_RSP):
+    if len(code) >= 3 and code[0] in (_BREG_FRAME, _BREG_STACK):
         offset, at = sleb(code, 1)
         form = _LOADS.get((code[0], code[at:]))
         if form is not None and not offset & 7 and -(1 << 21) <= offset < 1 << 21:

@@ -8,11 +8,9 @@ instead. Jumps inside the function count instructions, so padding does not matte
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
 
-import capstone
-
+from specmine.probes.arch.machine import machine
 from specmine.probes.elf.facts import FunctionKind
 
 from .function_table import FunctionTable
@@ -20,13 +18,9 @@ from .image import Image
 
 LARGEST = 1 << 16
 """Bytes of a function beyond which it has no digest."""
-_MAJOR, _MINOR, _ = capstone.version_bind()
-_SCHEME = f"1.{_MAJOR}.{_MINOR}"
+_CODE = machine().instruction_set()
+_SCHEME = f"1.{_CODE.TEXT_VERSION}"
 """Digests are of the disassembler's text: another one's cannot be compared with them."""
-_DECODER = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-_DECODER.skipdata = True  # bytes that are no instruction count as they are
-_RELATIVE = re.compile(r"rip [+-] 0x[0-9a-f]+")
-_NUMBER = re.compile(r"0x[0-9a-f]+")
 _FIXED = 2
 """e_type of a program that is linked for one address."""
 
@@ -52,40 +46,10 @@ def _digest(image: Image, table: FunctionTable, offset: int, number: int) -> str
     if segment is None or not 0 < size <= LARGEST or table.facts(number).kind is not FunctionKind.FUNCTION:
         return ""
     shift = segment.address - segment.offset
-    lines, callees = _normalised(image.read(offset, size), offset + shift, size, _fixed_range(image))
+    lines, callees = _CODE.text_of(image.read(offset, size), offset + shift, _fixed_range(image))
     names = _names(table, [target - shift for target in callees])
     letter = "l" if table.has_local_names else "e"
     return f"{_SCHEME}:{_hash(lines)}:{letter}{_hash(names)}"
-
-
-def _normalised(code: bytes, address: int, size: int, fixed: tuple[int, int]) -> tuple[list[str], list[int]]:
-    """Return the instructions without what linking changes, and the addresses outside that they name."""
-    found = [each for each in _DECODER.disasm_lite(code, address) if not _is_padding(each[2])]
-    index = {at: number for number, (at, *_) in enumerate(found)}
-    lines, callees = [], []
-    for _, _, mnemonic, operands in found:
-        text = operands
-        if operands.startswith("0x") and _is_branch(mnemonic):
-            target = int(operands, 16)
-            inside = address <= target < address + size
-            # what is jumped to inside may be padding in front of an instruction
-            text = str(index.get(target, "pad")) if inside else "@"
-            if not inside:
-                callees.append(target)
-        elif "rip" in operands:
-            text = _RELATIVE.sub("rip", operands)
-        if fixed[1] and "0x" in text:
-            text = _NUMBER.sub(lambda match: "@" if fixed[0] <= int(match[0], 16) < fixed[1] else match[0], text)
-        lines.append(f"{mnemonic} {text}")
-    return lines, callees
-
-
-def _is_branch(mnemonic: str) -> bool:
-    return mnemonic.rsplit(" ", 1)[-1].startswith(("j", "call", "loop", "xbegin"))
-
-
-def _is_padding(mnemonic: str) -> bool:
-    return mnemonic.endswith("nop") or mnemonic == "int3"
 
 
 def _fixed_range(image: Image) -> tuple[int, int]:

@@ -10,10 +10,12 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from specmine.probes.arch.machine import machine
+
 from .cfa_program import Cie, Malformed, sleb, uleb
 from .image import PT_GNU_EH_FRAME, Image
 
-_RETURN = 16
+_RETURN = machine().unwind.return_address
 _ENTRY = struct.Struct("<IIiI")
 _U32 = struct.Struct("<I")
 _U64 = struct.Struct("<Q")

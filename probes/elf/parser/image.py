@@ -1,6 +1,6 @@
 """An ELF file as arrays: headers, sections, symbols and strings, read with bounds checks and without trust.
 
-Only 64-bit little-endian x86-64. All is a view of the file's bytes; nothing is copied that is not small.
+Only 64-bit little-endian files of this host's machine. All is a view of the file's bytes; only what is small is copied.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.model.errors import InputError
+from specmine.probes.arch.machine import machine
 from specmine.probes.elf.facts import Segment
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE, PT_GNU_EH_FRAME = 1, 2, 3, 4, 0x6474E550
@@ -194,15 +195,15 @@ def open_image(data: Buffer, *, names_only: bool = False) -> Image:
     Raises
     ------
     InputError
-        If it is not a 64-bit little-endian x86-64 ELF file, or cut short.
+        If it is no 64-bit little-endian ELF file of this machine, or cut short.
     """
     if len(data) < _HEADER.size or data[:4] != b"\x7fELF":
         raise not_elf("too short" if len(data) < _HEADER.size else "no ELF signature")
-    ident, kind, machine, _, entry, phoff, shoff, _, _, phsize, phnum, shsize, shnum, names = _HEADER.unpack(
+    ident, kind, number, _, entry, phoff, shoff, _, _, phsize, phnum, shsize, shnum, names = _HEADER.unpack(
         data[: _HEADER.size]
     )
-    if ident[4] != 2 or ident[5] != 1 or machine != 62:
-        raise InputError(f"not an x86-64 program: class {ident[4]}, machine {machine}")
+    if ident[4] != 2 or ident[5] != 1 or number != machine().elf:
+        raise InputError(f"not an {machine().title} program: class {ident[4]}, machine {number}")
     if kind not in (2, 3):
         raise InputError(f"neither a program nor a shared library: ELF type {kind}")
     first = _array(data, shoff, int(shoff > 0 and shsize == _SECTION.itemsize), _SECTION)

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.model.errors import InputError
+from specmine.probes.arch.interface import Branch
+from specmine.probes.arch.machine import machine
 from specmine.probes.elf.demangle import printable
 from specmine.probes.elf.facts import FunctionKind
 
-from .branches import CALL, CONDITIONAL, Branches
+from .branches import Branches
 from .function_table import FunctionTable, Names
 from .image import Image, open_image
 from .unwind_rows import ENTRY_ROW, PLT_ROW, Frames
@@ -21,6 +23,7 @@ from .unwind_rows import ENTRY_ROW, PLT_ROW, Frames
 MAX_MINI_DEBUG = 1 << 26
 """Unpacked size of .gnu_debugdata beyond which it is ignored."""
 _NOTYPE, _FUNC, _IFUNC = 0, 2, 10
+_CODE = machine().instruction_set()
 
 
 def function_table(
@@ -142,14 +145,14 @@ def _kinds(
     *,
     nameless: NDArray[np.bool_],
 ) -> NDArray[np.uint8]:
-    """Tell functions, PLT stubs and fragments apart; what has a name is a function."""
+    """Distinguish functions, PLT stubs and fragments; what has a name is a function."""
     code = {kind: number for number, kind in enumerate(FunctionKind)}
     kinds = np.zeros(len(starts), dtype=np.uint8)
-    called = np.isin(starts, branches.target[branches.kind == CALL])
-    jumped = np.isin(starts, branches.target[branches.kind == CONDITIONAL])
+    called = np.isin(starts, branches.target[branches.kind == Branch.CALL])
+    jumped = np.isin(starts, branches.target[branches.kind == Branch.CONDITIONAL])
     # a function is entered with nothing pushed, not by a condition, and does not begin by leaving; but
     # hand-written ones share tails in such ways, and compilers align functions, not their cold parts
-    left = (jumped | _begins_with_branch(image, starts)) & ~called & (starts % 16 != 0)
+    left = (jumped | _CODE.begins_with_branch(image.view, starts)) & ~called & (starts % 16 != 0)
     cold = (entry != ENTRY_ROW) | left
     kinds[nameless & cold] = code[FunctionKind.FRAGMENT]
 
@@ -161,15 +164,6 @@ def _kinds(
     return kinds
 
 
-def _begins_with_branch(image: Image, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    data: NDArray[np.uint8] = image.view
-    byte = data[starts]
-    after = data[np.minimum(starts + 1, len(data) - 1)]
-    near = np.isin(byte, (0xE8, 0xE9, 0xEB)) | ((byte & 0xF0) == 0x70)
-    far: NDArray[np.bool_] = (byte == 0x0F) & ((after & 0xF0) == 0x80)
-    return np.asarray(near | far, dtype=np.bool_)
-
-
 def _parents(
     starts: NDArray[np.int64], sizes: NDArray[np.int64], kinds: NDArray[np.uint8], branches: Branches
 ) -> NDArray[np.int64]:
@@ -178,7 +172,7 @@ def _parents(
     parents = np.full(len(starts), -1, dtype=np.int64)
     for number in np.flatnonzero(kinds == fragment).tolist():
         into = branches.into(int(starts[number]), int(starts[number]) + 1)
-        source = np.sort(branches.source[into][branches.kind[into] != CALL])
+        source = np.sort(branches.source[into][branches.kind[into] != Branch.CALL])
         holder = np.searchsorted(starts, source, side="right") - 1
         good = (holder >= 0) & (source < (starts + sizes)[holder])
         holder = holder[good & (kinds[holder] != fragment)]

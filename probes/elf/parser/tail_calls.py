@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specmine.probes.arch.interface import Branch
+from specmine.probes.arch.machine import machine
 from specmine.probes.elf.facts import FunctionFacts, FunctionKind
 
-from .branches import JUMP, Branches
+from .branches import Branches
 from .function_table import FunctionTable
 
 LONGEST = 64
 """Bytes of a function that does nothing but pass its arguments on."""
-_JUMP_SIZE = 5
+_CODE = machine().instruction_set()
 
 
 def wrappers(table: FunctionTable, branches: Branches, offsets: Sequence[int]) -> list[FunctionFacts]:
@@ -29,12 +31,12 @@ def wrappers(table: FunctionTable, branches: Branches, offsets: Sequence[int]) -
     found: list[FunctionFacts] = []
     for offset in sorted(set(offsets)):
         into = branches.into(offset, offset + 1)
-        sources = branches.source[into][branches.kind[into] == JUMP]
+        sources = branches.source[into][branches.kind[into] == Branch.JUMP]
         numbers = table.containing(sources.tolist())
         for source, number in zip(sources.tolist(), numbers.tolist(), strict=True):
             if number < 0 or int(table.sizes[number]) > LONGEST:
                 continue
-            last = int(table.starts[number] + table.sizes[number]) - _JUMP_SIZE
+            last = int(table.starts[number] + table.sizes[number]) - _CODE.JUMP_SIZE
             facts = table.facts(number)
             if source == last and facts.offset != offset and facts.kind is FunctionKind.FUNCTION:
                 found.append(facts)

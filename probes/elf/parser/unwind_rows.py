@@ -4,17 +4,17 @@ A row is (pc, info). It holds from file offset ``pc`` to the next row. ``info``,
 
 bits 0-2, kind
     0 none: no frame is described here, or its rule cannot be expressed;
-    1 CFA = rsp + n;  2 CFA = rbp + n;
-    3 the PLT's expression: CFA = rsp + 8 + (8 if (rip & 15) >= 11 else 0);
-    4 CFA = \\*(rbp + n);  5 CFA = \\*(rsp + n) + 8;
+    1 CFA = sp + n;  2 CFA = fp + n;
+    3 the PLT's expression, which the machine knows;
+    4 CFA = \\*(fp + n);  5 CFA = \\*(sp + n) + what a call pushes;
     6 the end: the return address is undefined (_start, clone);
-    7 signal frame: the interrupted registers are in the ucontext at rsp.
-bits 3-4, the caller's rbp
+    7 signal frame: the interrupted registers are in the ucontext at sp.
+bits 3-4, the caller's fp
     0 unchanged;  1 saved at CFA - 8 k;  2 not known.
 bits 5-12, k; bits 13-31, n / 8 as a signed number.
 
-The CFA is the caller's rsp after the return; the return address stands at CFA - 8. Kinds 0, 6 and 7 have no
-other bits set. DWARF 5, section 6.4; System V ABI for AMD64, section 4.2.4 and the LSB's .eh_frame.
+sp and fp are the stack and the frame pointer. The CFA is the caller's sp after the return; the return address stands
+below it by what a call pushes. Kinds 0, 6 and 7 have no other bits set. DWARF 5, section 6.4; the LSB's .eh_frame.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from specmine.probes.arch.machine import machine
 from specmine.probes.elf.facts import RowTable
 
 from .cfa_program import Cie, Program, run_program
@@ -32,8 +33,8 @@ from .image import Image
 
 PAGE_BITS = 8
 """One page index entry for 2**8 bytes of file."""
-ENTRY_ROW = 1 | 1 << 13
-"""Rule at the first instruction of an ordinary function: CFA = rsp + 8, rbp unchanged."""
+ENTRY_ROW = 1 | (machine().unwind.pushed >> 3) << 13
+"""Rule at the first instruction of an ordinary function: only the call has moved sp, fp is unchanged."""
 PLT_ROW = 3
 
 

@@ -8,7 +8,7 @@ nop, and a stepped ``pushf`` saves the trap flag.
 
 from __future__ import annotations
 
-from enum import Enum
+from specmine.probes.arch.interface import Handling, Instruction
 
 _PREFIXES = frozenset(b"\x66\x67\xf2\xf3\x26\x2e\x36\x3e\x64\x65\xf0")
 _REFUSED_PREFIXES = frozenset(b"\x26\x2e\x36\x3e\xf0")
@@ -17,16 +17,6 @@ _PRIVILEGED = b"\x6c\x6d\x6e\x6f\xe4\xe5\xe6\xe7\xec\xed\xee\xef\xcf\xcc\xcd\xf1
 _REFUSED = frozenset(_INVALID + _PRIVILEGED)
 _REFUSED_TWO = frozenset(b"\x00\x05\x06\x07\x08\x09\x0b\x30\x34\x35\x78\x79\xaa\xff")
 _VECTOR = frozenset(b"\xc4\xc5\x62")
-
-
-class Handling(Enum):
-    """How an instruction fares under a uprobe."""
-
-    EMULATED = "emulated"
-    STEPPED = "stepped"
-    REFUSED = "refused"
-    UNSAFE = "unsafe"
-    """The kernel would take it, but the program would not run as before."""
 
 
 def handling(code: bytes, *, kernel_emulates_nops: bool) -> Handling:  # noqa: PLR0911 (a table of cases)
@@ -65,7 +55,17 @@ def handling(code: bytes, *, kernel_emulates_nops: bool) -> Handling:  # noqa: P
     return Handling.STEPPED
 
 
-def is_plain_nop5(code: bytes) -> bool:
+def refusal(entry: Instruction, code: bytes, how: Handling) -> tuple[str, str]:
+    """Return why a function's first instruction cannot be probed."""
+    shown = f"{entry.mnemonic} {entry.operands}".strip()
+    if how is Handling.REFUSED:
+        return "instruction", f"the kernel refuses probes on its first instruction: {shown}"
+    if _is_plain_nop5(code):
+        return "nop5", "it begins with a 5-byte nop, which the kernel would replace for good"
+    return "unsafe-instruction", f"the kernel would run its first instruction wrongly: {shown}"
+
+
+def _is_plain_nop5(code: bytes) -> bool:
     """Return True for a no-operation of 5 bytes, which a 6.18 kernel replaces by a call."""
     body = code.lstrip(b"\x66")
     return len(code) == 5 and (body[:2] == b"\x0f\x1f" or body == b"\x90")
