@@ -10,7 +10,7 @@ from specmine.mining.regression.attribution_evidence import Evidence
 from specmine.mining.regression.code_diff import Code, Name, Reached
 from specmine.mining.regression.comparison import Change, Comparison, Rule
 from specmine.mining.regression.sample import mean
-from specmine.mining.regression.self_vs_callees import Cause, Nest, Split, Timed, Where, exchanged, grouped, split
+from specmine.mining.regression.self_vs_callees import Cause, Nest, Split, Timed, exchanged, grouped, split
 from specmine.model.text import title
 
 from .code_diff import MachineCode
@@ -146,17 +146,3 @@ def _where(found: Split | None) -> dict[str, Any] | None:
         "callees_change_seconds": seconds(found.callees_ns),
         "through": [title(*each) for each in found.through],
     }
-
-
-def place_of(each: Mapping[str, Any]) -> str:
-    """Return in words where in a function its change is, '' if that is not known."""
-    where = each["where"]
-    if where is None or where["part"] == Where.UNKNOWN.value:
-        return ""
-    through = f" ({where['through'][0]} first)" if where["through"] else ""
-    probed = ", and in callees without a probe" if where["by"] == "probes" else ""
-    return {
-        Where.SELF.value: f"The change is in its own time{probed}.",
-        Where.CALLEES.value: f"The change is in what it calls{through}.",
-        Where.BOTH.value: f"The change is in its own time{probed} and in what it calls{through}.",
-    }[where["part"]]

@@ -1,20 +1,18 @@
-"""The machine code of both sides of a comparison: what differs, ranked as suspects, as JSON and as sentences."""
+"""The machine code of both sides of a comparison: what differs, ranked as suspects."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from specmine.analysis.documents import is_store
 from specmine.mining.regression.code_diff import Code, Name, Reached, Suspect, compared_code, counted, suspects
 from specmine.mining.regression.comparison import Change, Comparison
-from specmine.model.text import escaped, listed, plural, title
+from specmine.model.text import title
 
 from .code_seen import Sightings
 from .sides import Key, Sides, other_name
-
-MOST_TOLD = 10
 
 
 class MachineCode:
@@ -91,37 +89,3 @@ def _entry(one: Suspect) -> dict[str, Any]:
         "through": [title(*each) for each in one.through],
         "callers": [title(*each) for each in one.callers],
     }
-
-
-def sentences(document: Mapping[str, Any]) -> Sequence[str]:
-    """Return what to tell people: one sentence on all code, one on each suspect."""
-    counts = document["counts"]
-    compared = sum(counts[kind] for kind in ("changed", "moved", "same"))
-    if not compared:
-        return []
-    lines = [
-        f"Machine code: of {plural(compared, 'function')} reached in both {counts['changed']} changed,"
-        f" {counts['moved']} only moved."
-    ]
-    told = document["suspects"][:MOST_TOLD]
-    lines += [f"{number}. {_sentence(each)}" for number, each in enumerate(told, 1)]
-    more = len(document["suspects"]) - len(told)
-    return [*lines, f"{more} more changed functions are in --format json."] if more > 0 else lines
-
-
-def _sentence(each: Mapping[str, Any]) -> str:
-    name = escaped(title(each["function"], each["module"]))
-    parts = [
-        {
-            "changed": "its code changed",
-            "new": "reached in the new build only",
-        }.get(each["code"], f"its code is as it was; it calls {escaped(listed(each['through'][:3]))}")
-    ]
-    before, after = each["self_share"]
-    if before is not None and after is not None and max(before, after) >= 0.005:
-        parts.append(f"{100 * before:.3g} % of the CPU time inside it became {100 * after:.3g} %")
-    elif after is not None and after >= 0.005:
-        parts.append(f"{100 * after:.3g} % of the CPU time inside it")
-    if each["ratio"] is not None:
-        parts.append(f"its calls take {each['ratio']:.4g} times as long")
-    return f"{name}: {'; '.join(parts)}."

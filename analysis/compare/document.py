@@ -1,13 +1,11 @@
-"""A comparison as JSON and as text: ``specmine.comparison/1``."""
+"""A comparison as JSON: ``specmine.comparison/1``."""
 
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from specmine.analysis.documents import title
 from specmine.analysis.lifetimes.lifetime import Observed
 from specmine.mining.regression.attribution import Blame, blame
 from specmine.mining.regression.attribution_evidence import weighed
@@ -16,17 +14,13 @@ from specmine.mining.regression.impact_factor import expected_impact
 from specmine.mining.regression.sample import mean, variance
 from specmine.mining.regression.sample_size import calls_worth_timing
 from specmine.mining.regression.variance_components import Leaf, components
-from specmine.model.text import cells, count, escaped, listed, plural
 
-from .call_tree import Attribution, place_of
-from .code_diff import MachineCode, sentences
-from .host_effect import environments_document, host_cause, host_of, hosts_text
+from .call_tree import Attribution
+from .code_diff import MachineCode
+from .host_effect import environments_document, host_cause, host_of
 from .sides import Key, Sides, calls_of, samples
 
 SCHEMA = "specmine.comparison/1"
-_HEADS = (("VERDICT", 10), ("RATIO", 7), ("INTERVAL", 16), ("LIFETIMES", 9), ("DETECTABLE", 10))
-_GAP = 2
-_RANK = {Change.WORSE: 0, Change.BETTER: 1, Change.UNDECIDED: 2, Change.EQUIVALENT: 3}
 
 
 def document_of(
@@ -143,83 +137,3 @@ def _change(explained: Blame) -> dict[str, Any]:
 
 def _finite(value: float | None) -> float | None:
     return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None
-
-
-def text(document: Mapping[str, Any], columns: int) -> str:
-    """Return the table for people: what changed first, and below each row what it means."""
-    entries = sorted(
-        document["functions"],
-        key=lambda each: (_RANK[Change(each["verdict"])], bool(each["explained_by"]), -each["calls"], each["function"]),
-    )
-    base, new, rule = document["base"], document["new"], document["rule"]
-    lines = textwrap.wrap(
-        f"{escaped(new['name'])} against {escaped(base['name'])}: {rule['summary']} of"
-        f" {new['lifetimes']} and {base['lifetimes']} lifetimes, {100 * rule['level']:.4g} % intervals,"
-        f" tolerance {100 * rule['tolerance']:.3g} %.",
-        columns,
-    )
-    if document["skipped_lines"]:
-        lines.append(f"{plural(document['skipped_lines'], 'bad line')} skipped.")
-    for sentence in hosts_text(document["environment"]):
-        lines += textwrap.wrap(sentence, columns, subsequent_indent="    ")
-    if not entries:
-        return "\n".join([*lines, "No function was seen on both sides."]) + "\n"
-    names = [escaped(title(each)) for each in entries]
-    room = columns - sum(size + _GAP for _, size in _HEADS)
-    name_width = max(8, min(room, max(cells(name) for name in names)))
-    lines += ["", _row("FUNCTION", [head for head, _ in _HEADS], name_width)]
-    for name, each in zip(names, entries, strict=True):
-        facts = _facts(each)
-        if cells(name) <= name_width:
-            lines.append(_row(name, facts, name_width))
-        else:
-            lines += [*textwrap.wrap(name, columns, subsequent_indent="  ", break_on_hyphens=False)]
-            lines.append(_row("", facts, name_width))
-        for sentence in _sentences(each):
-            lines += textwrap.wrap(sentence, columns, initial_indent="    ", subsequent_indent="    ")
-    verdicts = [each["verdict"] for each in entries]
-    counted = [f"{verdicts.count(each.value)} {each.value}" for each in _RANK if each.value in verdicts]
-    causes = sum(each["cause"] for each in entries)
-    if 0 < causes < verdicts.count(Change.WORSE.value):
-        counted[0] += f" ({plural(causes, 'cause')})"
-    lines += ["", f"{plural(len(entries), 'function')}: {', '.join(counted)}."]
-    for sentence in sentences(document["machine_code"]):
-        lines += textwrap.wrap(sentence, columns, subsequent_indent="    ")
-    return "\n".join(lines) + "\n"
-
-
-def _facts(each: Mapping[str, Any]) -> list[str]:
-    interval, detectable = each["interval"], each["smallest_detectable_ratio"]
-    return [
-        each["verdict"],
-        "-" if each["ratio"] is None else f"{each['ratio']:.4f}"[:7],
-        "-" if interval is None else f"{interval[0]:.4f}..{interval[1]:.4f}"[:16],
-        f"{each['lifetimes'][0]}, {each['lifetimes'][1]}",
-        "-" if detectable is None else f"{100 * (detectable - 1):.3g} %",
-    ]
-
-
-def _sentences(each: Mapping[str, Any]) -> list[str]:
-    said = [f"{each['reason'][:1].upper()}{each['reason'][1:]}."] if each["verdict"] != "equivalent" else []
-    if each["needed_lifetimes"] is not None:
-        said.append(f"Needed: {count(each['needed_lifetimes'])} lifetimes a side.")
-    if each["explained_by"]:
-        said.append(f"Explained by {escaped(listed(each['explained_by']))}.")
-    elif each["explains"]:
-        said.append(f"Explains {escaped(listed(each['explains']))}.")
-    place = place_of(each)
-    if place:
-        said.append(escaped(place))
-    if each["change"] is not None:
-        kinds = ", ".join(each["change"]["kinds"]) or "no class alone"
-        said.append(f"{kinds}; speaks for: {each['change']['cause']} ({each['change']['reason']}).")
-    elif each["host"] and each["host"]["explained"]:
-        said.append(f"The host explains it: {each['host']['reason']}.")
-    return said
-
-
-def _row(name: str, facts: Sequence[str], name_width: int) -> str:
-    line = name + " " * (name_width - cells(name))
-    for at, (fact, (_, size)) in enumerate(zip(facts, _HEADS, strict=True)):
-        line += " " * _GAP + (fact.ljust(size) if at == 0 else fact.rjust(size))
-    return line.rstrip()

@@ -13,7 +13,6 @@ from specmine.mining.regression.host_effect import HostEvidence, host_evidence
 from specmine.model.buckets import BUCKETS
 from specmine.model.histogram import Counts
 from specmine.model.host_environment import Environment, common, differences
-from specmine.model.text import duration, escaped
 
 
 def environments_document(
@@ -41,15 +40,6 @@ def host_cause(explained: Blame, found: HostEvidence | None) -> dict[str, Any]:
     return {"cause": "host", "reason": found.reason}
 
 
-def hosts_text(document: Mapping[str, Any]) -> list[str]:
-    """Return a sentence about hosts that differ in what both are known for, [] if they do not."""
-    known = [each for each in document["differences"] if each["base"] is not None and each["new"] is not None]
-    if not known:
-        return []
-    told = ", ".join(f"{_word(each['property'])} {_value(each, 'new')}, not {_value(each, 'base')}" for each in known)
-    return [f"The hosts differ: {told}."]
-
-
 def _environment(observed: Iterable[Observed]) -> Environment | None:
     """Return what is known of the hosts of some lifetimes: the newest vector of each, what they have in common."""
     newest: dict[str, Environment] = {}
@@ -64,14 +54,3 @@ def _pooled(observed: Sequence[Observed]) -> Counts:
     for each in observed:
         total += histogram(each.sample)
     return total
-
-
-def _word(name: str) -> str:
-    return name.removesuffix("_seconds").replace("_", " ")
-
-
-def _value(each: Mapping[str, Any], side: str) -> str:
-    value = each[side]
-    if isinstance(value, str):
-        return escaped(value)
-    return duration(value) if each["property"].endswith("_seconds") else f"{value:.3g}"

@@ -18,7 +18,7 @@ from specmine.mining.assertions.edge_search import Edge
 from specmine.mining.assertions.explain import explain
 from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.assertions.expression import evaluate, named_edges, shared_names
-from specmine.mining.model_merge.consistency import consistency
+from specmine.mining.model_merge.consistency import merge
 from specmine.mining.settings import MiningSettings
 from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath, Frame
@@ -269,6 +269,6 @@ def again(cases: int) -> Iterator[list[object]]:
                 {p.path: (p.behaviour, p.calls) for p in got.paths if p.behaviour is not None}
                 for got in (first, second)
             )
-            alike.append(consistency(*groupings).calls)
+            alike.append(merge(*groupings)[1].calls)
         if same:
             yield [count, groups, len(same), float(np.mean(same)), float(np.mean(alike))]

@@ -8,8 +8,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -143,6 +143,16 @@ class OutputFile:
             os.close(self._fd)
         if self._temporary is not None:
             self._temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def destination(path: Path | None) -> Iterator[Callable[[str | bytes], None]]:
+    """Yield what writes the result: to a file that is proved writable before, or to standard output."""
+    if path is None:
+        yield lambda content: emit_bytes(content) if isinstance(content, bytes) else emit(content)
+        return
+    with OutputFile(path) as file:
+        yield file.write
 
 
 def check_writable(path: str | Path, what: str) -> None:

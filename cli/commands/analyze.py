@@ -11,11 +11,11 @@ import click
 from specmine.analysis.documents import Document, functions_of
 from specmine.cli.base.exit_codes import learned
 from specmine.cli.base.options import config_option, output_option, result_format_option
-from specmine.cli.base.output import OutputFile, complain, emit
+from specmine.cli.base.output import complain, destination
 from specmine.cli.text.assertions import is_asserted, summary
 from specmine.model.text import count, share
 
-from .mine import result_text
+from .mine import form_of, result_text
 
 FORMATS = ("csv", "ndjson", "uftrace", "perf", "bpftrace", "otlp")
 FIRST_AFTER_S, EVERY_S = 2.0, 5.0
@@ -47,17 +47,10 @@ def command(
 
     Exits with 3 if nothing is stable.
     """
-
-    def work() -> Document:
-        return mined(file, form_of_file=form_of_file, skip_bad=skip_bad, functions=functions, config=config)
-
-    if output is None:
-        document = work()
-        emit(result_text(dict(document), form or "text"))
-    else:
-        with OutputFile(output) as target:
-            document = work()
-            target.write(result_text(dict(document), form or "json"))
+    with destination(output) as write:
+        document = mined(file, form_of_file=form_of_file, skip_bad=skip_bad, functions=functions, config=config)
+        write(result_text(dict(document), form_of(form, output)))
+    if output is not None:
         complain(f"specmine: wrote {output}: {summary(functions_of(document))}")
     return learned(any(map(is_asserted, functions_of(document))))
 

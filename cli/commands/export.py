@@ -11,7 +11,7 @@ import click
 
 from specmine.analysis.documents import Document, functions_of, without_details
 from specmine.cli.base.options import output_option, socket_option, store_option
-from specmine.cli.base.output import OutputFile, emit, specification_text
+from specmine.cli.base.output import destination, specification_text
 from specmine.cli.base.sources import read_document
 
 COLUMNS = (
@@ -36,11 +36,8 @@ def command(form: str, output: Path | None, store: Path | None, socket: Path | N
     """Export what is known."""
     document = read_document(store, socket)
     text = specification_text(without_details(document)) if form == "json" else csv_text(document)
-    if output is None:
-        emit(text)
-        return
-    with OutputFile(output) as file:
-        file.write(text)
+    with destination(output) as write:
+        write(text)
 
 
 def csv_text(document: Document) -> str:

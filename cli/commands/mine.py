@@ -10,7 +10,7 @@ import click
 from specmine.analysis.documents import functions_of
 from specmine.cli.base.exit_codes import learned
 from specmine.cli.base.options import PATH, check_selection, output_option, program_options, result_format_option
-from specmine.cli.base.output import OutputFile, check_writable, complain, emit, specification_text, width
+from specmine.cli.base.output import check_writable, complain, destination, specification_text, width
 from specmine.cli.runners.progress import Progress, wants_live
 from specmine.cli.text.assertions import is_asserted, specification, summary
 from specmine.cli.text.functions import table
@@ -39,13 +39,10 @@ def command(output: Path | None, form: str | None, **given: Any) -> int:
     Exits with 3 if nothing became stable.
     """
     selected(**given)
-    if output is None:
+    with destination(output) as write:
         document = run_mining(**given)
-        emit(result_text(document, form or "text"))
-    else:
-        with OutputFile(output) as file:
-            document = run_mining(**given)
-            file.write(result_text(document, form or "json"))
+        write(result_text(document, form_of(form, output)))
+    if output is not None:
         complain(f"specmine: wrote {output}: {summary(functions_of(document))}")
     return learned(any(map(is_asserted, functions_of(document))))
 
@@ -101,6 +98,11 @@ def run_mining(
     if functions and seen and not document["functions"]:
         raise InputError(f"no function of the program matches {' or '.join(functions)}")
     return document
+
+
+def form_of(form: str | None, output: Path | None) -> str:
+    """Return the format of a result: the one asked for, else text for people and JSON into a file."""
+    return form or ("text" if output is None else "json")
 
 
 def result_text(document: dict[str, Any], form: str) -> str:

@@ -9,7 +9,7 @@ import click
 
 from specmine.analysis.documents import Entry, functions_of
 from specmine.cli.base.options import PATH, socket_option, store_option
-from specmine.cli.base.output import OutputFile, complain, emit_bytes
+from specmine.cli.base.output import complain, destination
 from specmine.cli.base.sources import read_document
 from specmine.cli.text.function_names import the_one
 
@@ -35,12 +35,10 @@ def command(function: str, store: Path | None, socket: Path | None, output: Path
     if form is None and output is not None and suffix not in FORMATS:
         raise click.UsageError(f"Call {output} .svg, .png or .pdf, or say --format.")
     chosen = form or (suffix if suffix in FORMATS else "svg")
-    if output is None:
-        emit_bytes(_picture(entry, chosen))
-        return
-    with OutputFile(output) as file:
-        file.write(_picture(entry, chosen))
-    complain(f"specmine: wrote {output}")
+    with destination(output) as write:
+        write(_picture(entry, chosen))
+    if output is not None:
+        complain(f"specmine: wrote {output}")
 
 
 def _picture(entry: Entry, form: str) -> bytes:

@@ -9,10 +9,10 @@ import click
 from specmine.analysis.documents import functions_of
 from specmine.cli.base.exit_codes import learned
 from specmine.cli.base.options import PATH, config_option, output_option, result_format_option
-from specmine.cli.base.output import OutputFile, complain, emit
+from specmine.cli.base.output import complain, destination
 from specmine.cli.text.assertions import is_asserted
 
-from .mine import result_text
+from .mine import form_of, result_text
 
 
 @click.command("replay", short_help="Mine again from a recording.")
@@ -36,11 +36,7 @@ def command(file: Path, config: Path | None, output: Path | None, form: str | No
     if config is not None:
         settings = settings_of(load_config(config))
         complain(f"specmine: open loop: {config} decides now, but could not choose what was recorded")
-    if output is None:
+    with destination(output) as write:
         document = replay(file, settings=settings)
-        emit(result_text(document, form or "text"))
-    else:
-        with OutputFile(output) as target:
-            document = replay(file, settings=settings)
-            target.write(result_text(document, form or "json"))
+        write(result_text(document, form_of(form, output)))
     return learned(any(map(is_asserted, functions_of(document))))

@@ -53,29 +53,6 @@ class Consistency:
         return self.undecided_calls / self.shared_calls if self.shared_calls else 0.0
 
 
-def consistency(first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tuple[int, int]]) -> Consistency:
-    """Compare two groupings of call paths.
-
-    Parameters
-    ----------
-    first, second : mapping from path to (group, calls)
-        Unassigned paths are left out.
-
-    Returns
-    -------
-    Consistency
-        Groups are paired one to one, the pair with the most calls in common first; a path is consistent if
-        both models put it into groups of one pair.
-
-    Notes
-    -----
-    The paper calls two models different where two paths are together in one and apart in the other, which
-    ``pairs`` counts over the calls (Rand 1971). Paired groups ask more: a group that one model splits agrees only for
-    its larger part.
-    """
-    return _consistency(first, second, paired(first, second))
-
-
 def shares_alike(
     first: Mapping[Path, Sequence[float]], second: Mapping[Path, Sequence[float]], *, settings: MiningSettings
 ) -> float | None:
@@ -111,7 +88,7 @@ def shares_alike(
     return alike / total if total else None
 
 
-def paired(first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tuple[int, int]]) -> dict[int, int]:
+def _paired(first: Mapping[Path, tuple[int, int]], second: Mapping[Path, tuple[int, int]]) -> dict[int, int]:
     """Pair the groups of two models one to one, the pair with the most calls in common first."""
     common: Counter[tuple[int, int]] = Counter()
     for path in set(first) & set(second):
@@ -146,8 +123,15 @@ def merge(
         All paths of both with their calls together. Where the models agree, and for paths that only one has,
         groups keep the first's numbers; groups of the second without a partner get new ones. Of two opinions
         about a path the one with more calls stands.
+
+    Notes
+    -----
+    Groups are paired one to one, the pair with the most calls in common first. A path is consistent if both models
+    put it into groups of one pair. The paper calls two models different where two paths are together in one and apart
+    in the other, which ``pairs`` counts over the calls (Rand 1971). Paired groups ask more: a group that one model
+    splits agrees only for its larger part.
     """
-    pairs = paired(first, second)
+    pairs = _paired(first, second)
     number = {b: a for a, b in pairs.items()}
     free = max((group for group, _ in first.values()), default=-1) + 1
     for group in sorted({group for group, _ in second.values()} - set(number)):

@@ -39,7 +39,6 @@ LOAD_CHANGE = 0.1
 class ClassChange:
     """What happened to one class of durations."""
 
-    lower_ns: float
     upper_ns: float
     """Infinite for the last."""
     shares: tuple[float, float]
@@ -113,7 +112,6 @@ def _classes(
         estimate = _inside(sides, first, last, level)
         found.append(
             ClassChange(
-                lower_ns=float(bounds[first]) if at else 0.0,
                 upper_ns=float(bounds[last]) if at < len(edges) else math.inf,
                 shares=means,
                 share_changed=abs(means[1] - means[0]) >= SMALLEST_SHARE_CHANGE

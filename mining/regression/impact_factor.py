@@ -54,32 +54,9 @@ def impact_factor(runs: Sequence[ArrayLike], rng: np.random.Generator, rounds: i
     return float(np.median(ratios))
 
 
-def centred(runs: Sequence[ArrayLike]) -> list[Floats]:
-    """Return the durations less the mean of their lifetime.
-
-    The impact factor of these is near 1 if lifetimes only shift the distribution; above 1.1 they also spread
-    it, and formulas for equal variances are approximate.
-    """
-    return [np.asarray(run, dtype=np.float64) - np.mean(np.asarray(run, dtype=np.float64)) for run in runs]
-
-
 def expected_impact(lifetime: float, call: float) -> float:
     """Return the impact factor of the additive normal model with these variances."""
     return float(np.sqrt(1.0 + lifetime / call))
-
-
-def predicted_false_alarms(impact: float, calls: int, level: float) -> float:
-    """Return how often disjoint intervals of two single lifetimes (or builds) call equal ones different.
-
-    Notes
-    -----
-    2 (1 - Phi(sqrt(2) z / R)) with R = sqrt(1 + n (IF^2 - 1)); for the thesis' CORBA Ping 17.9 % (16.7 % seen).
-    """
-    from statistics import NormalDist  # noqa: PLC0415
-
-    normal = NormalDist()
-    widening = float(np.sqrt(1.0 + calls * (impact * impact - 1.0)))
-    return 2.0 * normal.cdf(-float(np.sqrt(2.0)) * normal.inv_cdf(0.5 + 0.5 * level) / widening)
 
 
 def autocorrelation(values: ArrayLike, lags: int = 10) -> Floats:

@@ -2,7 +2,7 @@
 
 Estimates are unbiased, so they can be negative where a level adds nothing; they are reported as they are and
 taken as 0 where a variance is needed. Searle, Casella and McCulloch, Variance Components, 1992, chapter 5
-(Henderson's method 1); Kalibera's thesis has the balanced case with estimates of averages, see ``plug_in``.
+(Henderson's method 1).
 """
 
 from __future__ import annotations
@@ -72,26 +72,6 @@ def components(leaves: Sequence[Leaf]) -> tuple[Component, ...]:
     weight = _expected(grouped, calls, depth)
     means = [step / df if df > 0 else float("nan") for step, df in zip(steps, freedom, strict=True)]
     return _solved(means, freedom, weight, counts)
-
-
-def plug_in(runs: Sequence[Sequence[Sequence[float]]]) -> tuple[float, float, float, float]:
-    """Return the mean and the seed papers' S_E**2, S_B**2, S_V**2 of a balanced binaries x runs x calls array.
-
-    Notes
-    -----
-    Kalibera 2006, chapter 7, eq. 15 and 16: S_B**2 and S_V**2 are variances of averages, so they contain what
-    the levels below add: E[S_B**2] = sigma_B**2 + sigma_E**2 / n. Only for comparison with the papers.
-    """
-    data = np.asarray(runs, dtype=np.float64)
-    executions = data.mean(axis=2)
-    binaries = executions.mean(axis=1)
-    between = binaries.var(ddof=1) if len(binaries) > 1 else 0.0
-    return (
-        float(data.mean()),
-        float(data.var(axis=2, ddof=1).mean()),
-        float(executions.var(axis=1, ddof=1).mean()),
-        float(between),
-    )
 
 
 def _codes(keys: Sequence[Hashable]) -> NDArray[np.int64]:

@@ -17,8 +17,6 @@ FEWEST_IN_A_ROW = 50
 FEWEST_SAMPLED = 30
 FEWEST_LIFETIMES = 5
 """Fewer draw three calls at a time or less: two of one class of durations make any shift look large."""
-SPREADS_FROM = 1.1
-"""Centred impact factor from which lifetimes are said to spread durations too, not only to shift them."""
 _ROUNDS = 2_000
 
 Floats = NDArray[np.float64]

@@ -79,12 +79,17 @@ _CONTRARY = {
 }
 
 
+def worst_of(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return what holds of several formulas together: the least of their verdicts, unknown of none."""
+    return min(verdicts, key=_RANK.__getitem__, default=Verdict.UNKNOWN)
+
+
 def _combined(formula: Formula, verdicts: Sequence[Verdict]) -> Verdict:
     match formula:
         case Not():
             return _CONTRARY[verdicts[0]]
         case And() | Quantified(every=True):
-            return min(verdicts, key=_RANK.__getitem__)
+            return worst_of(verdicts)
         case Or() | Quantified(every=False):
             return max(verdicts, key=_RANK.__getitem__)
         case Implies():

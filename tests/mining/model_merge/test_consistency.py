@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmine.mining.model_merge.consistency import consistency, merge, shares_alike
+from specmine.mining.model_merge.consistency import merge, shares_alike
 from specmine.mining.settings import MiningSettings
 
 models = st.dictionaries(st.integers(0, 8), st.tuples(st.integers(0, 3), st.integers(1, 100)))
@@ -16,7 +16,7 @@ def test_a_stray_path_counts_once() -> None:
     """Three of four shared paths agree, with their share of the calls; what one model lacks does not count."""
     first = {"a": (0, 10), "b": (0, 10), "c": (1, 10), "d": (1, 70), "e": (0, 5)}
     second = {"a": (7, 10), "b": (3, 10), "c": (3, 10), "d": (3, 70)}
-    got = consistency(first, second)
+    got = merge(first, second)[1]
     assert (got.consistent_paths, got.shared_paths) == (3, 4)
     assert got.calls == pytest.approx(180 / 200)
 
@@ -25,7 +25,7 @@ def test_pairs_of_calls_are_together_or_apart() -> None:
     """A model that splits a group in two halves agrees about all pairs but those across the halves."""
     first = {"a": (0, 10), "b": (0, 10), "c": (1, 20)}
     second = {"a": (0, 10), "b": (1, 10), "c": (2, 20)}
-    got = consistency(first, second)
+    got = merge(first, second)[1]
     assert got.calls == pytest.approx(60 / 80)
     assert got.pairs == pytest.approx(1 - 2 * 20 * 20 / 80**2)
 
@@ -44,21 +44,21 @@ def test_pairs_are_those_that_can_be_counted(
         if (first[p][0] == first[q][0]) == (second[p][0] == second[q][0])
     )
     total = sum(weight.values()) ** 2
-    assert consistency(first, second).pairs == pytest.approx(agree / total if total else 1.0)
+    assert merge(first, second)[1].pairs == pytest.approx(agree / total if total else 1.0)
 
 
 @given(models)
 def test_a_model_agrees_with_itself_under_other_numbers(model: dict[int, tuple[int, int]]) -> None:
     """Group numbers are only names."""
     renamed = {path: (3 - group, calls) for path, (group, calls) in model.items()}
-    got = consistency(model, renamed)
+    got = merge(model, renamed)[1]
     assert got.paths == got.calls == 1.0
 
 
 @given(models, models)
 def test_consistency_is_symmetric(first: dict[int, tuple[int, int]], second: dict[int, tuple[int, int]]) -> None:
     """Shares lie in [0, 1] and do not depend on which model comes first, in paths and calls shared."""
-    one, other = consistency(first, second), consistency(second, first)
+    one, other = merge(first, second)[1], merge(second, first)[1]
     assert 0 <= one.paths <= 1
     assert 0 <= one.calls <= 1
     assert (one.shared_paths, one.shared_calls) == (other.shared_paths, other.shared_calls)
@@ -81,7 +81,7 @@ def test_merging_loses_no_call(first: dict[int, tuple[int, int]], second: dict[i
     assert set(got) == set(first) | set(second)
     both = [*first.values(), *second.values()]
     assert sum(calls for _, calls in got.values()) == sum(calls for _, calls in both)
-    assert how == consistency(first, second)
+    assert how == merge(first, second)[1]
 
 
 @given(models)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from specmine.mining.regression.attribution import Blame
-from specmine.mining.regression.attribution_evidence import Condition, Evidence, weighed
-from specmine.mining.regression.code_diff import Code
 from specmine.mining.regression.self_vs_callees import Cause, Nest, Split, Timed, Where, exchanged, grouped, split
 
-STOLEN = Condition(name="steal", shares=(0.0, 0.2), grown=True)
 A, B, C, D = (("a", "m"), ("b", "m"), ("c", "m"), ("d", "m"))
 
 
@@ -83,27 +77,3 @@ def test_cost_that_moved_is_seen_among_siblings_only() -> None:
     callers = {B: {A: 1.0}, C: {A: 1.0}, D: {("z", "m"): 1.0}}
     assert exchanged(costs, callers, 0.02) == {B: (C,), C: (B,)}
     assert exchanged(costs | {C: (0.3, 0.25)}, callers, 0.02) == {}
-
-
-@pytest.mark.parametrize(
-    ("evidence", "cause", "said"),
-    [
-        (Evidence(), "code", "1 of 1"),
-        (Evidence(code=Code.CHANGED), "code", "its machine code changed"),
-        (Evidence(code=Code.SAME), "unknown", "no machine code"),
-        (Evidence(code=Code.SAME, suspects=(B,)), "code", "of b changed, which it calls"),
-        (Evidence(exchanged=(C,)), "code", "c lost as much"),
-        (Evidence(conditions=[STOLEN]), "host", "0 % of the time became 20 %"),
-        (Evidence(conditions=[replace(STOLEN, shares=(0.0, 0.01))]), "code", "1 of 1"),
-        (Evidence(conditions=[replace(STOLEN, grown=False)]), "code", "1 of 1"),
-        (Evidence(code=Code.CHANGED, conditions=[STOLEN]), "unknown", "but steal"),
-    ],
-)
-def test_evidence_is_weighed(evidence: Evidence, cause: str, said: str) -> None:
-    """Code, host and moved cost turn what durations alone speak for, each with its reason."""
-    blame = Blame(kinds=("class-moved",), cause="code", reason="1 of 1 classes moved", classes=(), rate_ratio=1.0)
-    found = weighed(blame, 1.2, evidence)
-    assert found.cause == cause
-    assert said in found.reason
-    load = Blame(kinds=(), cause="load", reason="more calls", classes=(), rate_ratio=2.0)
-    assert weighed(load, 1.2, evidence) == load

@@ -1,0 +1,48 @@
+"""The result of a check as JSON: ``specmine.check/1``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from specmine.mining.assertions.verification import Verdict
+from specmine.mining.spl.evaluation import Node, Rules, worst_of
+from specmine.mining.spl.syntax import Statement
+
+SCHEMA = "specmine.check/1"
+
+
+def document_of(statements: Sequence[Statement], nodes: Sequence[Node], against: str, rules: Rules) -> dict[str, Any]:
+    """Return the result as JSON values."""
+    verdicts = [node.verdict for node in nodes]
+    return {
+        "schema": SCHEMA,
+        "against": against,
+        "interpretation": rules.interpretation,
+        "level": rules.level,
+        "verdict": worst_of(verdicts).value,
+        "counts": {each.value: verdicts.count(each) for each in Verdict},
+        "formulas": [
+            {
+                "name": statement.name or None,
+                "text": statement.source or node.text,
+                "verdict": node.verdict.value,
+                "evidence": {
+                    **_rounded(node.evidence),
+                    **({"parts": [_rounded(part.as_json()) for part in node.parts]} if node.parts else {}),
+                },
+            }
+            for statement, node in zip(statements, nodes, strict=True)
+        ],
+    }
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(each) for each in value]
+    return value

@@ -1,0 +1,67 @@
+"""Formulas read from a text, a specification in JSON or a store."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from specmine.analysis.documents import SPECIFICATION, document_in, is_store
+from specmine.mining.spl.from_assertions import statements_of
+from specmine.mining.spl.grammar import SplError
+from specmine.mining.spl.parser import parse_specification
+from specmine.mining.spl.syntax import Specification
+from specmine.model.errors import InputError
+
+
+def read_formulas(path: Path | None, texts: Sequence[str]) -> Specification:
+    """Return the formulas of a file, ``-`` for standard input, and those given as texts behind them.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or a text is no formula.
+    """
+    found = _read(path) if path is not None else Specification(statements=())
+    more = [_parsed(each, "--formula").statements for each in texts]
+    return Specification(
+        statements=(*found.statements, *(statement for each in more for statement in each)),
+        builds=found.builds,
+        settings=found.settings,
+    )
+
+
+def _read(path: Path) -> Specification:
+    if str(path) != "-" and is_store(path):
+        return Specification(statements=tuple(statements_of(document_in(path)["functions"])))
+    try:
+        content = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text in UTF-8") from error
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    if not content.lstrip().startswith("{"):
+        return _parsed(content, str(path))
+    return Specification(statements=tuple(statements_of(parsed_document(content, path)["functions"])))
+
+
+def _parsed(content: str, where: str) -> Specification:
+    try:
+        return parse_specification(content)
+    except SplError as error:
+        shown = error.picture.split("\n")[0].strip()
+        raise InputError(f"{where}, {error}", remedy=f"in: {shown}") from error
+
+
+def parsed_document(content: str, path: Path) -> dict[str, Any]:
+    """Return the specification that a text of JSON is."""
+    try:
+        document = json.loads(content)
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}") from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SPECIFICATION or not isinstance(document.get("functions"), list):
+        raise InputError(f"{path} is no {SPECIFICATION} but {schema!r}")
+    return dict(document)

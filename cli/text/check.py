@@ -1,0 +1,63 @@
+"""The result of a check as text: each formula with its verdict, and why below it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+from specmine.model.text import escaped, plural
+
+
+def check_text(document: Mapping[str, Any], columns: int) -> str:
+    """Return the result of a check."""
+    lines: list[str] = []
+    for each in document["formulas"]:
+        name = f"{escaped(each['name'])}: " if each["name"] else ""
+        shown = f"{each['verdict'].upper():8}  {name}{escaped(' '.join(each['text'].split()))}"
+        lines += textwrap.wrap(shown, columns, subsequent_indent=" " * 12, break_on_hyphens=False)
+        lines += _why(each["evidence"], columns, 12)
+    counted = ", ".join(f"{number} {name}" for name, number in document["counts"].items() if number)
+    lines += ["", f"{plural(len(document['formulas']), 'formula')}: {counted or 'none'}."]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _why(evidence: Mapping[str, Any], columns: int, indent: int) -> list[str]:
+    lines = []
+    said = _sentence(evidence)
+    if said:
+        margin = " " * indent
+        lines += textwrap.wrap(said, columns, initial_indent=margin, subsequent_indent=margin)
+    for part in evidence.get("parts", ()):
+        margin = " " * indent
+        lines += textwrap.wrap(
+            f"{part['verdict']}: {escaped(part['text'])}",
+            columns,
+            initial_indent=margin,
+            subsequent_indent=margin + "  ",
+            break_on_hyphens=False,
+        )
+        lines += _why({**part.get("evidence", {}), "parts": part.get("parts", ())}, columns, indent + 2)
+    return lines
+
+
+def _sentence(evidence: Mapping[str, Any]) -> str:
+    if "reason" in evidence:
+        return escaped(str(evidence["reason"]))
+    of = " and ".join(str(each) for each in evidence.get("lifetimes", ()))
+    tail = f" over {of} lifetimes" if of else ""
+    if "shares" in evidence:
+        shares = ", ".join(f"{100 * each:.3g} %" for each in evidence["shares"])
+        return f"classes hold {shares} of {evidence['calls']} calls (p {evidence['p_value']:.2g})"
+    name = next((each for each in ("ratio", "value", "difference") if each in evidence), None)
+    if name is None:
+        return ""
+    said = f"{name} {_plain(evidence[name])}"
+    if evidence.get("interval"):
+        said += ", " + " to ".join(_plain(each) for each in evidence["interval"])
+    limit = f"; limit {_plain(evidence['limit'])}" if evidence.get("limit") else ""
+    return said + tail + limit
+
+
+def _plain(value: float | None) -> str:
+    return "?" if value is None else f"{value:.4g}"
