@@ -16,8 +16,8 @@ from specmine.daemon.config.settings import Settings, settings_of
 from specmine.daemon.config.tree import Config
 from specmine.daemon.controller.events import Reloaded, Stopping, Surveyed
 from specmine.daemon.documents.specification import specification
-from specmine.daemon.host.environment_watcher import Survey
-from specmine.daemon.persistence.recorder import Keeper
+from specmine.daemon.host.environment_watcher import EnvironmentWatcher
+from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.daemon.socket.client import DaemonConnection, NoDaemon
 from specmine.daemon.system.kill_switch import check_on
 from specmine.daemon.system.launcher import Command, CommandSource
@@ -91,11 +91,11 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
         stack.callback(loan.close)
         settings = replace(settings, overhead=loan.ratio)
         listeners: list[Listener] = []
-        keeper = None
+        store_recorder = None
         if options.store:
-            keeper = Keeper(options.store, config.store, _warn, set_aside=False)
-            stack.callback(keeper.close)
-            listeners.append(keeper.listen)
+            store_recorder = StoreRecorder(options.store, config.store, _warn, set_aside=False)
+            stack.callback(store_recorder.close)
+            listeners.append(store_recorder.listen)
         if options.record:
             recording, listener = recorder(options.record, __version__)
             stack.enter_context(recording)
@@ -108,7 +108,7 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
             SystemClock(),
             ProcessWorker(),
             listeners=listeners,
-            restored=keeper.restored if keeper else None,
+            restored=store_recorder.restored if store_recorder else None,
             inbox=watcher.inbox,
             deadline_ns=None if wrapped else duration_ns,
         )
@@ -179,7 +179,7 @@ class _Watcher:
     def __init__(self, progress: Progress, command: CommandSource | None, loan: Loan) -> None:
         self._progress, self._command, self._loan = progress, command, loan
         self._step: Step | None = None
-        self._survey = Survey(default_path(), read_host)
+        self._environment_watcher = EnvironmentWatcher(default_path(), read_host)
 
     def see(self, step: Step) -> None:
         """Remember the newest step."""
@@ -188,7 +188,7 @@ class _Watcher:
     def inbox(self, now_ns: int) -> Iterable[Reloaded | Surveyed | Stopping]:
         """Tell of the host, show progress; stop if the user wants it."""
         self._loan.keep(now_ns)
-        surveyed = self._survey.turn(now_ns)
+        surveyed = self._environment_watcher.turn(now_ns)
         if surveyed is not None:
             yield surveyed
         if self._step is None or self._progress(self._document):

@@ -1,4 +1,4 @@
-"""One life of the daemon: everything built in order, run, and taken down in reverse."""
+"""One run of the daemon: everything is built in order, runs, and is taken down in reverse."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +19,20 @@ from specmine.daemon.config.settings import settings_of
 from specmine.daemon.config.tree import Config, Program, changed_keys, until_restart
 from specmine.daemon.controller.events import Arrived, Begun, Reloaded, Stopping, Surveyed
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.documents.status import Surroundings, status_of
-from specmine.daemon.host.environment_watcher import Survey
-from specmine.daemon.host.experiment_runner import Scheduler
+from specmine.daemon.documents.status import DaemonFacts, status_of
+from specmine.daemon.host.environment_watcher import EnvironmentWatcher
+from specmine.daemon.host.experiment_runner import ExperimentRunner
 from specmine.daemon.metrics.counters import Reading, readings
 from specmine.daemon.metrics.http import MetricsServer
-from specmine.daemon.persistence.recorder import Keeper
+from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.daemon.regression.watcher import ChangeWatcher
-from specmine.daemon.socket.budget_leases import Shares
-from specmine.daemon.socket.handlers import Answers
+from specmine.daemon.socket.budget_leases import BudgetLeases
+from specmine.daemon.socket.handlers import RequestHandlers
 from specmine.daemon.socket.server import Server
 from specmine.daemon.system.kill_switch import switch
-from specmine.daemon.system.lifecycle_log import Teller
+from specmine.daemon.system.lifecycle_log import LifecycleLog
 from specmine.daemon.system.logging import facts
-from specmine.daemon.system.priority import step_back
+from specmine.daemon.system.priority import lower_priority
 from specmine.daemon.system.signals import handled
 from specmine.daemon.system.systemd import Notifier
 from specmine.daemon.worker.process import ProcessWorker, Worker
@@ -57,13 +58,29 @@ def configured_source(config: Config) -> Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seams:
-    """What a test puts something else in the place of."""
+    """What a test replaces."""
 
     source: MakeSource = configured_source
     clock: Clock = field(default_factory=SystemClock)
     worker: Callable[[], Worker] = ProcessWorker
     notifier: Notifier = field(default_factory=Notifier)
-    step_back: Callable[[], None] = step_back
+    lower_priority: Callable[[], None] = lower_priority
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What works around the loop while it runs."""
+
+    source: Source
+    store: StoreRecorder
+    changes: ChangeWatcher
+    environment: EnvironmentWatcher
+    experiments: ExperimentRunner
+    metrics: MetricsServer | None
+
+
+Message = Callable[[Services, int], Reloaded | Stopping | None]
+"""Something to do at the next turn of the loop, given its time; returns an event for the controller, or None."""
 
 
 class Daemon:
@@ -75,78 +92,45 @@ class Daemon:
         self._path = path
         self._seams = seams or Seams()
         self._state: ControllerState | None = None
-        self._messages: list[Callable[[int], Reloaded | Stopping | None]] = []
-        self._left = config.budget.overhead
+        self._messages: list[Message] = []
         self._lock = threading.Lock()
-        self._shares = Shares(config.budget.overhead, self._budget_left)
-        self._keeper: Keeper | None = None
-        self._metrics: MetricsServer | None = None
-        self._teller = Teller(self._seams.notifier)
-        self._experiments: Scheduler | None = None
-        self._survey: Survey | None = None
-        self._changes: ChangeWatcher | None = None
+        self._overhead = config.budget.overhead
+        """The part of the budget that is not leased."""
+        self._leases = BudgetLeases(config.budget.overhead, self._lease_changed)
+        self._lifecycle_log = LifecycleLog(self._seams.notifier)
 
     def run(self) -> ControllerState:
-        """Watch until a signal ends it; return what is known then.
+        """Watch until a signal ends it; return the last state.
 
         Raises
         ------
         SpecmineError
             If it cannot start: lock, store, port or socket taken, or this host cannot.
         """
-        config = self._config
-        if not config.programs:
+        if not self._config.programs:
             raise InputError("no programs are configured", remedy="list what to watch under programs")
         with ExitStack() as stack:
-            host_lock = FileLock(config.host_lock, what="this host", remedy="one specmined watches a host: stop it")
-            stack.callback(host_lock.release)
-            source = self._seams.source(config)
-            self._keeper = keeper = Keeper(config.store.path, config.store, _log.warning)
-            stack.callback(keeper.close)
-            self._changes = ChangeWatcher(keeper.say)
-            self._changes.restore(*keeper.past())
-            if config.metrics.listen is not None:
-                self._metrics = MetricsServer(config.metrics.listen, self._view, series=config.metrics.series)
-                stack.callback(self._metrics.close)
-            server = Server(
-                config.socket.path,
-                self._answers(keeper),
-                closed=self._shares.end,
-                mode=config.socket.mode,
-                group=config.socket.group,
-            )
-            stack.callback(server.close)
-            stack.enter_context(handled(self._signals()))
-            journal = Path(config.store.path).parent / "experiments.json"
-            self._survey = Survey(journal, read_host)
-            self._experiments = Scheduler(
-                config.experiments,
-                journal,
-                host=read_host,
-                report=_log.warning,
-                publish=keeper.document,
-            )
-            stack.callback(self._experiments.close)
+            services = self._services(stack)
             # The loop closes the source before this stack unwinds: probes go first, then all else
             state = run(
-                source,
-                settings_of(config),
+                services.source,
+                settings_of(self._config),
                 self._seams.clock,
                 self._seams.worker(),
-                listeners=[keeper.listen, self._changes.listen, self._listen],
-                restored=keeper.restored,
-                inbox=self._inbox,
+                listeners=[services.store.listen, services.changes.listen, self._listen],
+                restored=services.store.restored,
+                inbox=partial(self._inbox, services),
             )
             _log.info("stopped, every probe is gone", extra=facts(why=state.stopped))
             return state
 
     def stop(self, why: str) -> None:
         """End at the next turn of the loop."""
-        self._teller.stopping(why)
-        self._messages.append(lambda now_ns: Stopping(now_ns=now_ns, why=why))
+        self._lifecycle_log.stopping(why)
+        self._messages.append(lambda _, now_ns: Stopping(now_ns=now_ns, why=why))
 
     def switch(self, *, off: bool) -> None:
-        """Make or remove the kill switch; the holder of the probes sees it by itself."""
+        """Create or remove the kill switch; the holder of the probes detects it by itself."""
         try:
             switch(Path(self._config.kill_switch), off=off)
         except HostError as error:
@@ -155,6 +139,66 @@ class Daemon:
     def reload(self) -> None:
         """Read the configuration again at the next turn of the loop."""
         self._messages.append(self._reloaded)
+
+    def _services(self, stack: ExitStack) -> Services:
+        """Build everything in order; the stack takes it down in reverse."""
+        config = self._config
+        host_lock = FileLock(config.host_lock, what="this host", remedy="one specmined watches a host: stop it")
+        stack.callback(host_lock.release)
+        source = self._seams.source(config)
+        store = StoreRecorder(config.store.path, config.store, _log.warning)
+        stack.callback(store.close)
+        changes = ChangeWatcher(store.write_changes)
+        changes.restore(*store.loaded())
+
+        # Both are called after the loop's first state at the earliest, when the services are complete
+        def daemon_facts() -> DaemonFacts:
+            return self._daemon_facts(services)
+
+        def view() -> tuple[list[Reading], dict[str, Any]] | None:
+            state = self._state
+            return None if state is None else (readings(state), status_of(state, daemon_facts()))
+
+        metrics = None
+        if config.metrics.listen is not None:
+            metrics = MetricsServer(config.metrics.listen, view, series=config.metrics.series)
+            stack.callback(metrics.close)
+        handlers = RequestHandlers(
+            state=lambda: self._state,
+            daemon=daemon_facts,
+            leases=self._leases,
+            label=store.label_build,
+            builds=lambda: store.builds,
+            changes=changes,
+            kill_switch=Path(config.kill_switch),
+        )
+        server = Server(
+            config.socket.path,
+            handlers,
+            closed=self._leases.end,
+            mode=config.socket.mode,
+            group=config.socket.group,
+        )
+        stack.callback(server.close)
+        stack.enter_context(handled(self._signals()))
+        journal = Path(config.store.path).parent / "experiments.json"
+        experiments = ExperimentRunner(
+            config.experiments,
+            journal,
+            host=read_host,
+            report=_log.warning,
+            publish=store.write_document,
+        )
+        stack.callback(experiments.close)
+        services = Services(
+            source=source,
+            store=store,
+            changes=changes,
+            environment=EnvironmentWatcher(journal, read_host),
+            experiments=experiments,
+            metrics=metrics,
+        )
+        return services
 
     def _signals(self) -> dict[signal.Signals, Callable[[], object]]:
         """Return what each signal asks for."""
@@ -166,28 +210,28 @@ class Daemon:
             signal.SIGUSR2: lambda: self.switch(off=False),
         }
 
-    def _inbox(self, now_ns: int) -> Iterable[Reloaded | Surveyed | Stopping]:
-        self._teller.heartbeat(now_ns)
-        if self._survey is not None and (surveyed := self._survey.turn(now_ns)) is not None:
+    def _inbox(self, services: Services, now_ns: int) -> Iterable[Reloaded | Surveyed | Stopping]:
+        self._lifecycle_log.heartbeat(now_ns)
+        surveyed = services.environment.turn(now_ns)
+        if surveyed is not None:
             yield surveyed
-        if self._experiments is not None:
-            self._experiments.turn(now_ns, utc_ns(), off=Path(self._config.kill_switch).exists())
+        services.experiments.turn(now_ns, utc_ns(), off=Path(self._config.kill_switch).exists())
         with self._lock:
             messages, self._messages = self._messages, []
         for message in messages:
-            event = message(now_ns)
+            event = message(services, now_ns)
             if event is not None:
                 yield event
 
-    def _reloaded(self, now_ns: int) -> Reloaded | None:
+    def _reloaded(self, services: Services, now_ns: int) -> Reloaded | None:
         notifier = self._seams.notifier
         notifier.send(RELOADING=1, MONOTONIC_USEC=now_ns // 1000)
         try:
-            return self._changed(now_ns)
+            return self._changed(services, now_ns)
         finally:
             notifier.send(READY=1)
 
-    def _changed(self, now_ns: int) -> Reloaded | None:
+    def _changed(self, services: Services, now_ns: int) -> Reloaded | None:
         try:
             new = load_config(self._path) if self._path else Config()
             effective = until_restart(self._config, new)
@@ -200,64 +244,48 @@ class Daemon:
         changed = ",".join(changed_keys(self._config, effective)) or "nothing"
         _log.info("configuration read again", extra=facts(changed=changed))
         self._config = new = effective
-        if self._experiments is not None:
-            self._experiments.settings = new.experiments
-        self._shares.set_budget(new.budget.overhead)
-        if self._keeper is not None:
-            self._keeper.change(new.store)
-        if self._metrics is not None:
-            self._metrics.collector.series = new.metrics.series
+        services.experiments.settings = new.experiments
+        self._leases.set_budget(new.budget.overhead)
+        services.store.apply(new.store)
+        if services.metrics is not None:
+            services.metrics.collector.series = new.metrics.series
         logging.getLogger("specmine").setLevel(new.log.level.upper())
-        return self._settings_event(now_ns)
+        return self._settings_event(services, now_ns)
 
-    def _settings_event(self, now_ns: int) -> Reloaded:
-        settings = replace(settings_of(self._config), overhead=self._left)
+    def _settings_event(self, _: Services, now_ns: int) -> Reloaded:
+        settings = replace(settings_of(self._config), overhead=self._overhead)
         return Reloaded(now_ns=now_ns, settings=settings)
 
-    def _budget_left(self, ratio: float) -> None:
-        """Follow a loan; comes from the server's thread."""
+    def _lease_changed(self, ratio: float) -> None:
+        """Plan with what is not leased; comes from the server's thread."""
         with self._lock:
-            self._left = ratio
+            self._overhead = ratio
             self._messages.append(self._settings_event)
 
     def _listen(self, step: Step) -> None:
         if isinstance(step.event, Begun):
-            self._seams.step_back()  # not before: beside two busy CPUs the compiling child would take a minute
-            self._teller.begun(step.event.started, ",".join(map(shown, self._config.programs)))
+            # not before: next to two busy CPUs the compiling child would take a minute
+            self._seams.lower_priority()
+            self._lifecycle_log.started(step.event.started, ",".join(map(shown, self._config.programs)))
         if isinstance(step.event, Arrived):
-            self._teller.arrived(step.event.batch, self._state)
+            self._lifecycle_log.arrived(step.event.batch, self._state)
         if step.published:
             self._state = step.state
 
-    def _answers(self, keeper: Keeper) -> Answers:
-        return Answers(
-            state=lambda: self._state,
-            around=self._around,
-            shares=self._shares,
-            label=keeper.label,
-            builds=lambda: keeper.builds,
-            changes=self._changes,
-            kill_switch=Path(self._config.kill_switch),
-        )
-
-    def _view(self) -> tuple[list[Reading], dict[str, Any]] | None:
-        state = self._state
-        return None if state is None else (readings(state), status_of(state, self._around()))
-
-    def _around(self) -> Surroundings:
-        return Surroundings(
+    def _daemon_facts(self, services: Services) -> DaemonFacts:
+        return DaemonFacts(
             version=__version__,
             pid=os.getpid(),
             programs=tuple(map(shown, self._config.programs)),
             agent_promised=self._config.budget.agent,
             promised=self._config.budget.overhead,
-            lent_ratio=sum(self._shares.lent.values()),
-            metrics=self._metrics.address if self._metrics else "",
+            lent_ratio=sum(self._leases.granted.values()),
+            metrics=services.metrics.address if services.metrics else "",
             kill_switch=self._config.kill_switch,
-            store=self._keeper.facts if self._keeper else {},
+            store=services.store.facts,
             resident_bytes=resident_bytes(),
-            experiments=self._experiments.entries if self._experiments else {},
-            changes=self._changes.changes if self._changes else (),
+            experiments=services.experiments.entries,
+            changes=services.changes.changes,
         )
 
 

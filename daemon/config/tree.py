@@ -108,7 +108,7 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Storing:
+class StoreSettings:
     """Where knowledge is kept, and how much of it."""
 
     path: str = key(path, "/var/lib/specmine/specmine.db")
@@ -144,7 +144,7 @@ class Socket:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostExperiments:
+class ExperimentSettings:
     """What the daemon measures of the host itself."""
 
     enabled: bool = True
@@ -198,7 +198,7 @@ class Config:
     """Every function with an assertion is observed again at least this often."""
     sampling: Sampling = field(default_factory=Sampling)
     mining: MiningSettings = field(default_factory=MiningSettings)
-    store: Storing = field(default_factory=Storing)
+    store: StoreSettings = field(default_factory=StoreSettings)
     metrics: Metrics = field(default_factory=Metrics)
     socket: Socket = field(default_factory=Socket)
     host_lock: str = key(path, "/run/specmine/host.lock")
@@ -206,7 +206,7 @@ class Config:
     kill_switch: str = key(path, "/run/specmine/off")
     """While there is a file of this path no probe is on."""
     kernel: Kernel = field(default_factory=Kernel)
-    experiments: HostExperiments = field(default_factory=HostExperiments)
+    experiments: ExperimentSettings = field(default_factory=ExperimentSettings)
     log: Log = field(default_factory=Log)
 
     def __post_init__(self) -> None:

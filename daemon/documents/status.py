@@ -1,4 +1,4 @@
-"""What the daemon says of itself: what it watches, what that costs, what went wrong. Pure."""
+"""The status: what the daemon watches, what that costs, and what failed. Pure."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ SCHEMA = "specmine.status/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What the controller does not know: the daemon around it."""
+class DaemonFacts:
+    """What the controller does not know of its daemon."""
 
     version: str = ""
     pid: int = 0
     programs: tuple[str, ...] = ()
     promised: float = 0.01
-    """The budget inside programs, loans included."""
+    """The overhead budget, leases included."""
     agent_promised: float = 0.01
     lent_ratio: float = 0.0
-    """Part of the budget lent to others."""
+    """Part of the budget that is leased."""
     metrics: str = ""
     kill_switch: str = ""
     """The file that switches all probes off."""
@@ -42,14 +42,14 @@ class Surroundings:
     """Comparisons between builds, as ``buildhistory.entries`` has them."""
 
 
-def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:
+def status_of(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
     """Return the document ``specmine.status/1``.
 
     Parameters
     ----------
     state : ControllerState
         After the source has started.
-    around : Surroundings
+    daemon : DaemonFacts
 
     Returns
     -------
@@ -62,30 +62,30 @@ def status_of(state: ControllerState, around: Surroundings) -> dict[str, Any]:
     refused = Counter(_refusal_codes(state))
     return {
         "schema": SCHEMA,
-        "version": around.version,
-        "pid": around.pid,
+        "version": daemon.version,
+        "pid": daemon.pid,
         "started": rfc3339(state.began_ns + offset),
         "updated": rfc3339(state.now_ns + offset),
         "host": dict(started.host) if started else {},
-        "notes": [*(started.notes if started else ()), *around.notes, *_experiment_notes(around.experiments)],
+        "notes": [*(started.notes if started else ()), *daemon.notes, *_experiment_notes(daemon.experiments)],
         "probes": "off" if batch is not None and batch.switched_off else "on",
-        "kill_switch": around.kill_switch,
-        "programs": list(around.programs),
+        "kill_switch": daemon.kill_switch,
+        "programs": list(daemon.programs),
         "lifetimes": _lifetimes(state),
         "functions": {name.value: count for name, count in _by_state(state).items() if count},
-        "budget": _budget(state, around),
+        "budget": _budget(state, daemon),
         "prices_seconds": _prices(state),
         "bystander_hits": state.bystander_hits,
         "refusals": dict(sorted(refused.items())),
         "lost": dict(sorted(batch.lost.items())) if batch else {},
         "stacks": dict(sorted(batch.unwinding.items())) if batch else {},
         "unwind_row_bytes": batch.row_bytes if batch else 0,
-        "resident_bytes": around.resident_bytes,
-        "store": dict(around.store),
-        "metrics": around.metrics,
+        "resident_bytes": daemon.resident_bytes,
+        "store": dict(daemon.store),
+        "metrics": daemon.metrics,
         "environment": dict(state.environment),
-        "changes": [dict(each) for each in around.changes],
-        "experiments": {name: _experiment(each) for name, each in sorted(around.experiments.items())},
+        "changes": [dict(each) for each in daemon.changes],
+        "experiments": {name: _experiment(each) for name, each in sorted(daemon.experiments.items())},
     }
 
 
@@ -128,15 +128,15 @@ def _refusal_codes(state: ControllerState) -> list[str]:
     return lasting + passing
 
 
-def _budget(state: ControllerState, around: Surroundings) -> dict[str, Any]:
+def _budget(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
     spent = state.account.spent
     lived_ns = max(1, state.now_ns - state.began_ns)
     cpu_rate = state.account.cpu_rate
     planned = predicted_ns(state)
     return {
         "overhead": {
-            "promised_ratio": around.promised,
-            "lent_ratio": around.lent_ratio,
+            "promised_ratio": daemon.promised,
+            "lent_ratio": daemon.lent_ratio,
             "floor_seconds": state.settings.floor_ns / SECOND,
             "predicted_ratio": planned / cpu_rate if cpu_rate > 0 else None,
             "predicted_seconds_per_second": planned / SECOND,
@@ -145,7 +145,7 @@ def _budget(state: ControllerState, around: Surroundings) -> dict[str, Any]:
             "program_cpu_seconds": spent.program_cpu_ns / SECOND,
         },
         "agent": {
-            "promised_ratio": around.agent_promised,
+            "promised_ratio": daemon.agent_promised,
             "spent_ratio": state.agent_cost.spent_ns / lived_ns,
             "spent_seconds": state.agent_cost.spent_ns / SECOND,
             "pressure": state.agent_cost.pressure,
@@ -154,7 +154,7 @@ def _budget(state: ControllerState, around: Surroundings) -> dict[str, Any]:
 
 
 def predicted_ns(state: ControllerState) -> float:
-    """Return what the present watches are predicted to cost inside the programs, ns per second."""
+    """Return the predicted overhead of the present watches, ns per second."""
     if state.started is None:
         return 0.0
     prices = state.started.prices

@@ -1,4 +1,4 @@
-"""The daemon's own host experiments: one now and then, in a process of its own, never two at once."""
+"""The daemon's own host experiments: rarely, one at a time, in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from specmine.daemon.config.tree import HostExperiments
+from specmine.daemon.config.tree import ExperimentSettings
 from specmine.experiments.results.document import of_this_host
 from specmine.experiments.results.journal import read_journal
 from specmine.experiments.runner.admission import Look, keep
@@ -20,16 +20,16 @@ from specmine.experiments.runner.schedule import PASSING, Ledger, Rules, next_on
 from specmine.experiments.types import SECOND, Experiment, Host
 from specmine.model.errors import SpecmineError
 
-LOOK_EVERY_NS = 30 * SECOND
+CHECK_EVERY_NS = 30 * SECOND
 DOCUMENT = "experiments"
 """Name under which the store holds the journal."""
 
 
-class Answering(Protocol):
-    """A request on its way."""
+class RunningExperiment(Protocol):
+    """An experiment that runs in its process."""
 
     def ended(self) -> bool:
-        """Tell whether the answer is there."""
+        """Whether the results are there."""
 
     def answer(self) -> list[dict[str, Any]]:
         """Return the results."""
@@ -41,59 +41,59 @@ class Answering(Protocol):
         """End it, and wait for its end."""
 
 
-class Looking(Protocol):
-    """A look at the host on its way."""
+class HostLook(Protocol):
+    """A check of the host's load that has begun."""
 
     def refusals(self, chosen: list[Experiment], request: Mapping[str, Any], /) -> Sequence[Mapping[str, Any] | None]:
         """Return results of those that may not start, None for those that may."""
 
 
-class Scheduler:
-    """Starts experiments when they are due and takes up their results; ``turn`` returns at once."""
+class ExperimentRunner:
+    """Starts experiments when they are due and takes their results; ``turn`` returns at once."""
 
     def __init__(
         self,
-        settings: HostExperiments,
+        settings: ExperimentSettings,
         path: Path,
         *,
         host: Callable[[], Host],
         report: Callable[[str], None],
         publish: Callable[[str, Mapping[str, Any]], None],
-        start: Callable[[Mapping[str, Any]], Answering] = Running,
-        look: Callable[[], Looking] = Look,
+        start: Callable[[Mapping[str, Any]], RunningExperiment] = Running,
+        look: Callable[[], HostLook] = Look,
     ) -> None:
-        """Take the settings and whom to tell.
+        """Take the settings, and where results and failures go.
 
         Parameters
         ----------
-        settings : HostExperiments
+        settings : ExperimentSettings
         path : Path
             The journal.
         host : callable
             Returns the facts of this host.
         report : callable
-            Told of troubles, one line each.
+            Gets one line about each failure.
         publish : callable
-            Given the name and the content of a document to store.
+            Gets the name and the content of a document to store.
         start : callable
             Starts a request.
         look : callable
-            Begins a look at the host, before anything is started.
+            Begins a check of the host's load, before anything is started.
         """
         self.settings = settings
         self._path, self._host, self._report, self._publish, self._start = path, host, report, publish, start
         self._look = look
-        self._looking: Looking | None = None
-        self._running: Answering | None = None
+        self._host_look: HostLook | None = None
+        self._running: RunningExperiment | None = None
         self._stopping = False
         self._name = ""
         self._ledger: Ledger | None = None
-        self._looked_ns = 0
+        self._checked_ns = 0
         self.entries: Mapping[str, Any] = read_journal(path).entries
         """The journal's entries by experiment, for the status."""
 
     def turn(self, now_ns: int, utc_ns: int, *, off: bool = False) -> None:
-        """Take up what has ended, and start what is due; ``off``: end what runs and start nothing."""
+        """Take the results of what has ended, and start what is due; ``off``: end what runs and start nothing."""
         if self._ledger is None:
             self._ledger = Ledger(began_ns=now_ns)
         if self._running is not None:
@@ -101,14 +101,14 @@ class Scheduler:
                 self._stopping = True
                 self._running.stop()
             if self._running.ended():
-                self._take_up()
+                self._take_results()
         elif off:
-            self._looking = None
-        elif self._looking is not None:
-            if now_ns - self._looked_ns >= FIRST_LOOK_S * SECOND:
+            self._host_look = None
+        elif self._host_look is not None:
+            if now_ns - self._checked_ns >= FIRST_LOOK_S * SECOND:
                 self._admit()
-        elif now_ns - self._looked_ns >= LOOK_EVERY_NS and self.settings.enabled:
-            self._looked_ns = now_ns
+        elif now_ns - self._checked_ns >= CHECK_EVERY_NS and self.settings.enabled:
+            self._checked_ns = now_ns
             self._begin(now_ns, utc_ns)
 
     def close(self) -> None:
@@ -139,17 +139,17 @@ class Scheduler:
         if name is None:
             return
         self._ledger = replace(self._ledger, ran_ns={**self._ledger.ran_ns, name: now_ns})
-        self._name, self._looking = name, self._look()
+        self._name, self._host_look = name, self._look()
 
     def _admit(self) -> None:
         """Start what is due, unless the host is busy."""
         from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415
 
-        looking, self._looking = self._looking, None
-        assert looking is not None
+        host_look, self._host_look = self._host_look, None
+        assert host_look is not None
         request = {"names": [self._name], "state": str(self._path)}
         try:
-            (skip,) = looking.refusals([EXPERIMENTS[self._name]], request)
+            (skip,) = host_look.refusals([EXPERIMENTS[self._name]], request)
             if skip is None:
                 self._running = self._start(request)
                 return
@@ -159,7 +159,7 @@ class Scheduler:
             return
         self._noted(skip)
 
-    def _take_up(self) -> None:
+    def _take_results(self) -> None:
         running, self._running = self._running, None
         stopped, self._stopping = self._stopping, False
         assert running is not None and self._ledger is not None
@@ -174,7 +174,7 @@ class Scheduler:
         self._noted(result)
 
     def _noted(self, result: Mapping[str, Any]) -> None:
-        """Take up a result that the journal holds."""
+        """Take a result that the journal holds."""
         assert self._ledger is not None
         spent = self._ledger.spent_s + result["cpu_seconds"]
         again = not result["valid"] and result["reason"]["code"] in PASSING

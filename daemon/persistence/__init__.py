@@ -1,1 +1,1 @@
-"""What the loop's steps leave in the store."""
+"""What the loop's steps write to the store, and what a restarted daemon reads from it."""

@@ -1,4 +1,4 @@
-"""Where sampling saw time go, added up per build of the program: the self time of functions that have no probe."""
+"""The time profile of each build of the program, added up from samples: also of functions without a probe."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from specmine.store import WHOLE_PROGRAM, FunctionProfile
 _CALLERS = 16
 
 
-class Sampling:
-    """Adds up samples; ``changed`` gives what is new since it was last asked."""
+class ProfileTotals:
+    """Adds up samples; ``changed`` returns the rows that are new since its last call."""
 
     def __init__(self, before: Iterable[FunctionProfile] = ()) -> None:
-        """Go on from what a store holds."""
+        """Go on from the profiles of a store."""
         self._rows = {(each.build_id, each.function): each for each in before}
         self._living: dict[str, str] = {}
         self._changed: set[tuple[str, str]] = set()

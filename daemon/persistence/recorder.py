@@ -1,4 +1,4 @@
-"""From the loop to the store and back: what a daemon or a ``mine --store`` learned is there for the next."""
+"""From the loop to the store and back: the next daemon or ``mine --store`` goes on with what this one learned."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from specmine.daemon.config.settings import SECOND
-from specmine.daemon.config.tree import Storing
+from specmine.daemon.config.tree import StoreSettings
 from specmine.daemon.controller.checkpoint import function_record
 from specmine.daemon.controller.events import Arrived, Begun, Restored, Stopping, Surveyed
 from specmine.daemon.controller.function import FunctionState
@@ -36,7 +36,7 @@ from specmine.store import (
     open_store,
 )
 
-from .profile_totals import Sampling
+from .profile_totals import ProfileTotals
 
 RECORDS_EVERY_NS = 10 * SECOND
 DOCUMENT_EVERY_NS = 30 * SECOND
@@ -46,13 +46,13 @@ _LIFETIMES = 2_000
 """Summaries of lifetimes read, to go on comparing builds."""
 
 
-class Keeper:
-    """Writes what the loop's steps bring; give ``listen`` and ``restored`` to the loop."""
+class StoreRecorder:
+    """Writes the results of the loop's steps; the loop gets ``listen`` and ``restored``."""
 
     def __init__(
         self,
         path: str | Path,
-        settings: Storing,
+        settings: StoreSettings,
         report: Callable[[str], None],
         *,
         set_aside: bool = True,
@@ -63,10 +63,10 @@ class Keeper:
         ----------
         path : path
             The store.
-        settings : Storing
-            How much of it is kept for how long.
+        settings : StoreSettings
+            How much is stored for how long.
         report : callable
-            Told of troubles, one line each.
+            Gets one line about each failure.
         set_aside : bool
             Move a damaged store aside and begin a new one, instead of raising.
 
@@ -85,13 +85,13 @@ class Keeper:
             self._store.close()
             raise
         self._lifetimes = self._store.read(LifetimeSummary, newest=_LIFETIMES)
-        self._sampling = Sampling(self._store.read(FunctionProfile))
+        self._profile_totals = ProfileTotals(self._store.read(FunctionProfile))
         self._writer = StoreWriter(self._store, retention=retention_of(settings), utc_ns=utc_ns, report=report)
         self._builds = frozenset(each.build_id for each in self._contents.builds)
         self._offset_ns = 0
         self._boot_id = ""
         self._written: dict[str, FunctionState] = {}
-        self._said: dict[tuple[str, str], str] = {}
+        self._verdicts: dict[tuple[str, str], str] = {}
         self._records_ns = self._document_ns = 0
 
     @property
@@ -101,28 +101,28 @@ class Keeper:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What went through the store since the start, for the status."""
+        """What was written since the start, for the status."""
         return {"path": str(self._store.path), **asdict(self._writer.counts)}
 
-    def past(self) -> tuple[Contents, tuple[LifetimeSummary, ...]]:
+    def loaded(self) -> tuple[Contents, tuple[LifetimeSummary, ...]]:
         """Return what the store held when it was opened, and its newest lifetimes; only before ``restored``."""
         return self._contents, self._lifetimes
 
-    def say(self, verdicts: Sequence[Verdict], changes: Sequence[Mapping[str, Any]]) -> None:
-        """Write verdicts about changes soon, and all comparisons as they stand."""
+    def write_changes(self, verdicts: Sequence[Verdict], changes: Sequence[Mapping[str, Any]]) -> None:
+        """Write verdicts about changes soon, and all comparisons of now."""
         document = {"schema": "specmine.changes/1", "changes": list(changes)}
         self._writer.put(*verdicts, Document(name="changes", document=document))
 
-    def label(self, build_id: str, name: str) -> None:
+    def label_build(self, build_id: str, name: str) -> None:
         """Label a build soon."""
         self._writer.put(Build(build_id=build_id, label=name))
 
-    def document(self, name: str, content: Mapping[str, Any]) -> None:
+    def write_document(self, name: str, content: Mapping[str, Any]) -> None:
         """Store a document soon, in place of the last of its name."""
         self._writer.put(Document(name=name, document=content))
 
-    def change(self, settings: Storing) -> None:
-        """Keep as much as the new configuration says from now on."""
+    def apply(self, settings: StoreSettings) -> None:
+        """Store as much as the new configuration says from now on."""
         self._writer.retention = retention_of(settings)
 
     def restored(self, now_ns: int) -> Restored:
@@ -137,7 +137,7 @@ class Keeper:
         )
 
     def listen(self, step: Step) -> None:
-        """Take up a step of the loop; returns at once."""
+        """Write the results of a step of the loop; returns at once."""
         match step.event:
             case Begun(started=started):
                 self._offset_ns = utc_offset_ns(step.state)
@@ -150,7 +150,7 @@ class Keeper:
                 )
                 self._writer.put(host, *started.lifetimes)
                 for each in started.lifetimes:
-                    self._sampling.lives(each.id, each.build_id, each.processes)
+                    self._profile_totals.lives(each.id, each.build_id, each.processes)
             case Surveyed(now_ns=now_ns, environment=environment, marks=marks):
                 since = now_ns + self._offset_ns
                 self._writer.put(
@@ -160,7 +160,7 @@ class Keeper:
                 )  # fmt: skip
             case Arrived(batch=batch):
                 self._writer.put(*batch.functions, *batch.lifetimes, *batch.observations, *batch.call_samples)
-                self._sampling.take(batch)
+                self._profile_totals.take(batch)
         self._put_functions(step.state, moved=step.published, last=isinstance(step.event, Stopping))
 
     def close(self) -> bool:
@@ -189,7 +189,7 @@ class Keeper:
         self._written |= changed
         if everything:
             self._records_ns = state.now_ns
-            self._writer.put(*self._sampling.changed())
+            self._writer.put(*self._profile_totals.changed())
         if last or state.now_ns - self._document_ns >= DOCUMENT_EVERY_NS:
             self._document_ns = state.now_ns
             self._writer.put(Document(name="specification", document=specification(state, detail=True)))
@@ -206,8 +206,8 @@ class Keeper:
         news = []
         for key, function in state.functions.items():
             for subject, check in _checks(function):
-                if self._said.get((key, subject)) != check.verdict:
-                    self._said[key, subject] = check.verdict
+                if self._verdicts.get((key, subject)) != check.verdict:
+                    self._verdicts[key, subject] = check.verdict
                     news.append(
                         Verdict(
                             function=key,
@@ -242,7 +242,7 @@ def _checks(function: FunctionState) -> Iterator[tuple[str, Check]]:
             yield f"{check.subject}, as in build {function.provisional.build_id}", check
 
 
-def retention_of(settings: Storing) -> Retention:
+def retention_of(settings: StoreSettings) -> Retention:
     """Return what the store keeps under a configuration."""
     return Retention(
         limit_bytes=settings.limit_bytes,

@@ -8,7 +8,7 @@ from typing import Any
 
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import specification
-from specmine.daemon.documents.status import Surroundings, status_of
+from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.regression.acknowledgements import chosen, known_of, marked, standing
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.daemon.system.kill_switch import DEFAULT, switch
@@ -16,64 +16,64 @@ from specmine.model.clock import utc_ns
 from specmine.model.errors import InputError, NoData
 from specmine.model.globs import matches
 
-from .budget_leases import Shares
+from .budget_leases import BudgetLeases
 from .server import Peer
 
 Request = Mapping[str, Any]
 
 
-class Answers:
+class RequestHandlers:
     """Answers requests from the last published state; runs on the server's thread."""
 
     def __init__(
         self,
         *,
         state: Callable[[], ControllerState | None],
-        around: Callable[[], Surroundings],
-        shares: Shares,
+        daemon: Callable[[], DaemonFacts],
+        leases: BudgetLeases,
         label: Callable[[str, str], None],
         builds: Callable[[], frozenset[str]],
         changes: ChangeWatcher | None = None,
         utc_ns: Callable[[], int] = utc_ns,
         kill_switch: Path = DEFAULT,
     ) -> None:
-        """Take what the answers come from.
+        """Take the sources of the answers.
 
         Parameters
         ----------
         state : callable
             Returns the last published state, None before the first.
-        around : callable
-            Returns what else the status tells.
-        shares : Shares
-            The loans of the budget.
+        daemon : callable
+            Returns what the controller does not know, for the status.
+        leases : BudgetLeases
+            The leases of the budget.
         label : callable
             Labels a build.
         builds : callable
-            Returns the build-ids known from the store.
+            Returns the build-ids that the store holds.
         changes : ChangeWatcher, optional
-            Holds the alarms.
+            Has the alarms.
         utc_ns : callable
             The wall clock.
         kill_switch : path
             The file that keeps all probes off.
         """
         self._state = state
-        self._around = around
-        self._shares = shares
+        self._daemon_facts = daemon
+        self._leases = leases
         self._label = label
         self._builds = builds
         self._changes = changes
         self._utc_ns = utc_ns
         self._kill_switch = kill_switch
         self._commands: dict[str, Callable[[Request, Peer], dict[str, Any]]] = {
-            "status": lambda request, peer: status_of(self._now(), self._around()),
+            "status": lambda request, peer: status_of(self._now(), self._daemon_facts()),
             "specification": lambda request, peer: self._specification(bool(request.get("detail"))),
             "functions": lambda request, peer: self._specification(False),
             "show": self._show,
             "label": self._give_label,
             "acknowledge": self._acknowledge,
-            "share": self._share,
+            "share": self._lease,
             "off": lambda request, peer: self._switch(peer, off=True),
             "on": lambda request, peer: self._switch(peer, off=False),
         }
@@ -134,7 +134,7 @@ class Answers:
         return {"build_id": found[0], "label": name}
 
     def _acknowledge(self, request: Request, peer: Peer) -> dict[str, Any]:
-        """List the alarms that stand; with a function acknowledge those, or take that back."""
+        """List the open alarms; with a function acknowledge its alarms, or undo that."""
         entries = standing(self._changes.changes) if self._changes is not None else []
         if request.get("function") is None or self._changes is None:
             return {"changes": [dict(each) for each in entries]}
@@ -148,16 +148,16 @@ class Answers:
         shown = known if known is not None else [None for _ in found]
         return {"changes": [marked(each, one) for each, one in zip(found, shown, strict=True)]}
 
-    def _share(self, request: Request, peer: Peer) -> dict[str, Any]:
-        """Lend part of the budget to whoever asks, until the connection ends."""
+    def _lease(self, request: Request, peer: Peer) -> dict[str, Any]:
+        """Lease part of the budget to the peer, until its connection ends."""
         _check_right(peer)
         ratio = request.get("ratio")
         if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 0 < ratio <= 1:
             raise InputError(f"ratio is a number above 0 and at most 1, not {ratio!r}")
-        return {"granted_ratio": self._shares.lend(peer.connection, float(ratio))}
+        return {"granted_ratio": self._leases.grant(peer.connection, float(ratio))}
 
     def _switch(self, peer: Peer, *, off: bool) -> dict[str, Any]:
-        """Make or remove the kill switch; the probes follow it by themselves, even if the loop hangs."""
+        """Create or remove the kill switch; the probes follow it even if the loop hangs."""
         _check_right(peer)
         switch(self._kill_switch, off=off)
         return {"kill_switch": str(self._kill_switch)}

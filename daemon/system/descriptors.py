@@ -9,9 +9,9 @@ import sys
 def hold_standard_descriptors() -> None:
     """Open /dev/null where standard input, output or error is closed.
 
-    Else the next file or socket to be opened would get its number, and what a library prints would go into that.
-    Python leaves ``sys.stdout`` None then, so that data that get lost are noticed. What is read is empty; complaints
-    that nobody wants to hear are dropped, where ``print`` would send them to standard output.
+    Otherwise the next file or socket opened would get that number, and output of a library would go into it. A closed
+    standard output stays None for Python, so that lost data is an error. Standard input is empty, and messages on
+    standard error are dropped, where ``print`` would send them to standard output.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)

@@ -1,7 +1,7 @@
-"""The kill switch: a file. While it is there no probe is on; who holds the probes looks for it five times a second.
+"""The kill switch: a file. While it exists no probe is attached; the holder checks for it five times a second.
 
-It is a file so that it works when nothing else does: whoever may write there needs neither the daemon's loop, nor its
-socket, nor the command. The signals and the command only make and remove it.
+It is a file so that it works when nothing else does: it needs neither the daemon's loop, nor its socket, nor the
+command. The signals and the command only create and remove it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ DEFAULT = Path("/run/specmine/off")
 
 
 def switch(path: Path, *, off: bool) -> None:
-    """Make the file, or remove it; nothing happens if that is done already.
+    """Create or remove the file; nothing happens if that is done already.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Start the user's command, held back until the probes are ready, and see it end."""
+"""The user's command: started when the probes are ready, and watched until its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specmine.model.batch import Batch, Request, Source, Started
 from specmine.model.errors import InputError
 
 TERMINATE_NS = 5_000_000_000
-"""What a command gets between SIGTERM and SIGKILL."""
+"""Time between SIGTERM and SIGKILL."""
 
 
 class Command:
@@ -68,7 +68,7 @@ class Command:
             self.wait()
             raise InputError(f"cannot run {self.argv[0]}: {words}")
 
-    def look(self) -> int | None:
+    def poll(self) -> int | None:
         """Return its status if it has ended."""
         if self.status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -92,7 +92,7 @@ class Command:
 
     def kill(self) -> None:
         """Make sure that it is gone."""
-        if self.look() is None:
+        if self.poll() is None:
             self.signal(signal.SIGKILL)
             self.wait()
 
@@ -117,7 +117,7 @@ class CommandSource:
     def poll(self, now_ns: int) -> Batch:
         """Poll the source; the command's end is the program's end."""
         batch = self._source.poll(now_ns)
-        status = self._command.look()
+        status = self._command.poll()
         if status is not None:
             return replace(batch, ended=True, exit_status=status)
         over = self._duration_ns is not None and now_ns >= self._started_ns + self._duration_ns

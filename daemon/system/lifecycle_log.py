@@ -1,4 +1,4 @@
-"""What the daemon says of its life: to the log, and to the service manager."""
+"""The daemon's start, refusals and stop: in the log, and for the service manager."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from .systemd import Notifier
 _log = logging.getLogger(__name__)
 
 
-class Teller:
-    """Says each thing once."""
+class LifecycleLog:
+    """Reports each event once."""
 
     def __init__(self, notifier: Notifier) -> None:
-        """Take the service manager to tell."""
+        """Take the service manager's notifier."""
         self._notifier = notifier
-        self._told_ns = 0
+        self._notified_ns = 0
         self._off = False
         self._refused: set[tuple[str, str]] = set()
 
-    def begun(self, started: Started, programs: str) -> None:
-        """Say that the programs are watched."""
+    def started(self, started: Started, programs: str) -> None:
+        """Report that the programs are watched."""
         for note in started.notes:
             _log.info(note)
         _log.info("watching", extra=facts(version=__version__, link=started.host.get("link"), programs=programs))
         self._notifier.send(READY=1, STATUS="looking for hot functions", MAINPID=os.getpid())
 
     def arrived(self, batch: Batch, state: ControllerState | None) -> None:
-        """Log each refusal once, and when the kill switch comes or goes."""
+        """Log each refusal once, and each change of the kill switch."""
         for each in batch.refusals:
             named = (each.function, each.reason.code)
             if named not in self._refused:
@@ -46,13 +46,13 @@ class Teller:
             _log.warning("all probes are switched off" if self._off else "probes may be on again")
 
     def heartbeat(self, now_ns: int) -> None:
-        """Tell the service manager twice an interval that the loop turns."""
+        """Report to the service manager that the loop runs, twice in each interval of its watchdog."""
         watchdog_ns = self._notifier.watchdog_ns
-        if watchdog_ns and now_ns - self._told_ns >= watchdog_ns // 2:
-            self._told_ns = now_ns
+        if watchdog_ns and now_ns - self._notified_ns >= watchdog_ns // 2:
+            self._notified_ns = now_ns
             self._notifier.send(WATCHDOG=1)
 
     def stopping(self, why: str) -> None:
-        """Say that the end begins."""
+        """Report that the daemon is about to end."""
         _log.info("stopping", extra=facts(why=why))
         self._notifier.send(STOPPING=1, STATUS="taking the probes off")

@@ -41,7 +41,7 @@ def facts(**values: object) -> dict[str, Mapping[str, object]]:
 
 
 class _Lines(logging.Formatter):
-    """Lays out a record as one line."""
+    """Formats a record as one line."""
 
     def __init__(self, *, form: str, journal: bool) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ def _value(value: object) -> str:
 
 
 def _is_journal(stream: TextIO) -> bool:
-    """Tell whether the stream leads to the journal: systemd says so by device and inode."""
+    """Whether the stream leads to the journal: systemd names it by device and inode."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):

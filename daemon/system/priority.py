@@ -1,4 +1,4 @@
-"""The daemon steps back: whatever else wants CPU or disk goes first."""
+"""The daemon's priority: everything else on the host gets CPU time and disk first."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _IDLE_CLASS = 3 << 13
 _WHO_PROCESS = 1
 
 
-def step_back() -> None:
+def lower_priority() -> None:
     """Take the lowest ordinary CPU priority and idle disk priority; children inherit both.
 
     Not SCHED_IDLE: on a host without an idle CPU it could starve the heartbeat that keeps the probes on, and
-    the probes would go just when the host is busy. At nice 19 some time is left: 1.5 % beside a busy thread.
-    Not being allowed to is no reason to fail.
+    the probes would be detached just when the host is busy. At nice 19 some time is left: 1.5 % next to a busy
+    thread. A missing right is no error.
     """
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, 19)

@@ -1,4 +1,4 @@
-"""What signals ask for while the daemon runs; as before afterwards."""
+"""Handlers of signals while the daemon runs; the earlier ones are restored afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telling systemd how the daemon fares (sd_notify(3)), in a few lines instead of a library."""
+"""Notifications for systemd (sd_notify(3)), in a few lines instead of a library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Notifier:
         """Take socket and watchdog from the environment."""
         self._address = environment.get("NOTIFY_SOCKET", "")
         self.watchdog_ns = _watchdog_ns(environment)
-        """How often the manager wants to hear from us, ns; 0: never. Half of it is the time to keep."""
+        """Longest time that the manager waits for a sign of life, ns; 0: it expects none."""
 
     def send(self, **fields: object) -> None:
         """Send ``KEY=value`` lines, such as ``send(READY=1, STATUS="watching")``.

@@ -135,7 +135,7 @@ def test_a_share_of_the_budget_is_lent_and_comes_back(tmp_path: Path) -> None:
     def give_back() -> None:
         for each in held:
             each.close()
-        while life.daemon._shares.lent:
+        while life.daemon._leases.granted:
             life.ask(command="status")
 
     life.at(5, borrow)

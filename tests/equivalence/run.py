@@ -28,18 +28,18 @@ from unittest.mock import patch
 import yaml
 
 from specmine.cli.main import run as run_command
-from specmine.daemon.config.tree import Storing
+from specmine.daemon.config.tree import StoreSettings
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.documents.status import Surroundings, status_of
+from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.loop import Step
 from specmine.daemon.metrics.collector import SnapshotCollector, scraping
 from specmine.daemon.metrics.counters import readings
-from specmine.daemon.persistence.recorder import Keeper
+from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.daemon.replay import events, line_of
-from specmine.daemon.socket.budget_leases import Shares
-from specmine.daemon.socket.handlers import Answers
+from specmine.daemon.socket.budget_leases import BudgetLeases
+from specmine.daemon.socket.handlers import RequestHandlers
 from specmine.daemon.socket.server import Server
 from tests.equivalence import renames
 from tests.equivalence.outputs import BUILDS, OUTPUTS, RECORDINGS
@@ -69,7 +69,7 @@ class Replayed:
     """What a recording leads to."""
 
     state: ControllerState
-    surroundings: Surroundings
+    daemon: DaemonFacts
     changes: ChangeWatcher
 
 
@@ -109,16 +109,16 @@ class Workshop:
     def scraped(self, name: str, accept: str) -> str:
         """Return what Prometheus gets from a daemon that knows what a recording led to."""
         found = self.replayed(name)
-        view = readings(found.state), status_of(found.state, found.surroundings)
+        view = readings(found.state), status_of(found.state, found.daemon)
         return scraping(SnapshotCollector(lambda: view, series=2000))(accept)[1].decode()
 
     def asked(self, name: str, *arguments: str) -> Output:
         """Run a command line that asks a daemon, which knows what a recording led to."""
         found = self.replayed(name)
-        answers = Answers(
+        answers = RequestHandlers(
             state=lambda: found.state,
-            around=lambda: found.surroundings,
-            shares=Shares(0.01, lambda _: None),
+            daemon=lambda: found.daemon,
+            leases=BudgetLeases(0.01, lambda _: None),
             label=lambda build, label: None,
             builds=frozenset,
             changes=found.changes,
@@ -155,30 +155,30 @@ class Workshop:
     def _put(self, name: str, recording: str) -> Replayed:
         """Take a recording into a store."""
         with chdir(self.folder):
-            storing = Storing(merge_after_ns=FOREVER_NS, merge_again_after_ns=FOREVER_NS)
-            keeper = Keeper(f"{name}.db", storing, _fail, set_aside=False)
+            storing = StoreSettings(merge_after_ns=FOREVER_NS, merge_again_after_ns=FOREVER_NS)
+            store_recorder = StoreRecorder(f"{name}.db", storing, _fail, set_aside=False)
             try:
-                changes = ChangeWatcher(keeper.say)
-                changes.restore(*keeper.past())
+                changes = ChangeWatcher(store_recorder.write_changes)
+                changes.restore(*store_recorder.loaded())
                 for step in steps(self.folder / f"{recording}.jsonl.gz"):
-                    keeper.listen(step)
+                    store_recorder.listen(step)
                     changes.listen(step)
                     state = step.state
             finally:
-                whole = keeper.close()
+                whole = store_recorder.close()
         assert whole, "the store could not take everything"
-        around = Surroundings(
+        daemon = DaemonFacts(
             version="0",
             pid=1,
             programs=(name,),
             lent_ratio=0.002,
             metrics="127.0.0.1:9752",
             kill_switch="/run/specmine/off",
-            store=keeper.facts,
+            store=store_recorder.facts,
             resident_bytes=1 << 26,
             changes=changes.changes,
         )
-        return Replayed(state=state, surroundings=around, changes=changes)
+        return Replayed(state=state, daemon=daemon, changes=changes)
 
 
 def steps(path: Path) -> Iterator[Step]:

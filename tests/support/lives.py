@@ -62,7 +62,7 @@ class Life:
             clock=self.clock,
             worker=InlineWorker,
             notifier=notifier or Notifier({}),
-            step_back=lambda: None,  # the process of the tests stays as it is
+            lower_priority=lambda: None,  # the process of the tests stays as it is
         )
         self.daemon = Daemon(self.config, self.path, seams)
 

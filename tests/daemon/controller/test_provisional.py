@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.config.tree import Storing
+from specmine.daemon.config.tree import StoreSettings
 from specmine.daemon.controller.checkpoint import function_record
 from specmine.daemon.controller.events import Arrived, Restored
 from specmine.daemon.controller.phase import FINISHED, State
@@ -18,7 +18,7 @@ from specmine.daemon.controller.provisional import Provisional, ProvisionalAsser
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.loop import Listener, Step, run
-from specmine.daemon.persistence.recorder import Keeper
+from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.daemon.worker.process import InlineWorker
 from specmine.model.function import Function
 from specmine.model.observation import Observation
@@ -113,9 +113,9 @@ def test_a_changed_build_violates_before_it_has_learned_anything(old: Path | Pas
     """The fast path became mixed: violated while the function is still being timed, and the store says so."""
     z, *others = paper_program()
     slow = replace(z, ways=tuple(replace(way, classes=((0.05, *FAST[1:]), (0.95, *MIXED[-1][1:]))) for way in z.ways))
-    keeper = Keeper(tmp_path / "s.db", Storing(), print)
-    _, steps = run_of(rebuilt((slow, *others)), 4.0, old, [keeper.listen])  # type: ignore[arg-type]
-    keeper.close()
+    stored = StoreRecorder(tmp_path / "s.db", StoreSettings(), print)
+    _, steps = run_of(rebuilt((slow, *others)), 4.0, old, [stored.listen])  # type: ignore[arg-type]
+    stored.close()
     provisional = provisional_of(steps, "z")
     assert provisional[-1].verdict == "violated"
     assert provisional[-1].violations == provisional[-1].observations >= 2

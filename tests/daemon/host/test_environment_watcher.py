@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.config.tree import Storing
+from specmine.daemon.config.tree import StoreSettings
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Mark, Surveyed
 from specmine.daemon.documents.specification import dumps, specification
-from specmine.daemon.host.environment_watcher import Survey
+from specmine.daemon.host.environment_watcher import EnvironmentWatcher
 from specmine.daemon.loop import run
-from specmine.daemon.persistence.recorder import Keeper
+from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.daemon.replay import recorder, replay
 from specmine.daemon.worker.process import InlineWorker
 from specmine.experiments.library import EXPERIMENTS
@@ -56,7 +56,7 @@ def journal_with(path: Path, value: float, start_ns: int, *, host: Host = HOST) 
 def test_the_journal_becomes_an_event_when_it_changes(tmp_path: Path) -> None:
     """The first look tells of the host; later ones only when an experiment was run, by whomever."""
     path = tmp_path / "experiments.json"
-    survey = Survey(path, lambda: HOST)
+    survey = EnvironmentWatcher(path, lambda: HOST)
     first = survey.turn(SECOND)
     assert first is not None
     assert (first.environment["kernel"], first.environment["slice_seconds"], first.marks) == ("6.18", None, ())
@@ -75,7 +75,7 @@ def test_windows_of_another_boot_are_not_marked(tmp_path: Path) -> None:
     """Times of another boot mean nothing on this one's clock, and its values hold no more."""
     path = tmp_path / "experiments.json"
     journal_with(path, 0.004, 0, host=replace(HOST, boot_id="before"))
-    found = Survey(path, lambda: HOST).turn(0)
+    found = EnvironmentWatcher(path, lambda: HOST).turn(0)
     assert found is not None
     assert found.marks == ()
     assert found.environment["slice_seconds"] is None
@@ -94,10 +94,10 @@ def test_a_store_knows_the_environment_of_every_observation(tmp_path: Path) -> N
             _, environment, seen = waiting.pop(0)
             yield Surveyed(now_ns=now_ns, environment=environment, marks=seen)
 
-    keeper = Keeper(tmp_path / "s.db", Storing(), pytest.fail)
+    stored = StoreRecorder(tmp_path / "s.db", StoreSettings(), pytest.fail)
     source = SimulatedSource((unimodal(rate=400.0),), clock)
-    state = run(source, SHORT, clock, InlineWorker(), listeners=[keeper.listen], inbox=inbox, deadline_ns=15 * SECOND)
-    assert keeper.close()
+    state = run(source, SHORT, clock, InlineWorker(), listeners=[stored.listen], inbox=inbox, deadline_ns=15 * SECOND)
+    assert stored.close()
     with open_store(tmp_path / "s.db", read_only=True) as store:
         contents = store.load(newest=100)
     assert len(contents.observations) >= 6

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from specmine.daemon.config.loader import ConfigError, parse_config
-from specmine.daemon.config.tree import HostExperiments
+from specmine.daemon.config.tree import ExperimentSettings
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.documents.status import Surroundings, status_of
-from specmine.daemon.host.experiment_runner import Scheduler
+from specmine.daemon.documents.status import DaemonFacts, status_of
+from specmine.daemon.host.experiment_runner import ExperimentRunner
 from specmine.daemon.metrics.collector import SnapshotCollector
 from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.results.document import document, skipped
@@ -94,8 +94,8 @@ class World:
         self.outcome = outcome
         self.now_ns = 0
         self.busy = False
-        self.scheduler = Scheduler(
-            HostExperiments(**{"enabled": True, "delay_ns": 60 * SECOND, **settings}),
+        self.scheduler = ExperimentRunner(
+            ExperimentSettings(**{"enabled": True, "delay_ns": 60 * SECOND, **settings}),
             self.path,
             host=lambda: HOST,
             report=self.reports.append,
@@ -199,8 +199,8 @@ def test_a_skip_never_makes_an_old_value_fresh(tmp_path: Path) -> None:
 
 
 def _scraped(world: World) -> dict[tuple[str, tuple[str, ...]], float]:
-    around = Surroundings(experiments=world.scheduler.entries)
-    status = status_of(ControllerState(), around)
+    daemon = DaemonFacts(experiments=world.scheduler.entries)
+    status = status_of(ControllerState(), daemon)
     found = SnapshotCollector(lambda: ([], status), series=2000).collect()
     return {(each.name, tuple(each.labels.values())): each.value for family in found for each in family.samples}
 

@@ -12,7 +12,7 @@ from prometheus_client.core import Metric
 
 from specmine.daemon.controller.agent_cost import AgentCost
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.documents.status import Surroundings, status_of
+from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.metrics.collector import SnapshotCollector
 from specmine.daemon.metrics.counters import Counters, Reading, Stated, behaviour_id
 from specmine.daemon.metrics.families import FAMILIES
@@ -42,7 +42,7 @@ def status(**around: Any) -> dict[str, Any]:
         agent_cost=AgentCost(spent_ns=10**7),
         account=replace(state.account, spent=spent, cpu_rate=1e9, now_ns=5 * 10**9),
     )
-    return status_of(state, Surroundings(version="1.2", pid=7, store={"written": 5, "failures": 0}, **around))
+    return status_of(state, DaemonFacts(version="1.2", pid=7, store={"written": 5, "failures": 0}, **around))
 
 
 def reading(name: str = "z", *, calls: int = 1000, fast: int = 700, slow: int = 300, **more: Any) -> Reading:

@@ -15,8 +15,8 @@ from specmine.daemon.metrics.collector import SnapshotCollector
 from specmine.daemon.regression.acknowledgements import chosen, known_of, marked, standing
 from specmine.daemon.regression.history import History, entries, with_known
 from specmine.daemon.regression.watcher import ChangeWatcher
-from specmine.daemon.socket.budget_leases import Shares
-from specmine.daemon.socket.handlers import Answers
+from specmine.daemon.socket.budget_leases import BudgetLeases
+from specmine.daemon.socket.handlers import RequestHandlers
 from specmine.daemon.socket.server import Peer
 from specmine.mining.regression.acknowledgement import Acknowledgement
 from specmine.mining.regression.comparison import Change
@@ -94,10 +94,10 @@ def test_an_acknowledged_alarm_is_exported_as_such(raised: History) -> None:
     assert values == [0.0, 1.0]
 
 
-def answers(watcher: ChangeWatcher) -> Answers:
+def answers(watcher: ChangeWatcher) -> RequestHandlers:
     """Return what answers the socket."""
-    return Answers(
-        state=lambda: None, around=lambda: None, shares=Shares(0.01, lambda ratio: None),  # type: ignore[arg-type, return-value]
+    return RequestHandlers(
+        state=lambda: None, daemon=lambda: None, leases=BudgetLeases(0.01, lambda ratio: None),  # type: ignore[arg-type, return-value]
         label=lambda build, name: None, builds=frozenset, changes=watcher, utc_ns=lambda: 9,
     )  # fmt: skip
 

@@ -6,26 +6,26 @@ from typing import Any
 
 import pytest
 
-from specmine.daemon.documents.status import Surroundings
-from specmine.daemon.socket.budget_leases import Shares
-from specmine.daemon.socket.handlers import Answers
+from specmine.daemon.documents.status import DaemonFacts
+from specmine.daemon.socket.budget_leases import BudgetLeases
+from specmine.daemon.socket.handlers import RequestHandlers
 from specmine.daemon.socket.server import Peer
 from specmine.model.errors import InputError, NoData
 
 
 @pytest.fixture
-def early() -> Answers:
+def early() -> RequestHandlers:
     """Return the answers of a daemon that has published nothing yet."""
-    return Answers(
+    return RequestHandlers(
         state=lambda: None,
-        around=Surroundings,
-        shares=Shares(0.01, lambda _: None),
+        daemon=DaemonFacts,
+        leases=BudgetLeases(0.01, lambda _: None),
         label=lambda *_: None,
         builds=frozenset,
     )
 
 
-def test_before_the_first_news_the_daemon_says_so(early: Answers) -> None:
+def test_before_the_first_news_the_daemon_says_so(early: RequestHandlers) -> None:
     """A question that comes too early is answered with exit code 3, not with an empty truth."""
     with pytest.raises(NoData, match="just started"):
         early({"command": "status"}, Peer(connection=1, pid=1, uid=0))
@@ -34,7 +34,7 @@ def test_before_the_first_news_the_daemon_says_so(early: Answers) -> None:
 @pytest.mark.parametrize(
     "request_", [{"command": "share", "ratio": 0.1}, {"command": "label", "build": "a", "name": "b"}]
 )
-def test_only_root_and_the_daemons_user_may_change(early: Answers, request_: dict[str, Any]) -> None:
+def test_only_root_and_the_daemons_user_may_change(early: RequestHandlers, request_: dict[str, Any]) -> None:
     """Another user is refused before anything is looked at."""
     with pytest.raises(InputError, match="only root"):
         early(request_, Peer(connection=1, pid=1, uid=12345))
@@ -51,7 +51,7 @@ def test_only_root_and_the_daemons_user_may_change(early: Answers, request_: dic
         ({"command": "label", "build": "", "name": "b"}, "needs build"),
     ],
 )
-def test_a_wrong_request_is_named(early: Answers, request_: dict[str, Any], said: str) -> None:
+def test_a_wrong_request_is_named(early: RequestHandlers, request_: dict[str, Any], said: str) -> None:
     """What is missing or out of range stands in the error."""
     with pytest.raises(InputError, match=said):
         early(request_, Peer(connection=1, pid=1, uid=0))
