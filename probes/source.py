@@ -163,8 +163,8 @@ class BpfSource:
             prices=prices,
             links=self._links,
             modules=self._modules,
-            naming=self._symbolizer,
-            programs=self._programs,
+            symbolizer=self._symbolizer,
+            tracker=self._programs,
             bystanders=self._bystanders,
             isolate=s.isolate,
         )
@@ -204,14 +204,15 @@ class BpfSource:
         switch = self._settings.kill_switch
         if switch:
             self._links.switch(switch)
-        self._off = self._registry.off = bool(switch) and os.path.lexists(switch)
+        self._off = bool(switch) and os.path.lexists(switch)
+        self._registry.switch(off=self._off)
         if not self._off:
             tracepoints.follow(self._links)
 
     def _switched(self, news: LinkNews, now_ns: int) -> None:
         """The holder saw the kill switch come, and has taken everything off, or go."""
         was, self._off = self._off, news.what == "off"
-        self._registry.off = self._off
+        self._registry.switch(off=self._off)
         if self._off:
             self._recalibration.close()
             gone = replace(news, what="released")
@@ -263,7 +264,7 @@ class BpfSource:
             self._registry.suspect(told["tgid"][told["type"] == EVENT_STOP])
             for each in told[told["type"] == EVENT_RETURN]:
                 value = int(each["value"])
-                self._registry.seen_return(value & 0xFFFF_FFFF, value >> 32, int(each["address"]))
+                self._registry.learn_return(value & 0xFFFF_FFFF, value >> 32, int(each["address"]))
         if now_ns >= self._look_ns:
             self._look_ns = now_ns + LOOK_NS
             self._programs.look_around(now_ns)
@@ -284,8 +285,8 @@ class BpfSource:
         hot_samples = self._wrappers.with_wrappers(tuple(each for each in found if each.function != NO_FUNCTION))
         self._symbolizer.ask()
         self._code_digests.ask()
-        refusals, self._registry.refusals = tuple(self._registry.refusals), []
-        fresh, self._symbolizer.fresh = tuple(self._symbolizer.fresh), []
+        refusals = self._registry.take_refusals()
+        functions = self._symbolizer.take_functions()
         switches_ns, all_switches_ns = self._profiler.passes_ns()
         return Batch(
             now_ns=now_ns,
@@ -294,7 +295,7 @@ class BpfSource:
             call_samples=self._registry.windows.call_samples.news(),
             hot_samples=hot_samples,
             runtime=tuple(each for each in found if each.function == NO_FUNCTION),
-            functions=fresh,
+            functions=functions,
             refusals=refusals,
             lifetimes=self._programs.lifetimes(self._address_spaces.build_ids()),
             bystander_hits=int(self._counters["strangers"].sum()),
@@ -302,7 +303,7 @@ class BpfSource:
             unwinding=outcomes(self._outcomes),
             row_bytes=self._modules.row_bytes,
             spent=Spent(
-                overhead_ns=self._registry.windows.overhead_ns
+                overhead_ns=self._registry.activity.overhead_ns
                 + self._nonlocal_exits.cost_ns
                 + self._profiler.sampled * self._prices.sample_ns
                 + switches_ns,
@@ -322,7 +323,7 @@ class BpfSource:
             self._prices = prices
             self._registry.reprice(prices)
             self._nonlocal_exits.reprice(prices)
-        factor = self._registry.windows.factor
+        factor = self._registry.activity.factor
         if prices is None and abs(factor / self._factor - 1) < _NOTABLE:
             return None
         self._factor = factor

@@ -48,8 +48,8 @@ class Driver:
         self.poll(lambda: name in self.functions)
         key = self.functions[name].key
         self.source.apply(Watch(function=key, kind=kind, **how))  # type: ignore[arg-type]
-        watching = self.source._registry
-        self.poll(lambda: key in watching.by_function and watching.by_function[key].on_ns)
+        registry = self.source._registry
+        self.poll(lambda: key in registry.by_function and registry.by_function[key].attachment.on_ns)
 
     def way(self, name: str) -> str:
         """Return how the returns of a watched function are timed: session or sites."""
@@ -57,15 +57,14 @@ class Driver:
 
     def counted(self, name: str, what: str) -> int:
         """Return one of the kernel's counters of a watched function."""
-        slot = self.source._registry.by_function[self.functions[name].key].slot
-        return int(self.source._counters[what][slot])
+        return self.source._registry.by_function[self.functions[name].key].slot.count(what)
 
     def time_some(self, name: str, share: float) -> bool:
         """Have only this share of a function's calls timed, where the programs can choose; False: they cannot."""
-        slots = self.source._registry._buckets._slots
-        if "timed_of_4g" not in (slots.dtype.names or ()):
+        w = self.source._registry.by_function[self.functions[name].key]
+        if w.by_site:
             return False
-        slots["timed_of_4g"][self.source._registry.by_function[self.functions[name].key].slot] = int(share * 2**32)
+        w.slot.set_timed_share(share)
         return True
 
 

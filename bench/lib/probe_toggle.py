@@ -200,7 +200,7 @@ class Toggled:
             elif not self._on:
                 time.sleep(_TICK_S)
                 batches.append(self.inner.poll(time.monotonic_ns()))
-                if any(w.links for w in self.inner._registry.by_function.values()):
+                if any(w.attachment.links for w in self.inner._registry.by_function.values()):
                     raise RuntimeError("a probe came on in a phase without probes")
         return self._as_seen(batches)
 
@@ -222,24 +222,26 @@ class Toggled:
         watching, finder = self.inner._registry, self.inner._profiler
         watching.windows.drain(watching.by_function.values())
         for w in watching.by_function.values():
-            if not w.links:
+            if not w.attachment.links:
                 continue
-            rest = max(0, w.off_at_ns - now_ns) / w.watch.on_ns if w.off_at_ns and w.watch.on_ns else 1.0
-            watching._attachments.off(w, now_ns)
+            off_at_ns, on_ns = w.attachment.off_at_ns, w.watch.on_ns
+            rest = max(0, off_at_ns - now_ns) / on_ns if off_at_ns and on_ns else 1.0
+            watching._links.detach(w, now_ns)
             # an on-phase that is cut begins anew with the probability of its rest: the share of time on stays the same
             pause_ns = max(0, w.watch.period_ns - w.watch.on_ns)
             again = self._chance.random() < rest
-            w.next_on_ns = now_ns if again else now_ns + int(pause_ns * self._chance.uniform(0.5, 1.5))
-        watching.off = True
+            pause_ns = 0 if again else int(pause_ns * self._chance.uniform(0.5, 1.5))
+            w.schedule.attach_at(now_ns + pause_ns)
+        watching.switch(off=True)
         self._hertz = finder._hertz
         finder.stop()
 
     def _all_on(self, hidden_ns: int, now_ns: int) -> None:
         """Go on as if no time had passed."""
         watching, finder = self.inner._registry, self.inner._profiler
-        watching.off = self.inner._off
+        watching.switch(off=self.inner._off)
         for w in watching.by_function.values():
-            w.next_on_ns += hidden_ns
+            w.schedule.attach_at(w.schedule.next_on_ns + hidden_ns)
             if w.window is not None:
                 w.window.start_ns += hidden_ns
         if self._hertz:

@@ -25,7 +25,7 @@ from bench.lib.driver import LIMIT_S, TARGETS, Driver, Spoken, built, driven, ta
 from bench.lib.peers import all_probed, none_probed, places_in, symbols
 from specmine.model.observation import Kind
 from specmine.probes.kernel.links import Links
-from specmine.probes.timing.rate_limit import NO_LIMIT
+from specmine.probes.timing.slot import NO_LIMIT
 
 FUNCTIONS, AT_ONCE, LINKS = 1000, 500, 100
 RUN_MS, REST_S = 300, 0.4
@@ -41,7 +41,8 @@ class Bench:
         found = symbols(path)
         self.offsets = [found[f"f{number:03d}"] for number in range(FUNCTIONS)]
         self.places = places_in(target.pid, path, self.offsets)
-        driver.source._registry._buckets._slots["limit"] = NO_LIMIT  # else the first hit would take the link off
+        for slot in driver.source._registry._free:
+            slot.set_limit(NO_LIMIT)  # else the first hit would detach the link
 
     @property
     def links(self) -> Links:

@@ -90,7 +90,7 @@ def measured(driver: Driver, target: Spoken, work: tuple[int, int, int], rounds:
     """Return what a timed call adds, what is recorded of it and what its handler takes: medians and a mean, ns."""
     w = driver.source._registry.by_function[driver.functions["empty"].key]
     histogram = driver.source._registry.windows._histogram
-    before = histogram[w.slot].copy()
+    before = histogram[w.slot.number].copy()
     handlers, took_ns = driver.counted("empty", "paced"), driver.counted("empty", "pace_ns")
     added = []
     for _ in range(rounds):
@@ -99,7 +99,7 @@ def measured(driver: Driver, target: Spoken, work: tuple[int, int, int], rounds:
         added.append(called - looped(target, work, 0))
         driver.poll()
     handlers, took_ns = driver.counted("empty", "paced") - handlers, driver.counted("empty", "pace_ns") - took_ns
-    return statistics.median(added), quantiles(histogram[w.slot] - before, (0.5,))[0], took_ns / max(1, handlers)
+    return statistics.median(added), quantiles(histogram[w.slot.number] - before, (0.5,))[0], took_ns / max(1, handlers)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ class Bystanders:
         """Know nothing; the first question looks at all processes."""
         self._maps: dict[int, frozenset[FileId]] = {}
         self._scan_ns = 0
-        self._tainted: set[FileId] = set()
+        self._hit: set[FileId] = set()
 
     def look_around(self, now_ns: int, watched: Container[int]) -> None:
         """Look at all processes again if the last look is old."""
@@ -34,13 +34,13 @@ class Bystanders:
         """Forget a process that is watched now."""
         self._maps.pop(pid, None)
 
-    def taint(self, file: FileId) -> None:
+    def hit(self, file: FileId) -> None:
         """Remember that an unwatched process hit a probe in this file: never again for all."""
-        self._tainted.add(file)
+        self._hit.add(file)
 
     def share(self, file: FileId) -> bool:
         """Tell whether a process that nobody chose maps the file, as far as was seen."""
-        return file in self._tainted or any(file in files for files in self._maps.values())
+        return file in self._hit or any(file in files for files in self._maps.values())
 
     @staticmethod
     def _files(pid: int) -> frozenset[FileId]:

@@ -38,7 +38,7 @@ class Symbolizer:
         self.functions: dict[str, Function] = {}
         """All functions that were ever named, by key."""
         self.module_of: dict[str, Module] = {}
-        self.fresh: list[Function] = []
+        self._new_functions: list[Function] = []
         """Functions named since the last batch."""
         self.programs: set[Module] = set()
         """Modules that are a program's own executable."""
@@ -102,22 +102,27 @@ class Symbolizer:
             return known
         self.functions[function.key] = function
         self.module_of[function.key] = module
-        self.fresh.append(function)
+        self._new_functions.append(function)
         return function
+
+    def take_functions(self) -> tuple[Function, ...]:
+        """Return the functions named, or described anew, since the last call."""
+        functions, self._new_functions = tuple(self._new_functions), []
+        return functions
 
     def known_as(self, function: Function, *, stepped: bool = False, unsampled: bool = False) -> Function:
         """Note what was found out about a function's probes, and tell it: its price is another."""
         function = self.functions.get(function.key, function)
         known = replace(function, stepped=function.stepped or stepped, unsampled=function.unsampled or unsampled)
         self.functions[function.key] = known
-        self.fresh.append(known)
+        self._new_functions.append(known)
         return known
 
     def coded(self, key: str, code: str) -> None:
         """Note the digest of a function's machine code, and tell it."""
         if code:
             self.functions[key] = replace(self.functions[key], code=code)
-            self.fresh.append(self.functions[key])
+            self._new_functions.append(self.functions[key])
 
     def addresses(self, id: int) -> tuple[list[tuple[int, int]], int]:
         """Return the (layout, address) pairs of a path, innermost first, and how its walk ended (0: unknown)."""

@@ -1,4 +1,4 @@
-"""Put together what watches functions, over the maps of loaded programs."""
+"""Put together what times functions, over the maps of loaded programs."""
 
 from __future__ import annotations
 
@@ -28,19 +28,21 @@ from specmine.probes.safety.gate import Gate
 from specmine.probes.symbols.modules import Modules
 from specmine.probes.symbols.symbolizer import Symbolizer
 
-from .attachment import Attachments
+from .activity import ActivityMeter
+from .attacher import Attacher
 from .duty_cycle import DutyCycle
 from .isolation import Isolation
+from .link_table import LinkTable
 from .off_cpu import OffCpuCounts
 from .process_choice import ProcessChoice
-from .rate_limit import RateLimit
 from .registry import Registry
 from .reservoir import CallReservoir
-from .return_sites import ReturnSites
+from .return_probes import ReturnProbes
+from .slot import Slot
 from .windows import Windows
 
 MAX_PERF = 6
-"""Functions watched at once over perf events, which come off slowly."""
+"""Functions timed at once over perf events, which are detached slowly."""
 
 
 def registry_over(
@@ -51,42 +53,46 @@ def registry_over(
     prices: Prices,
     links: Links,
     modules: Modules,
-    naming: Symbolizer,
-    programs: ProcessTracker,
+    symbolizer: Symbolizer,
+    tracker: ProcessTracker,
     bystanders: Bystanders,
     isolate: bool,
 ) -> Registry:
-    """Return what watches functions by these parts; ``isolate``: probes go off for another function's sake."""
+    """Return the registry of timed functions; ``isolate``: probes are detached for another function's sake."""
     maps, emulates_nops = loaded.maps, kernel_at_least(6, 16)
     chance = random.Random(0)
-    gate = Gate(modules, programs, mode=loaded.mode, emulates_nops=emulates_nops)
+    gate = Gate(modules, tracker, mode=loaded.mode, emulates_nops=emulates_nops)
     changes = map_array(maps["changes"], 1, CHANGES, writable=True)
     known_returns = RememberedMap(maps["return_sites"], RETURN_SITE, "<u8", changes)
-    returns = ReturnSites(links, modules, known_returns, gate, emulates_nops=emulates_nops)
-    buckets = RateLimit(slots, counters, prices)
+    returns = ReturnProbes(links, modules, known_returns, gate, emulates_nops=emulates_nops)
     isolation = Isolation(map_array(maps["nests"], MAX_SLOTS, NEST, writable=True))
     windows = Windows(
-        counters,
         map_array(maps["histogram"], loaded.entries["histogram"], "<u8"),
         HashMap(maps["path_histogram"], PATH_BUCKET, "<u8"),
-        naming,
+        symbolizer,
         prices,
         isolation,
         CallReservoir(map_array(maps["singles"], MAX_SLOTS, SINGLE, writable=True), random.Random(0)),
         OffCpuCounts(HashMap(maps["absences"], ABSENCE, ABSENCE_VALUE)) if loaded.waiting else None,
     )
-    switching = DutyCycle(
-        programs=programs,
-        bystanders=bystanders,
-        naming=naming,
-        gate=gate,
-        choosing=ProcessChoice(modules, programs, bystanders, gate, returns, chance),
-        windows=windows,
-        isolation=isolation,
-        returns=returns,
-        linking=Attachments(links, returns, buckets),
-        buckets=buckets,
-        chance=chance,
-    )
+    activity = ActivityMeter(prices)
+    choice = ProcessChoice(modules, tracker, bystanders, gate, chance)
+    table = LinkTable(links, returns)
+    attacher = Attacher(gate, choice, table, windows, activity, symbolizer)
     slow = loaded.mode == "perf"
-    return Registry(switching, modules, isolate=isolate and not slow, places=MAX_PERF if slow else FREE_SLOTS)
+    return Registry(
+        duty_cycle=DutyCycle(attacher, choice, windows, isolation, chance),
+        attacher=attacher,
+        links=table,
+        returns=returns,
+        windows=windows,
+        activity=activity,
+        isolation=isolation,
+        gate=gate,
+        modules=modules,
+        symbolizer=symbolizer,
+        tracker=tracker,
+        bystanders=bystanders,
+        slots=[Slot(number, slots, counters) for number in range(MAX_PERF if slow else FREE_SLOTS)],
+        isolate=isolate and not slow,
+    )

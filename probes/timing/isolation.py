@@ -63,12 +63,12 @@ class Isolation:
             ahead += fresh
         return frozenset(found - {slot})
 
-    def begin(self, w: TimedFunction, everything: Iterable[TimedFunction], now_ns: int) -> list[TimedFunction] | None:
+    def begin(self, w: TimedFunction, functions: Iterable[TimedFunction], now_ns: int) -> list[TimedFunction] | None:
         """Give a function its turn; return whose probes must go, None if another has its turn now."""
         if self._alone is not None and self._alone is not w and now_ns < self._until_ns:
             return None
-        self._alone, self._until_ns, self._held = w, now_ns + 2 * TURN_NS, self.inside(w.slot)
-        return [each for each in everything if each.slot in self._held and each.links]
+        self._alone, self._until_ns, self._held = w, now_ns + 2 * TURN_NS, self.inside(w.slot.number)
+        return [other for other in functions if other.slot.number in self._held and other.attachment.links]
 
     def has_turn(self, w: TimedFunction) -> bool:
         """Tell whether it is the one that has the probes to itself."""
@@ -81,4 +81,4 @@ class Isolation:
 
     def holds_back(self, w: TimedFunction, now_ns: int) -> bool:
         """Tell whether a function must wait for the end of another's turn."""
-        return self._alone is not None and now_ns < self._until_ns and w.slot in self._held
+        return self._alone is not None and now_ns < self._until_ns and w.slot.number in self._held

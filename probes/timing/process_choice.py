@@ -1,4 +1,4 @@
-"""Choose the processes in which a function is probed: all at once where nobody else pays, else a few, in turn."""
+"""Choose the processes in which a function is probed: all at once where no bystander pays, else a few, in turn."""
 
 from __future__ import annotations
 
@@ -9,48 +9,54 @@ from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.gate import Gate
 from specmine.probes.symbols.modules import Modules
 
-from .attachment import MAX_PIDS
-from .return_sites import ReturnSites
+from .link_table import MAX_PIDS
 from .timed_function import TimedFunction
 
 
 class ProcessChoice:
-    """Knows who maps what, and who must be left alone."""
+    """Chooses by which process maps what, and who must not be probed."""
 
     def __init__(
         self,
         modules: Modules,
-        programs: ProcessTracker,
+        tracker: ProcessTracker,
         bystanders: Bystanders,
         gate: Gate,
-        returns: ReturnSites,
         chance: random.Random,
     ) -> None:
-        """Choose by this source of chance."""
-        self._modules, self._programs, self._bystanders = modules, programs, bystanders
-        self._gate, self._returns, self._random = gate, returns, chance
+        """Choose by this random source."""
+        self._modules, self._tracker, self._bystanders = modules, tracker, bystanders
+        self._gate, self._random = gate, chance
 
     def pids(self, w: TimedFunction, *, begun: bool) -> list[int]:
         """Return the processes to link for: [0] for all, if only watched ones map the files; [] if there are none.
 
-        All are of one lifetime, so that an observation is of one lifetime: lifetimes take turns, once a window that
+        All are of one lifetime, so that an observation is of one lifetime. Lifetimes take turns, once a window that
         has ``begun`` is full.
         """
         layouts = self._modules.layouts
-        every = [
-            m for m in self._programs.members.values() if m.layout in layouts and w.module in layouts[m.layout].modules
+        mapping = [
+            member
+            for member in self._tracker.members.values()
+            if member.layout in layouts and w.module in layouts[member.layout].modules
         ]
-        touched = {w.module, *(self._returns.modules(w) if w.by_site else ())}
-        mapping = [m for m in every if self._gate.bars(m.pid, touched) is None]
-        if not mapping:
+        touched = {w.module, *(w.returns.modules if w.by_site else ())}
+        allowed = [member for member in mapping if self._gate.bars(member.pid, touched) is None]
+        if not allowed:
             return []
-        lifetimes = sorted({m.lifetime for m in mapping})
-        keeps = w.lifetime in lifetimes and w.window is not None and begun
-        chosen = w.lifetime if keeps else self._random.choice(lifetimes)
-        if chosen != w.lifetime:
-            w.lifetime, w.window = chosen, None
-        alone = len(lifetimes) == 1 and len(mapping) == len(every)
-        if alone and not any(self._bystanders.share(m.file) for m in touched):
+        lifetimes = sorted({member.lifetime for member in allowed})
+        stays = w.lifetime in lifetimes and w.window is not None and begun
+        w.choose(w.lifetime if stays else self._random.choice(lifetimes))
+        alone = len(lifetimes) == 1 and len(allowed) == len(mapping)
+        if alone and not any(self._bystanders.share(module.file) for module in touched):
             return [0]
-        found = sorted(m.pid for m in mapping if m.lifetime == chosen)
-        return sorted(self._random.sample(found, MAX_PIDS)) if len(found) > MAX_PIDS else found
+        pids = sorted(member.pid for member in allowed if member.lifetime == w.lifetime)
+        return sorted(self._random.sample(pids, MAX_PIDS)) if len(pids) > MAX_PIDS else pids
+
+    def has_others(self, w: TimedFunction) -> bool:
+        """Tell whether there are processes in which the function is not probed now."""
+        return 0 not in w.attachment.pids and len(self._tracker.members) > len(w.attachment.links)
+
+    def is_shared(self, w: TimedFunction) -> bool:
+        """Tell whether the function is probed for all, and bystanders map a file that calls it."""
+        return 0 in w.attachment.pids and any(self._bystanders.share(m.file) for m in w.returns.modules)

@@ -1,4 +1,4 @@
-"""The functions that are watched: who has a slot, what the kernel and the holder say of it, and who is given up."""
+"""The timed functions: who has a slot, what the kernel and the holder report about it, and who is given up."""
 
 from __future__ import annotations
 
@@ -10,61 +10,97 @@ from specmine.model.function import Reason
 from specmine.model.observation import Kind, Observation
 from specmine.probes.elf.facts import Grade, Site
 from specmine.probes.kernel.links import LinkNews
+from specmine.probes.process.bystanders import Bystanders
+from specmine.probes.process.tracker import ProcessTracker
+from specmine.probes.safety.gate import Gate
 from specmine.probes.safety.rules import with_remedy
 from specmine.probes.symbols.modules import Modules
+from specmine.probes.symbols.symbolizer import Symbolizer
 
-from .attachment import DRAIN_NS, IDENTITY
-from .duty_cycle import DutyCycle, Refused
+from .activity import ActivityMeter
+from .attacher import Attacher, Refused
+from .duty_cycle import DutyCycle
+from .isolation import Isolation
+from .link_table import DRAIN_NS, LinkTable
+from .return_probes import IDENTITY, ReturnProbes
+from .slot import Slot
 from .timed_function import TimedFunction
+from .windows import Windows
 
 _NO_SUCH_PROCESS = 3
 
 
 class Registry:
-    """All watched functions."""
+    """All timed functions."""
 
-    def __init__(self, switching: DutyCycle, modules: Modules, *, isolate: bool, places: int) -> None:
-        """Watch nothing yet; at most ``places`` functions at once."""
-        self._duty_cycle, self._modules, self._isolate = switching, modules, isolate
-        self.by_function = switching.by_function
-        self.windows, self._gate = switching.windows, switching.gate
-        self._attachments, self._buckets = switching.linking, switching.buckets
-        self._symbolizer, self._programs, self._bystanders = switching.naming, switching.programs, switching.bystanders
-        self.refusals: list[Refusal] = []
-        self.off = False
-        """The kill switch is on: nothing is put on."""
-        self._free = list(range(places))
+    def __init__(
+        self,
+        *,
+        duty_cycle: DutyCycle,
+        attacher: Attacher,
+        links: LinkTable,
+        returns: ReturnProbes,
+        windows: Windows,
+        activity: ActivityMeter,
+        isolation: Isolation,
+        gate: Gate,
+        modules: Modules,
+        symbolizer: Symbolizer,
+        tracker: ProcessTracker,
+        bystanders: Bystanders,
+        slots: Iterable[Slot],
+        isolate: bool,
+    ) -> None:
+        """Time nothing yet; at most as many functions at once as there are slots."""
+        self._duty_cycle, self._attacher, self._links, self._returns = duty_cycle, attacher, links, returns
+        self.by_function = duty_cycle.functions
+        self.windows, self.activity, self._isolation = windows, activity, isolation
+        self._gate, self._modules, self._symbolizer = gate, modules, symbolizer
+        self._tracker, self._bystanders = tracker, bystanders
+        self._isolate = isolate
+        self._off = False
+        self._free = list(slots)
+        self._refusals: list[Refusal] = []
         self._late: list[Activity] = []
         self._unnamed: dict[str, Watch] = {}
-        """Functions known from an earlier life of ours, whose binary has not been seen in this one."""
+        """Functions known from an earlier run of specmine, whose binary has not been mapped in this one."""
 
     # requests
 
+    def switch(self, *, off: bool) -> None:
+        """Take in the kill switch; while it is on nothing is attached."""
+        self._off = off
+
     def watch(self, watch: Watch, now_ns: int) -> None:
-        """Begin to watch a function, or go on with other parameters."""
-        known = self.by_function.get(watch.function)
-        if known is not None and known.watch.kind is watch.kind:
-            was, known.watch = known.watch, watch
-            if (was.on_ns, was.period_ns) != (watch.on_ns, watch.period_ns):
-                known.off_at_ns = now_ns + watch.on_ns if watch.on_ns else 0
-                known.next_on_ns = min(known.next_on_ns, now_ns + watch.period_ns)
-            self._buckets.fill(known)
-            self._buckets.sample(known)
+        """Begin to time a function, or go on with other parameters."""
+        w = self.by_function.get(watch.function)
+        if w is not None and w.watch.kind is watch.kind:
+            self._rewatch(w, watch, now_ns)
             return
         self.unwatch(watch.function, now_ns)
         if watch.function not in self._symbolizer.functions:
             self._unnamed[watch.function] = watch
         elif not self._free:
-            reason = Reason(code="slots", text="all places for watched functions are taken")
-            self.refusals.append(Refusal(function=watch.function, kind=watch.kind, reason=reason))
+            reason = Reason(code="slots", text="all slots for watched functions are taken")
+            self._refusals.append(Refusal(function=watch.function, kind=watch.kind, reason=reason))
         else:
             self._begin(watch, now_ns)
 
+    def _rewatch(self, w: TimedFunction, watch: Watch, now_ns: int) -> None:
+        before = w.watch
+        w.request(watch)
+        if (before.on_ns, before.period_ns) != (watch.on_ns, watch.period_ns):
+            w.attachment.end_after(now_ns, watch.on_ns)
+            w.schedule.attach_by(now_ns + watch.period_ns)
+        w.bucket.fill(watch.burst_hits)
+        w.slot.set_timed_share(watch.timed_share if w.sampled else 1.0)
+
     def _begin(self, watch: Watch, now_ns: int) -> None:
         function, module = self._symbolizer.functions[watch.function], self._symbolizer.module_of[watch.function]
-        w = self.by_function[watch.function] = TimedFunction(function, module, watch, self._free.pop(0))
-        w.together = not self._isolate
-        self._duty_cycle.isolation.forget(w.slot)
+        returns = self._returns.sites_of(watch.function)
+        w = TimedFunction(function, module, watch, self._free.pop(0), returns, may_isolate=self._isolate)
+        self.by_function[watch.function] = w
+        self._isolation.forget(w.slot.number)
 
         def judged(site: Site | Reason) -> None:
             if self.by_function.get(watch.function) is not w:
@@ -72,14 +108,14 @@ class Registry:
             if isinstance(site, Reason):
                 self._refuse(w, (Kind.COUNT, site), now_ns)
                 return
-            w.site, w.stepped, w.ready = site.offset, site.grade is Grade.STEPPED, True
+            w.place(site.offset, stepped=site.grade is Grade.STEPPED)
             if w.stepped:
-                self._duty_cycle.note_stepped(w)
+                self._attacher.note_stepped(w)
 
         self._gate.site(function, module, judged)
 
     def unwatch(self, function: str, now_ns: int) -> None:
-        """Take the probes off; an unfinished window that holds enough becomes an observation."""
+        """Detach the probes; an unfinished window that holds enough becomes an observation."""
         self._unnamed.pop(function, None)
         w = self.by_function.get(function)
         if w is None:
@@ -89,11 +125,11 @@ class Registry:
         self._drop(w, now_ns)
 
     def _drop(self, w: TimedFunction, now_ns: int) -> None:
-        activity = self.windows.activity(w, now_ns)
+        activity = self.activity.take(w, now_ns)
         if activity is not None:
             self._late.append(activity)
-        self._attachments.off(w, now_ns)
-        self._duty_cycle.isolation.end(w)
+        self._links.detach(w, now_ns)
+        self._isolation.end(w)
         if self.by_function.get(w.function.key) is w:
             del self.by_function[w.function.key]
             self._free.append(w.slot)
@@ -102,11 +138,11 @@ class Registry:
         """Give a function up if it is refused."""
         if refused is not None:
             kind, reason = refused
-            self.refusals.append(Refusal(function=w.function.key, kind=kind, reason=with_remedy(reason)))
+            self._refusals.append(Refusal(function=w.function.key, kind=kind, reason=with_remedy(reason)))
             self._drop(w, now_ns)
 
     def _name_known(self, now_ns: int) -> None:
-        """Begin to watch functions that were asked for by key as soon as their binary is mapped."""
+        """Begin to time functions that were asked for by key as soon as their binary is mapped."""
         for key, watch in list(self._unnamed.items()):
             build, _, offset = key.rpartition("+")
             for module in list(self._modules.by_file.values()):
@@ -118,134 +154,142 @@ class Registry:
                         self.watch(watch, now_ns)
                     else:
                         reason = Reason(code="gone", text="its binary has no such function")
-                        self.refusals.append(Refusal(function=key, kind=Kind.COUNT, reason=reason))
+                        self._refusals.append(Refusal(function=key, kind=Kind.COUNT, reason=reason))
                 break
 
-    # what the holder and the kernel say
+    # what the holder and the kernel report
 
     def hear(self, news: LinkNews, now_ns: int) -> None:
-        """Take in what the holder said about one link, or about all."""
-        if self._attachments.cleaned(news):
+        """Take in what the holder reported about one link, or about all."""
+        if self._links.cleaned(news):
             return
         if news.what == "released":
             for w in self.by_function.values():
-                self._attachments.forget(w, now_ns)
-        elif news.id in self._attachments.owner:
-            self._hear_of(self._attachments.owner[news.id], news, now_ns)
+                self._links.forget(w, now_ns)
+        elif news.id in self._links.owner:
+            self._hear_of(self._links.owner[news.id], news, now_ns)
 
     def _hear_of(self, w: TimedFunction, news: LinkNews, now_ns: int) -> None:
         at_ns = min(news.at_ns or now_ns, now_ns)  # what the holder did lies up to one poll back
-        if news.id in w.site_links:
+        if news.id in w.attachment.site_links:
             if news.what == "made":
-                self._duty_cycle.returns.made(news.id)
-            else:  # an alarm is told for the entry's link as well
-                self._attachments.lost(w, news.id)
-        elif news.what == "made" and not w.on_ns:
+                self._returns.made(news.id)
+            else:  # an alarm is reported for the entry's link as well
+                self._links.lost(w, news.id)
+        elif news.what == "made" and not w.attachment.on_ns:
             self._duty_cycle.made(w, at_ns)
         elif news.what == "failed":
             self._failed(w, news, now_ns)
         elif news.what == "alarm":
             self._refuse(w, self._duty_cycle.limited(w, at_ns, now_ns), now_ns)
         elif news.what == "stranger":
-            self._bystanders.taint(w.module.file)
-            self._duty_cycle.again(w, now_ns)
+            self._bystanders.hit(w.module.file)
+            self._attacher.reattach(w, now_ns)
 
     def _failed(self, w: TimedFunction, news: LinkNews, now_ns: int) -> None:
-        pid = self._attachments.lost(w, news.id)
-        if news.errno == _NO_SUCH_PROCESS or (pid and pid not in self._programs.members):
+        pid = self._links.lost(w, news.id)
+        if news.errno == _NO_SUCH_PROCESS or (pid and pid not in self._tracker.members):
             return  # it has ended meanwhile
-        if not w.links:
+        if not w.attachment.links:
             text = f"the kernel refuses it: {os.strerror(news.errno) if news.errno else news.text}"
             self._refuse(w, (Kind.COUNT, Reason(code="kernel-refuses", text=text)), now_ns)
 
-    def seen_return(self, cookie: int, layout: int, address: int) -> None:
-        """A call is going to return to a place that is not probed: learn it."""
-        w = next((w for w in self.by_function.values() if w.cookies and w.cookies[0] == cookie & IDENTITY), None)
-        if w is not None and w.by_site:
-            self._duty_cycle.returns.learn(w, layout, address)
+    def learn_return(self, cookie: int, layout: int, address: int) -> None:
+        """Learn a place that a call is going to return to and that is not probed."""
+        for w in self.by_function.values():
+            if w.attachment.cookies[:1] == (cookie & IDENTITY,):
+                if w.by_site:
+                    self._returns.learn(w, layout, address)
+                return
 
     def return_pids(self) -> list[int]:
         """Return the processes in which calls are timed at return sites, or soon will be; those on now come first."""
-        watched = [w for w in self.by_function.values() if w.by_site]
-        if not watched:
+        by_site = [w for w in self.by_function.values() if w.by_site]
+        if not by_site:
             return []
-        linked = {pid for w in watched for pid in w.links.values()}
-        return sorted(self._programs.members, key=lambda pid: (pid not in linked, pid))
+        linked = {pid for w in by_site for pid in w.attachment.pids}
+        return sorted(self._tracker.members, key=lambda pid: (pid not in linked, pid))
 
     # processes come and go
 
     def forked(self, parent: int, child: int) -> None:
-        """A forked child inherits the breakpoints of its parent's links."""
+        """Take in a forked child: it inherits the breakpoints of its parent's links."""
         for w in self.by_function.values():
-            if parent in w.links.values():
-                self._attachments.forked(w, child)
+            if parent in w.attachment.pids:
+                self._links.forked(w, child)
 
     def gone(self, pid: int) -> None:
-        """Take off the links of a process that has ended."""
+        """Close the links of a process that has ended."""
         for w in self.by_function.values():
-            self._attachments.gone(w, pid)
+            self._links.gone(w, pid)
 
     def check_bystanders(self, now_ns: int) -> None:
-        """Take links for all off files that a process that nobody chose maps by now."""
+        """Detach links for all from files that a bystander maps by now."""
         for w in self.by_function.values():
-            if 0 in w.links.values() and self._bystanders.share(w.module.file):
-                self._duty_cycle.again(w, now_ns)
+            if 0 in w.attachment.pids and self._bystanders.share(w.module.file):
+                self._attacher.reattach(w, now_ns)
 
     def recheck_safety(self, now_ns: int) -> None:
         """Change how returns are timed at once if a library has come that can unwind the stack."""
         layouts = self._gate.mapped()
         for w in list(self.by_function.values()):
-            if not w.links or not layouts:
+            if not w.attachment.links or not layouts:
                 continue
             by_site, reason = self._gate.way(w.watch.kind, layouts)
             if reason is not None:
                 self._refuse(w, (Kind.TIME, reason), now_ns)
             elif by_site and not w.by_site:
-                self._duty_cycle.again(w, now_ns)
-                w.window = None
+                self._attacher.reattach(w, now_ns)
+                w.drop_window()
 
     def suspect(self, pids: Iterable[int]) -> None:
-        """Look now whether a debugger has come to these processes."""
+        """Check now whether a debugger has come to these processes."""
         self._gate.suspect(map(int, pids))
 
-    def _spare(self, now_ns: int) -> None:
-        """Take probes off processes that must not have them any more: a debugger has come."""
+    def _leave_debugged(self, now_ns: int) -> None:
+        """Detach probes from processes that must not have them any more: a debugger has come."""
         if self._gate.look_around(now_ns):
             for w in self.by_function.values():
-                if any(self._gate.bars(pid, [w.module]) is not None for pid in set(w.links.values())):
-                    self._duty_cycle.again(w, now_ns)
-                    self._attachments.drain(now_ns + DRAIN_NS)  # return sites as well, open calls or not
+                if any(self._gate.bars(pid, [w.module]) is not None for pid in w.attachment.pids):
+                    self._attacher.reattach(w, now_ns)
+                    self._links.drain(now_ns + DRAIN_NS)  # return sites as well, open calls or not
 
     # time passes
 
     def reprice(self, prices: Prices) -> None:
         """Go by new prices and biases."""
-        self.windows.prices = self._buckets.prices = prices
+        self.windows.reprice(prices)
+        self.activity.reprice(prices)
 
     def poll(self, now_ns: int) -> tuple[tuple[Observation, ...], tuple[Activity, ...]]:
-        """Switch duty cycles, refill buckets, cut windows; return what is finished."""
+        """Do what is due at each function, cut windows; return what is finished."""
         self._name_known(now_ns)
-        self._spare(now_ns)
-        self._attachments.drain(now_ns)
+        self._leave_debugged(now_ns)
+        self._links.drain(now_ns)
         self.windows.drain(self.by_function.values())
-        activity, self._late = self._late, []
+        reports, self._late = self._late, []
         for w in list(self.by_function.values()):
             self.windows.cut_if_due(w, now_ns)
-            self._refuse(w, self._duty_cycle.poll(w, now_ns, off=self.off), now_ns)
-            one = self.windows.activity(w, now_ns)
-            if one is not None:
-                activity.append(one)
-                self._buckets.cost(w)
-        return self.windows.finished(now_ns), tuple(activity)
+            self._refuse(w, self._duty_cycle.poll(w, now_ns, off=self._off), now_ns)
+            activity = self.activity.take(w, now_ns)
+            if activity is not None:
+                reports.append(activity)
+                self.activity.write_costs(w)
+        return self.windows.finished(now_ns), tuple(reports)
+
+    def take_refusals(self) -> tuple[Refusal, ...]:
+        """Return the refusals since the last call."""
+        refusals, self._refusals = tuple(self._refusals), []
+        return refusals
 
     def due_ns(self) -> int:
-        """Return when a probe must be put on or off next; 0: at no certain time."""
-        due = self._attachments.due_ns()
+        """Return when a probe must be attached or detached next; 0: at no certain time."""
+        due = self._links.due_ns()
         for w in self.by_function.values():
-            if w.on_ns and w.watch.kind is Kind.COUNT:
-                due.append(w.on_ns)  # counts last a moment only
-            elif w.on_ns and w.off_at_ns:
-                due.append(w.off_at_ns)
-            elif w.ready and not w.links and not self.off:
-                due.append(max(w.next_on_ns, 1))
+            if w.attachment.on_ns and w.watch.kind is Kind.COUNT:
+                due.append(w.attachment.on_ns)  # counts last a moment only
+            elif w.attachment.on_ns and w.attachment.off_at_ns:
+                due.append(w.attachment.off_at_ns)
+            elif w.ready and not w.attachment.links and not self._off:
+                due.append(max(w.schedule.next_on_ns, 1))
         return min(due, default=0)

@@ -1,7 +1,7 @@
-"""Single durations of each function and lifetime, put together from those that the programs keep per window.
+"""Call samples of each function and lifetime: single durations, merged from those that the programs store per window.
 
 The first ones of a lifetime in their order show whether calls depend on each other; a fair sample of all shows how
-they spread. Both are bounded, and told only as they grow.
+they spread. Both are bounded, and reported only as they grow.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from specmine.probes.kernel.structs import SINGLES
 
 from .timed_function import TimedFunction
 
-TOLD_AGAIN = 1.25
-"""Told again once so many times the calls were seen: a sample of 4/5 of them says as much."""
+REPORT_GROWTH = 1.25
+"""Samples are reported again once the calls have grown so much: a sample of 4/5 of them says as much."""
 MOST = 256
 """Functions and lifetimes held at once, 4 kB each; the one that grew longest ago goes first."""
 WHOLE = 0.99
@@ -33,12 +33,20 @@ class _Growing:
 
     calls: int
     first: array[int]
-    kept: array[int]
-    told: int = 0
+    sample: array[int]
+    reported: int = 0
+    """Calls at the last report."""
+
+    def take_growth(self) -> bool:
+        """Tell whether it has grown enough to be reported again, and note that it is."""
+        grown = self.calls > self.reported and self.calls >= REPORT_GROWTH * self.reported
+        if grown:
+            self.reported = self.calls
+        return grown
 
 
 class CallReservoir:
-    """The programs' array of single durations, and what was taken from it."""
+    """The programs' array of call samples, and what was taken from it."""
 
     def __init__(self, slots: NDArray[Any], chance: random.Random) -> None:
         """Read from and write to the array of all slots."""
@@ -53,42 +61,45 @@ class CallReservoir:
 
     def take(self, w: TimedFunction, timed: int, calls: int, bias_ns: float) -> None:
         """Take up what a finished window of ``timed`` out of ``calls`` calls holds."""
-        row = self._slots[w.slot]
+        row = self._slots[w.slot.number]
         most = min(timed, SINGLES)
-        first, kept = (
-            [max(1, round(each - bias_ns)) for each in row[name][:most].tolist() if each] for name in ("first", "kept")
+        first, sample = (
+            [max(1, round(duration - bias_ns)) for duration in row[name][:most].tolist() if duration]
+            for name in ("first", "kept")
         )
-        if not kept:
+        if not sample:
             return
         in_a_row = not w.sampled and timed >= WHOLE * calls
         key = w.function.key, w.lifetime
         before = self._growing.pop(key, None)
         if before is None:
-            now = _Growing(calls=timed, first=array("Q", first if in_a_row else ()), kept=array("Q", kept))
+            now = _Growing(calls=timed, first=array("Q", first if in_a_row else ()), sample=array("Q", sample))
         else:
             # calls in a row are those of one window: another one's follow after a gap
             longer = in_a_row and len(first) > len(before.first)
             now = _Growing(
                 calls=before.calls + timed,
                 first=array("Q", first) if longer else before.first,
-                kept=array("Q", sampled_together(before.kept.tolist(), before.calls, kept, timed, self._random)),
-                told=before.told,
+                sample=array("Q", sampled_together(before.sample.tolist(), before.calls, sample, timed, self._random)),
+                reported=before.reported,
             )
         self._growing[key] = now
         if len(self._growing) > MOST:
             del self._growing[next(iter(self._growing))]
 
     def news(self) -> tuple[CallSamples, ...]:
-        """Return those that have grown enough since they were last told."""
-        found = []
-        for (function, lifetime), each in self._growing.items():
-            if each.calls > each.told and each.calls >= TOLD_AGAIN * each.told:
-                each.told = each.calls
-                first, kept = tuple(each.first), tuple(each.kept)
-                found.append(
-                    CallSamples(function=function, lifetime=lifetime, calls=each.calls, first=first, sample=kept)
-                )
-        return tuple(found)
+        """Return those that have grown enough since they were last reported."""
+        return tuple(
+            CallSamples(
+                function=function,
+                lifetime=lifetime,
+                calls=growing.calls,
+                first=tuple(growing.first),
+                sample=tuple(growing.sample),
+            )
+            for (function, lifetime), growing in self._growing.items()
+            if growing.take_growth()
+        )
 
 
 def sampled_together(

@@ -240,8 +240,8 @@ class _Run:
         for key, (member, name) in self.by_key.items():
             w = self.watched(key)
             if w is not None:
-                member.slots[name] = w.slot
-                member.before[name] = self._counters(w.slot)
+                member.slots[name] = w.slot.number
+                member.before[name] = self._counters(w.slot.number)
                 timed = "sites" if w.by_site else "session"
                 member.result.ways[name] = "count" if w.watch.kind is Kind.COUNT else timed
 
@@ -258,7 +258,7 @@ class _Run:
         given_up = {r.function for r in self.refusals}
         for key in self.by_key:
             w = self.watched(key)
-            if not (w.on_ns if w is not None else key in (given_up if key not in refused else refused)):
+            if not (w.attachment.on_ns if w is not None else key in (given_up if key not in refused else refused)):
                 return False
         return True
 

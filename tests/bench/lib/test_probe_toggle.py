@@ -92,4 +92,4 @@ def _watched(toggled: Toggled) -> str:
 
 def _hits(source: BpfSource, key: str) -> int:
     watching = source._registry
-    return int(source._counters["hits"][watching.by_function[key].slot]) if key in watching.by_function else 0
+    return watching.by_function[key].slot.count("hits") if key in watching.by_function else 0

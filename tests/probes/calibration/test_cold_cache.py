@@ -80,6 +80,6 @@ def test_an_empty_function_is_empty_in_cold_caches_too(program: Programs, links:
             return bool(apart and abs(hot - hot_bias) <= hot_error and abs(recorded - bias) <= error < 0.8 * bias)
 
         driver.poll(told, 60)
-        driver.poll(lambda: driver.source._registry.windows.factor > 1.2)
-        warm_cost, cold_cost = (driver.source._registry.by_function[key].coldness for key in (warm, cold))
+        driver.poll(lambda: driver.source._registry.activity.factor > 1.2)
+        warm_cost, cold_cost = (driver.source._registry.by_function[key].handlers.coldness for key in (warm, cold))
         assert cold_cost > 1.2 * warm_cost

@@ -190,7 +190,7 @@ def test_a_debugger_ends_watching_until_it_is_gone(tmp_path: Path) -> None:
         key = w.function.key
         assert libc.ptrace(SEIZE, child.pid, None, None) == 0
         began = time.monotonic()
-        driver.poll(lambda: not w.links)
+        driver.poll(lambda: not w.attachment.links)
         assert time.monotonic() - began < 1.0
         driver.poll(lambda: driver.refusals)
         assert (driver.refusals[0].kind, driver.refusals[0].reason.code) == (Kind.COUNT, "debugger")
@@ -223,7 +223,7 @@ def test_a_debugger_that_stops_the_program_is_seen_at_once(tmp_path: Path, monke
         driver.poll(lambda: len(driver.observations) > before)  # nobody traces it
         assert libc.ptrace(ATTACH, child.pid, None, None) == 0
         os.waitpid(child.pid, os.WUNTRACED)
-        driver.poll(lambda: not w.links and not driver.source._registry._attachments.due_ns(), 2)
+        driver.poll(lambda: not w.attachment.links and not driver.source._registry._links.due_ns(), 2)
         assert libc.ptrace(DETACH, child.pid, None, None) == 0
 
 

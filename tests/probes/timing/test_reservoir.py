@@ -23,7 +23,9 @@ Programs = Callable[..., Path]
 
 def watched(lifetime: str = "boot:1:1", function: str = "ab+0x10", *, sampled: bool = False) -> TimedFunction:
     """Return what a function under watch needs to be to have its durations taken."""
-    made = SimpleNamespace(slot=3, function=SimpleNamespace(key=function), lifetime=lifetime, sampled=sampled)
+    made = SimpleNamespace(
+        slot=SimpleNamespace(number=3), function=SimpleNamespace(key=function), lifetime=lifetime, sampled=sampled
+    )
     return cast("TimedFunction", made)
 
 
@@ -38,8 +40,8 @@ class Window:
 
     def passes(self, durations: list[int], w: TimedFunction, calls: int = 0, bias_ns: float = 0.0) -> None:
         """Let a window pass in which calls took so long."""
-        self.samples.begin(w.slot, self.timed)
-        row = self.array[w.slot]
+        self.samples.begin(w.slot.number, self.timed)
+        row = self.array[w.slot.number]
         for nth, duration in enumerate(durations):
             if nth < SINGLES:
                 row["first"][nth] = row["kept"][nth] = duration

@@ -9,7 +9,7 @@ import pytest
 from specmine.model.function import Reason
 from specmine.model.observation import Kind
 from specmine.probes.safety import gate
-from specmine.probes.timing.return_sites import PASSED_BY_LEAST, PASSED_BY_TIMES, Returns
+from specmine.probes.timing.return_sites import PASSED_BY_LEAST, PASSED_BY_TIMES, ReturnSites
 from tests.support.binary_samples import compiled
 from tests.support.source_driver import driven, running
 
@@ -36,27 +36,27 @@ int main(int argc, char **argv)
 
 def test_what_traps_once_between_two_links_is_no_verdict() -> None:
     """Hits before the entry's link is made are as many as fit into that time, and end with it."""
-    r = Returns()
+    r = ReturnSites()
     for start in range(0, 100_000, 10_000):
-        r.look(start + 5000, start // 2)
-        r.look(start + 10_000, start // 2 + 5000)
+        r.check(start + 5000, start // 2)
+        r.check(start + 10_000, start // 2 + 5000)
         assert r.passed_by <= 1
 
 
-def test_traps_without_calls_are_a_verdict_after_three_looks() -> None:
-    """Also when a single look sees too few of them to judge."""
-    r, hits = Returns(), 0
+def test_traps_without_calls_are_a_verdict_after_three_checks() -> None:
+    """Also when a single check sees too few of them to judge."""
+    r, hits = ReturnSites(), 0
     while r.passed_by < PASSED_BY_TIMES:
         hits += 100
-        r.look(hits, hits // 100)
+        r.check(hits, hits // 100)
     assert PASSED_BY_TIMES * PASSED_BY_LEAST < hits < 1.5 * PASSED_BY_TIMES * PASSED_BY_LEAST
 
 
 def test_two_traps_a_call_are_no_verdict() -> None:
     """That is what a timed call makes."""
-    r = Returns()
+    r = ReturnSites()
     for calls in range(0, 10**6, 1000):
-        r.look(2 * calls, calls)
+        r.check(2 * calls, calls)
     assert not r.passed_by
 
 

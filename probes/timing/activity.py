@@ -1,0 +1,73 @@
+"""What the probes of timed functions did and cost, reported as it goes on."""
+
+from __future__ import annotations
+
+from specmine.model.batch import Activity, Prices
+from specmine.model.observation import Kind
+from specmine.probes.calibration.cold_cache import coldness_for, price_factor
+
+from .costs import cost_ns, handler_totals, hit_costs_ns, measure_handlers
+from .timed_function import TimedFunction
+
+REPORT_NS = 1_000_000_000
+"""What goes on without a change is reported so often."""
+_REMAINING = 0.99
+"""What one report leaves of the weight of those before."""
+
+
+class ActivityMeter:
+    """The predicted cost of all hits so far."""
+
+    def __init__(self, prices: Prices) -> None:
+        """Have charged nothing."""
+        self._prices = prices
+        self.overhead_ns = 0.0
+        """Predicted cost of all hits so far."""
+        self._charged_ns = self._in_loop_ns = 0.0
+
+    @property
+    def factor(self) -> float:
+        """What hits have cost lately, relative to calibration's loop."""
+        return self._charged_ns / self._in_loop_ns if self._in_loop_ns else 1.0
+
+    def reprice(self, prices: Prices) -> None:
+        """Charge by new prices."""
+        self._prices = prices
+
+    def write_costs(self, w: TimedFunction) -> None:
+        """Give the kernel what a hit adds to the calls around it."""
+        w.slot.set_costs(*hit_costs_ns(w, self._prices))
+
+    def start(self, w: TimedFunction) -> None:
+        """Begin to account a function's hits now."""
+        w.report((w.slot.count("hits"), w.slot.count("calls"), w.slot.count("timed"), 0))
+        w.handlers.start(handler_totals(w), coldness_for(self.factor))
+
+    def take(self, w: TimedFunction, now_ns: int) -> Activity | None:
+        """Return what the function's probes did since the last report, None if there is nothing to report."""
+        now = (
+            w.slot.count("hits"),
+            w.slot.count("calls"),
+            w.slot.count("timed"),
+            w.attachment.watched_until(now_ns),
+        )
+        passed = now[3] - w.reported[3]
+        urgent = w.bucket.was_empty or not w.attachment.on_ns or w.watch.kind is Kind.COUNT
+        if (passed < REPORT_NS and not urgent) or (passed == 0 and not w.bucket.was_empty):
+            return None
+        hits, calls, timed, watched_ns = (total - before for total, before in zip(now, w.reported, strict=True))
+        measure_handlers(w, self._prices)
+        cost = cost_ns(w, hits, timed, self._prices)
+        self.overhead_ns += cost
+        self._charged_ns = _REMAINING * self._charged_ns + cost
+        self._in_loop_ns = _REMAINING * self._in_loop_ns + cost / price_factor(w.handlers.coldness, w.watch.kind)
+        w.report(now)
+        return Activity(
+            function=w.function.key,
+            kind=w.watch.kind,
+            watched_ns=watched_ns,
+            hits=hits,
+            calls=calls,
+            cost_ns=cost,
+            limited=w.bucket.take_alarm(),
+        )

@@ -1,0 +1,43 @@
+"""One slot of the kernel's arrays: limits that the programs read, counters that they write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+NO_LIMIT = 1 << 62
+
+
+class Slot:
+    """The record of one timed function in the kernel."""
+
+    def __init__(self, number: int, limits: NDArray[Any], counters: NDArray[Any]) -> None:
+        """Work on the memory-mapped arrays of all slots."""
+        self.number = number
+        self._limits, self._counters = limits[number : number + 1], counters[number : number + 1]
+
+    def count(self, name: str) -> int:
+        """Return a running total by its name in ``COUNTERS``."""
+        return int(self._counters[name][0])
+
+    @property
+    def limit(self) -> int:
+        """The number of hits at which the kernel asks for the probes to be detached."""
+        return int(self._limits["limit"][0])
+
+    def set_limit(self, hits: int) -> None:
+        """Let the kernel take hits up to this total."""
+        self._limits["limit"] = hits
+
+    def set_generation(self, generation: int) -> None:
+        """Make the cookies of one attachment the valid ones."""
+        self._limits["generation"] = generation
+
+    def set_costs(self, entry_ns: int, return_ns: int) -> None:
+        """Set what a hit at the entry, and at the return, adds to the durations of calls around it."""
+        self._limits["entry_ns"], self._limits["return_ns"] = entry_ns, return_ns
+
+    def set_timed_share(self, share: float) -> None:
+        """Set the share of the calls that is timed; 1: all."""
+        self._limits["timed_of_4g"] = int(share * (1 << 32)) if share < 1 else 0
