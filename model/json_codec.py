@@ -98,13 +98,17 @@ def _decode(kind: Any, data: Json) -> Any:
 
 def _decode_class(kind: Any, data: Json) -> Any:
     if is_dataclass(kind):
+        if not isinstance(data, Mapping):
+            raise ValueError(f"{data!r:.80} is no object")
         hints = _hints(kind)  # type: ignore[arg-type]
         names = [each.name for each in fields(kind) if each.name in data]
         return kind(**{name: _decode(hints[name], data[name]) for name in names})  # type: ignore[operator]
-    if issubclass(kind, Enum) or kind is float:
+    if issubclass(kind, Enum):
         return kind(data)
-    if not isinstance(data, kind):
-        raise ValueError(f"{data!r} is not of type {kind.__name__}")
+    if kind is float and type(data) is int:
+        return float(data)
+    if type(data) is not kind:  # true is no number, and no text is one
+        raise ValueError(f"{data!r:.80} is not of type {kind.__name__}")
     return data
 
 
@@ -118,15 +122,17 @@ def _decode_union(choices: tuple[Any, ...], data: Json) -> Any:
 
 
 def _decode_tuple(choices: tuple[Any, ...], data: Json) -> Any:
+    if not isinstance(data, list | tuple):
+        raise ValueError(f"{data!r:.80} is no list")
     if len(choices) == 2 and choices[1] is Ellipsis:
         return tuple(_decode(choices[0], each) for each in data)
     return tuple(_decode(kind, each) for kind, each in zip(choices, data, strict=True))
 
 
 def _decode_collection(choices: tuple[Any, ...], data: Json) -> Any:
-    if isinstance(data, Mapping):
+    if len(choices) == 2:
         return {_key(choices[0], key): _decode(choices[1], each) for key, each in data.items()}
-    return tuple(_decode(choices[0], each) for each in data)
+    return _decode_tuple((choices[0], Ellipsis), data)
 
 
 def _key(kind: Any, text: str) -> Any:

@@ -1,7 +1,7 @@
 """What is known of a binary: plain values, light enough for the daemon.
 
-They are made in the reader's child (binaries, symbols, unwind, sites), where foreign files are parsed, and
-travel to the daemon. Places in a binary are **file offsets**, since that is what the kernel's probes take.
+The parser child makes them from foreign files, and they travel to the daemon. Places in a binary are **file offsets**,
+since that is what the kernel's probes take.
 """
 
 from __future__ import annotations
@@ -38,20 +38,8 @@ class BinaryFacts:
     """In hex; without one ``sha256:`` and 16 hex of .text (of the executable segments if it has no .text)."""
     kind: str
     """executable, pie, library or other."""
-    entry: int
-    """Address of the first instruction, 0 if none."""
     segments: tuple[Segment, ...]
-    text_offset: int
-    text_size: int
-    needed: tuple[str, ...] = ()
-    """DT_NEEDED, in the file's order."""
-    interpreter: str = ""
     soname: str = ""
-    static: bool = False
-    """An executable that asks for no dynamic linker."""
-    has_symtab: bool = False
-    has_frames: bool = False
-    """True if there is an .eh_frame or .debug_frame section."""
     is_go: bool = False
     unwinder: tuple[str, ...] = ()
     """Why exceptions may pass frames of this file, or stacks be switched or left, one finding each; empty: nothing."""
@@ -61,22 +49,6 @@ class BinaryFacts:
     """Name of its separate debug file, '' if it names none."""
     frames_digest: str = ""
     """Digest, in hex, of all that the unwind rows are made from; '' if that was not found by sections."""
-    languages: tuple[str, ...] = ()
-    """Hints: c++, go, rust; empty usually means C or assembler."""
-
-    def offset_of(self, address: int) -> int | None:
-        """Return the file offset of an address in the file's own address space, None if none holds it."""
-        for segment in self.segments:
-            if segment.address <= address < segment.address + segment.file_size:
-                return address - segment.address + segment.offset
-        return None
-
-    def address_of(self, offset: int) -> int | None:
-        """Return the address of a file offset; executable segments are asked first."""
-        for segment in sorted(self.segments, key=lambda each: not each.executable):
-            if segment.offset <= offset < segment.offset + segment.file_size:
-                return offset - segment.offset + segment.address
-        return None
 
 
 class FunctionKind(StrEnum):
@@ -135,7 +107,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowTable:
-    """Unwind rules of a binary, sorted by file offset; see reading/unwind.py for the layout of ``info``."""
+    """Unwind rules of a binary, sorted by file offset; see parser/unwind_rows.py for the layout of ``info``."""
 
     pc: NDArray[np.uint32]
     """File offset where each row begins to hold; strictly ascending, shape (rows,)."""

@@ -106,6 +106,12 @@ class _Odd:
         (Watch, ["f", "time"]),
         (Batch, {"now_ns": 1, "observations": [{"function": "f"}]}),
         (Batch, {"now_ns": 1, "lost": 3}),
+        (Batch, {"now_ns": True}),
+        (Batch, {"now_ns": 1.0}),
+        (Spent, {"overhead_ns": "5.0", "program_cpu_ns": 1}),
+        (Spent, {"overhead_ns": False, "program_cpu_ns": 1}),
+        (CallPath, {"frames": "ab", "complete": True}),
+        (CallPath, {"frames": [], "complete": 1}),
         (_Odd, {"value": 3}),
     ],
 )

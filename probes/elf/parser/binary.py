@@ -50,26 +50,16 @@ def read_facts(image: Image) -> BinaryFacts:
     interpreter = _interpreter(image)
     static = not interpreter and not needed and (image.type == 2 or (not soname and image.entry != 0))
     go = image.section(".go.buildinfo") is not None or image.section(".gopclntab") is not None
-    offset, size = _text(image)
     return BinaryFacts(
-        build_id=_build_id(image, offset, size),
+        build_id=_build_id(image),
         kind=_kind(image, interpreter, soname, static),
-        entry=image.entry,
         segments=image.segments,
-        text_offset=offset,
-        text_size=size,
-        needed=needed,
-        interpreter=interpreter,
         soname=soname,
-        static=static,
-        has_symtab=image.section(".symtab") is not None,
-        has_frames=any(image.section(each) is not None for each in (".eh_frame", ".debug_frame")),
         is_go=go,
         unwinder=_unwinders(image, needed, names, static=static),
         self_check=_self_check(image),
         debuglink=printable(debuglink(image)[0]),
         frames_digest=_frames_digest(image),
-        languages=_languages(image, needed, names, go=go),
     )
 
 
@@ -81,10 +71,11 @@ def build_id_of(image: Image) -> str:
     return ""
 
 
-def _build_id(image: Image, offset: int, size: int) -> str:
+def _build_id(image: Image) -> str:
     note = build_id_of(image)
     if note:
         return note
+    offset, size = _text(image)
     digest = hashlib.sha256()
     parts = [(offset, size)] if size else [(each.offset, each.file_size) for each in image.code]
     for start, length in parts:
@@ -156,7 +147,7 @@ def _text_of(name: bytes) -> str:
 
 
 def _telling_symbols(image: Image) -> frozenset[str]:
-    """Return the names, of .dynsym and .symtab, that tell of unwinding or of a language."""
+    """Return the names, of .dynsym and .symtab, that tell of unwinding."""
     found: set[str] = set()
     for table in (image.symbols(".dynsym"), image.symbols(".symtab")):
         if table is None:
@@ -200,12 +191,3 @@ def _unwinders(image: Image, needed: tuple[str, ...], names: frozenset[str], *, 
     if not found and static:
         found.append("is static, so that what it calls does not show")
     return tuple(found)
-
-
-def _languages(image: Image, needed: tuple[str, ...], names: frozenset[str], *, go: bool) -> tuple[str, ...]:
-    comment = image.section(".comment")
-    compilers = image.content(comment) if comment is not None else b""
-    rust = b"rustc version" in compilers or "rust_eh_personality" in names
-    cxx = any(each.startswith(("libstdc++.so", "libc++.so")) for each in needed)
-    cxx = cxx or any(each.startswith(("__gxx_personality", "__cxa_throw")) for each in names)
-    return tuple(name for name, spoken in (("c++", cxx), ("go", go), ("rust", rust)) if spoken)

@@ -178,22 +178,21 @@ def _set_alarms(cpu: float, wall: float) -> None:
 
 def _answered(shelf: _Shelf, request: dict[str, Any], file: int, more: Sequence[int]) -> bytes:
     key: _Key | None = None
-    op = request["op"]
     try:
         key, binary = shelf.get(file)
         if more and binary.offered is None and not binary.tables and os.fstat(more[0]).st_size:
             binary.offered = mmap.mmap(more[0], 0, access=mmap.ACCESS_READ)
-        return encode(op, _answer(binary, **request))
+        return encode(_answer(binary, **request))
     except InputError as error:
         shelf.drop(key)
-        return encode(op, error)
+        return encode(error)
     except MemoryError:
         shelf.drop(None)
-        return encode(op, InputError("cannot be read: it takes too much memory"))
+        return encode(InputError("cannot be read: it takes too much memory"))
     except Exception as error:  # whatever a malformed file leads to is the file's fault
         shelf.drop(key)
         why = f"{type(error).__name__}: {error}".encode("ascii", "backslashreplace").decode()
-        return encode(op, InputError(f"cannot be read: {why if why.isprintable() else type(error).__name__}"))
+        return encode(InputError(f"cannot be read: {why if why.isprintable() else type(error).__name__}"))
 
 
 def _answer(  # noqa: PLR0911 (one for each request)

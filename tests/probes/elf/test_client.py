@@ -271,10 +271,9 @@ def test_mutated_files(reader: Reader, tmp_path: Path, name: str, source: str, c
 def facts() -> BinaryFacts:
     """Facts with every field set."""
     return BinaryFacts(
-        build_id="ab12", kind="pie", entry=4096,
+        build_id="ab12", kind="pie",
         segments=(Segment(offset=0, address=4096, file_size=10, memory_size=20, flags=5),),
-        text_offset=16, text_size=32, needed=("libc.so.6",), interpreter="/lib/ld.so", soname="x", static=True,
-        has_symtab=True, has_frames=True, is_go=True, unwinder=("needs x",), languages=("go",),
+        soname="x", is_go=True, unwinder=("needs x",), self_check="y", debuglink="z", frames_digest="00",
     )  # fmt: skip
 
 
@@ -291,19 +290,24 @@ def test_answers_travel_unchanged() -> None:
         parent=3,
     )
     site = Site(function=1, offset=4, grade=Grade.STEPPED, code="no-site", text="why")
-    assert decode("facts", encode("facts", facts())) == facts()
-    assert decode("find", encode("find", [function])) == [function]
-    assert decode("functions_at", encode("functions_at", [None, function])) == [None, function]
-    assert decode("sites", encode("sites", [site])) == [site]
+    assert decode("facts", encode(facts())) == facts()
+    assert decode("find", encode([function])) == [function]
+    assert decode("functions_at", encode([None, function])) == [None, function]
+    assert decode("sites", encode([site])) == [site]
     table = RowTable(
         pc=np.array([1, 5], dtype=np.uint32), info=np.array([9, 0], dtype=np.uint32), pages=np.zeros(3, dtype=np.uint32)
     )
-    again = decode("rows", encode("rows", table))
+    again = decode("rows", encode(table))
     assert isinstance(again, RowTable)
     assert [each.tolist() for each in (again.pc, again.info, again.pages)] == [[1, 5], [9, 0], [0, 0, 0]]
-    error = decode("rows", encode("rows", InputError("bad", remedy="do")))
+    error = decode("rows", encode(InputError("bad", remedy="do")))
     assert isinstance(error, InputError)
     assert (error.message, error.remedy) == ("bad", "do")
+
+
+def said(**fields: object) -> bytes:
+    """Return an answer of one value with these fields."""
+    return json.dumps({"answer": [fields]}).encode() + b"\n"
 
 
 @pytest.mark.parametrize(
@@ -311,12 +315,17 @@ def test_answers_travel_unchanged() -> None:
     [
         ("facts", b""),
         ("facts", b"[]\n"),
-        ("facts", b'{"facts": {}}\n'),
-        ("find", b'{"find": [[1, 2, "a\\u001b[31m", "m", "function", "", [], -1]]}\n'),
-        ("find", b'{"find": [[1, 2, "a", "m", "nothing", "", [], -1]]}\n'),
-        ("find", b'{"find": [[1, true, "a", "m", "function", "", [], -1]]}\n'),
-        ("find", b'{"find": 7}\n'),
-        ("sites", b'{"sites": [[1, 1.5, "emulated", "", ""]]}\n'),
+        ("facts", b'{"answer": {}}\n'),
+        ("find", said(offset=1, size=2, name="a\x1b[31m", module="m")),
+        ("find", said(offset=1, size=2, name="a", module="m", kind="nothing")),
+        ("find", said(offset=1, size=True, name="a", module="m")),
+        ("find", said(offset=1, size="2", name="a", module="m")),
+        ("find", said(offset=1, size=2, name="a", module="m", aliases="bc")),
+        ("find", b'{"answer": 7}\n'),
+        ("find", b'{"answer": [null]}\n'),
+        ("sites", said(function=1, offset=1.5, grade="emulated")),
+        ("code", b'{"answer": ["rm -rf"]}\n'),
+        ("lies", b'{"answer": []}\n'),
         ("rows", b'{"rows": [1, 1, 1]}\n' + bytes(8)),
         ("rows", b'{"rows": [2, 2, 0]}\n' + bytes(16)),
         ("rows", b'{"rows": [1, 1, 1]}\n' + b"\0\0\0\0\1\0\0\0\7\0\0\0"),

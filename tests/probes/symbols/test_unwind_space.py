@@ -45,7 +45,7 @@ def settled(modules: Modules) -> list[Module]:
         modules.collect()
         time.sleep(0.01)
         assert time.monotonic() < end
-    return [m for m in modules.by_file.values() if m.facts is not None and m.facts.has_frames]
+    return [m for m in modules.by_file.values() if m.facts is not None and m.facts.frames_digest]
 
 
 def kernel_rows(loaded: Loaded, module: Module) -> list[int]:

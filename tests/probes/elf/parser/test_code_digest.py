@@ -106,4 +106,4 @@ def test_the_child_answers_and_a_place_inside_a_function_has_no_digest(tmp_path:
     with Reader(niceness=0) as reader:
         assert reader.code(fd, [offset, offset + 1, 1 << 40, 0], "app") == [code, "", "", ""]
     os.close(fd)
-    assert isinstance(decode("code", b'{"code": ["rm -rf"]}'), InputError)
+    assert isinstance(decode("code", b'{"answer": ["rm -rf"]}'), InputError)
