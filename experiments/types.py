@@ -1,4 +1,4 @@
-"""The words of host experiments: what a load is, what was measured, what was derived.
+"""The values of host experiments: what a load is, what was measured, what was derived.
 
 After Hauck, "Automated Experiments for Deriving Performance-relevant Properties of Software Execution
 Environments" (2013), chapter 4: an experiment is data and two pure functions. ``plan`` says which load comes next,
@@ -69,7 +69,7 @@ class Task:
     window: int = 8
     final: int = 0
     forks: int = 0
-    """So many children of ``fork_units`` integer units, one at a time, beside the iterations."""
+    """So many children of ``fork_units`` integer units, one at a time, while it iterates."""
     fork_units: int = 0
     partner: int | None = None
     """CPU of the other thread of a ping-pong."""
@@ -78,11 +78,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Tasks that begin together. Without tasks the host is only looked at."""
+    """Tasks that begin together. Without tasks only the host's counters are read."""
 
     tasks: tuple[Task, ...] = ()
     seconds: float = 1.0
-    """How long to look, if there are no tasks."""
+    """How long counters are read, if there are no tasks."""
     sample_every: float = 0.0
     """Read the host's counters this often while it runs; 0: at its ends."""
     limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRun:
-    """What one task saw."""
+    """What one task measured."""
 
     task: Task
     start_ns: int
@@ -102,7 +102,7 @@ class TaskRun:
     births: Samples = field(default_factory=lambda: np.zeros((0, 3), np.int64))
     """Children: their times, and the CPU each began on."""
     waited_ns: int = -1
-    """Time runnable without a CPU, as the kernel says; -1 if it does not."""
+    """Time runnable without a CPU, as the kernel reports it; -1 if it does not."""
     involuntary: int = 0
     lost: int = 0
 
@@ -158,7 +158,7 @@ class LoadRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What the kernel tells about this host: the ground truth where there is one."""
+    """What the kernel reports of this host: the ground truth where there is one."""
 
     cpus: tuple[int, ...]
     """CPUs that this process may use."""
@@ -168,10 +168,10 @@ class Host:
     hertz: int = 250
     """Timer ticks a second."""
     slice_ns: int = 0
-    """Slice of a fair task; 0 if the kernel does not say."""
+    """Slice of a fair task; 0 if the kernel does not report it."""
     rr_slice_ns: int = 0
     siblings: tuple[tuple[int, ...], ...] = ()
-    """Groups of CPUs that share a core, as the topology says."""
+    """Groups of CPUs that share a core, as the kernel reports them."""
     quota: tuple[int, int] | None = None
     """Tightest CPU limit above this process: (quota, period), ns."""
     slack_ns: int = 50_000
@@ -193,7 +193,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a plan may look at."""
+    """What a plan may use."""
 
     host: Host
     cpus: tuple[int, ...]
@@ -236,14 +236,14 @@ class Finding:
     checks: tuple[Check, ...] = ()
     evidence: Mapping[str, Any] = field(default_factory=dict)
     reason: Reason | None = None
-    """Set if no value could be derived, or if none is the answer (then with ``settled``)."""
-    settled: bool = False
-    """No value is the right answer: the host has no such property."""
+    """Set if no value could be derived, or if there is none (then with ``conclusive``)."""
+    conclusive: bool = False
+    """There is no value, for certain: the host has no such property."""
 
 
 Plan = Callable[[Context, tuple[LoadRun, ...]], Load | None]
 Derive = Callable[[Context, tuple[LoadRun, ...]], Finding]
-Demanded = Callable[[Context], tuple[tuple[Kind, int], ...]]
+Demands = Callable[[Context], tuple[tuple[Kind, int], ...]]
 Recall = Callable[[Mapping[str, Any], Host], Mapping[str, Any]]
 
 
@@ -265,12 +265,12 @@ class Experiment:
     """Base unit of the value, '' for a word or a ratio."""
     plan: Plan
     derive: Derive
-    demands: Demanded = _no_demands
+    demands: Demands = _no_demands
     """Demands to calibrate before: kind and ns."""
     forces: tuple[str, ...] = ()
     """Parameters that make it measure what was asked for instead of the host: such a result is no property of it."""
     without: bool = False
-    """It goes on without demands that could not be calibrated: they are a check of its value, not its base."""
+    """It goes on without demands that could not be calibrated: they only check its value."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """What can be set, with defaults; the type of the default is the type of the value."""
     recall: Recall = _nothing
@@ -278,9 +278,9 @@ class Experiment:
     requires: tuple[str, ...] = ()
     """Experiments whose values it uses; they come first."""
     cpus: Literal["none", "one", "two", "all"] = "one"
-    """How many CPUs it loads. None: it only looks, or sleeps."""
+    """How many CPUs it loads. None: it only reads counters."""
     weight: Literal["lowest", "ordinary"] = "lowest"
-    """Ordinary: what it derives shows only in tasks of ordinary weight, so others notice it; never unasked."""
+    """Ordinary: its effect exists only at ordinary weight, so it affects others and runs only on request."""
     cost: float = 1.0
     """CPU seconds of a usual run."""
     hours: float = 6.0

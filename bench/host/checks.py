@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from specmine.experiments.runner.admission import answered
+from specmine.experiments.runner.admission import run_admitted
 from specmine.experiments.runner.schedule import PASSING
 
 Result = dict[str, Any]
@@ -48,8 +48,8 @@ class Bench:
 
     def run(self, name: str, *, wait_s: float | None = None, **request: Any) -> Result:
         """Run one experiment, waiting for a quiet second."""
-        wish = {"names": [name], "state": str(self.state), "wait_seconds": self.wait_s if wait_s is None else wait_s}
-        return answered({**wish, **request})[0]
+        wanted = {"names": [name], "state": str(self.state), "wait_seconds": self.wait_s if wait_s is None else wait_s}
+        return run_admitted({**wanted, **request})[0]
 
 
 def near(value: float, expected: float, within: float = 0.05) -> bool:

@@ -16,7 +16,7 @@ from specmine.experiments.load.cgroup_confinement import Confinement, confined
 from specmine.experiments.load.tasks import Machine
 from specmine.experiments.load.worker_binary import worker_binary
 from specmine.experiments.runner import lock
-from specmine.experiments.runner.client import Running
+from specmine.experiments.runner.client import ExperimentProcess
 from specmine.experiments.types import MS, Load, Step, Task
 
 _ALONE, _BESIDE, _AGREE = 8, 3, 0.02
@@ -39,7 +39,7 @@ def disturbed(bench: Bench, table: Table) -> None:
     until = time.monotonic() + bench.wait_s
     code = "busy-host"
     while code == "busy-host" and time.monotonic() < until:
-        running_now = Running({"names": ["weights"], "state": str(bench.state)})
+        running_now = ExperimentProcess({"names": ["weights"], "state": str(bench.state)})
         time.sleep(2.5)
         with spinning(cpus[-1]):
             result = running_now.answer()[0]

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from specmine.experiments.load.cgroup_confinement import Confinement
 from specmine.experiments.load.tasks import Machine
 from specmine.experiments.load.worker_binary import worker_binary
-from specmine.experiments.results.prediction import Contention, Distribution, distribution, error_of, predicted
-from specmine.experiments.runner.load_gate import foreign_ratio
+from specmine.experiments.results.prediction import Contention, Distribution, distribution, predicted, relative_errors
+from specmine.experiments.runner.load_gate import foreign_share
 from specmine.experiments.types import MS, Load, LoadRun, Step, Task
 from specmine.model.units import parse_duration
 
@@ -42,7 +42,7 @@ class Turns:
     """What calls took in all turns of one case, s."""
 
     alone: NDArray[np.float64]
-    beside: NDArray[np.float64]
+    contention: NDArray[np.float64]
     alone_cpu: float
     beside_cpu: float
     """Mean CPU time of a call."""
@@ -72,19 +72,19 @@ def main() -> int:
     print(f"| {' | '.join((*heads, 'demand', 'others'))} |\n|{' --- |' * (len(heads) + 2)}")
     for text in options.demand or DEMANDS:
         for number in options.case or range(len(CASES)):
-            name, rivals, pinned = CASES[number]
+            name, competitors, pinned = CASES[number]
             own = cpus[1:2] if pinned else cpus[:2]
-            seen = _turns(machine, parse_duration(text), rivals, own, seconds=options.seconds)
-            print(f"| {text} | {name} | {' | '.join(_row(seen, rivals, pinned, slice_s))} |", flush=True)
+            seen = _turns(machine, parse_duration(text), competitors, own, seconds=options.seconds)
+            print(f"| {text} | {name} | {' | '.join(_row(seen, competitors, pinned, slice_s))} |", flush=True)
     return 0
 
 
-def _row(seen: Turns, rivals: int, pinned: bool, slice_s: float) -> list[str]:
-    beside = Contention(rivals=rivals, cores=1.0 if pinned else 2.0, slice_s=slice_s)
-    plain = Contention(rivals=rivals, cores=beside.cores)
+def _row(seen: Turns, competitors: int, pinned: bool, slice_s: float) -> list[str]:
+    contention = Contention(competitors=competitors, cores=1.0 if pinned else 2.0, slice_s=slice_s)
+    plain = Contention(competitors=competitors, cores=contention.cores)
     moved = seen.beside_cpu / seen.alone_cpu
-    alone, measured = distribution(seen.alone), distribution(seen.beside)
-    forecast, modelled = predicted(alone, beside), predicted(distribution(seen.alone * moved), beside)
+    alone, measured = distribution(seen.alone), distribution(seen.contention)
+    forecast, modelled = predicted(alone, contention), predicted(distribution(seen.alone * moved), contention)
     others = f"{seen.foreign:.1%}" + (f", {seen.dropped} turns dropped" if seen.dropped else "")
     return [
         *(_shown(each) for each in (measured, forecast)),
@@ -94,7 +94,7 @@ def _row(seen: Turns, rivals: int, pinned: bool, slice_s: float) -> list[str]:
     ]
 
 
-def _turns(machine: Machine, demand_ns: int, rivals: int, cpus: Sequence[int], *, seconds: float) -> Turns:
+def _turns(machine: Machine, demand_ns: int, competitors: int, cpus: Sequence[int], *, seconds: float) -> Turns:
     """Time calls alone and beside others in turn, until both have been undisturbed for long enough."""
     units = _units(machine, demand_ns, cpus[-1])
     needed = round(seconds / TURN_S)
@@ -103,17 +103,17 @@ def _turns(machine: Machine, demand_ns: int, rivals: int, cpus: Sequence[int], *
     while len(kept) < needed and made < PATIENCE * needed:
         made += 1
         alone = machine.run(Load(tasks=tuple(_timed(units, cpu, ALONE_S) for cpu in cpus)))
-        beside = machine.run(_beside(units, rivals, cpus, TURN_S))
-        foreign = max(foreign_ratio(each, tuple(os.sched_getaffinity(0))) for each in (alone, beside))
+        contention = machine.run(_beside(units, competitors, cpus, TURN_S))
+        foreign = max(foreign_share(each, tuple(os.sched_getaffinity(0))) for each in (alone, contention))
         if foreign <= MOST_FOREIGN or needed - len(kept) >= PATIENCE * needed - made:
-            kept.append((alone, beside, foreign))
+            kept.append((alone, contention, foreign))
         # the next turns take as long as they should at the speed of this one
         units = round(units * demand_ns / 1e9 / _calls([alone])[1])
     alone_s, alone_cpu = _calls([alone for alone, _, _ in kept])
-    beside_s, beside_cpu = _calls([beside for _, beside, _ in kept])
+    beside_s, beside_cpu = _calls([contention for _, contention, _ in kept])
     return Turns(
         alone=alone_s,
-        beside=beside_s,
+        contention=beside_s,
         alone_cpu=alone_cpu,
         beside_cpu=beside_cpu,
         foreign=float(np.mean([foreign for _, _, foreign in kept])),
@@ -128,11 +128,13 @@ def _calls(runs: list[LoadRun]) -> tuple[NDArray[np.float64], float]:
     return times, sum(each.cpu_ns for each in timed) / 1e9 / len(times)
 
 
-def _beside(units: int, rivals: int, cpus: Sequence[int], seconds: float) -> Load:
+def _beside(units: int, competitors: int, cpus: Sequence[int], seconds: float) -> Load:
     if len(cpus) > 1:
         # which of them gets the longer queue is chance: the calls of all together have what the CPUs give
-        return Load(tasks=tuple(replace(_timed(units, None, seconds), name=f"timed{at}") for at in range(rivals + 1)))
-    others = (Task(name=f"rival{each}", cpu=cpus[0], seconds=seconds + 1) for each in range(rivals))
+        return Load(
+            tasks=tuple(replace(_timed(units, None, seconds), name=f"timed{at}") for at in range(competitors + 1))
+        )
+    others = (Task(name=f"rival{each}", cpu=cpus[0], seconds=seconds + 1) for each in range(competitors))
     return Load(tasks=(_timed(units, cpus[0], seconds), *others))
 
 
@@ -167,7 +169,7 @@ def _shown(each: Distribution) -> str:
 
 
 def _errors(forecast: Distribution, measured: Distribution) -> str:
-    return ", ".join(f"{name} {100 * error:.1f} %" for name, error in error_of(forecast, measured).items())
+    return ", ".join(f"{name} {100 * error:.1f} %" for name, error in relative_errors(forecast, measured).items())
 
 
 if __name__ == "__main__":

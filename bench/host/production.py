@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bench.lib.child_processes import started
 from specmine.experiments.load.worker_binary import worker_binary
-from specmine.experiments.runner.client import Running
+from specmine.experiments.runner.client import ExperimentProcess
 from specmine.experiments.types import Load, Step, Task
 
 NICE_ALONE = "a loop at nice 19 in a session of its own"
@@ -157,7 +157,7 @@ def _experimenting(name: str, state: str, own: set[int]) -> Iterator[None]:
 
     def again() -> None:
         while not done.is_set():
-            running = Running({"names": [name], "state": state, "force": True})
+            running = ExperimentProcess({"names": [name], "state": state, "force": True})
             own.add(running.pid)
             while not running.ended() and not done.is_set():
                 time.sleep(0.05)

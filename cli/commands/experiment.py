@@ -70,7 +70,7 @@ def run_command(
     started on this host.
     """
     from specmine.experiments.results.journal import default_path  # noqa: PLC0415
-    from specmine.experiments.runner.admission import answered  # noqa: PLC0415
+    from specmine.experiments.runner.admission import run_admitted  # noqa: PLC0415
 
     if pid is not None and not Path(f"/proc/{pid}").is_dir():
         raise InputError(f"there is no process {pid}")
@@ -83,7 +83,7 @@ def run_command(
         "dangerous": dangerous,
         "state": str((state or default_path()).absolute()),
     }
-    found = answered(request)
+    found = run_admitted(request)
     if form == "json":
         emit(json_text(found[0] if len(found) == 1 else {"schema": found[0]["schema"], "results": found}))
     else:
@@ -159,8 +159,8 @@ def predict_command(
     known_cores = experiment.value_of(journal.entries, "cores", host)
     shared = cores if cores is not None else float(known_cores or host.cores)
     alone = distribution([demand]) if demand is not None else experiment.measured(file, function)  # type: ignore[arg-type]
-    beside = Contention(rivals=rivals, cores=round(shared, 1), slice_s=slice_s)
-    document = experiment.prediction_document(alone, predicted(alone, beside), beside)
+    contention = Contention(competitors=rivals, cores=round(shared, 1), slice_s=slice_s)
+    document = experiment.prediction_document(alone, predicted(alone, contention), contention)
     if form == "json":
         emit(json_text(document))
     else:

@@ -140,7 +140,7 @@ def result_lines(result: Result, columns: int) -> list[str]:
 
 def shown(entry: Mapping[str, Any], host: Host, now_s: float) -> dict[str, Any]:
     """Return the result of an entry to show: the last valid one, marked where it no longer holds, else the last."""
-    from specmine.experiments.results.document import of_this_host  # noqa: PLC0415
+    from specmine.experiments.results.document import stale_reason  # noqa: PLC0415
 
     result = dict(entry["valid"] or entry["last"])
     result["age_seconds"] = round(now_s - datetime.fromisoformat(result["time"]).timestamp(), 1)
@@ -150,7 +150,7 @@ def shown(entry: Mapping[str, Any], host: Host, now_s: float) -> dict[str, Any]:
         "valid": entry["last"]["valid"],
         "reason": entry["last"]["reason"],
     }
-    stale = of_this_host(result, host)
+    stale = stale_reason(result, host)
     if result["valid"] and stale:
         result |= {"valid": False, "reason": {"code": "stale", "text": stale, "remedy": "run it again"}}
     return result
@@ -171,10 +171,10 @@ def table(results: Sequence[Result], columns: int) -> list[str]:
 
 def value_of(entries: Mapping[str, Any], name: str, host: Host) -> float | None:
     """Return the value of an experiment if it holds on this host."""
-    from specmine.experiments.results.document import of_this_host  # noqa: PLC0415
+    from specmine.experiments.results.document import stale_reason  # noqa: PLC0415
 
     entry = entries.get(name)
-    if not entry or not entry["valid"] or of_this_host(entry["valid"], host):
+    if not entry or not entry["valid"] or stale_reason(entry["valid"], host):
         return None
     value = entry["valid"]["value"]
     return float(value) if isinstance(value, int | float) else None
@@ -223,14 +223,14 @@ def _of_document(document: Mapping[str, Any], function: str | None) -> tuple[lis
     return [(low + high) / 2 for low, high, _ in bins], [calls for _, _, calls in bins]
 
 
-def prediction_document(alone: Distribution, beside: Distribution, how: Contention) -> dict[str, Any]:
+def prediction_document(alone: Distribution, forecast: Distribution, how: Contention) -> dict[str, Any]:
     """Return a prediction as JSON."""
     return {
         "schema": "specmine.prediction/1",
-        "beside": {"rivals": how.rivals, "cores": how.cores, "slice_seconds": how.slice_s},
+        "beside": {"rivals": how.competitors, "cores": how.cores, "slice_seconds": how.slice_s},
         "alone": _summary(alone),
-        "predicted": _summary(beside),
-        "delayed_share": float(f"{beside.above(float(alone.seconds[-1]) + how.slice_s / 2):.6g}"),
+        "predicted": _summary(forecast),
+        "delayed_share": float(f"{forecast.above(float(alone.seconds[-1]) + how.slice_s / 2):.6g}"),
     }
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from specmine.daemon.config.tree import ExperimentSettings
-from specmine.experiments.results.document import of_this_host
+from specmine.experiments.results.document import stale_reason
 from specmine.experiments.results.journal import read_journal
-from specmine.experiments.runner.admission import Look, keep
-from specmine.experiments.runner.client import Running
-from specmine.experiments.runner.load_gate import FIRST_LOOK_S
-from specmine.experiments.runner.schedule import PASSING, Ledger, Rules, next_one
+from specmine.experiments.runner.admission import HostCheck, record_skips
+from specmine.experiments.runner.client import ExperimentProcess
+from specmine.experiments.runner.load_gate import FIRST_CHECK_S
+from specmine.experiments.runner.schedule import PASSING, Ledger, Rules, next_experiment
 from specmine.experiments.types import SECOND, Experiment, Host
 from specmine.model.errors import SpecmineError
 
@@ -59,8 +59,8 @@ class ExperimentRunner:
         host: Callable[[], Host],
         report: Callable[[str], None],
         publish: Callable[[str, Mapping[str, Any]], None],
-        start: Callable[[Mapping[str, Any]], RunningExperiment] = Running,
-        look: Callable[[], HostLook] = Look,
+        start: Callable[[Mapping[str, Any]], RunningExperiment] = ExperimentProcess,
+        look: Callable[[], HostLook] = HostCheck,
     ) -> None:
         """Take the settings, and where results and failures go.
 
@@ -105,7 +105,7 @@ class ExperimentRunner:
         elif off:
             self._host_look = None
         elif self._host_look is not None:
-            if now_ns - self._checked_ns >= FIRST_LOOK_S * SECOND:
+            if now_ns - self._checked_ns >= FIRST_CHECK_S * SECOND:
                 self._admit()
         elif now_ns - self._checked_ns >= CHECK_EVERY_NS and self.settings.enabled:
             self._checked_ns = now_ns
@@ -122,7 +122,7 @@ class ExperimentRunner:
 
         assert self._ledger is not None
         host = self._host()
-        name = next_one(
+        name = next_experiment(
             EXPERIMENTS,
             Rules(
                 names=REPEATED if self.settings.run is None else self.settings.run,
@@ -153,7 +153,7 @@ class ExperimentRunner:
             if skip is None:
                 self._running = self._start(request)
                 return
-            keep([skip], self._path)
+            record_skips([skip], self._path)
         except SpecmineError as error:
             self._failed(self._name, str(error))
             return
@@ -195,7 +195,7 @@ class ExperimentRunner:
 
     def _age_ns(self, name: str, host: Host, utc_ns: int) -> int | None:
         valid = self.entries[name]["valid"]
-        if not valid or of_this_host(valid, host):
+        if not valid or stale_reason(valid, host):
             return None
         return utc_ns - utc_ns_of(valid["time"])
 

@@ -17,7 +17,7 @@ class Hierarchy:
     root: Path
 
     def group(self, path: str) -> Path:
-        """Return the folder of a group's path as ``/proc/PID/cgroup`` tells it."""
+        """Return the folder of a group's path as in ``/proc/PID/cgroup``."""
         return self.root / path.lstrip("/")
 
 
@@ -62,7 +62,7 @@ def hierarchy(proc: Path = Path("/proc")) -> Hierarchy | None:
 
 
 def group_of(pid: int | str, tree: Hierarchy, proc: Path = Path("/proc")) -> Path | None:
-    """Return the folder of a process's group, None if it cannot be told."""
+    """Return the folder of a process's group, None if it is unknown."""
     path = parse_membership(_text(proc / str(pid) / "cgroup"), tree.version)
     return None if path is None or ".." in PurePosixPath(path).parts else tree.group(path)
 

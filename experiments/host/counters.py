@@ -44,7 +44,7 @@ def parse_stat(text: str) -> tuple[dict[int, float], dict[int, float]]:
 
 
 def parse_interrupts(text: str) -> dict[int, int]:
-    """Return local timer interrupts by CPU from ``/proc/interrupts``; {} if they are not told."""
+    """Return local timer interrupts by CPU from ``/proc/interrupts``; {} if the kernel does not report them."""
     lines = text.splitlines()
     for line in lines:
         name, _, rest = line.partition(":")

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from specmine.experiments.library import EXPERIMENTS
-from specmine.experiments.results.document import of_this_host
+from specmine.experiments.results.document import stale_reason
 from specmine.experiments.types import Host
 from specmine.model.host_environment import Environment, Known
 
@@ -36,7 +36,7 @@ def environment_of(entries: Mapping[str, Any], host: Host) -> Environment:
                 known[field] = replace(validity, interval=(low, high))
     # the drift is known also where no overhead can be stated
     last = (entries.get("virtualization-constant") or {}).get("last") or {"evidence": {}}
-    drift = None if last["evidence"] and of_this_host(last, host) else last["evidence"].get("drift", {}).get("integer")
+    drift = None if last["evidence"] and stale_reason(last, host) else last["evidence"].get("drift", {}).get("integer")
     if not all(check["ok"] for check in last.get("checks", ()) if check["name"] == "speed_kept"):
         drift = None  # the CPU had another speed a moment later
     known["drift"] = Known(valid=drift is not None, time=last.get("time"), reason=None if drift else "never-measured")
@@ -60,7 +60,7 @@ def _last_valid(entry: Mapping[str, Any] | None, host: Host) -> tuple[Mapping[st
     if not result:
         last = entry["last"]
         return None, Known(valid=False, time=last["time"], reason=(last["reason"] or {}).get("code"))
-    if of_this_host(result, host):
+    if stale_reason(result, host):
         return None, Known(valid=False, time=result["time"], reason="stale")
     # no value can be the answer: this host has no limit
     return result, Known(valid=True, time=result["time"], reason=(result["reason"] or {}).get("code"))

@@ -1,4 +1,4 @@
-"""What the kernel tells about this host: read here, and nowhere else in the experiments."""
+"""What the kernel reports of this host; no other file of the experiments reads it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VIRTUAL = (("QEMU", "qemu"), ("VMware", "vmware"), ("Xen", "xen"), ("KVM", "kvm
 
 
 def read_host(*, pid: int | str = "self") -> Host:
-    """Return the facts, as they are for a process: its CPUs and its limit.
+    """Return the facts of the host for one process: its CPUs and its limit included.
 
     Parameters
     ----------
@@ -72,13 +72,13 @@ def hertz(resolution_s: float) -> int:
 
 
 def parse_slice(text: str) -> int:
-    """Return the slice of a fair task from ``/proc/PID/sched``, ns; 0 if the kernel does not tell it."""
+    """Return the slice of a fair task from ``/proc/PID/sched``, ns; 0 if the kernel does not report it."""
     match = _SLICE.search(text)
     return int(match[1]) if match else 0
 
 
 def _virtual() -> str:
-    """Return the hypervisor as far as it shows."""
+    """Return the kind of hypervisor, '' if there is no sign of one."""
     flagged = re.search(r"^flags\s*:.*\bhypervisor\b", _text("/proc/cpuinfo"), re.MULTILINE)
     vendor = _text("/sys/class/dmi/id/sys_vendor") + _text("/sys/class/dmi/id/product_name")
     named = next((name for word, name in _VIRTUAL if word.lower() in vendor.lower()), "")

@@ -1,4 +1,4 @@
-"""What else runs on this host: how busy its CPUs, disks and network are, as distributions over time. It only looks.
+"""What else runs on this host: distributions over time of how busy its CPUs, disks and network are. Runs no load.
 
 The thesis sketches it as *additional load* (section 6.5.1).
 """
@@ -18,7 +18,7 @@ _DECILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
 
 def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
-    """Look at the counters for a while."""
+    """Read the counters for a while."""
     seconds = context.parameters["seconds"] / SECOND
     return None if runs else Load(seconds=seconds, sample_every=min(_EVERY_S, seconds / 8))
 

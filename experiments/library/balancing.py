@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from specmine.experiments.types import MS, SECOND, Check, Context, Experiment, Finding, Load, LoadRun, TaskRun
 from specmine.model.function import Reason
 
-from .load_patterns import needing, repeating
+from .load_patterns import calibrated_demands, repeated_tasks
 from .statistics import significant
 
 _DEMAND_NS, _EACH = 40 * MS, 3
@@ -31,7 +31,7 @@ def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
     if runs or len(context.host.cpus) < 2:
         return None
     step = context.demand("integer", _DEMAND_NS)
-    first, *others = repeating(step, _EACH * len(context.host.cpus), _MOST_S)
+    first, *others = repeated_tasks(step, _EACH * len(context.host.cpus), _MOST_S)
     changing = (
         replace(each, changed=True, window=12, final=round(_STEP_S * SECOND / (2 * _DEMAND_NS)) + 20 * at)
         for at, each in enumerate(others, 1)
@@ -42,7 +42,7 @@ def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
 def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     """Return immediate, active or lazy."""
     if not runs:
-        return Finding(reason=Reason(code="one-cpu", text="there is only one CPU, nothing to balance"), settled=True)
+        return Finding(reason=Reason(code="one-cpu", text="there is only one CPU, nothing to balance"), conclusive=True)
     tasks = runs[0].tasks
     cpus = len(context.host.cpus)
     ends = sorted(int(task.end_ns) for task in tasks)
@@ -99,10 +99,10 @@ def _phases(tasks: tuple[TaskRun, ...], edges: list[int], cpus: int) -> list[dic
     """
     found: list[dict[str, float]] = []
     for begin, end in pairwise(edges):
-        settled = begin + min(SECOND, (end - begin) // 3)
+        start_ns = begin + min(SECOND, (end - begin) // 3)
         medians = {}
         for task in tasks:
-            inside: NDArray[np.bool_] = (task.samples[:, 0] >= settled) & (task.samples[:, 1] <= end)
+            inside: NDArray[np.bool_] = (task.samples[:, 0] >= start_ns) & (task.samples[:, 1] <= end)
             if np.count_nonzero(inside) >= 4 and task.end_ns >= end:
                 medians[task.task.name] = float(np.median(task.durations[inside]))
         if medians and len(medians) == sum(task.end_ns >= end for task in tasks):
@@ -124,7 +124,7 @@ EXPERIMENT = Experiment(
     unit="",
     plan=plan,
     derive=derive,
-    demands=needing(_DEMAND_NS, cpus=2),
+    demands=calibrated_demands(_DEMAND_NS, cpus=2),
     cpus="all",
     weight="ordinary",
     cost=26.0,

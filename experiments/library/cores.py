@@ -10,6 +10,7 @@ import numpy as np
 
 from specmine.experiments.types import MS, Check, Context, Experiment, Finding, Kind, Load, LoadRun, Task
 
+from .load_patterns import calibrated_demands
 from .statistics import SAME_SPEED, mean_interval, median_interval, significant, speed_kept
 
 _DEMAND_NS = 2 * MS
@@ -94,18 +95,13 @@ def _odd(samples: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> np.ndarray
     return np.arange(2 * len(samples)) % 2
 
 
-def demands(context: Context) -> tuple[tuple[Kind, int], ...]:
-    """Name the demands to calibrate."""
-    return tuple((kind, _DEMAND_NS) for kind in _KINDS)
-
-
 EXPERIMENT = Experiment(
     name="cores",
     summary="how many cores' worth of work gets done, limits included",
     unit="cores",
     plan=plan,
     derive=derive,
-    demands=demands,
+    demands=calibrated_demands(_DEMAND_NS, kinds=_KINDS),
     cpus="all",
     cost=2.0,
     hours=0,

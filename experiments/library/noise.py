@@ -1,4 +1,4 @@
-"""What an idle CPU takes from a program: ticks and interrupts, below which differences are noise.
+"""The share of an idle CPU that ticks and interrupts take: smaller differences of durations are noise.
 
 Not in the thesis, which assumes an idle machine (section 5.9): what remains on one is its resolution.
 """
@@ -14,11 +14,11 @@ from .statistics import mean_interval, quantiles, significant
 _THRESHOLD_NS = 5_000
 _SECONDS, _SLICES = 1.5, 15
 _MOST_RUNS, _QUIET = 3, 0.003
-"""It looks again, up to so often, while others had a larger share of the CPU than this."""
+"""It measures again, up to so often, if others had a larger share of the CPU than this."""
 
 
 def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
-    """Watch the clock alone on a CPU, again if others came."""
+    """Read the clock alone on a CPU; again if other tasks ran there."""
     if len(runs) == _MOST_RUNS or (runs and _to_others(runs[-1]) <= _QUIET):
         return None
     task = Task(
@@ -67,7 +67,7 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
 
 
 def _to_others(run: LoadRun) -> float:
-    """Return the share of time in which the watcher waited for other tasks, as the kernel tells."""
+    """Return the share of time in which the watcher waited for other tasks, as the kernel reports."""
     return max(0, run.tasks[0].waited_ns) / run.tasks[0].elapsed_ns
 
 

@@ -1,7 +1,7 @@
-"""Where the kernel puts a new process: round robin, beside its parent, anywhere, or by no rule at all.
+"""Where the kernel puts a new process: round robin, on the CPU of its parent, at random, or by no rule.
 
-OSSCHEDULER.02 of the thesis (section 5.6.2): as many tasks as CPUs repeat a demand; one of them starts others beside
-it, one after the other. The task that shares its CPU with a newcomer slows down in a burst; which task's bursts follow
+OSSCHEDULER.02 of the thesis (section 5.6.2): as many tasks as CPUs repeat a demand; one of them starts others,
+one after the other. The task that shares its CPU with a newcomer slows down in a burst; which task's bursts follow
 which tells the rule.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from specmine.experiments.types import MS, Check, Context, Experiment, Finding, Load, LoadRun
 from specmine.model.function import Reason
 
-from .load_patterns import needing, repeating
+from .load_patterns import calibrated_demands, repeated_tasks
 from .statistics import significant
 
 _DEMAND_NS, _ADDED_NS, _ADDED = 10 * MS, 250 * MS, 16
@@ -32,7 +32,7 @@ def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
     step = context.demand("integer", _DEMAND_NS)
     number = len(context.host.cpus)
     newcomer = context.units["integer", _DEMAND_NS] * (_ADDED_NS // _DEMAND_NS)
-    *others, parent = repeating(step, number, _SECONDS)
+    *others, parent = repeated_tasks(step, number, _SECONDS)
     return Load(tasks=(*others, replace(parent, forks=_ADDED, fork_units=newcomer)))
 
 
@@ -40,7 +40,7 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     """Return the rule: cyclic, same-as-parent, random or none."""
     tasks = runs[0].tasks
     if len(tasks) < 2:
-        return Finding(reason=Reason(code="one-cpu", text="there is only one CPU to be put on"), settled=True)
+        return Finding(reason=Reason(code="one-cpu", text="there is only one CPU to be put on"), conclusive=True)
     births = tasks[-1].births
     full = _ADDED_NS // _DEMAND_NS
     bursts = ordered_bursts([(task.samples[:, 0], task.durations) for task in tasks], _DEMAND_NS)
@@ -114,7 +114,7 @@ EXPERIMENT = Experiment(
     unit="",
     plan=plan,
     derive=derive,
-    demands=needing(_DEMAND_NS),
+    demands=calibrated_demands(_DEMAND_NS),
     cpus="all",
     weight="ordinary",
     cost=16.0,

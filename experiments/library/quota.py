@@ -1,6 +1,6 @@
-"""A limit on CPU time: how much, in which period, found from the pauses of a task that never stops by itself.
+"""A limit on CPU time and its period, derived from the pauses of a task that never stops by itself.
 
-It never runs inside the group of a program, whose time it would burn: a group of its own gets the same limit.
+It never runs inside the group of a program, whose time it would use: a group of its own gets the same limit.
 Not in the thesis, which names limits of virtual machines as a limitation (section 6.5.2).
 """
 
@@ -45,7 +45,7 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     if limit is None and throttled[0] == 0:
         reason = Reason(code="no-quota", text="CPU time is not limited here")
         evidence = {"gaps": sum(map(len, gaps)), "throttled": 0, "waited_seconds": watched[0].waited_ns / 1e9}
-        return Finding(reason=reason, settled=True, evidence=evidence, samples=sum(map(len, gaps)))
+        return Finding(reason=reason, conclusive=True, evidence=evidence, samples=sum(map(len, gaps)))
     if min(map(len, gaps)) < _FEWEST:
         reason = Reason(code="no-gaps", text="the limit never took effect while a task ran all the time")
         return Finding(samples=sum(map(len, gaps)), reason=reason)
@@ -98,7 +98,7 @@ def _pauses(samples: Samples) -> Samples:
 
 
 def _turns(pauses: Samples, gaps: Samples) -> tuple[Lengths, Lengths, Lengths]:
-    """Return what ran in each whole turn between pauses, the pause behind it, and the visits of others in it."""
+    """Return for each whole turn between pauses its running time, the pause after it, and the visits of others."""
     ends = np.searchsorted(gaps[:, 0], pauses[:, 0])
     gone = np.concatenate([[0], np.cumsum(gaps[:, 1] - gaps[:, 0])])
     visits = gone[ends[1:]] - gone[ends[:-1] + 1]

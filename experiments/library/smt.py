@@ -11,6 +11,7 @@ import numpy as np
 from specmine.experiments.types import MS, Check, Context, Experiment, Finding, Kind, Load, LoadRun, Task
 from specmine.model.function import Reason
 
+from .load_patterns import calibrated_demands
 from .statistics import SAME_SPEED, median_interval, significant, speed_kept
 
 _DEMAND_NS, _SECONDS = MS, 0.12
@@ -34,7 +35,9 @@ def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
 def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     """Return the smallest capacity of a pair, in cores."""
     if not runs:
-        return Finding(reason=Reason(code="one-cpu", text="there is only one CPU to run on"), settled=True, value=None)
+        return Finding(
+            reason=Reason(code="one-cpu", text="there is only one CPU to run on"), conclusive=True, value=None
+        )
     found: dict[str, float] = {}
     bounds: dict[str, tuple[float, float]] = {}
     speeds: list[float] = []
@@ -78,18 +81,13 @@ def _partners(context: Context) -> tuple[int, ...]:
     return tuple(sorted(rest, key=lambda cpu: cpu not in told)[:_MOST_PAIRS])
 
 
-def demands(context: Context) -> tuple[tuple[Kind, int], ...]:
-    """Name the demands to calibrate."""
-    return tuple((kind, _DEMAND_NS) for kind in _KINDS) if _partners(context) else ()
-
-
 EXPERIMENT = Experiment(
     name="smt",
     summary="whether CPUs share a core: what two of them get done together",
     unit="cores",
     plan=plan,
     derive=derive,
-    demands=demands,
+    demands=calibrated_demands(_DEMAND_NS, kinds=_KINDS, cpus=2),
     cpus="two",
     cost=2.5,
     hours=0,

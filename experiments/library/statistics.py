@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Z95 = 1.959964
 SAME_SPEED = 1.05
-"""The same work may take so many times as long afterwards as before, or before as afterwards."""
+"""Largest ratio of the times of the same work before and after, at which the CPU counts as unchanged."""
 
 
 def median_interval(values: ArrayLike) -> tuple[float, tuple[float, float]]:
@@ -41,8 +41,8 @@ def mean_interval(values: ArrayLike) -> tuple[float, tuple[float, float]]:
     return mean, (mean - half, mean + half)
 
 
-def settled(values: ArrayLike, *, at_least: int, half_width: float) -> bool:
-    """Tell whether the median is known: to +-``half_width`` of itself at 95 %, from ``at_least`` values.
+def median_is_known(values: ArrayLike, *, at_least: int, half_width: float) -> bool:
+    """Return True if the median is known to +-``half_width`` of itself at 95 %, from ``at_least`` values.
 
     The stop condition *InternalTimesStable* of the thesis (section 4.4.3), which gives no formula.
     """
@@ -60,10 +60,10 @@ def spread(values: ArrayLike) -> float:
 
 
 def speed_kept(before: ArrayLike, after: ArrayLike) -> float:
-    """Return how many times as long the same work took at the slower of two moments; 1: the CPU kept its speed.
+    """Return the ratio of the times of the same work at two moments, at least 1; 1: the speed did not change.
 
-    Virtual CPUs change theirs by the second, up to 1.7 times here. What is compared with work done before such a change
-    is wrong by as much.
+    Virtual CPUs change their speed by the second, here by up to 1.7 times. A comparison with work done before such a
+    change is wrong by the same factor.
     """
     times = [float(np.median(np.asarray(each, dtype=np.float64))) for each in (before, after)]
     return max(times) / max(1.0, min(times))

@@ -14,11 +14,11 @@ from .statistics import significant
 _LONG_NS = 1_000_000
 _SECONDS = 2.0
 _GRANULE_S = 0.01
-"""Steal is told in units of 10 ms."""
+"""The kernel reports steal time in units of 10 ms."""
 
 
 def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
-    """Watch the clock alone on a CPU."""
+    """Read the clock alone on a CPU."""
     if runs:
         return None
     watch = Task(name="watch", sensor="gaps", leads=True, cpu=context.cpus[0], seconds=_SECONDS)

@@ -1,4 +1,4 @@
-"""How long a task that wants the CPU waits while another has its turn.
+"""The timeslice: how long a task that wants the CPU waits while another task runs.
 
 Gap detection: a task that only reads the clock shares a CPU with k others; its pauses are k slices long. No demand
 has to be calibrated, and any slice from 0.3 ms up is seen. The thesis' method (OSSCHEDULER.01, section 5.5) times a
@@ -29,8 +29,8 @@ from specmine.experiments.types import (
 )
 from specmine.model.function import Reason
 
-from .load_patterns import beside
-from .statistics import clusters, median_interval, quantiles, settled, significant
+from .load_patterns import competing_load
+from .statistics import clusters, median_interval, median_is_known, quantiles, significant
 
 _ROUND_S, _MOST_ROUNDS = 0.5, 4
 _ENOUGH, _HALF_WIDTH = 60, 0.02
@@ -44,25 +44,25 @@ _SMALLEST_TOP, _FEWEST_TOP, _MOST_LONGER = 0.15, 6, 0.05
 _MOST_TIME_LONGER = 0.25
 """Of the time lost, in gaps that are clearly longer: many short visits of one length are not the slice."""
 _AROUND = 4
-"""So many calls before and after one tell what it needed."""
+"""What a call needed follows from so many calls before and after it."""
 _UNBROKEN = 1.5
 """Calls that took no more than so many times what they used of the CPU were not interrupted."""
 _LONG_NS = 40 * MS
 
 
 def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
-    """Watch the gaps beside one competitor until they are known, then beside two, then time a demand."""
+    """Watch the gaps next to one competitor until they are stable, then next to two, then time a demand."""
     asked = context.parameters
     if asked["method"] == "clusters":
         return None if len(runs) == 2 or not context.units else _demands(context, len(runs) + 1, asked["iterations"])
-    for rivals in (1, 2):
-        done = [run for run in runs if run.load.label == f"gaps{rivals}"]
+    for competitors in (1, 2):
+        done = [run for run in runs if run.load.label == f"gaps{competitors}"]
         gaps = _gaps(done)
         enough = _FEW if _long(context) or (len(gaps) and np.median(gaps) > _LONG_NS) else _ENOUGH
-        known = settled(_pauses(done, rivals, context)[0], at_least=enough, half_width=_HALF_WIDTH)
+        known = median_is_known(_pauses(done, competitors, context)[0], at_least=enough, half_width=_HALF_WIDTH)
         most = 1 if asked["policy"] in REAL_TIME else _MOST_ROUNDS - _long(context)
         if not known and len(done) < most and (len(gaps) or len(done) < 3):
-            return _watch(context, rivals)
+            return _watch(context, competitors)
     timed = any(run.load.label == "demands1" for run in runs)
     return None if timed or ("integer", asked["demand"]) not in context.units else _demands(context, 1, 150)
 
@@ -71,12 +71,10 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
     """Return the effective slice, seconds."""
     if context.parameters["method"] == "clusters":
         return _by_clusters(context, runs)
-    one, two = ([run for run in runs if run.load.label == f"gaps{rivals}"] for rivals in (1, 2))
+    one, two = ([run for run in runs if run.load.label == f"gaps{competitors}"] for competitors in (1, 2))
     first, second = _gaps(one), _gaps(two)
     if len(first) < _FEW // 2 or len(second) < _FEW // 2:
-        reason = Reason(
-            code="no-gaps", text="a task beside others on one CPU was never made to wait long enough to see"
-        )
+        reason = Reason(code="no-gaps", text="a task next to others on one CPU never waited long enough to be measured")
         return Finding(samples=len(first), reason=reason)
     (alike, least), (alike_two, _) = _pauses(one, 1, context), _pauses(two, 2, context)
     slice_ns, (low, high) = median_interval(alike)
@@ -142,11 +140,13 @@ def _asked_ns(context: Context) -> int:
     return asked
 
 
-def _watch(context: Context, rivals: int) -> Load:
+def _watch(context: Context, competitors: int) -> Load:
     asked = context.parameters
     how = {"cpu": context.cpus[0], "policy": asked["policy"], "slice_ns": asked["slice"]}
-    seconds = _ROUND_S * (4 if _long(context) else 1) * (1 + rivals) / 2
-    return beside(Task(name="watch", sensor="gaps", seconds=seconds, **how), rivals, label=f"gaps{rivals}")
+    seconds = _ROUND_S * (4 if _long(context) else 1) * (1 + competitors) / 2
+    return competing_load(
+        Task(name="watch", sensor="gaps", seconds=seconds, **how), competitors, label=f"gaps{competitors}"
+    )
 
 
 def _long(context: Context) -> bool:
@@ -154,14 +154,14 @@ def _long(context: Context) -> bool:
     return bool(asked["slice"] >= 20 * MS or asked["policy"] in REAL_TIME)
 
 
-def _demands(context: Context, rivals: int, iterations: int) -> Load:
+def _demands(context: Context, competitors: int, iterations: int) -> Load:
     asked = context.parameters
     how = {"cpu": context.cpus[0], "policy": asked["policy"], "slice_ns": asked["slice"]}
     demand = asked["demand"]
-    seconds = 1.5 * iterations * demand * (1 + rivals) / SECOND + 0.5
+    seconds = 1.5 * iterations * demand * (1 + competitors) / SECOND + 0.5
     step = context.demand("integer", demand)
     timed = Task(name="timed", steps=(step,), sensor="times", seconds=seconds, iterations=iterations, **how)
-    return beside(timed, rivals, label=f"demands{rivals}")
+    return competing_load(timed, competitors, label=f"demands{competitors}")
 
 
 def _by_clusters(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
@@ -234,17 +234,17 @@ def _gaps(runs: list[LoadRun]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(0, np.int64), *(run.task("watch").durations for run in runs)])
 
 
-def _pauses(runs: list[LoadRun], rivals: int, context: Context) -> tuple[NDArray[np.float64], float]:
-    """Return the whole pauses beside so many rivals, and the fewest that are believed, as a share of all.
+def _pauses(runs: list[LoadRun], competitors: int, context: Context) -> tuple[NDArray[np.float64], float]:
+    """Return the whole pauses next to so many competitors, and the fewest that are believed, as a share of all.
 
     Where a pause of two turns is hardly ever whole, one turn may be: then it is twice as long as the watcher's own.
     """
     whole, least = _alike(_gaps(runs), context)
-    if rivals > 1 and len(whole) < least * len(_gaps(runs)):
+    if competitors > 1 and len(whole) < least * len(_gaps(runs)):
         turns = _runs(runs)
         own, share = _alike(turns, context)
         if len(own) >= share * len(turns):
-            return rivals * own, share
+            return competitors * own, share
     return whole, least
 
 

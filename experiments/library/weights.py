@@ -1,4 +1,4 @@
-"""What nice is worth: the share of a CPU that a task gets beside one of another nice value, and where nice ends.
+"""The share of a CPU that a task gets next to one of another nice value, and where nice has no effect.
 
 Not in the thesis, which gives all tasks one priority (section 5.9).
 """
@@ -12,19 +12,19 @@ from .statistics import significant
 WEIGHTS = {0: 1024, 5: 335, 10: 110, 19: 15}
 """From ``sched_prio_to_weight`` of the kernel, the same since 2.6.23."""
 _PAIRS = ((0, 5, "run", 1.2), (0, 10, "run", 1.2), (19, 19, "run", 0.6), (0, 5, "other", 0.8))
-"""Nice of the watcher and of its rival, the rival's group, seconds."""
+"""Nice of the watcher and of its competitor, the competitor's group, seconds."""
 _TOLERANCE = 0.03
 
 
 def plan(context: Context, runs: tuple[LoadRun, ...]) -> Load | None:
-    """Watch beside one rival, pair by pair; the last rival lives in another group."""
+    """Watch next to one competitor, pair by pair; the last competitor is in another group."""
     if len(runs) == len(_PAIRS):
         return None
-    nice, rival, group, seconds = _PAIRS[len(runs)]
+    nice, competitor, group, seconds = _PAIRS[len(runs)]
     cpu = context.cpus[0]
     watch = Task(name="watch", sensor="gaps", leads=True, cpu=cpu, nice=nice, seconds=seconds)
-    other = Task(name="rival", cpu=cpu, nice=rival, group=group, seconds=seconds + 1)
-    return Load(tasks=(watch, other), label=f"{nice}:{rival}:{group}")
+    other = Task(name="competitor", cpu=cpu, nice=competitor, group=group, seconds=seconds + 1)
+    return Load(tasks=(watch, other), label=f"{nice}:{competitor}:{group}")
 
 
 def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
@@ -51,7 +51,7 @@ def derive(context: Context, runs: tuple[LoadRun, ...]) -> Finding:
             "shares_expected": {label: significant(share) for label, share in expected.items()},
             "group_share": significant(shares["0:5:other"]),
             "gap_at_nice_19_seconds": significant(float(gaps.mean()) / 1e9) if len(gaps) else None,
-            "note": "nice counts inside one group only: a rival in another group takes half, whatever its nice",
+            "note": "nice counts inside one group only: a competitor in another group takes half, whatever its nice",
         },
     )
 
@@ -62,10 +62,10 @@ def _share(run: LoadRun) -> float:
 
 
 def _expected(label: str) -> float:
-    nice, rival, group = label.split(":")
+    nice, competitor, group = label.split(":")
     if group != "run":
         return 0.5
-    return WEIGHTS[int(nice)] / (WEIGHTS[int(nice)] + WEIGHTS[int(rival)])
+    return WEIGHTS[int(nice)] / (WEIGHTS[int(nice)] + WEIGHTS[int(competitor)])
 
 
 EXPERIMENT = Experiment(

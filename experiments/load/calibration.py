@@ -1,9 +1,9 @@
-"""How many units of a demand take a given CPU time here: measured by CPU time, so that competitors do not matter.
+"""How many units of a demand take a given CPU time here. CPU time is measured, so that competing tasks do not matter.
 
-A unit is calibrated at one millisecond and scaled. Twice, and only if both agree: of several dozen calibrations one
-came out 1.85 times wrong, during a slowdown of the virtual CPU that showed nowhere else. Where a CPU goes back and
-forth between speeds two tries running may never agree, but two of several do. What was found is tried again before
-each use, and found anew if it no longer holds.
+Units are calibrated at one millisecond and scaled. Two tries must agree: of several dozen calibrations one was wrong by
+a factor of 1.85, during a slowdown of the virtual CPU that showed nowhere else. Where a CPU alternates between speeds,
+two tries in a row may never agree, but two of several do. A known calibration is tried again before each use, and made
+anew if it no longer holds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _AT_NS = MS
 _AGREE = 0.02
 _TRIES = 4
 _SCALE = 1000
-"""Units are kept in thousandths a millisecond."""
+"""Units are stored in thousandths a millisecond."""
 
 
 def calibrate(
@@ -35,7 +35,7 @@ def calibrate(
     wanted : tuple of (kind, ns)
         The demands.
     known : mapping
-        Thousandths of units a millisecond, by worker binary and kind; what is found is added.
+        Thousandths of units a millisecond, by worker binary and kind; new ones are added.
     """
     units = {}
     for kind, ns in wanted:
@@ -59,7 +59,7 @@ def rate_of(kind: Kind, cpu: int, machine: Machine, *, known: float = 0.0) -> fl
     kind, cpu, machine
         What to calibrate, and where.
     known : float
-        What was found before; it stays if one try agrees with it. 0: nothing was.
+        An earlier result; it stays if one try agrees with it. 0: there is none.
     """
     before = [known] if known else []
     for _ in range(_TRIES):
@@ -71,8 +71,8 @@ def rate_of(kind: Kind, cpu: int, machine: Machine, *, known: float = 0.0) -> fl
             cpu=cpu,
             seconds=2.0,
         )
-        units, taken = machine.run(Load(tasks=(task,))).tasks[0].samples[-1, :2].tolist()
-        rate = units * MS / max(1, taken)
+        units, cpu_ns = machine.run(Load(tasks=(task,))).tasks[0].samples[-1, :2].tolist()
+        rate = units * MS / max(1, cpu_ns)
         like = next((each for each in reversed(before) if abs(rate / each - 1) <= _AGREE), None)
         if like is not None:
             return float(like if like == known else (rate + like) / 2)

@@ -1,9 +1,9 @@
-"""Where load runs so that it does not hurt: a control group of its own with the lowest weight of all.
+"""The control group in which load runs, with the lowest weight that the kernel has.
 
-The group stands at the top level of contention: nice 19 or SCHED_IDLE inside a session, unit or container of its own
-protect nobody, since those are weighed as wholes (measured: a production loop beside them took twice as long). It is
-written directly where no systemd runs; under systemd the experiments' process was started as a unit of its own in a
-slice of its own, delegated to it. What was written is read back before any load starts.
+The group is at the top level. nice 19 or SCHED_IDLE would protect nobody, because the kernel weighs a session, unit or
+container as a whole: next to such load a production loop took twice as long. Without systemd the group is written
+directly. Under systemd the experiments' process is a unit in a slice of its own, and the group is delegated to it. The
+weight is read back before any load starts.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _LOWEST_NICE = 19
 
 @dataclass(slots=True)
 class Confinement:
-    """A place for load: leaves of equal weight inside one of the lowest; without control groups an autogroup."""
+    """Where load runs: leaves of equal weight inside a group of the lowest; without control groups an autogroup."""
 
     base: Path | None = None
     version: int = 0
     how: str = ""
-    """What holds it down, as read back."""
+    """What gives it the lowest weight, as read back."""
     made: list[Path] = field(default_factory=list)
 
     @property
     def leaves(self) -> bool:
-        """True if tasks can be put into leaves, and these limited."""
+        """True if there are leaves for tasks, which can be limited."""
         return self.base is not None
 
     def procs(self, leaf: str) -> str:
@@ -66,7 +66,7 @@ class Confinement:
         return stat.get("nr_throttled", 0), stat.get("throttled_time", stat.get("throttled_usec", 0) * 1000)
 
     def used_ns(self) -> int:
-        """Return the CPU time that the whole group has used, as the kernel counts it; 0 if it does not say."""
+        """Return the CPU time that the whole group has used, as the kernel counts it; 0 if it does not."""
         if self.base is None:
             return 0
         if self.version == 2:
@@ -89,7 +89,7 @@ class Confinement:
 
 @contextlib.contextmanager
 def confined(*, in_unit: bool = False) -> Iterator[Confinement]:
-    """Make the place for load and take it away again.
+    """Make the control groups for load, and remove them afterwards.
 
     Parameters
     ----------
@@ -99,17 +99,17 @@ def confined(*, in_unit: bool = False) -> Iterator[Confinement]:
     Raises
     ------
     HostError
-        If nothing on this host can hold load down: then none may run.
+        If nothing on this host can restrict load: then none may run.
     """
-    place = _made(in_unit=in_unit)
+    confinement = _make_confinement(in_unit=in_unit)
     try:
-        yield place
+        yield confinement
     finally:
-        place.close()
+        confinement.close()
 
 
-def clean_up() -> None:
-    """Remove what a killed run left behind; for those who hold the lock of experiments."""
+def remove_leftovers() -> None:
+    """Remove the groups that a killed run left; the caller holds the lock of experiments."""
     tree = hierarchy()
     left = tree.root / NAME if tree else None
     if left is not None and left.is_dir():
@@ -118,31 +118,31 @@ def clean_up() -> None:
                 _remove(folder)
 
 
-def _made(*, in_unit: bool) -> Confinement:
+def _make_confinement(*, in_unit: bool) -> Confinement:
     tree = hierarchy()
     problem = "no CPU controller is mounted"
     if tree is not None:
         try:
-            return _in_unit(tree) if in_unit else _at_the_top(tree)
+            return _make_in_unit(tree) if in_unit else _make_top_group(tree)
         except (OSError, HostError) as error:
             problem = str(error)
     how = _autogroup()
     if how:
         return Confinement(how=how)
     raise HostError(
-        f"load could not be held down on this host ({problem}), so none was started",
+        f"nothing on this host can restrict load ({problem}), so none was started",
         remedy="run as root on a host with the CPU controller of control groups",
     )
 
 
-def _at_the_top(tree: Hierarchy) -> Confinement:
+def _make_top_group(tree: Hierarchy) -> Confinement:
     if tree.version == 2 and "cpu" not in (tree.root / "cgroup.subtree_control").read_text().split():
         raise HostError("the CPU controller is not enabled for groups at the top level")
     base = tree.root / NAME
     place = Confinement(base=base, version=tree.version)
     try:
         _make(base, place)
-        place.how = held_down(base)
+        place.how = set_lowest_weight(base)
         _make_leaves(base, place)
     except BaseException:
         place.close()
@@ -150,12 +150,12 @@ def _at_the_top(tree: Hierarchy) -> Confinement:
     return place
 
 
-def _in_unit(tree: Hierarchy) -> Confinement:
+def _make_in_unit(tree: Hierarchy) -> Confinement:
     own = group_of("self", tree)
     if own is None or own == tree.root:
         raise HostError("this process has no control group of its own")
     top = tree.root / own.relative_to(tree.root).parts[0]
-    place = Confinement(base=own, version=tree.version, how=is_lowest(top))
+    place = Confinement(base=own, version=tree.version, how=lowest_weight(top))
     if not place.how:
         raise HostError(f"the slice {top.name} does not have the lowest weight")
     if tree.version == 2:
@@ -172,8 +172,8 @@ def _make_leaves(base: Path, place: Confinement) -> None:
         _make(base / leaf, place)
 
 
-def held_down(folder: Path) -> str:
-    """Give a group the lowest weight that the kernel has, read it back, and say what it is.
+def set_lowest_weight(folder: Path) -> str:
+    """Give a group the lowest weight that the kernel has, read it back, and return what it is.
 
     Raises
     ------
@@ -184,13 +184,13 @@ def held_down(folder: Path) -> str:
         if (folder / name).exists():
             with contextlib.suppress(OSError):
                 _write(folder / name, value)
-    how = is_lowest(folder)
+    how = lowest_weight(folder)
     if not how:
         raise HostError(f"the group {folder} did not take the lowest weight")
     return how
 
 
-def is_lowest(folder: Path) -> str:
+def lowest_weight(folder: Path) -> str:
     """Return what makes a group the lowest, read from the kernel; '' if nothing does."""
     for name, value in (("cpu.idle", 1), ("cpu.weight", 1), ("cpu.shares", 2)):
         try:
@@ -202,7 +202,7 @@ def is_lowest(folder: Path) -> str:
 
 
 def _autogroup() -> str:
-    """Hold down the session of this process, which must lead one; '' if that cannot be done or does not count."""
+    """Give the session that this process leads the lowest weight; '' if that is impossible or has no effect."""
     path = Path("/proc/self/autogroup")
     try:
         if Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() != "1" or os.getsid(0) != os.getpid():

@@ -1,7 +1,7 @@
-"""Loads on the machine: tasks started, held at a barrier, let go together, ended together, and read.
+"""Loads on the machine: tasks are started, wait at a barrier, begin together, end together, and are read.
 
-Tasks are processes that die with their controller and end at a deadline of their own, so nothing outlives a run
-whatever becomes of it. The controller sleeps meanwhile, on other CPUs where there are any.
+Tasks are processes that die with their controller and end at a deadline of their own, so none outlives its run. The
+controller sleeps meanwhile, on other CPUs if there are any.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GRACE_S = 3.0
 
 
 class Interrupted(Exception):
-    """Whoever wanted the result has gone."""
+    """Nobody waits for the result any more."""
 
 
 class Starved(Exception):
@@ -101,7 +101,7 @@ class Machine:
         for leaf, limit in load.limits.items():
             self._confinement.limit(leaf, limit)
         try:
-            with _away_from([each.cpu for each in load.tasks]):
+            with _avoid_cpus([each.cpu for each in load.tasks]):
                 return self._run(load)
         finally:
             for leaf in load.limits:
@@ -118,7 +118,7 @@ class Machine:
             ready_out, ready_in = os.pipe()
             for fd in (go_out, ready_out, ready_in):
                 stack.callback(os.close, fd)
-            gate = stack.enter_context(_Closing(go_in))
+            gate = stack.enter_context(_Gate(go_in))
             started: list[_Started] = []
             stack.callback(_end, started)
             for task in load.tasks:
@@ -170,7 +170,7 @@ class Machine:
             self._poll([ready, *(each.pidfd for each in started)], deadline)
             for each in started:
                 if each.process.poll() is not None:
-                    raise HostError(f"load task {each.task.name}: {_complaint(each)}")
+                    raise HostError(f"load task {each.task.name}: {_error_text(each)}")
             if select.select([ready], [], [], 0)[0]:
                 waiting -= len(os.read(ready, waiting))
             if time.monotonic() > deadline:
@@ -178,7 +178,7 @@ class Machine:
 
     def _watch(self, load: Load, leaders: Sequence[_Started], deadline: float) -> tuple[Counters, ...]:
         """Wait until all leaders have ended or the deadline, reading counters meanwhile; at least twice."""
-        seen = [] if load.tasks else [read_counters()]
+        readings = [] if load.tasks else [read_counters()]
         following = time.monotonic() + load.sample_every
         while time.monotonic() < deadline:
             living = [each.pidfd for each in leaders if not select.select([each.pidfd], [], [], 0)[0]]
@@ -187,9 +187,9 @@ class Machine:
             until = min(deadline, following) if load.sample_every else deadline
             self._poll(living, until)
             if load.sample_every and time.monotonic() >= following:
-                seen.append(read_counters())
+                readings.append(read_counters())
                 following += load.sample_every
-        return (*seen, read_counters())
+        return (*readings, read_counters())
 
     def _join(self, started: Sequence[_Started], deadline: float) -> None:
         for each in started:
@@ -210,7 +210,7 @@ class Machine:
             raise Interrupted
 
 
-class _Closing:
+class _Gate:
     """A descriptor that is closed once: its closing is the barrier."""
 
     def __init__(self, fd: int) -> None:
@@ -222,7 +222,7 @@ class _Closing:
             os.close(self._fd)
             self._fd = -1
 
-    def __enter__(self) -> _Closing:
+    def __enter__(self) -> _Gate:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -230,8 +230,8 @@ class _Closing:
 
 
 @contextlib.contextmanager
-def _away_from(cpus: Sequence[int | None]) -> Iterator[None]:
-    """Keep this process off the CPUs of pinned tasks."""
+def _avoid_cpus(cpus: Sequence[int | None]) -> Iterator[None]:
+    """Let this process run on none of the CPUs of pinned tasks."""
     before = os.sched_getaffinity(0)
     rest = before - {cpu for cpu in cpus if cpu is not None}
     if not rest or None in cpus:
@@ -274,7 +274,7 @@ def _arguments(task: Task, procs: str, folder: str, fds: tuple[int, int, int]) -
 
 def _read(started: _Started) -> TaskRun:
     if started.process.returncode != 0:
-        raise HostError(f"load task {started.task.name}: {_complaint(started)}")
+        raise HostError(f"load task {started.task.name}: {_error_text(started)}")
     size = os.fstat(started.output).st_size
     head_text, _, body = os.pread(started.output, size, 0).partition(b"\n")
     head = json.loads(head_text)
@@ -294,14 +294,14 @@ def _read(started: _Started) -> TaskRun:
     )
 
 
-def _complaint(started: _Started) -> str:
+def _error_text(started: _Started) -> str:
     assert started.process.stderr is not None
-    said = started.process.stderr.read(1000).decode("utf-8", "replace").strip()
-    return said.splitlines()[-1] if said else f"ended with {started.process.returncode}"
+    text = started.process.stderr.read(1000).decode("utf-8", "replace").strip()
+    return text.splitlines()[-1] if text else f"ended with {started.process.returncode}"
 
 
 def _end(started: Sequence[_Started]) -> None:
-    """Leave no task and no descriptor behind."""
+    """End every task and close every descriptor."""
     for each in started:
         if each.process.poll() is None:
             each.process.send_signal(signal.SIGKILL)

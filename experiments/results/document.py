@@ -32,12 +32,12 @@ def document(
 ) -> Document:
     """Return the JSON of one result.
 
-    A value stands in it only if nothing speaks against it: a failed check or a reason that does not settle the question
-    takes it out; what was derived is then shown as ``evidence.unsure_value``.
+    It has a value only if nothing contradicts it. A failed check, or a reason without a certain answer, removes the
+    value, which is then shown as ``evidence.unsure_value``.
     """
     failed = [check for check in finding.checks if not check.ok]
     reason = finding.reason or _of_checks(failed)
-    valid = reason is None or finding.settled
+    valid = reason is None or finding.conclusive
     evidence = dict(finding.evidence)
     value = finding.value
     if not valid and value is not None:
@@ -53,8 +53,8 @@ def document(
         "ground_truth": finding.ground_truth,
         "samples": finding.samples,
         "checks": [{**asdict(check), "ok": check.ok} for check in finding.checks],
-        "evidence": cleaned(evidence),
-        "parameters": cleaned(dict(parameters or {})),
+        "evidence": json_value(evidence),
+        "parameters": json_value(dict(parameters or {})),
         "time": rfc3339(utc_ns),
         "duration_seconds": round((window_ns[1] - window_ns[0]) / 1e9, 3),
         "cpu_seconds": round(cpu_ns / 1e9, 4),
@@ -62,7 +62,7 @@ def document(
         "window_ns": list(window_ns),
         "confinement": confinement,
         "forced": forced,
-        "host": cleaned({name: getattr(host, name) for name in HOST_KEYS}),
+        "host": json_value({name: getattr(host, name) for name in HOST_KEYS}),
     }
 
 
@@ -73,9 +73,9 @@ def skipped(
     return document(experiment, Finding(reason=reason), host, utc_ns=utc_ns, window_ns=(now_ns, now_ns), cpu_ns=cpu_ns)
 
 
-def of_this_host(result: Mapping[str, Any], host: Host) -> str:
-    """Return why a stored result no longer holds for this host, '' if it does."""
-    then, now = result.get("host", {}), cleaned({name: getattr(host, name) for name in HOST_KEYS})
+def stale_reason(result: Mapping[str, Any], host: Host) -> str:
+    """Return why a stored result is no value of this host any more, '' if it is."""
+    then, now = result.get("host", {}), json_value({name: getattr(host, name) for name in HOST_KEYS})
     names = {"boot_id": "boot", "kernel": "kernel", "cpu_model": "CPU", "cpus": "CPUs allowed", "quota": "CPU limit"}
     changed = [names[name] for name in HOST_KEYS if then.get(name) != now[name]]
     return f"measured under another {', '.join(changed)}" if changed else ""
@@ -87,12 +87,12 @@ def rfc3339(utc_ns: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def cleaned(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Return a value as JSON can hold it: lists for tuples, plain numbers, null for what is not a number."""
     if isinstance(value, Mapping):
-        return {str(name): cleaned(each) for name, each in value.items()}
+        return {str(name): json_value(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [cleaned(each) for each in value]
+        return [json_value(each) for each in value]
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -101,7 +101,7 @@ def cleaned(value: Any) -> Any:
 def _of_checks(failed: list[Check]) -> Reason | None:
     if not failed:
         return None
-    told = "; ".join(
+    text = "; ".join(
         f"{each.name} is {each.value:.4g}, not within {each.low:.4g} to {each.high:.4g}" for each in failed
     )
-    return Reason(code="check", text=told, remedy="try again when the host is quiet")
+    return Reason(code="check", text=text, remedy="try again when the host is quiet")

@@ -1,4 +1,4 @@
-"""What experiments found on this host, kept between runs: one JSON file, written whole or not at all.
+"""The results of experiments on this host, stored between runs: one JSON file, written whole or not at all.
 
 Of each experiment it holds the last result and the last valid one; a failed run never makes an old value look fresh.
 """
@@ -29,11 +29,11 @@ class Journal:
     units: dict[str, int] = field(default_factory=dict)
     """Units a millisecond by ``identity:kind``, of this boot."""
     windows: list[dict[str, Any]] = field(default_factory=list)
-    """When load ran where: calls on these CPUs meanwhile are not as usual."""
+    """When load ran, and where: calls on these CPUs at that time are not as usual."""
     boot_id: str = ""
 
     def add(self, result: Document) -> None:
-        """Take up a result."""
+        """Add a result."""
         entry = self.entries.setdefault(
             result["name"],
             {"last": None, "valid": None, "runs": 0, "failures": 0, "skipped": {}, "cpu_seconds": 0.0},
@@ -52,7 +52,7 @@ class Journal:
         self.mark(result)
 
     def mark(self, result: Document) -> None:
-        """Keep when load ran and where, whatever was found."""
+        """Record when and on which CPUs load ran, whatever the result."""
         if result["cpu_seconds"] > 0:
             names = ("name", "cpus", "window_ns")
             self.windows.append({name: result[name] for name in names} | {"boot_id": result["host"]["boot_id"]})
@@ -91,18 +91,18 @@ def default_path() -> Path:
 
 
 def read_journal(path: Path) -> Journal:
-    """Read a journal; one that is missing or damaged is empty, what it held can be measured again."""
+    """Read a journal. A missing or damaged one is empty: its values can be measured again."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return Journal()
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         return Journal()
     return Journal(
-        entries=dict(found.get("entries", {})),
-        units=dict(found.get("units", {})),
-        windows=list(found.get("windows", [])),
-        boot_id=str(found.get("boot_id", "")),
+        entries=dict(content.get("entries", {})),
+        units=dict(content.get("units", {})),
+        windows=list(content.get("windows", [])),
+        boot_id=str(content.get("boot_id", "")),
     )
 
 
@@ -129,7 +129,7 @@ def write_journal(path: Path, journal: Journal) -> None:
         raise InputError(f"cannot write the results {path}: {error.strerror}") from error
 
 
-def keep_journal(path: Path, journal: Journal) -> None:
+def store_journal(path: Path, journal: Journal) -> None:
     """Write a journal; a user who may not write it still gets the answer."""
     try:
         write_journal(path, journal)

@@ -1,7 +1,7 @@
-"""What a function's calls will take beside others, from what they take alone and what the host does. Pure.
+"""What a function's calls will take under competition, from what they take alone and the host's properties. Pure.
 
-The thesis feeds its properties into a simulation (Palladio, sections 5.7 and 5.8). For one thread beside k others
-that always want the CPU, the answer can be written down: a call of demand D that meets the end of its turn n times
+The thesis feeds its properties into a simulation (Palladio, sections 5.7 and 5.8). For one thread that competes with
+k others that always want the CPU, there is a closed form: a call of demand D that meets the end of its turn n times
 takes D + n k S, S the slice, and n is floor(D/S) or one more, more with probability D/S - floor(D/S), since a call
 begins anywhere within a turn. Not pinned, k + 1 tasks on c cores make queues of floor and ceil((k+1)/c): the kernel
 moves tasks between them every some ten milliseconds, so a call passes in one of them, and as all CPUs do equal work, in
@@ -22,9 +22,9 @@ _GRID = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contention:
-    """What a thread runs beside."""
+    """What a thread competes with."""
 
-    rivals: int
+    competitors: int
     """Other threads that always want a CPU."""
     cores: float = 1.0
     """CPUs that they and the thread share; pinned to one: 1."""
@@ -70,8 +70,8 @@ def distribution(seconds: ArrayLike, weights: ArrayLike | None = None) -> Distri
     return Distribution(seconds=values[order], shares=counts[order] / counts.sum())
 
 
-def predicted(alone: Distribution, beside: Contention) -> Distribution:
-    """Return the durations beside others.
+def predicted(alone: Distribution, contention: Contention) -> Distribution:
+    """Return the durations under competition.
 
     Parameters
     ----------
@@ -84,17 +84,17 @@ def predicted(alone: Distribution, beside: Contention) -> Distribution:
     Distribution
         Of the same calls.
     """
-    tasks = beside.rivals + 1
-    if tasks <= beside.cores:
+    tasks = contention.competitors + 1
+    if tasks <= contention.cores:
         return alone
-    slowdown = tasks / beside.cores
-    if beside.slice_s <= 0:
+    slowdown = tasks / contention.cores
+    if contention.slice_s <= 0:
         return Distribution(seconds=alone.seconds * slowdown, shares=alone.shares)
-    whole = np.floor(alone.seconds / beside.slice_s)
-    part = alone.seconds / beside.slice_s - whole
+    whole = np.floor(alone.seconds / contention.slice_s)
+    part = alone.seconds / contention.slice_s - whole
     parts_s, parts = [], []
-    for others, weight in _queues(tasks, beside.cores):
-        wait = others * beside.slice_s
+    for others, weight in _queues(tasks, contention.cores):
+        wait = others * contention.slice_s
         parts_s += [alone.seconds + whole * wait, alone.seconds + (whole + 1) * wait]
         parts += [weight * alone.shares * (1 - part), weight * alone.shares * part]
     seconds, shares = np.concatenate(parts_s), np.concatenate(parts)
@@ -115,10 +115,10 @@ def _queues(tasks: int, cores: float) -> tuple[tuple[int, float], ...]:
     return (shorter - 1, 1 - longer), (shorter, longer)
 
 
-def error_of(forecast: Distribution, measured: Distribution) -> dict[str, float]:
+def relative_errors(forecast: Distribution, measured: Distribution) -> dict[str, float]:
     """Return the relative errors of mean and 95th percentile, as the thesis reports them."""
     pairs = {
         "mean": (forecast.mean, measured.mean),
         "p95": (forecast.quantile(0.95), measured.quantile(0.95)),
     }
-    return {name: abs(said - true) / true for name, (said, true) in pairs.items()}
+    return {name: abs(forecasted - true) / true for name, (forecasted, true) in pairs.items()}

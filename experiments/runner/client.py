@@ -1,6 +1,6 @@
-"""How others have experiments run: a child process that answers one request, under systemd a unit of its own.
+"""The child process that runs experiments for its caller; under systemd a unit of its own.
 
-Closing the child's standard input ends it: it takes its load and its control group away first.
+It ends when its standard input is closed, after it has removed its load and its control group.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 from specmine.model.errors import HostError, InputError
 
 SLICE = "specmineexperiments.slice"
-"""At the top level of contention: a dash in its name would put it into another slice."""
+"""It is at the top level: a dash in its name would put it into another slice."""
 _SYSTEMD = Path("/run/systemd/system")
 _LONGEST_S = 3600
 
 
-class Running:
-    """A request that is being answered."""
+class ExperimentProcess:
+    """A child process that answers one request."""
 
     def __init__(self, request: Mapping[str, Any], *, systemd: bool | None = None) -> None:
         """Start.
@@ -40,7 +40,7 @@ class Running:
         HostError
             If it cannot be started.
         """
-        in_unit = managed() and _to_hold_down(request) if systemd is None else systemd
+        in_unit = systemd_available() and _needs_confinement(request) if systemd is None else systemd
         command = [sys.executable, "-m", "specmine.experiments"]
         if in_unit:
             command = [*unit_command(os.environ), *command]
@@ -64,7 +64,7 @@ class Running:
         return self._process.pid
 
     def ended(self) -> bool:
-        """Tell whether the answer is there; does not wait."""
+        """Return True if the answer is there; do not wait."""
         return self._process.poll() is not None
 
     def answer(self) -> list[dict[str, Any]]:
@@ -77,12 +77,12 @@ class Running:
         """
         process = self._process
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-        data, said = process.stdout.read(), process.stderr.read()
+        data, errors = process.stdout.read(), process.stderr.read()
         self.close()
         try:
             answer = json.loads(data)
         except ValueError:
-            last = (said.decode("utf-8", "replace").strip().splitlines() or ["no message"])[-1]
+            last = (errors.decode("utf-8", "replace").strip().splitlines() or ["no message"])[-1]
             raise HostError(f"the process of the experiments ended with {process.returncode} ({last})") from None
         if "error" in answer:
             error = answer["error"]
@@ -92,7 +92,7 @@ class Running:
         return results
 
     def stop(self) -> None:
-        """Let it end soon, after it has cleaned up; does not wait."""
+        """Let it clean up and end soon; do not wait."""
         assert self._process.stdin is not None
         self._process.stdin.close()
 
@@ -109,20 +109,20 @@ class Running:
             process.wait()
 
 
-def managed() -> bool:
-    """Tell whether units are started by systemd here, and this user may."""
+def systemd_available() -> bool:
+    """Return True if systemd runs here and this user may start units."""
     return _SYSTEMD.is_dir() and os.geteuid() == 0 and shutil.which("systemd-run") is not None
 
 
-def _to_hold_down(request: Mapping[str, Any]) -> bool:
-    """Tell whether an experiment among those asked for runs at the lowest weight."""
+def _needs_confinement(request: Mapping[str, Any]) -> bool:
+    """Return True if one of the requested experiments runs at the lowest weight."""
     from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415  1 MB, for those who run them
 
     return any(EXPERIMENTS[name].weight == "lowest" for name in request["names"])
 
 
 def unit_command(environment: Mapping[str, str]) -> list[str]:
-    """Return what starts a command as a unit of its own in the slice of lowest weight, its standard streams ours."""
+    """Return the command that starts another as a unit in the slice of lowest weight, with our standard streams."""
     properties = (
         "Delegate=yes",
         "CPUAccounting=yes",
@@ -132,8 +132,8 @@ def unit_command(environment: Mapping[str, str]) -> list[str]:
         "OOMScoreAdjust=500",
         "KillMode=control-group",
     )
-    kept = [name for name in ("PYTHONPATH", "STATE_DIRECTORY", "CACHE_DIRECTORY") if name in environment]
-    # the child reads back what the slice became; idle: systemd 252
+    passed = [name for name in ("PYTHONPATH", "STATE_DIRECTORY", "CACHE_DIRECTORY") if name in environment]
+    # the child reads back the weight of the slice; systemd knows "idle" from 252 on
     weights = " || ".join(f"systemctl set-property --runtime {SLICE} CPUWeight={each}" for each in ("idle", "1"))
     return [
         "/bin/sh",
@@ -147,5 +147,5 @@ def unit_command(environment: Mapping[str, str]) -> list[str]:
         "--collect",
         f"--slice={SLICE}",
         *(f"--property={each}" for each in properties),
-        *(f"--setenv={name}={environment[name]}" for name in kept),
+        *(f"--setenv={name}={environment[name]}" for name in passed),
     ]

@@ -1,7 +1,7 @@
 """When load may start, and whether a run was left alone. Pure.
 
-The gate looks at the host twice: whoever asks does before it starts a process, and that process before it starts load.
-Contamination is what others used meanwhile of the CPUs measured.
+The gate is passed twice: the caller checks the host before it starts a process, and that process checks it again before
+it starts load. Contamination is what other processes used of the measured CPUs during the run.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from specmine.experiments.host.counters import busy_ratio, pressure_ratio
 from specmine.experiments.types import REAL_TIME, Counters, Experiment, Host, LoadRun
 from specmine.model.function import Reason
 
-FIRST_LOOK_S = 0.5
-"""How long the caller looks; a busy host is told within two seconds, so there is not time for more."""
-LOOK_S = 1.0
+FIRST_CHECK_S = 0.5
+"""How long the caller reads counters. A busy host is reported within two seconds, so there is no time for more."""
+CHECK_S = 1.0
 MOST_BUSY = 0.10
 MOST_BUSY_ALL = 0.20
 """Mean over all CPUs, for experiments that load all of them."""
@@ -24,13 +24,13 @@ MOST_STALLED = 0.05
 
 
 def dangerous(experiment: Experiment, parameters: Mapping[str, Any], *, allowed: bool) -> Reason | None:
-    """Return why an experiment is not run unless it is allowed what others would notice, None if it may run."""
+    """Return why an experiment needs --dangerous because it affects other programs, None if it may run."""
     if allowed:
         return None
     if parameters.get("policy") in REAL_TIME:
         text = "real-time tasks starve all others on their CPU"
         return Reason(
-            code="dangerous", text=text, remedy="ask for it with --dangerous; the kernel tells its slice anyway"
+            code="dangerous", text=text, remedy="ask for it with --dangerous; the kernel reports their slice anyway"
         )
     if experiment.weight == "ordinary":
         text = "the kernel balances tasks of the lowest weight otherwise than others, so its load has ordinary weight"
@@ -41,7 +41,7 @@ def dangerous(experiment: Experiment, parameters: Mapping[str, Any], *, allowed:
 def candidates(host: Host, forbidden: frozenset[int], busy: Mapping[int, float]) -> tuple[int, ...]:
     """Return the CPUs that may be loaded, quietest first, CPU 0 last: much of the kernel's own work is bound to it."""
     allowed = [cpu for cpu in host.cpus if cpu not in forbidden]
-    # CPUs whose load differs by less than noise keep their order, so that runs compare
+    # CPUs whose load differs by less than noise stay in order, so that runs can be compared
     return tuple(sorted(allowed, key=lambda cpu: (cpu == 0, round(busy.get(cpu, 0.0), 1), cpu)))
 
 
@@ -78,10 +78,10 @@ def refused(experiment: Experiment, cpus: tuple[int, ...], before: Counters, aft
     return None
 
 
-def foreign_ratio(run: LoadRun, cpus: tuple[int, ...]) -> float:
+def foreign_share(run: LoadRun, cpus: tuple[int, ...]) -> float:
     """Return the CPU time of others on the CPUs that a load used, as a share of their time.
 
-    Of tasks under a limit, each alone on its CPU: how long others kept them waiting, which is not what the limit did.
+    For tasks under a limit that are alone on their CPUs it is how long they waited for others, throttling left out.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def foreign_ratio(run: LoadRun, cpus: tuple[int, ...]) -> float:
     if run.load.limits and None not in pinned and len(pinned) == len(run.tasks):
         waited = [each.waited_ns for each in run.tasks]
         if min(waited) >= 0:
-            # CPU time by tick tells 6 ticks of 4 ms where a limit lets 10 of 20 ms run, 12 % too much
+            # CPU time counted by ticks shows 6 ticks of 4 ms where a limit lets 10 of 20 ms run: 12 % too much
             throttled = sum(ns for _, ns in run.throttled.values())
             return max(0, sum(waited) - throttled) / max(1, sum(each.elapsed_ns for each in run.tasks))
     used = set(cpus) if None in pinned else {cpu for cpu in pinned if cpu is not None}
@@ -107,9 +107,9 @@ def foreign_ratio(run: LoadRun, cpus: tuple[int, ...]) -> float:
     return max(0.0, busy - own / 1e9) / max(1e-9, seconds)
 
 
-def contaminated(experiment: Experiment, runs: tuple[LoadRun, ...], cpus: tuple[int, ...]) -> Reason | None:
+def contamination(experiment: Experiment, runs: tuple[LoadRun, ...], cpus: tuple[int, ...]) -> Reason | None:
     """Return why what was measured cannot be believed, None if nobody disturbed it."""
-    weights = [(run.counters[-1].at_ns - run.counters[0].at_ns, foreign_ratio(run, cpus)) for run in runs if run.tasks]
+    weights = [(run.counters[-1].at_ns - run.counters[0].at_ns, foreign_share(run, cpus)) for run in runs if run.tasks]
     total = sum(weight for weight, _ in weights)
     if experiment.cpus == "none" or not total:
         return None

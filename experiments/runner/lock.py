@@ -1,4 +1,4 @@
-"""One run of experiments a host at a time: two would measure each other."""
+"""The lock that lets one run of experiments at a time use this host: two would measure each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specmine.model.function import Reason
 BUSY = Reason(code="busy-lock", text="another run of experiments is going on", remedy="one runs at a time: try again")
 
 
-class Taken(Exception):
+class LockTaken(Exception):
     """Another run is going on."""
 
 
@@ -45,16 +45,16 @@ def exclusive(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Taken from None
+            raise LockTaken from None
         yield
     finally:
         os.close(fd)
 
 
-def taken(path: Path) -> bool:
-    """Tell whether another process holds the lock."""
+def is_taken(path: Path) -> bool:
+    """Return True if another process holds the lock."""
     try:
         with exclusive(path):
             return False
-    except Taken:
+    except LockTaken:
         return True

@@ -145,10 +145,10 @@ def _finding(experiment: Experiment, context: Context, machine: Machine, environ
         spent_ns += max((each.elapsed_ns for each in run.tasks), default=0)
         if spent_ns > experiment.limit * SECOND:
             slow = Reason(code="budget", text=f"it was not finished after {experiment.limit:g} s of load")
-            return Finding(reason=load_gate.contaminated(experiment, runs, context.host.cpus) or slow)
-    disturbed = load_gate.contaminated(experiment, runs, context.host.cpus)
+            return Finding(reason=load_gate.contamination(experiment, runs, context.host.cpus) or slow)
+    disturbed = load_gate.contamination(experiment, runs, context.host.cpus)
     finding = experiment.derive(context, runs)
-    if disturbed is not None and not finding.settled:
+    if disturbed is not None and not finding.conclusive:
         return replace(finding, reason=disturbed)
     throttled = sum(times for run in runs for leaf, (times, _) in run.throttled.items() if leaf not in run.load.limits)
     if throttled:
@@ -190,7 +190,7 @@ def _earlier(experiment: Experiment, journal: Journal, host: Host) -> dict[str, 
     values = {}
     for name in experiment.requires:
         entry = journal.entries.get(name)
-        if entry and entry["valid"] and not document.of_this_host(entry["valid"], host):
+        if entry and entry["valid"] and not document.stale_reason(entry["valid"], host):
             values[name] = entry["valid"]["value"]
     return values
 
@@ -202,7 +202,7 @@ def _loaded(experiment: Experiment, context: Context) -> tuple[int, ...]:
 
 def _counters(cancel_fd: int) -> tuple[Counters, Counters]:
     before = read_counters()
-    rest(load_gate.LOOK_S, cancel_fd)
+    rest(load_gate.CHECK_S, cancel_fd)
     return before, read_counters()
 
 

@@ -1,7 +1,7 @@
 """The process that runs experiments: one request as JSON on standard input, one answer on standard output.
 
-It is a process of its own so that nothing of it stays in the daemon, so that it can lead a session (the fallback of
-confinement), and so that systemd can start it as a unit. It ends when its standard input closes.
+It is a process of its own for three reasons: nothing of it stays in the daemon, it can lead a session (the fallback of
+confinement), and systemd can start it as a unit. It ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from specmine.experiments.library import EXPERIMENTS
-from specmine.experiments.load.cgroup_confinement import clean_up, confined
+from specmine.experiments.load.cgroup_confinement import confined, remove_leftovers
 from specmine.experiments.load.tasks import Interrupted, rest
 from specmine.experiments.load.worker_binary import worker_binary
 from specmine.experiments.results.document import Document, skipped
-from specmine.experiments.results.journal import keep_journal, read_journal
+from specmine.experiments.results.journal import read_journal, store_journal
 from specmine.experiments.types import Experiment, Host
 from specmine.model.errors import HostError, SpecmineError
 from specmine.model.function import Reason
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def serve(request: dict[str, Any], *, cancel_fd: int = -1) -> list[Document]:
-    """Run what a request asks for.
+    """Run the requested experiments.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def serve(request: dict[str, Any], *, cancel_fd: int = -1) -> list[Document]:
         try:
             with lock.exclusive(lock.default_path()):
                 return _results(chosen, request, path, until, cancel_fd)
-        except lock.Taken:
+        except lock.LockTaken:
             if time.monotonic() >= until:
                 now = {"utc_ns": time.time_ns(), "now_ns": time.monotonic_ns()}
                 return [skipped(experiment, lock.BUSY, Host(cpus=()), **now) for experiment in chosen]
@@ -76,7 +76,7 @@ def serve(request: dict[str, Any], *, cancel_fd: int = -1) -> list[Document]:
 def _results(
     chosen: list[Experiment], request: dict[str, Any], path: Path, until: float, cancel_fd: int
 ) -> list[Document]:
-    clean_up()
+    remove_leftovers()
     how = RunRequest(
         parameters=request.get("parameters", {}),
         force=bool(request.get("force")),
@@ -102,7 +102,7 @@ def _results(
             while _may_help(result) and time.monotonic() + _PAUSE_S < until:
                 rest(_PAUSE_S, cancel_fd)
                 result = perform(experiment, how, environment)
-            keep_journal(path, environment.journal)
+            store_journal(path, environment.journal)
             results.append(result)
     return results
 

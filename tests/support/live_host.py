@@ -27,7 +27,7 @@ def alone() -> Iterator[None]:
             with lock.exclusive(lock.default_path()):
                 yield
                 return
-        except lock.Taken:
+        except lock.LockTaken:
             if time.monotonic() > until:
                 raise
             time.sleep(0.2)

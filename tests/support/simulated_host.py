@@ -100,13 +100,13 @@ def _turns(task: Task, load: Load, model: Model) -> tuple[float, float]:
     limit = load.limits.get(task.group)
     if limit is not None:
         return float(limit[0]), float(limit[1] - limit[0])
-    rivals = [each for each in load.tasks if each is not task and each.cpu == task.cpu and each.cpu is not None]
-    count = len(rivals) + model.foreign
+    competitors = [each for each in load.tasks if each is not task and each.cpu == task.cpu and each.cpu is not None]
+    count = len(competitors) + model.foreign
     if not count:
         return float(SECOND), 0.0
-    if len(rivals) == 1 and not model.foreign and rivals[0].nice != task.nice:
-        same = rivals[0].group == task.group
-        ratio = model.weights[task.nice] / model.weights[rivals[0].nice] if same else 1.0
+    if len(competitors) == 1 and not model.foreign and competitors[0].nice != task.nice:
+        same = competitors[0].group == task.group
+        ratio = model.weights[task.nice] / model.weights[competitors[0].nice] if same else 1.0
         return model.slice_ns * max(1.0, ratio), model.slice_ns * max(1.0, 1 / ratio)
     own = task.slice_ns or model.slice_ns
     each = own / (count + 1) if model.cfs else own

@@ -20,7 +20,7 @@ from specmine.daemon.documents.specification import dumps, specification
 from specmine.daemon.documents.time_split import path_facts
 from specmine.daemon.metrics.counters import readings
 from specmine.experiments.host.environment import environment_of
-from specmine.experiments.results.document import HOST_KEYS, cleaned
+from specmine.experiments.results.document import HOST_KEYS, json_value
 from specmine.experiments.types import Host
 from specmine.mining.off_cpu import on_cpu as oncpu
 from specmine.mining.off_cpu.host_causes import HostTimes, host_times
@@ -238,7 +238,7 @@ def test_only_what_was_derived_on_this_host_is_used() -> None:
     host = Host(cpus=(0, 1), kernel="k", boot_id="boot", cpu_model="m", hertz=250)
 
     def entry(value: float, **more: object) -> dict[str, object]:
-        told = cleaned({name: getattr(host, name) for name in HOST_KEYS})
+        told = json_value({name: getattr(host, name) for name in HOST_KEYS})
         result = {"value": value, "interval": None, "evidence": {}, "host": told, "time": "then", "reason": None}
         return {"valid": result | more, "last": result | more}
 

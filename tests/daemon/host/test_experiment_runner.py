@@ -18,7 +18,7 @@ from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.results.document import document, skipped
 from specmine.experiments.results.journal import read_journal, write_journal
 from specmine.experiments.runner import lock
-from specmine.experiments.runner.load_gate import FIRST_LOOK_S
+from specmine.experiments.runner.load_gate import FIRST_CHECK_S
 from specmine.experiments.types import SECOND, Experiment, Finding, Host
 from specmine.model.errors import HostError
 from specmine.model.function import Reason
@@ -72,7 +72,7 @@ class FakeLook:
 
     def refusals(self, chosen: list[Experiment], request: Mapping[str, Any]) -> list[Mapping[str, Any] | None]:
         """Refuse everything while the host is busy."""
-        assert self._world.now_ns - self._began_ns >= FIRST_LOOK_S * SECOND
+        assert self._world.now_ns - self._began_ns >= FIRST_CHECK_S * SECOND
         assert [each.name for each in chosen] == request["names"]
         if not self._world.busy:
             return [None]

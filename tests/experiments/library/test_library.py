@@ -62,7 +62,7 @@ def test_weights_follow_the_table_inside_a_group_only() -> None:
 
 
 def test_a_host_that_ignores_nice_is_not_believed() -> None:
-    """If a rival of nice 5 takes half, the checks say so."""
+    """If a competitor of nice 5 takes half, the checks say so."""
     experiment = EXPERIMENTS["weights"]
     flat = Model(weights={0: 1024, 5: 1024, 10: 1024, 19: 1024})
     finding, _ = perform(experiment, flat, context_for(experiment))
@@ -104,7 +104,7 @@ def test_no_limit_is_an_answer() -> None:
     """Without a limit there is no value, and that is settled, not a failure."""
     experiment = EXPERIMENTS["quota"]
     finding, _ = perform(experiment, Model(), context_for(experiment))
-    assert finding.settled
+    assert finding.conclusive
     assert finding.reason is not None
     assert finding.reason.code == "no-quota"
 

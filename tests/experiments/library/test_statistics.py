@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
 from specmine.experiments.library.regression_tree import grow, leaves
-from specmine.experiments.library.statistics import clusters, median_interval, settled
+from specmine.experiments.library.statistics import clusters, median_interval, median_is_known
 
 
 def test_the_interval_of_a_median_covers_it() -> None:
@@ -26,9 +26,9 @@ def test_the_interval_of_a_median_covers_it() -> None:
 
 def test_enough_is_known_when_the_interval_is_narrow() -> None:
     """Steady values settle with the fewest, scattered ones do not."""
-    assert settled([4.0] * 60, at_least=60, half_width=0.02)
-    assert not settled([4.0] * 59, at_least=60, half_width=0.02)
-    assert not settled(np.linspace(1, 10, 60), at_least=60, half_width=0.02)
+    assert median_is_known([4.0] * 60, at_least=60, half_width=0.02)
+    assert not median_is_known([4.0] * 59, at_least=60, half_width=0.02)
+    assert not median_is_known(np.linspace(1, 10, 60), at_least=60, half_width=0.02)
 
 
 def test_clusters_are_the_longest_runs() -> None:

@@ -61,13 +61,13 @@ def test_short_visits_of_others_fail_a_check() -> None:
 def _cut(run: LoadRun, random: np.random.Generator, visits: float) -> LoadRun:
     """Return the run as it is where others come so often a second and end turns early, own and others' alike."""
     watch = run.task("watch")
-    rivals = len(run.load.tasks) - 1
+    competitors = len(run.load.tasks) - 1
     lengths: list[float] = []
     while sum(lengths) < watch.end_ns:
         # the scheduler is fair: over some rounds all have had as much
         drawn = np.minimum(random.exponential(SECOND / visits, 8), watch.task.slice_ns)
-        turns = np.array([random.permutation(drawn) for _ in range(rivals + 1)])
-        lengths += np.column_stack([turns[:rivals].sum(axis=0), turns[rivals]]).ravel().tolist()
+        turns = np.array([random.permutation(drawn) for _ in range(competitors + 1)])
+        lengths += np.column_stack([turns[:competitors].sum(axis=0), turns[competitors]]).ravel().tolist()
     pairs = np.cumsum(lengths).astype(np.int64).reshape(-1, 2)
     edges = np.column_stack([np.concatenate([[0], pairs[:-1, 1]]), pairs[:, 0]])
     samples = np.column_stack([edges, np.zeros(len(edges), np.int64)])

@@ -47,8 +47,8 @@ def test_iterations_are_counted_and_sleeps_never_too_short(worker: WorkerBinary)
 def test_a_gap_is_a_pause_of_the_clock_loop(worker: WorkerBinary) -> None:
     """Gaps lie within the run, are longer than the threshold, and CPU time and gaps make up the whole."""
     watch = Task(name="w", sensor="gaps", leads=True, seconds=0.4, threshold_ns=200_000, cpu=last_cpu())
-    rival = Task(name="r", seconds=2, cpu=last_cpu())
-    run = _run(worker, watch, rival)
+    competitor = Task(name="r", seconds=2, cpu=last_cpu())
+    run = _run(worker, watch, competitor)
     task = run.task("w")
     assert task.elapsed_ns >= 0.4e9
     assert (task.durations > 200_000).all()
@@ -121,7 +121,7 @@ def test_newcomers_are_started_one_after_the_other(worker: WorkerBinary) -> None
 
 
 def test_a_task_that_waits_for_a_change_ends_soon_after_it(worker: WorkerBinary) -> None:
-    """A change of the own times, here by rivals that come after a second, ends the task a few iterations later."""
+    """A change of the own times, here by competitors that come after a second, ends the task a few iterations later."""
     machine = Machine(worker, FREE)
     calibrated = Task(name="c", steps=(Step(kind="integer", amount=4 * MS),), sensor="calibrate", leads=True, seconds=5)
     units = int(machine.run(Load(tasks=(calibrated,))).tasks[0].samples[-1, 0])
@@ -130,8 +130,8 @@ def test_a_task_that_waits_for_a_change_ends_soon_after_it(worker: WorkerBinary)
     waiting = Task(
         name="w", steps=step, sensor="times", leads=True, cpu=cpu, seconds=20, changed=True, window=8, final=5
     )
-    rivals = [Task(name=f"r{each}", cpu=cpu, delay=1.0, seconds=20) for each in range(3)]
-    run = machine.run(Load(tasks=(waiting, *rivals)))
+    competitors = [Task(name=f"r{each}", cpu=cpu, delay=1.0, seconds=20) for each in range(3)]
+    run = machine.run(Load(tasks=(waiting, *competitors)))
     task = run.task("w")
     assert task.elapsed_ns < 15e9
     last = task.durations[-8:-5]  # the three that told it, before the five that were still to do

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from specmine.experiments.library import EXPERIMENTS
-from specmine.experiments.results.document import Document, document, of_this_host, skipped
+from specmine.experiments.results.document import Document, document, skipped, stale_reason
 from specmine.experiments.results.journal import MOST_WINDOWS, Journal, read_journal, write_journal
-from specmine.experiments.runner.schedule import marked
 from specmine.experiments.types import SECOND, Check, Finding
 from specmine.model.function import Reason
 from tests.support.simulated_host import HOST
@@ -54,7 +53,7 @@ def test_a_skip_has_no_value_and_a_settled_none_is_valid() -> None:
     reason = Reason(code="busy-host", text="CPU 1 is 94% busy", remedy="try again later")
     result = skipped(EXPERIMENTS["timeslice"], reason, HOST, utc_ns=0, now_ns=0)
     assert (result["value"], result["valid"], result["cpu_seconds"]) == (None, False, 0.0)
-    settled = _document(Finding(reason=Reason(code="no-quota", text="not limited"), settled=True))
+    settled = _document(Finding(reason=Reason(code="no-quota", text="not limited"), conclusive=True))
     assert (settled["value"], settled["valid"], settled["reason"]["code"]) == (None, True, "no-quota")
 
 
@@ -75,10 +74,10 @@ def test_a_skip_leaves_the_old_value_with_its_old_time() -> None:
 def test_a_value_of_another_host_is_stale() -> None:
     """A new boot, kernel, set of CPUs or limit ends a value's validity, and says which."""
     result = _document(GOOD)
-    assert of_this_host(result, HOST) == ""
-    assert "boot" in of_this_host(result, replace(HOST, boot_id="other"))
-    assert "CPU limit" in of_this_host(result, replace(HOST, quota=(1, 2)))
-    assert "CPUs allowed" in of_this_host(result, replace(HOST, cpus=(0,)))
+    assert stale_reason(result, HOST) == ""
+    assert "boot" in stale_reason(result, replace(HOST, boot_id="other"))
+    assert "CPU limit" in stale_reason(result, replace(HOST, quota=(1, 2)))
+    assert "CPUs allowed" in stale_reason(result, replace(HOST, cpus=(0,)))
 
 
 def test_a_journal_survives_the_disk_and_damage_is_an_empty_one(tmp_path: Path) -> None:
@@ -95,13 +94,12 @@ def test_a_journal_survives_the_disk_and_damage_is_an_empty_one(tmp_path: Path) 
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_windows_mark_what_was_observed_meanwhile() -> None:
-    """The journal knows when load ran, boundedly, and an observation that overlaps is marked with the names."""
+def test_the_journal_stores_when_load_ran() -> None:
+    """It has the newest windows with their CPUs and their boot, a bounded number of them."""
     journal = Journal()
     for number in range(MOST_WINDOWS + 5):
         journal.add(_document(GOOD, at_s=10 * number))
     assert len(journal.windows) == MOST_WINDOWS
-    last = 10 * (MOST_WINDOWS + 4)
-    assert marked(journal.windows, "boot", (last + 1) * SECOND, (last + 9) * SECOND) == ("timeslice",)
-    assert marked(journal.windows, "boot", (last + 3) * SECOND, (last + 9) * SECOND) == ()
-    assert marked(journal.windows, "another", (last + 1) * SECOND, (last + 9) * SECOND) == ()
+    newest = journal.windows[-1]
+    assert (newest["name"], newest["boot_id"]) == ("timeslice", "boot")
+    assert newest["window_ns"][0] == 10 * (MOST_WINDOWS + 4) * SECOND

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specmine.experiments.results.prediction import Contention, distribution, error_of, predicted
+from specmine.experiments.results.prediction import Contention, distribution, predicted, relative_errors
 
 
-def _played(demand: float, rivals: int, slice_s: float, calls: int = 4000) -> np.ndarray:
-    """Return the durations of calls in a row on one CPU that goes round: a slice of ours, one of each rival."""
+def _played(demand: float, competitors: int, slice_s: float, calls: int = 4000) -> np.ndarray:
+    """Return the durations of calls in a row on one CPU that goes round: a slice of ours, one of each competitor."""
     now, left, times = 0.0, slice_s * 0.37, []
     for _ in range(calls):
         start, rest = now, demand
         while rest >= left:
             rest -= left
-            now += left + rivals * slice_s
+            now += left + competitors * slice_s
             left = slice_s
         left -= rest
         now += rest
@@ -27,44 +27,44 @@ def _played(demand: float, rivals: int, slice_s: float, calls: int = 4000) -> np
 
 @settings(max_examples=40, deadline=None)
 @given(st.floats(0.05e-3, 30e-3), st.integers(1, 3), st.floats(1e-3, 12e-3))
-def test_pinned_calls_are_predicted(demand: float, rivals: int, slice_s: float) -> None:
+def test_pinned_calls_are_predicted(demand: float, competitors: int, slice_s: float) -> None:
     """Mean within 3 % and every quantile within one step of the turn-by-turn play."""
     ratio = demand / slice_s
     # a demand that divides the slice meets the same phases again and again: there is no distribution to predict
     demand *= 1 + 0.0137 * np.sin(ratio * 1e3)
-    played = distribution(_played(demand, rivals, slice_s))
-    found = predicted(distribution([demand]), Contention(rivals=rivals, slice_s=slice_s))
+    played = distribution(_played(demand, competitors, slice_s))
+    found = predicted(distribution([demand]), Contention(competitors=competitors, slice_s=slice_s))
     assert found.mean == pytest.approx(played.mean, rel=0.03)
     assert found.seconds.min() == pytest.approx(played.seconds.min(), rel=0.02)
 
 
 def test_the_share_that_waits_is_demand_over_slice() -> None:
-    """A 1 ms call beside one rival and slices of 4 ms: 25 % at 5 ms, beside two: 25 % at 9 ms."""
-    for rivals, late in ((1, 5e-3), (2, 9e-3)):
-        found = predicted(distribution([1e-3]), Contention(rivals=rivals, slice_s=4e-3))
+    """A 1 ms call next to one competitor and slices of 4 ms: 25 % at 5 ms, next to two: 25 % at 9 ms."""
+    for competitors, late in ((1, 5e-3), (2, 9e-3)):
+        found = predicted(distribution([1e-3]), Contention(competitors=competitors, slice_s=4e-3))
         assert found.seconds.tolist() == pytest.approx([1e-3, late])
         assert found.shares.tolist() == pytest.approx([0.75, 0.25])
         assert found.above(3e-3) == pytest.approx(0.25)
 
 
 def test_nobody_waits_where_there_are_cores_enough() -> None:
-    """One rival on two CPUs changes nothing."""
+    """One competitor on two CPUs changes nothing."""
     alone = distribution([1e-3, 2e-3], [3, 1])
-    assert predicted(alone, Contention(rivals=1, cores=2.0, slice_s=4e-3)) is alone
+    assert predicted(alone, Contention(competitors=1, cores=2.0, slice_s=4e-3)) is alone
 
 
 @given(st.integers(1, 6), st.floats(1.0, 4.0), st.floats(0.1e-3, 20e-3))
-def test_the_mean_is_that_of_processor_sharing(rivals: int, cores: float, demand: float) -> None:
+def test_the_mean_is_that_of_processor_sharing(competitors: int, cores: float, demand: float) -> None:
     """However the waits are spread, their mean is what the CPUs leave: n/c times the demand."""
-    alone, beside = distribution([demand]), Contention(rivals=rivals, cores=cores, slice_s=4e-3)
-    assert predicted(alone, beside).mean == pytest.approx(demand * max(1.0, (rivals + 1) / cores))
+    alone, contention = distribution([demand]), Contention(competitors=competitors, cores=cores, slice_s=4e-3)
+    assert predicted(alone, contention).mean == pytest.approx(demand * max(1.0, (competitors + 1) / cores))
 
 
 def test_without_the_slice_the_tail_is_wrong() -> None:
     """Processor sharing keeps the mean and misses the 95th percentile, which is why the slice is derived."""
     played = distribution(_played(1.013e-3, 1, 4e-3))
-    with_slice = error_of(predicted(distribution([1.013e-3]), Contention(rivals=1, slice_s=4e-3)), played)
-    without = error_of(predicted(distribution([1.013e-3]), Contention(rivals=1)), played)
+    with_slice = relative_errors(predicted(distribution([1.013e-3]), Contention(competitors=1, slice_s=4e-3)), played)
+    without = relative_errors(predicted(distribution([1.013e-3]), Contention(competitors=1)), played)
     assert max(with_slice.values()) < 0.02
     assert without["mean"] < 0.05
     assert without["p95"] > 0.5
@@ -104,8 +104,8 @@ def _balanced(demand: float, tasks: int, cpus: int, slice_s: float, every_s: flo
 def test_tasks_that_are_moved_are_predicted(tasks: int, cpus: int, demand: float) -> None:
     """Against run queues of their own and a balancer that moves a task every 108 ms, as was seen on Linux 6.18."""
     played = distribution(_balanced(demand, tasks, cpus, 4e-3, 0.108, 60.0))
-    beside = Contention(rivals=tasks - 1, cores=float(cpus), slice_s=4e-3)
-    errors = error_of(predicted(distribution([demand]), beside), played)
+    contention = Contention(competitors=tasks - 1, cores=float(cpus), slice_s=4e-3)
+    errors = relative_errors(predicted(distribution([demand]), contention), played)
     assert errors["mean"] < 0.02
     assert errors["p95"] < 0.05
 
@@ -118,7 +118,7 @@ def test_calls_longer_than_a_slice_wait_whole_turns_or_not_at_all() -> None:
     runs = (place % 3 == 0) | (inside // 40 % 2 == 0)
     ends = np.flatnonzero(runs)[demand - 1 :: demand]
     played = distribution(np.diff(ends) * step)
-    beside = Contention(rivals=2, cores=2.0, slice_s=4e-3)
-    errors = error_of(predicted(distribution([demand * step]), beside), played)
+    contention = Contention(competitors=2, cores=2.0, slice_s=4e-3)
+    errors = relative_errors(predicted(distribution([demand * step]), contention), played)
     assert errors["mean"] < 0.04
     assert errors["p95"] < 0.02

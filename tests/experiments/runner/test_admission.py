@@ -16,8 +16,8 @@ from specmine.experiments.load.cgroup_confinement import Confinement
 from specmine.experiments.load.worker_binary import worker_binary
 from specmine.experiments.results.journal import Journal, read_journal
 from specmine.experiments.runner import admission, load_gate, lock, run
-from specmine.experiments.runner.admission import answered
-from specmine.experiments.runner.client import Running
+from specmine.experiments.runner.admission import run_admitted
+from specmine.experiments.runner.client import ExperimentProcess
 from specmine.experiments.runner.run import RunEnvironment, RunRequest
 from specmine.experiments.types import SECOND, Counters
 from tests.support.live_host import alone, needs_groups
@@ -31,10 +31,10 @@ class Process:
     def __init__(self) -> None:
         self.requests = []
 
-    def __call__(self, request: Mapping[str, Any]) -> Running:
+    def __call__(self, request: Mapping[str, Any]) -> ExperimentProcess:
         """Take a request."""
         self.requests.append(request)
-        return cast(Running, self)
+        return cast(ExperimentProcess, self)
 
     def answer(self) -> list[dict[str, Any]]:
         """Return one result for each name."""
@@ -56,15 +56,15 @@ def busy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[float]:
     monkeypatch.setattr(admission, "read_counters", counters)
     monkeypatch.setattr(run, "read_counters", counters)
     monkeypatch.setattr(lock, "default_path", lambda: tmp_path / "lock")
-    monkeypatch.setattr(load_gate, "FIRST_LOOK_S", 0.001)
-    monkeypatch.setattr(load_gate, "LOOK_S", 0.001)
+    monkeypatch.setattr(load_gate, "FIRST_CHECK_S", 0.001)
+    monkeypatch.setattr(load_gate, "CHECK_S", 0.001)
     monkeypatch.setattr(admission, "_PAUSE_S", 0.001)
     return shares
 
 
 def _asked(tmp_path: Path, *names: str, **more: Any) -> tuple[list[dict[str, Any]], list[Mapping[str, Any]]]:
     process = Process()
-    return answered({"names": names, "state": str(tmp_path / "s.json"), **more}, start=process), process.requests
+    return run_admitted({"names": names, "state": str(tmp_path / "s.json"), **more}, start=process), process.requests
 
 
 @pytest.mark.usefixtures("busy")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from specmine.experiments.load.cgroup_confinement import NAME, clean_up
+from specmine.experiments.load.cgroup_confinement import NAME, remove_leftovers
 from specmine.experiments.results.journal import read_journal
-from specmine.experiments.runner.client import Running, unit_command
+from specmine.experiments.runner.client import ExperimentProcess, unit_command
 from specmine.experiments.types import MS
 from tests.support.live_host import TREE, alone, needs_groups
 
@@ -31,7 +31,7 @@ def test_systemd_starts_it_in_a_slice_of_its_own(tmp_path: Path, monkeypatch: py
     said.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     request = {"names": ["additional-load"], "parameters": {"seconds": 400 * MS}, "wait_seconds": 60.0}
-    results = Running({**request, "state": str(tmp_path / "state.json")}, systemd=True).answer()
+    results = ExperimentProcess({**request, "state": str(tmp_path / "state.json")}, systemd=True).answer()
     assert results[0]["valid"]
     assert (tmp_path / "said").read_text().splitlines() == [
         f"set-property --runtime specmineexperiments.slice CPUWeight={weight}" for weight in ("idle", "1")
@@ -45,7 +45,7 @@ def test_nothing_stays_when_the_run_is_given_up(tmp_path: Path, how: str) -> Non
     assert TREE is not None
     with alone():
         pass  # wait for others first
-    running = Running({"names": ["weights"], "state": str(tmp_path / "s.json"), "force": True}, systemd=False)
+    running = ExperimentProcess({"names": ["weights"], "state": str(tmp_path / "s.json"), "force": True}, systemd=False)
     procs = TREE.root / NAME / "run" / "cgroup.procs"
     until = time.monotonic() + 30
     pids: list[str] = []
@@ -63,7 +63,7 @@ def test_nothing_stays_when_the_run_is_given_up(tmp_path: Path, how: str) -> Non
     assert not _living(pids)
     if how == "kill":
         with alone():
-            clean_up()
+            remove_leftovers()
     assert not (TREE.root / NAME).exists()
 
 
@@ -71,7 +71,7 @@ def test_nothing_stays_when_the_run_is_given_up(tmp_path: Path, how: str) -> Non
 def test_one_run_at_a_time(tmp_path: Path) -> None:
     """While one holds the lock another is told so."""
     with alone():
-        result = Running({"names": ["timers"], "state": str(tmp_path / "s.json")}, systemd=False).answer()[0]
+        result = ExperimentProcess({"names": ["timers"], "state": str(tmp_path / "s.json")}, systemd=False).answer()[0]
     assert result["reason"]["code"] == "busy-lock"
 
 
@@ -79,7 +79,7 @@ def test_the_dangerous_is_refused_unless_asked_for(tmp_path: Path) -> None:
     """Real-time policies and load of ordinary weight need --dangerous."""
     for request in ({"names": ["timeslice"], "parameters": {"policy": "rr"}}, {"names": ["balancing"]}):
         wish = {**request, "state": str(tmp_path / "s.json"), "wait_seconds": 60.0}
-        result = Running(wish, systemd=False).answer()[0]
+        result = ExperimentProcess(wish, systemd=False).answer()[0]
         assert result["reason"]["code"] == "dangerous"
         assert result["cpu_seconds"] == 0.0
 
@@ -89,7 +89,7 @@ def test_what_was_forced_is_no_property_of_the_host(tmp_path: Path) -> None:
     """A limit asked for is found, or refused, but never taken for the host's; its window is marked all the same."""
     state = tmp_path / "state.json"
     forced = {"names": ["quota"], "state": str(state), "force": True, "parameters": {"quota": 20 * MS}}
-    (result,) = Running(forced).answer()
+    (result,) = ExperimentProcess(forced).answer()
     journal = read_journal(state)
     assert "quota" not in journal.entries or journal.entries["quota"]["valid"] is None
     assert [each["name"] for each in journal.windows] == (["quota"] if result["cpu_seconds"] else [])

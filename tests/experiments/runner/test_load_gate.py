@@ -69,12 +69,12 @@ def _run(experiment: Experiment) -> LoadRun:
 def test_foreign_time_is_what_the_tasks_did_not_use() -> None:
     """A CPU that was busy all the time while its tasks got three quarters was shared with others."""
     run = _run(EXPERIMENTS["steal"])
-    assert load_gate.foreign_ratio(run, (0, 1)) == pytest.approx(0.0, abs=0.01)
+    assert load_gate.foreign_share(run, (0, 1)) == pytest.approx(0.0, abs=0.01)
     task = replace(run.tasks[0], cpu_ns=run.tasks[0].elapsed_ns * 3 // 4)
     disturbed = replace(run, tasks=(task,))
-    assert load_gate.foreign_ratio(disturbed, (0, 1)) == pytest.approx(0.25, abs=0.01)
-    assert load_gate.contaminated(EXPERIMENTS["steal"], (run,), (0, 1)) is None
-    reason = load_gate.contaminated(EXPERIMENTS["steal"], (run, disturbed), (0, 1))
+    assert load_gate.foreign_share(disturbed, (0, 1)) == pytest.approx(0.25, abs=0.01)
+    assert load_gate.contamination(EXPERIMENTS["steal"], (run,), (0, 1)) is None
+    reason = load_gate.contamination(EXPERIMENTS["steal"], (run, disturbed), (0, 1))
     assert reason is not None
     assert reason.code == "foreign-load"
 
@@ -141,10 +141,10 @@ def test_under_a_limit_others_are_told_by_waiting() -> None:
     throttled = task.elapsed_ns * 2 // 5
     stopped = replace(run, throttled={"limited": (30, throttled)})
     alone = replace(stopped, tasks=(replace(task, waited_ns=throttled),))
-    assert load_gate.foreign_ratio(alone, (0, 1)) == 0.0
+    assert load_gate.foreign_share(alone, (0, 1)) == 0.0
     beside = replace(stopped, tasks=(replace(task, waited_ns=throttled + task.elapsed_ns // 10),))
-    assert load_gate.foreign_ratio(beside, (0, 1)) == pytest.approx(0.1, abs=0.001)
-    assert load_gate.contaminated(experiment, (beside,), (0, 1)) is not None
+    assert load_gate.foreign_share(beside, (0, 1)) == pytest.approx(0.1, abs=0.001)
+    assert load_gate.contamination(experiment, (beside,), (0, 1)) is not None
     # a kernel that does not tell waiting: by CPU time, busy all the time here, as before
     unknown = replace(stopped, tasks=(replace(task, waited_ns=-1),))
-    assert load_gate.foreign_ratio(unknown, (0, 1)) == pytest.approx(0.4, abs=0.01)
+    assert load_gate.foreign_share(unknown, (0, 1)) == pytest.approx(0.4, abs=0.01)

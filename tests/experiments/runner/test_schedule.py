@@ -6,7 +6,15 @@ import itertools
 from dataclasses import replace
 
 from specmine.experiments.library import EXPERIMENTS, REPEATED
-from specmine.experiments.runner.schedule import ALLOWANCE_S, HOUR_NS, Ledger, Rules, left_s, next_one, offset_ns
+from specmine.experiments.runner.schedule import (
+    ALLOWANCE_S,
+    HOUR_NS,
+    Ledger,
+    Rules,
+    available_s,
+    next_experiment,
+    offset_ns,
+)
 from specmine.experiments.types import SECOND
 
 RULES = Rules(names=REPEATED)
@@ -22,7 +30,7 @@ def _live(
     now = 0
     while now < hours * HOUR_NS:
         ages = {name: now - at for name, at in done.items()}
-        name = next_one(EXPERIMENTS, RULES, ledger, ages, costs_s={}, cpus=cpus, seed=seed, now_ns=now)
+        name = next_experiment(EXPERIMENTS, RULES, ledger, ages, costs_s={}, cpus=cpus, seed=seed, now_ns=now)
         if name is not None:
             cost = EXPERIMENTS[name].cost
             failures = {**ledger.failures, name: 0 if valid else ledger.failures.get(name, 0) + 1}
@@ -48,7 +56,7 @@ def test_the_purse_is_never_overdrawn() -> None:
     """Nothing starts that is not paid for, even if every try fails."""
     for valid in (True, False):
         ledger, ran = _live(12, valid=valid)
-        assert left_s(ledger, RULES, 12 * HOUR_NS) >= 0
+        assert available_s(ledger, RULES, 12 * HOUR_NS) >= 0
         assert ran
 
 

@@ -18,7 +18,7 @@ def test_without_a_compiler_load_is_skipped_and_looking_is_not(tmp_path: Path, m
     monkeypatch.setattr(worker_binary, "compiler", lambda: None)
     monkeypatch.setenv("CACHE_DIRECTORY", str(tmp_path))
     monkeypatch.setattr(lock, "default_path", lambda: tmp_path / "lock")
-    monkeypatch.setattr(server, "clean_up", lambda: None)
+    monkeypatch.setattr(server, "remove_leftovers", lambda: None)
     monkeypatch.setattr(server, "confined", lambda in_unit: contextlib.nullcontext(confinement))
     names = ["timers", "additional-load"]
     request = {"names": names, "state": str(tmp_path / "state.json"), "parameters": {"seconds": 20_000_000}}
