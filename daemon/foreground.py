@@ -32,7 +32,7 @@ from .kernel_source import live_source
 from .loop import Listener, Step, run
 from .replay import recorder
 
-KEEP_NS = 10_000_000_000
+RENEW_EVERY_NS = 10_000_000_000
 
 Progress = Callable[[Callable[[], dict[str, Any]]], bool]
 """Called often with a function that returns the specification so far; answers whether to go on."""
@@ -87,9 +87,9 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
             config, [selection], watch=settings.watch, ignore=settings.ignore, sampling=not settings.watch
         )
         wrapped = CommandSource(live, command, duration_ns) if command else None
-        loan = Loan(config.socket.path, settings.overhead)
-        stack.callback(loan.close)
-        settings = replace(settings, overhead=loan.ratio)
+        lease = BudgetLease(config.socket.path, settings.overhead)
+        stack.callback(lease.close)
+        settings = replace(settings, overhead=lease.ratio)
         listeners: list[Listener] = []
         store_recorder = None
         if options.store:
@@ -100,8 +100,8 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
             recording, listener = recorder(options.record, __version__)
             stack.enter_context(recording)
             listeners.append(listener)
-        watcher = _Watcher(progress, wrapped, loan)
-        listeners.append(watcher.see)
+        inbox = _Inbox(progress, wrapped, lease)
+        listeners.append(inbox.listen)
         state = run(
             wrapped or live,
             settings,
@@ -109,7 +109,7 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
             ProcessWorker(),
             listeners=listeners,
             restored=store_recorder.restored if store_recorder else None,
-            inbox=watcher.inbox,
+            inbox=inbox.messages,
             deadline_ns=None if wrapped else duration_ns,
         )
     return MineResult(document=specification(state))
@@ -141,29 +141,29 @@ def chosen(options: MineOptions, command: Command | None) -> Selection:
     return selection
 
 
-class Loan:
-    """A share of the budget from the daemon, if one runs on this host: both together keep its promise."""
+class BudgetLease:
+    """A lease of part of the daemon's budget, if one runs on this host: both together keep its promise."""
 
     def __init__(self, path: str, wanted: float) -> None:
-        """Ask for it; without a daemon all that was wanted is granted."""
+        """Ask the daemon for a lease; without a daemon all that was wanted is granted."""
         self.ratio = wanted
-        self._kept_ns = 0
+        self._renew_at_ns = 0
         self._connection: DaemonConnection | None = None
         with contextlib.suppress(NoDaemon):
             self._connection = DaemonConnection(path)
             self.ratio = float(self._connection.ask({"command": "share", "ratio": wanted})["granted_ratio"])
 
-    def keep(self, now_ns: int) -> None:
-        """Say something from time to time: the daemon takes back what a silent borrower has."""
-        if self._connection is not None and now_ns >= self._kept_ns:
-            self._kept_ns = now_ns + KEEP_NS
+    def renew(self, now_ns: int) -> None:
+        """Renew the lease from time to time: the daemon ends one whose holder is silent."""
+        if self._connection is not None and now_ns >= self._renew_at_ns:
+            self._renew_at_ns = now_ns + RENEW_EVERY_NS
             try:
                 self._connection.ask({"command": "status"})
-            except SpecmineError:  # the daemon has ended, and the loan with it
+            except SpecmineError:  # the daemon has ended, and with it the lease
                 self.close()
 
     def close(self) -> None:
-        """Give it back."""
+        """End the lease."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -173,21 +173,21 @@ def _warn(text: str) -> None:
     logging.getLogger(__name__).warning(text)
 
 
-class _Watcher:
-    """Shows progress after each step and turns the user's wish to stop into an event."""
+class _Inbox:
+    """Shows progress, and turns the user's wish to stop and news of the host into events."""
 
-    def __init__(self, progress: Progress, command: CommandSource | None, loan: Loan) -> None:
-        self._progress, self._command, self._loan = progress, command, loan
+    def __init__(self, progress: Progress, command: CommandSource | None, lease: BudgetLease) -> None:
+        self._progress, self._command, self._lease = progress, command, lease
         self._step: Step | None = None
         self._environment_watcher = EnvironmentWatcher(default_path(), read_host)
 
-    def see(self, step: Step) -> None:
+    def listen(self, step: Step) -> None:
         """Remember the newest step."""
         self._step = step
 
-    def inbox(self, now_ns: int) -> Iterable[Reloaded | Surveyed | Stopping]:
-        """Tell of the host, show progress; stop if the user wants it."""
-        self._loan.keep(now_ns)
+    def messages(self, now_ns: int) -> Iterable[Reloaded | Surveyed | Stopping]:
+        """Return news of the host and show progress; stop if the user wants it."""
+        self._lease.renew(now_ns)
         surveyed = self._environment_watcher.turn(now_ns)
         if surveyed is not None:
             yield surveyed

@@ -1,6 +1,6 @@
-"""The only loop: what comes from source, worker and user becomes an event, decisions become requests.
+"""The only loop: it steps what source, worker and user bring into events, and decisions into requests.
 
-Everything it reacts to is an event with its time, so that a list of its steps can be replayed.
+Everything it reacts to is an event with its time, so a list of its steps can be replayed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LAST_JOBS_NS = 10_000 * MS
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Step:
-    """One turn of the loop: what happened, what is known after it, what was asked for."""
+    """One event, the state after it, and the actions that followed."""
 
     number: int
     event: Event
@@ -52,9 +52,9 @@ class Step:
 
 
 Listener = Callable[[Step], None]
-"""Called after each step, in the loop's thread: recorder, store, exporter, progress. Must not block."""
+"""Called after each step, in the loop's thread: recorder, store, metrics, progress. Must not block."""
 Inbox = Callable[[int], Iterable[Reloaded | Surveyed | Stopping]]
-"""Asked once a turn, with the time, for what the user wants: a new configuration, an end; and for news of the host."""
+"""Called once a turn with the time; returns what the user wants (a new configuration, an end) and news of the host."""
 
 
 def run(
@@ -68,14 +68,14 @@ def run(
     inbox: Inbox = lambda now_ns: (),
     deadline_ns: int | None = None,
 ) -> ControllerState:
-    """Mine until the programs end, the deadline passes or the inbox says stop; return what is known then.
+    """Mine until the programs end, the deadline passes or the inbox asks to stop; return the state then.
 
     The source is started here and closed in every case, before the last jobs are waited for.
 
     Parameters
     ----------
     source, clock, worker
-        The three seams; fakes stand in for them.
+        The three seams; tests put fakes in their place.
     settings : Settings
     listeners : sequence of callable
     restored : callable, optional
@@ -89,38 +89,38 @@ def run(
     ProbeError
         If the source cannot start; whatever a listener or the source raises, after the source was closed.
     """
-    turns = _Turns(source, worker, listeners)
+    steps = _Steps(source, worker, listeners)
     try:
         started = source.start()
-        turns.take(Begun(started=started, settings=settings))
+        steps.take(Begun(started=started, settings=settings))
         if restored is not None:
-            turns.take(restored(clock.now_ns()))
+            steps.take(restored(clock.now_ns()))
         end_ns = None if deadline_ns is None else started.now_ns + deadline_ns
         why = ""
         while not why:
             began_ns = clock.now_ns()
-            why = _turn(turns, source, worker, inbox, began_ns)
+            why = _step(steps, source, worker, inbox, began_ns)
             if not why and end_ns is not None and clock.now_ns() >= end_ns:
                 why = "deadline"
             if not why:
-                _rest(turns, source, clock, began_ns, end_ns)
+                _sleep(steps, source, clock, began_ns, end_ns)
     except BaseException:
         worker.close()
         raise
     finally:
         source.close()
-    _last_jobs(turns, worker, clock)
-    turns.take(Stopping(now_ns=clock.now_ns(), why=why))
+    _last_jobs(steps, worker, clock)
+    steps.take(Stopping(now_ns=clock.now_ns(), why=why))
     worker.close()
-    return turns.state
+    return steps.state
 
 
-def _rest(turns: _Turns, source: Source, clock: Clock, began_ns: int, end_ns: int | None) -> None:
-    """Sleep until something is due or happens, so that waiting costs next to nothing."""
-    batch = turns.state.batch
-    due_ns = began_ns if turns.asked else batch.due_ns if batch is not None else 0
+def _sleep(steps: _Steps, source: Source, clock: Clock, began_ns: int, end_ns: int | None) -> None:
+    """Sleep until something is due or happens."""
+    batch = steps.state.batch
+    due_ns = began_ns if steps.asked else batch.due_ns if batch is not None else 0
     soonest = began_ns + POLL_EVERY_NS
-    latest = began_ns + round(IDLE_POLL_NS * (1 + turns.state.agent_cost.pressure))
+    latest = began_ns + round(IDLE_POLL_NS * (1 + steps.state.agent_cost.pressure))
     if end_ns is not None:
         soonest, latest = min(soonest, end_ns), min(latest, end_ns)
     clock.sleep_until_ns(soonest)
@@ -128,37 +128,37 @@ def _rest(turns: _Turns, source: Source, clock: Clock, began_ns: int, end_ns: in
         clock.sleep_until_ns(latest, source.fileno())
 
 
-def _turn(turns: _Turns, source: Source, worker: Worker, inbox: Inbox, now_ns: int) -> str:
-    """Look everywhere once; return why to stop, '' to go on."""
+def _step(steps: _Steps, source: Source, worker: Worker, inbox: Inbox, now_ns: int) -> str:
+    """Take what every side brings; return why to stop, '' to go on."""
     for message in inbox(now_ns):
         if isinstance(message, Stopping):
             return message.why
-        turns.take(message)
+        steps.take(message)
     for number, result, failure in worker.collect(now_ns):
-        turns.take(Mined(now_ns=now_ns, job=number, result=result, failure=failure, cpu_ns=worker.used_ns()))
+        steps.take(Mined(now_ns=now_ns, job=number, result=result, failure=failure, cpu_ns=worker.used_ns()))
     batch = source.poll(now_ns)
-    turns.asked = False
-    turns.take(Arrived(batch=batch))
+    steps.asked = False
+    steps.take(Arrived(batch=batch))
     return "ended" if batch.ended else ""
 
 
-def _last_jobs(turns: _Turns, worker: Worker, clock: Clock) -> None:
-    """Wait for running jobs: what was measured should not be lost because it ended a moment too early."""
+def _last_jobs(steps: _Steps, worker: Worker, clock: Clock) -> None:
+    """Wait for running jobs, so that what they were given is not lost."""
     until_ns = clock.now_ns() + LAST_JOBS_NS
-    while clock.now_ns() < until_ns and _mines(turns.state):
+    while clock.now_ns() < until_ns and _has_jobs(steps.state):
         now_ns = clock.now_ns()
         for number, result, failure in worker.collect(now_ns):
             mined = Mined(now_ns=now_ns, job=number, result=result, failure=failure, cpu_ns=worker.used_ns())
-            turns.take(mined, ended=True)
+            steps.take(mined, ended=True)
         clock.sleep_until_ns(now_ns + POLL_EVERY_NS)
 
 
-def _mines(state: ControllerState) -> bool:
+def _has_jobs(state: ControllerState) -> bool:
     return any(function.explanation.job is not None for function in state.functions.values())
 
 
-class _Turns:
-    """Steps in order: decide, carry out, tell the listeners."""
+class _Steps:
+    """Carries out each event in order: decide, request, call the listeners."""
 
     def __init__(self, source: Source, worker: Worker, listeners: Sequence[Listener]) -> None:
         self.state = ControllerState()

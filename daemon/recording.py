@@ -1,8 +1,8 @@
-"""Recordings: one JSON object a line, the first says what the file is and how it was made.
+"""Recordings: one JSON object a line; the first line names the schema and the version.
 
-A line of a recording holds an event and the actions that followed it. What the kernel side said is inside the
-events, so a recording stands in for the kernel side: ``RecordedSource`` plays it to a loop.
-A file whose name ends in .gz is compressed; nothing in it depends on the time of writing.
+Each other line holds an event and the actions that followed it. The events hold what the kernel side reported, so
+``RecordedSource`` can take the place of the kernel side in a loop. A file whose name ends in .gz is compressed;
+nothing in it depends on the time of writing.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
 
 
 class RecordedSource:
-    """A Source that plays what a recording says the kernel side said; requests to it change nothing."""
+    """A Source that repeats the batches of a recording; requests to it change nothing."""
 
     def __init__(self, path: str | Path) -> None:
         """Read the file; InputError if it is not a recording of a source."""

@@ -1,7 +1,7 @@
-"""Recording what the loop does, and doing it again: each decision is computed anew and compared.
+"""Records what the loop does, and replays it: each decision is made again and compared.
 
-A recording holds the controller's events and actions, jobs as a digest. Replay makes the decisions and mines
-again, and stops at the first difference.
+A recording holds the controller's events and actions, and a digest of each job. A replay decides and mines again,
+and stops at the first difference.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _NAMES = {kind: name for name, kind in EVENTS.items()}
 
 
 class ReplayError(InputError):
-    """A replay came to another decision than the recording."""
+    """A replay decided otherwise than the recording."""
 
 
 def recorder(path: str | Path, version: str) -> tuple[Recorder, Listener]:
@@ -119,10 +119,10 @@ def replay(
         settings = settings_of(load_config(config))
     state = ControllerState()
     jobs: dict[int, Job] = {}
-    for number, past, recorded in events(path):
-        event = past
-        if settings is not None and isinstance(past, Begun):
-            event = replace(past, settings=settings)
+    for number, recorded_event, recorded in events(path):
+        event = recorded_event
+        if settings is not None and isinstance(recorded_event, Begun):
+            event = replace(recorded_event, settings=settings)
         if settings is not None and isinstance(event, Mined | Reloaded):
             continue
         if isinstance(event, Mined):
@@ -149,7 +149,7 @@ def _mined_inline(state: ControllerState, actions: tuple[Action, ...]) -> Contro
 
 def _compare_result(number: int, event: Mined, jobs: dict[int, Job]) -> None:
     if event.result is None or event.job not in jobs:
-        return  # a worker that died or was stopped is part of the recording
+        return  # the recording holds that a worker died or was stopped
     again = encode(run_job(jobs.pop(event.job)))
     if again != encode(event.result):
         raise ReplayError(f"event {number}: mining job {event.job} gives another result than the recording")

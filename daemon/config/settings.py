@@ -1,4 +1,4 @@
-"""What the controller may spend and how it measures; goes into recordings, so a replay decides alike."""
+"""What the controller may spend and how it measures; recorded, so that a replay decides alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a function is in its state and what would move it on: the codes are stable and documented."""
+"""Why a function is in its state and what would move it on; the codes are stable and documented."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from specmine.daemon.config.settings import SECOND, Settings
 from specmine.model.function import Reason
 
 HINTS = frozenset({"excluded", "ignored"})
-"""Codes of refusals that are a wish of the user, not a danger."""
+"""Codes of refusals that the user asked for."""
 PASSING = frozenset({"debugger", "many-pages", "slots"})
-"""Codes of refusals that another moment may lift."""
+"""Codes of refusals that may end by themselves."""
 
 
 def _because(code: str, text: str, remedy: str) -> Reason:
@@ -59,8 +59,8 @@ def too_fast(rate: float, limit: float) -> Reason:
 
 
 def no_slot(limit: int) -> Reason:
-    """All places for probes are taken."""
-    return _because("slots", f"all {limit} places for probes are in use", "wait until others are learned")
+    """All slots for probes are in use."""
+    return _because("slots", f"all {limit} probe slots are in use", "wait until others are learned")
 
 
 def learning(have: int, need: int, what: str, rate: float | None, settings: Settings) -> Reason:
@@ -100,7 +100,7 @@ _UNEXPLAINED = {
         "something else decides: arguments, data, the machine",
     ),
     "same-edges": (
-        "call paths behave differently, but no set of call edges tells them apart",
+        "call paths behave differently, but no set of call edges distinguishes them",
         "how often or in which order edges occur may decide",
     ),
     "unseen-paths": (
@@ -115,7 +115,7 @@ _UNEXPLAINED = {
 
 
 def unexplained(why: str) -> Reason:
-    """Classes that call paths do not tell apart."""
+    """Classes that call paths do not distinguish."""
     text, remedy = _UNEXPLAINED[why]
     return _because(why, text, remedy)
 
@@ -125,7 +125,7 @@ def by_waiting(labels: Sequence[str]) -> Reason:
     named = f" ({'; '.join(dict.fromkeys(labels))})" if labels else ""
     return _because(
         "waiting",
-        f"how long calls waited or were blocked tells its classes apart, better than call paths do{named}",
+        f"how long calls waited or were blocked distinguishes its classes better than call paths do{named}",
         "look at the host's load, its limits, and at what the function waits for",
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Total, is_worth_it, total_of
-from specmine.daemon.controller.phase import FINISHED, State
+from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
 
 from .function import description_of
@@ -52,11 +52,6 @@ def specification(state: ControllerState, *, detail: bool = False) -> dict[str, 
 def dumps(document: Mapping[str, Any]) -> str:
     """Return the canonical text: floats to 6 significant digits, no NaN, a newline at the end."""
     return json.dumps(_rounded(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def is_learned(document: Mapping[str, Any]) -> bool:
-    """Tell whether something is stated about at least one function."""
-    return any(each["state"] in FINISHED for each in document["functions"])
 
 
 def _rounded(value: Any) -> Any:

@@ -1,6 +1,6 @@
-"""What the worker does: explain a function's classes by its call paths.
+"""The job of the worker: to explain a function's classes by its call paths.
 
-The values here pickle and go into recordings; only ``run_job`` needs heavy libraries and imports them itself.
+The values here are pickled and recorded. Only ``run_job`` needs scipy and scikit-learn, and imports them itself.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def run_job(job: Job) -> JobResult:
     """Explain a function; equal jobs give equal results."""
     from specmine.mining.assertions.explain import explain  # noqa: PLC0415  (scipy and scikit-learn: for the worker only)
 
-    told = explain(job.observations, job.borders, program=job.program_modules, settings=job.mining)
+    explanation = explain(job.observations, job.borders, program=job.program_modules, settings=job.mining)
     return JobResult(
-        borders=told.edges,
+        borders=explanation.edges,
         bias_ns=job.observations[-1].bias_ns,
-        class_calls=told.class_calls,
-        behaviours=told.behaviours,
-        paths=told.paths,
-        why=told.reason,
-        optimal=told.optimal,
-        noise=told.dispersion,
+        class_calls=explanation.class_calls,
+        behaviours=explanation.behaviours,
+        paths=explanation.paths,
+        why=explanation.reason,
+        optimal=explanation.optimal,
+        noise=explanation.dispersion,
     )

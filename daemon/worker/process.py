@@ -1,7 +1,7 @@
-"""Mining beyond stability in a process of its own: started on demand, ended when idle, never waited for.
+"""The worker: a process of its own that explains functions; started on demand, ended when idle.
 
-The worker needs scipy and scikit-learn, which the daemon must not hold. Parent and worker are one program and
-speak pickled values, each after its length, over the worker's stdin and stdout.
+The worker needs scipy and scikit-learn, which the daemon must not load. Parent and worker exchange pickled values,
+each after its length, over the worker's stdin and stdout. The parent never waits.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _ONE_THREAD = {
 }
 
 Done = tuple[int, JobResult | None, str]
-"""Number of the job, its result, or the sentence that says why there is none."""
+"""Number of the job, its result, or the reason why there is none."""
 
 
 class Worker(Protocol):
-    """Who carries out jobs; the loop hands them over and asks later."""
+    """Carries out jobs; the loop submits them and collects the results later."""
 
     def submit(self, number: int, job: Job) -> None:
         """Take a job; returns at once."""
@@ -117,11 +117,11 @@ class ProcessWorker:
 
     def used_ns(self) -> int:
         """Return the CPU time of the child since the last call; what a child that died used since then is lost."""
-        found = process(self._child.pid) if self._child else None
-        if found is None:
+        status = process(self._child.pid) if self._child else None
+        if status is None:
             return 0
-        before, self._used_ns = self._used_ns, found.cpu_ns
-        return max(0, found.cpu_ns - before)
+        before, self._used_ns = self._used_ns, status.cpu_ns
+        return max(0, status.cpu_ns - before)
 
     def close(self) -> None:
         """Kill the child."""
@@ -138,7 +138,7 @@ class ProcessWorker:
         try:
             self._child = self._child or self._started()
         except OSError:
-            self._child = None  # reported by the exchange that follows
+            self._child = None  # the next exchange reports it
 
     def _started(self) -> subprocess.Popen[bytes]:
         child = subprocess.Popen(

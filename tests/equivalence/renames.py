@@ -60,5 +60,8 @@ METRICS: Mapping[str, str] = {
 WORDS: Mapping[str, str] = {
     "inside\n    promised": "overhead\n    promised",
     "beside\n    promised": "agent\n    promised",
+    "tells its classes apart, better than": "distinguishes its classes better than",
+    "places for probes": "probe slots",
+    "set of call edges tells them apart": "set of call edges distinguishes them",
 }
 """Words and phrases of text for people, of metrics' help, and of sentences in JSON."""

@@ -9,7 +9,7 @@ import pytest
 
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.documents.specification import SCHEMA, dumps, is_learned, specification
+from specmine.daemon.documents.specification import SCHEMA, dumps, specification
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
 from specmine.mining.assertions.expression import evaluate, from_records, parse, render
@@ -166,9 +166,3 @@ def test_the_text_is_canonical(states: list[ControllerState]) -> None:
         histogram = more.pop("histogram")
         assert sum(calls for _, calls in histogram) == plain["timed"]
         assert more == plain
-
-
-def test_nothing_learned_is_said(states: list[ControllerState]) -> None:
-    """is_learned is what exit code 0 or 3 rests on."""
-    assert not is_learned(specification(states[10]))
-    assert is_learned(specification(states[-1]))
