@@ -22,8 +22,8 @@ from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.host.environment_watcher import EnvironmentWatcher
 from specmine.daemon.host.experiment_runner import ExperimentRunner
-from specmine.daemon.metrics.counters import Reading, readings
 from specmine.daemon.metrics.http import MetricsServer
+from specmine.daemon.metrics.snapshot import FunctionSnapshot, snapshots
 from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.daemon.socket.budget_leases import BudgetLeases
@@ -155,9 +155,9 @@ class Daemon:
         def daemon_facts() -> DaemonFacts:
             return self._daemon_facts(services)
 
-        def view() -> tuple[list[Reading], dict[str, Any]] | None:
+        def view() -> tuple[list[FunctionSnapshot], dict[str, Any]] | None:
             state = self._state
-            return None if state is None else (readings(state), status_of(state, daemon_facts()))
+            return None if state is None else (snapshots(state), status_of(state, daemon_facts()))
 
         metrics = None
         if config.metrics.listen is not None:

@@ -11,25 +11,25 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from .cardinality import Folding
-from .counters import Reading
-from .families import BY_NAME, FAMILIES, Family
-from .samples import Row
+from .cardinality import SeriesLimit
+from .families import FAMILIES
+from .family import Family, Row
+from .snapshot import FunctionSnapshot
 
-View = Callable[[], tuple[Sequence[Reading], Mapping[str, Any]] | None]
-"""Returns readings and status of the last snapshot, None before there is one; called by scraping threads."""
+View = Callable[[], tuple[Sequence[FunctionSnapshot], Mapping[str, Any]] | None]
+"""Returns the functions and the status of the last snapshot, None before there is one; called by scraping threads."""
 Scrape = Callable[[str], tuple[str, bytes]]
 """Takes the header Accept, returns content type and text."""
 
 
 class SnapshotCollector(Collector):
-    """Turns the last snapshot into metric families; keeps the counters between scrapes."""
+    """Turns the last snapshot into metric families; holds the counters between scrapes."""
 
     def __init__(self, view: View, *, series: int) -> None:
-        """Take what to look at, and the most series to show."""
+        """Take the function that returns the last snapshot, and the most series to show."""
         self._view = view
         self.series = series
-        self._folding = Folding()
+        self._limit = SeriesLimit()
         self._lock = threading.Lock()
 
     def describe(self) -> Iterable[Metric]:
@@ -39,16 +39,16 @@ class SnapshotCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Return the families of the last snapshot."""
         with self._lock:
-            seen = self._view()
-            rows: list[Row] = [] if seen is None else self._folding.rows(*seen, series=self.series)
-        families = {name: _family(family) for name, family in BY_NAME.items()}
+            last = self._view()
+            rows: list[Row] = [] if last is None else self._limit.rows(*last, series=self.series)
+        families = {family.name: _family(family) for family in FAMILIES}
         for name, labels, value in rows:
             families[name].add_metric(labels, value)
         yield from families.values()
 
 
 def scraping(collector: SnapshotCollector) -> Scrape:
-    """Return what answers scrapes of a collector, in the format that is asked for."""
+    """Return the function that answers scrapes of a collector, in the format asked for."""
     registry = CollectorRegistry()
     registry.register(collector)
 
@@ -59,6 +59,6 @@ def scraping(collector: SnapshotCollector) -> Scrape:
     return scrape
 
 
-def _family(family: Family) -> CounterMetricFamily | GaugeMetricFamily:
+def _family(family: Family[Any]) -> CounterMetricFamily | GaugeMetricFamily:
     kind = CounterMetricFamily if family.kind == "counter" else GaugeMetricFamily
     return kind(family.name, family.help, labels=family.labels)

@@ -1,112 +1,258 @@
-"""Every metric: kind, labels, meaning. The exporter and docs/metrics.md follow this list."""
+"""Every metric with the function that reads its values. The exporter and docs/metrics.md follow this list.
+
+A new metric is an entry here and a row in docs/metrics.md. What it reads stands in the status (``documents/status``)
+or in the snapshot of a function (``snapshot``).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from .family import Family, counter, gauge, labelled
+from .snapshot import FunctionSnapshot
+
+Status = Mapping[str, Any]
+_VERDICTS = ("holds", "violated", "unknown")
+_CHANGE_VERDICTS = ("worse", "better", "equivalent", "undecided")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
-    """One metric. A counter's name ends in ``_total`` in a scrape, not here."""
-
-    name: str
-    kind: Literal["counter", "gauge"]
-    help: str
-    labels: tuple[str, ...] = ()
-
-    @property
-    def shown(self) -> str:
-        """Name as a scrape shows it."""
-        return f"{self.name}_total" if self.kind == "counter" else self.name
+def _seconds(moment: str | None) -> float | None:
+    return None if moment is None else datetime.fromisoformat(moment).timestamp()
 
 
-FUNCTION = ("function", "module")
-BEHAVIOUR = (*FUNCTION, "behaviour")
-CLASS = (*BEHAVIOUR, "upper")
-CHANGE = (*FUNCTION, "base", "new")
+def _number(value: object) -> float | None:
+    return value if isinstance(value, int | float) else None
 
 
-def _gauge(name: str, text: str, *labels: str) -> Family:
-    return Family(name=f"specmine_{name}", kind="gauge", help=text, labels=labels)
+def _one_of(verdict: str, verdicts: Sequence[str]) -> dict[str, float]:
+    return {each: float(verdict == each) for each in verdicts}
 
 
-def _counter(name: str, text: str, *labels: str) -> Family:
-    return Family(name=f"specmine_{name}", kind="counter", help=text, labels=labels)
-
-
-FAMILIES = (
-    # per function
-    _gauge("function_info", "A function and the build it belongs to; always 1.", *FUNCTION, "build_id"),
-    _gauge(
+OF_FUNCTIONS: tuple[Family[FunctionSnapshot], ...] = labelled(
+    ("function", "module"),
+    gauge("function_info", "A function and the build it belongs to; always 1.", lambda f: {f.build_id: 1}, "build_id"),
+    gauge(
         "function_state",
-        "Where a function stands; 1 for the present state, others absent.",
-        *FUNCTION,
+        "The state of a function: 1 for the present one, others absent.",
+        lambda f: {f.state: 1},
         "state",
     ),
-    _gauge("utility_ratio", "How much is to be learned by observing the function now.", *FUNCTION),
-    _counter("function_calls", "Calls counted while the function was watched.", *FUNCTION),
-    _counter("function_timed_calls", "Calls whose duration was measured.", *FUNCTION),
-    _counter("watched_seconds", "Time for which the function's calls were counted.", *FUNCTION),
-    _counter("function_overhead_seconds", "Predicted CPU time that watching the function added.", *FUNCTION),
-    _counter("timed_call_seconds", "Time in timed calls: running, waiting for a CPU, blocked.", *FUNCTION, "part"),
-    _gauge("on_cpu_assertion_state", "Last verdict on what is asserted of time on CPU.", *FUNCTION, "state"),
+    gauge("utility_ratio", "How much is to be learned by observing the function now.", lambda f: f.utility),
+    counter("function_calls", "Calls counted while the function was watched.", lambda f: f.calls, folded=True),
+    counter("function_timed_calls", "Calls whose duration was measured.", lambda f: f.totals.timed, folded=True),
+    counter(
+        "watched_seconds",
+        "Time for which the function's calls were counted.",
+        lambda f: f.watched_ns / 1e9,
+        folded=True,
+    ),
+    counter(
+        "function_overhead_seconds",
+        "Predicted CPU time that watching the function added.",
+        lambda f: f.cost_ns / 1e9,
+        folded=True,
+    ),
+    counter(
+        "timed_call_seconds",
+        "Time in timed calls: running, waiting for a CPU, blocked.",
+        lambda f: f.parts_seconds,
+        "part",
+    ),
+    gauge(
+        "on_cpu_assertion_state",
+        "Last verdict on what is asserted of time on CPU.",
+        lambda f: _one_of(f.on_cpu, _VERDICTS) if f.on_cpu else None,
+        "state",
+    ),
     # per behaviour and class of a function with an assertion
-    _gauge("behaviour_info", "A behaviour and its expression; always 1.", *BEHAVIOUR, "build_id", "expression"),
-    _counter("calls", "Calls by behaviour and class of durations.", *CLASS),
-    _counter("call_seconds", "Time in calls by behaviour and class of durations.", *CLASS),
-    _gauge("assertion_share_ratio", "Share of a behaviour's calls that the assertion expects in a class.", *CLASS),
-    _gauge("assertion_state", "Verdict of the last check of an assertion: one state is 1.", *BEHAVIOUR, "state"),
-    _gauge("assertion_last_check_timestamp_seconds", "When the assertion was last checked.", *BEHAVIOUR),
-    # the whole
-    _gauge("info", "Version and link of the kernel side; always 1.", "version", "link", "kernel"),
-    _gauge("start_timestamp_seconds", "When the kernel side was started."),
-    _gauge("snapshot_timestamp_seconds", "When what this scrape shows was last renewed."),
-    _gauge("processes", "Living processes of the watched programs."),
-    _gauge("functions", "Functions known, by state.", "state"),
-    _gauge("functions_folded", 'Functions whose series are folded into function="other".'),
-    _gauge("probes_off", "1 while the kill switch keeps all probes off, else 0."),
-    _gauge("refused_functions", "Functions that cannot be watched as wanted, by reason.", "reason"),
-    # cost
-    _gauge("overhead_promised_ratio", "Most CPU time to add to watched programs, as a share of theirs."),
-    _gauge("overhead_lent_ratio", "Part of the promise lent to a mine command beside the daemon."),
-    _gauge("overhead_predicted_ratio", "CPU time that the present plan adds, as a share of the programs'."),
-    _counter("overhead_seconds", "CPU time added to watched programs: hits by their prices, a model."),
-    _counter("program_cpu_seconds", "CPU time of the watched programs while watched."),
-    _gauge("agent_promised_ratio", "Most CPU time of specmine's own processes, as a share of one CPU."),
-    _counter(
-        "agent_seconds",
-        "CPU time of specmine's own processes, and what following waits costs programs that nobody watches.",
+    gauge(
+        "behaviour_info",
+        "A behaviour and its expression; always 1.",
+        lambda f: {(each.id, f.build_id, each.expression): 1 for each in f.behaviours},
+        *("behaviour", "build_id", "expression"),
     ),
-    _gauge("agent_pressure_ratio", "How much specmine holds itself back to keep that promise, from 0 to 1."),
-    _gauge(
-        "price_seconds", "What one hit costs the watched thread on this host, with caches as cold as lately.", "what"
+    counter("calls", "Calls by behaviour and class of durations.", lambda f: f.class_calls, "behaviour", "upper"),
+    counter(
+        "call_seconds",
+        "Time in calls by behaviour and class of durations.",
+        lambda f: f.class_seconds,
+        *("behaviour", "upper"),
     ),
-    _counter("bystander_hits", "Hits of processes that nobody chose."),
-    _gauge("resident_bytes", "Resident memory of the daemon."),
-    _gauge("unwind_row_bytes", "Kernel memory that holds unwind rows."),
-    # the host, by experiment
-    _gauge("experiment_value", "What an experiment last derived of this host, in base units.", "experiment"),
-    _gauge("experiment_ground_truth", "What the kernel told of the same.", "experiment"),
-    _gauge("experiment_samples", "Samples that the value rests on.", "experiment"),
-    _gauge("experiment_timestamp_seconds", "When the value was measured.", "experiment"),
-    _gauge("experiment_duration_seconds", "How long that took.", "experiment"),
-    _gauge("experiment_valid", "1 if the last try gave a value, 0 if it was skipped or unsure.", "experiment"),
-    _counter("experiment_skipped", "Tries that gave no value, by reason.", "experiment", "reason"),
-    _counter("experiment_cpu_seconds", "CPU time of an experiment's load.", "experiment"),
-    # changes between builds
-    _gauge("change_state", "Verdict on a function between two builds: one state is 1.", *CHANGE, "state"),
-    _gauge("change_ratio", "New over base of the median durations of lifetimes.", *CHANGE),
-    _gauge("change_bound_ratio", "Ends of the always-valid 99 % interval of that ratio.", *CHANGE, "bound"),
-    _gauge("change_lifetimes", "Lifetimes of each side that were compared.", *CHANGE, "side"),
-    _gauge("change_alarm", "1 while an alarm is raised; of callers and callees the deepest.", *CHANGE, "direction"),
-    _gauge("change_acknowledged", "1 while an alarm stands that somebody acknowledged.", *CHANGE, "direction"),
-    # health
-    _counter("lost", "What did not fit into bounded memory in the kernel.", "what"),
-    _counter("stacks", "Stacks walked, by outcome.", "outcome"),
-    _counter("store_observations", "Observations written to the store."),
-    _counter("store_failures", "Attempts to write to the store that failed."),
-    _counter("store_dropped", "Things given up because the store could not be written for long."),
+    gauge(
+        "assertion_share_ratio",
+        "Share of a behaviour's calls that the assertion expects in a class.",
+        lambda f: {
+            (each.id, upper): share for each in f.behaviours for upper, share in zip(f.uppers, each.shares, strict=True)
+        },
+        *("behaviour", "upper"),
+    ),
+    gauge(
+        "assertion_state",
+        "Verdict of the last check of an assertion: one state is 1.",
+        lambda f: {
+            (each.id, verdict): value
+            for each in f.behaviours
+            for verdict, value in _one_of(each.verdict, _VERDICTS).items()
+        },
+        *("behaviour", "state"),
+    ),
+    gauge(
+        "assertion_last_check_timestamp_seconds",
+        "When the assertion was last checked.",
+        lambda f: {each.id: f.checked_utc_ns / 1e9 for each in f.behaviours} if f.checked_utc_ns is not None else None,
+        "behaviour",
+    ),
 )
 
-BY_NAME = {family.name.removeprefix("specmine_"): family for family in FAMILIES}
+OF_THE_DAEMON: tuple[Family[Status], ...] = (
+    gauge(
+        "info",
+        "Version and link of the kernel side; always 1.",
+        lambda s: {(s["version"], s["host"].get("link", ""), s["host"].get("kernel", "")): 1},
+        *("version", "link", "kernel"),
+    ),
+    gauge("start_timestamp_seconds", "When the kernel side was started.", lambda s: _seconds(s["started"])),
+    gauge(
+        "snapshot_timestamp_seconds", "Time of the snapshot that this scrape shows.", lambda s: _seconds(s["updated"])
+    ),
+    gauge(
+        "processes",
+        "Living processes of the watched programs.",
+        lambda s: sum(each["processes"] for each in s["lifetimes"]),
+    ),
+    gauge("functions", "Functions known, by state.", lambda s: s["functions"], "state"),
+    gauge("probes_off", "1 while the kill switch keeps all probes off, else 0.", lambda s: s["probes"] == "off"),
+    gauge(
+        "refused_functions",
+        "Functions that cannot be watched as wanted, by reason.",
+        lambda s: s["refusals"],
+        "reason",
+    ),
+    # cost
+    gauge(
+        "overhead_promised_ratio",
+        "Most CPU time to add to watched programs, as a share of theirs.",
+        lambda s: s["budget"]["overhead"]["promised_ratio"],
+    ),
+    gauge(
+        "overhead_lent_ratio",
+        "Part of the promise that is leased to a mine command on this host.",
+        lambda s: s["budget"]["overhead"]["lent_ratio"],
+    ),
+    gauge(
+        "overhead_predicted_ratio",
+        "CPU time that the present plan adds, as a share of the programs'.",
+        lambda s: s["budget"]["overhead"]["predicted_ratio"],
+    ),
+    counter(
+        "overhead_seconds",
+        "CPU time added to watched programs: hits by their prices, a model.",
+        lambda s: s["budget"]["overhead"]["spent_seconds"],
+    ),
+    counter(
+        "program_cpu_seconds",
+        "CPU time of the watched programs while watched.",
+        lambda s: s["budget"]["overhead"]["program_cpu_seconds"],
+    ),
+    gauge(
+        "agent_promised_ratio",
+        "Most CPU time of specmine's own processes, as a share of one CPU.",
+        lambda s: s["budget"]["agent"]["promised_ratio"],
+    ),
+    counter(
+        "agent_seconds",
+        "CPU time of specmine's own processes, and of tracing waits in programs that nobody watches.",
+        lambda s: s["budget"]["agent"]["spent_seconds"],
+    ),
+    gauge(
+        "agent_pressure_ratio",
+        "How much specmine holds itself back to keep that promise, from 0 to 1.",
+        lambda s: s["budget"]["agent"]["pressure"],
+    ),
+    gauge(
+        "price_seconds",
+        "What one hit costs the watched thread on this host, with caches as cold as they were recently.",
+        lambda s: s["prices_seconds"],
+        "what",
+    ),
+    counter("bystander_hits", "Hits of processes that nobody chose.", lambda s: s["bystander_hits"]),
+    gauge("resident_bytes", "Resident memory of the daemon.", lambda s: s["resident_bytes"]),
+    gauge("unwind_row_bytes", "Kernel memory that holds unwind rows.", lambda s: s["unwind_row_bytes"]),
+    # health
+    counter("lost", "What did not fit into bounded memory in the kernel.", lambda s: s["lost"], "what"),
+    counter("stacks", "Stacks walked, by outcome.", lambda s: s["stacks"], "outcome"),
+    counter("store_observations", "Observations written to the store.", lambda s: s["store"].get("written")),
+    counter("store_failures", "Attempts to write to the store that failed.", lambda s: s["store"].get("failures")),
+    counter(
+        "store_dropped",
+        "Records dropped because the store could not be written for long.",
+        lambda s: s["store"].get("dropped"),
+    ),
+)
+
+OF_EXPERIMENTS: tuple[Family[Mapping[str, Any]], ...] = labelled(
+    ("experiment",),
+    gauge(
+        "experiment_value",
+        "What an experiment last derived of this host, in base units.",
+        lambda e: _number(e["value"]),
+    ),
+    gauge(
+        "experiment_ground_truth",
+        "What the kernel reports of the same.",
+        lambda e: _number(e["ground_truth"]),
+    ),
+    gauge("experiment_samples", "Samples that the value rests on.", lambda e: _number(e["samples"])),
+    gauge("experiment_timestamp_seconds", "When the value was measured.", lambda e: _seconds(e["time"])),
+    gauge("experiment_duration_seconds", "How long that took.", lambda e: _number(e["duration_seconds"])),
+    gauge(
+        "experiment_valid",
+        "1 if the last try gave a value, 0 if it was skipped or unsure.",
+        lambda e: float(e["valid"]),
+    ),
+    counter("experiment_skipped", "Tries that gave no value, by reason.", lambda e: e["skipped"], "reason"),
+    counter("experiment_cpu_seconds", "CPU time of an experiment's load.", lambda e: e["cpu_seconds"]),
+)
+
+OF_CHANGES: tuple[Family[Mapping[str, Any]], ...] = labelled(
+    ("function", "module", "base", "new"),
+    gauge(
+        "change_state",
+        "Verdict on a function between two builds: one state is 1.",
+        lambda c: _one_of(c["verdict"], _CHANGE_VERDICTS),
+        "state",
+    ),
+    gauge("change_ratio", "New over base of the median durations of lifetimes.", lambda c: c["ratio"]),
+    gauge(
+        "change_bound_ratio",
+        "Ends of the always-valid 99 % interval of that ratio.",
+        lambda c: dict(zip(("low", "high"), c["interval"] or (), strict=False)),
+        "bound",
+    ),
+    gauge(
+        "change_lifetimes",
+        "Lifetimes of each side that were compared.",
+        lambda c: dict(zip(("base", "new"), c["lifetimes"], strict=True)),
+        "side",
+    ),
+    gauge(
+        "change_alarm",
+        "1 while an alarm is raised; of callers and callees the deepest.",
+        lambda c: {c["direction"]: float(c["alarm"] == "raised" and c["cause"])},
+        "direction",
+    ),
+    gauge(
+        "change_acknowledged",
+        "1 while an alarm stands that somebody acknowledged.",
+        lambda c: {c["direction"]: float(c["alarm"] == "acknowledged")},
+        "direction",
+    ),
+)
+
+OF_A_SCRAPE: tuple[Family[Sequence[FunctionSnapshot]], ...] = (
+    gauge("functions_folded", 'Functions whose series are folded into function="other".', len),
+)
+
+FAMILIES: tuple[Family[Any], ...] = (*OF_FUNCTIONS, *OF_THE_DAEMON, *OF_A_SCRAPE, *OF_EXPERIMENTS, *OF_CHANGES)

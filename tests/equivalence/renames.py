@@ -58,6 +58,16 @@ METRICS: Mapping[str, str] = {
 """Names of metrics and labels, as whole words of a scrape; a counter also under its name with ``_total``."""
 
 WORDS: Mapping[str, str] = {
+    "Where a function stands; 1 for the present state,": "The state of a function: 1 for the present one,",
+    "When what this scrape shows was last renewed.": "Time of the snapshot that this scrape shows.",
+    "Part of the promise lent to a mine command beside the daemon.": "Part of the promise that is leased to a mine"
+    " command on this host.",
+    "and what following waits costs programs that nobody watches.": "and of tracing waits in programs that nobody"
+    " watches.",
+    "with caches as cold as lately.": "with caches as cold as they were recently.",
+    "What the kernel told of the same.": "What the kernel reports of the same.",
+    "Things given up because the store could not be written for long.": "Records dropped because the store could not be"
+    " written for long.",
     "inside\n    promised": "overhead\n    promised",
     "beside\n    promised": "agent\n    promised",
     "tells its classes apart, better than": "distinguishes its classes better than",

@@ -34,7 +34,7 @@ from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.loop import Step
 from specmine.daemon.metrics.collector import SnapshotCollector, scraping
-from specmine.daemon.metrics.counters import readings
+from specmine.daemon.metrics.snapshot import snapshots
 from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.daemon.replay import events, line_of
@@ -109,7 +109,7 @@ class Workshop:
     def scraped(self, name: str, accept: str) -> str:
         """Return what Prometheus gets from a daemon that knows what a recording led to."""
         found = self.replayed(name)
-        view = readings(found.state), status_of(found.state, found.daemon)
+        view = snapshots(found.state), status_of(found.state, found.daemon)
         return scraping(SnapshotCollector(lambda: view, series=2000))(accept)[1].decode()
 
     def asked(self, name: str, *arguments: str) -> Output:

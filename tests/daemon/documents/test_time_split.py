@@ -18,7 +18,7 @@ from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import dumps, specification
 from specmine.daemon.documents.time_split import path_facts
-from specmine.daemon.metrics.counters import readings
+from specmine.daemon.metrics.snapshot import snapshots
 from specmine.experiments.host.environment import environment_of
 from specmine.experiments.results.document import HOST_KEYS, json_value
 from specmine.experiments.types import Host
@@ -225,10 +225,10 @@ def test_unsplit_observations_say_nothing() -> None:
 def test_time_in_calls_is_exported_by_part() -> None:
     """Running and waiting add up to the calls' time, and the verdict on time on CPU is there."""
     function = learned([window(number, 1) for number in range(12)])
-    (one,) = readings(ControllerState(functions={WORK.key: function}, now_ns=100 * SECOND))
-    parts = dict(one.split_ns)
-    assert parts["running"] == pytest.approx(12 * 600 * 1e6, rel=0.02)
-    assert parts["waiting"] == pytest.approx(12 * 600 * 1e6, rel=0.1)
+    (one,) = snapshots(ControllerState(functions={WORK.key: function}, now_ns=100 * SECOND))
+    parts = one.parts_seconds
+    assert parts["running"] == pytest.approx(12 * 600 * 1e-3, rel=0.02)
+    assert parts["waiting"] == pytest.approx(12 * 600 * 1e-3, rel=0.1)
     assert parts["blocked"] == 0
     assert one.on_cpu in ("holds", "")
 

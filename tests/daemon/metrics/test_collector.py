@@ -11,11 +11,12 @@ import pytest
 from prometheus_client.core import Metric
 
 from specmine.daemon.controller.agent_cost import AgentCost
+from specmine.daemon.controller.history import Totals
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.metrics.collector import SnapshotCollector
-from specmine.daemon.metrics.counters import Counters, Reading, Stated, behaviour_id
 from specmine.daemon.metrics.families import FAMILIES
+from specmine.daemon.metrics.snapshot import FunctionSnapshot, StatedBehaviour, behaviour_id
 from specmine.model.batch import Batch, Lifetime, Prices, Spent, Started
 from specmine.model.buckets import bucket_of
 from specmine.model.histogram import histogram_of
@@ -24,7 +25,7 @@ from tests.support.paths import ROOT
 BORDER = int(bucket_of(2048))
 
 
-def status(**around: Any) -> dict[str, Any]:
+def status(**facts: Any) -> dict[str, Any]:
     """Return the status of a daemon that watches one program."""
     prices = Prices(count_ns=700, time_ns=1280, path_ns=2200, stepped_ns=9000, sample_ns=2000, bias_ns=300)
     lifetime = Lifetime(id="b:1:2", pid=1, executable="/bin/app", build_id="ab", start_ns=0, processes=3)
@@ -42,15 +43,15 @@ def status(**around: Any) -> dict[str, Any]:
         agent_cost=AgentCost(spent_ns=10**7),
         account=replace(state.account, spent=spent, cpu_rate=1e9, now_ns=5 * 10**9),
     )
-    return status_of(state, DaemonFacts(version="1.2", pid=7, store={"written": 5, "failures": 0}, **around))
+    return status_of(state, DaemonFacts(version="1.2", pid=7, store={"written": 5, "failures": 0}, **facts))
 
 
-def reading(name: str = "z", *, calls: int = 1000, fast: int = 700, slow: int = 300, **more: Any) -> Reading:
+def reading(name: str = "z", *, calls: int = 1000, fast: int = 700, slow: int = 300, **more: Any) -> FunctionSnapshot:
     """Return an explained function: one behaviour is always fast, one half and half."""
     durations = [1000] * fast + [4000] * slow
     build = more.pop("build_id", "ab")
     stated = (("b->c", (400, 0)), ("not b->c", (300, 300)))
-    return Reading(
+    return FunctionSnapshot(
         key=more.pop("key", f"{build}+{name}"),
         name=name,
         module=more.pop("module", "app"),
@@ -59,13 +60,13 @@ def reading(name: str = "z", *, calls: int = 1000, fast: int = 700, slow: int = 
         utility=0.25,
         calls=calls,
         watched_ns=calls * 10**6,
-        timed=len(durations),
+        totals=Totals(timed=len(durations)),
         cost_ns=calls * 1000.0,
         histogram=histogram_of(durations),
         bias_ns=0.0,
         borders=(BORDER,),
         behaviours=tuple(
-            Stated(id=behaviour_id(name, build, text), expression=text, class_calls=each, verdict="holds")
+            StatedBehaviour(id=behaviour_id(name, build, text), expression=text, class_calls=each, verdict="holds")
             for text, each in stated
         ),
         checked_utc_ns=1_700_000_000 * 10**9,
@@ -93,7 +94,7 @@ def total(found: Mapping[tuple[str, frozenset[tuple[str, str]]], float], name: s
     return sum(values)
 
 
-def collector(found: Sequence[Reading], series: int = 2000) -> SnapshotCollector:
+def collector(found: Sequence[FunctionSnapshot], series: int = 2000) -> SnapshotCollector:
     """Return a collector over fixed readings."""
     return SnapshotCollector(lambda: (found, status()), series=series)
 
@@ -110,37 +111,6 @@ def test_calls_are_split_by_behaviour_and_class() -> None:
     assert total(found, "specmine_call_seconds_total", upper="+Inf") == pytest.approx(3000 * 4e-6, rel=0.02)
     assert total(found, "specmine_call_seconds_total", upper="2.048e-06") == pytest.approx(7000 * 1e-6, rel=0.02)
     assert total(found, "specmine_watched_seconds_total") == 10
-
-
-def test_a_change_of_load_shows_at_once_in_the_classes() -> None:
-    """New calls are split by the new durations, not by all durations ever."""
-    counters = Counters()
-    counters.advance([reading(calls=1000, fast=700, slow=300)])
-    before = dict(counters.calls("ab+z"))
-    counters.advance([reading(calls=3000, fast=700, slow=900)])
-    grown = {key: value - before[key] for key, value in counters.calls("ab+z").items()}
-    assert sum(value for (_, upper), value in grown.items() if upper == "+Inf") == pytest.approx(2000)
-    assert sum(grown.values()) == pytest.approx(2000)
-
-
-def test_counters_never_fall_and_news_is_counted_once() -> None:
-    """Reading twice changes nothing; a controller that began anew does not take counters back."""
-    counters = Counters()
-    seen = []
-    for calls in (1000, 1000, 2500, 400):
-        counters.advance([reading(calls=calls)])
-        seen.append(sum(counters.calls("ab+z").values()))
-    assert seen[:3] == pytest.approx([1000, 1000, 2500])
-    assert seen[3] >= 0
-
-
-def test_calls_before_the_first_assertion_are_counted_with_it() -> None:
-    """A function is silent by class until something is stated, then shows all its calls."""
-    counters = Counters()
-    counters.advance([replace(reading(calls=500), behaviours=(), borders=())])
-    assert not counters.calls("ab+z")
-    counters.advance([reading(calls=800)])
-    assert sum(counters.calls("ab+z").values()) == pytest.approx(800)
 
 
 def test_an_assertion_has_one_verdict() -> None:

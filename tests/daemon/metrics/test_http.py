@@ -13,8 +13,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from specmine.daemon.metrics.families import FAMILIES
+from specmine.daemon.metrics.family import label_text
 from specmine.daemon.metrics.http import MetricsServer
-from specmine.daemon.metrics.samples import plain
 from specmine.model.errors import InputError
 from tests.daemon.metrics.test_collector import reading, status
 
@@ -48,7 +48,7 @@ def test_hostile_names_survive_the_text_format() -> None:
     families = {family.name: family for family in text_string_to_metric_families(text)}
     assert set(families) == {family.name for family in FAMILIES}
     assert {sample.labels["function"] for sample in families["specmine_function_info"].samples} == {
-        plain(name) for name in HOSTILE
+        label_text(name) for name in HOSTILE
     }
     assert all(len(line) < 3000 for line in text.splitlines())
 

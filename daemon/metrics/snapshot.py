@@ -1,0 +1,158 @@
+"""What the metrics show of each function: a snapshot of what the controller knows. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.daemon.config.settings import SECOND
+from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.history import Totals
+from specmine.daemon.controller.phase import FINISHED, State
+from specmine.daemon.controller.scheduler import utility
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.timestamps import utc_offset_ns
+from specmine.model.buckets import BUCKET_EDGES
+from specmine.model.histogram import Counts
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedBehaviour:
+    """One behaviour of an assertion."""
+
+    id: str
+    """12 hex digits, of (function, build, expression)."""
+    expression: str
+    class_calls: tuple[int, ...]
+    """Calls of each class that the assertion rests on."""
+    verdict: str = "unknown"
+    """holds, violated, unknown."""
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Share of each class."""
+        total = max(1, sum(self.class_calls))
+        return tuple(calls / total for calls in self.class_calls)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FunctionSnapshot:
+    """One function now."""
+
+    key: str
+    name: str
+    module: str
+    build_id: str
+    state: str
+    utility: float
+    calls: int
+    watched_ns: int
+    cost_ns: float
+    totals: Totals
+    histogram: Counts
+    bias_ns: float
+    borders: tuple[int, ...] = ()
+    """First bucket of each class but the lowest."""
+    behaviours: tuple[StatedBehaviour, ...] = ()
+    checked_utc_ns: int | None = None
+    on_cpu: str = ""
+    """Verdict on what is asserted of its time on CPU; '' where nothing is."""
+    class_calls: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """Calls so far by (behaviour, upper end of the class); ``ClassCounters`` adds them."""
+    class_seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """Time in these calls."""
+
+    @property
+    def parts_seconds(self) -> Mapping[str, float]:
+        """Running, waiting and blocked time of the timed calls; empty where calls are not split."""
+        totals = self.totals
+        if not totals.running_ns:
+            return {}
+        parts = {"running": totals.running_ns, "waiting": totals.waiting_ns, "blocked": totals.blocked_ns}
+        return {part: time_ns / 1e9 for part, time_ns in parts.items()}
+
+    @property
+    def uppers(self) -> tuple[str, ...]:
+        """Upper end of each class, seconds as text; ``+Inf`` for the last."""
+        stated = (max(0.0, float(BUCKET_EDGES[edge]) - self.bias_ns) / SECOND for edge in self.borders)
+        return (*(f"{seconds:.6g}" for seconds in stated), "+Inf")
+
+
+def snapshots(state: ControllerState) -> list[FunctionSnapshot]:
+    """Return a snapshot of each function that was ever watched, the most important first.
+
+    Functions with an assertion come first, then the others, each by calls.
+    """
+    offset = utc_offset_ns(state)
+    watched = [
+        _snapshot(function, state, offset)
+        for function in state.functions.values()
+        if function.history.totals.observations or function.state is not State.CANDIDATE
+    ]
+    return sorted(watched, key=lambda each: (not each.behaviours, -each.calls, each.name, each.key))
+
+
+def behaviour_id(function: str, build_id: str, expression: str) -> str:
+    """Return the 12 hex digits that name a behaviour."""
+    return hashlib.sha256("\0".join((function, build_id, expression)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def _snapshot(function: FunctionState, state: ControllerState, utc_offset: int) -> FunctionSnapshot:
+    named, counts, check_ns = function.function, function.probe.counts, function.verification.checked_ns
+    borders, bias_ns, stated = _stated(function)
+    on_cpu = function.inference.on_cpu
+    return FunctionSnapshot(
+        key=named.key,
+        name=named.name,
+        module=named.module,
+        build_id=named.build_id,
+        state=function.state.value,
+        utility=utility(function, state.now_ns, state.running),
+        calls=counts.calls,
+        watched_ns=counts.watched_ns,
+        cost_ns=counts.cost_ns,
+        totals=function.history.totals,
+        histogram=function.history.histogram,
+        bias_ns=bias_ns,
+        borders=borders,
+        behaviours=stated,
+        checked_utc_ns=None if check_ns is None else check_ns + utc_offset,
+        on_cpu=on_cpu.check.verdict if on_cpu is not None and on_cpu.check is not None else "",
+    )
+
+
+def _stated(function: FunctionState) -> tuple[tuple[int, ...], float, tuple[StatedBehaviour, ...]]:
+    """Return borders, bias and behaviours; none before the function is finished."""
+    learned, result, named = function.inference.learned, function.explanation.result, function.function
+    if function.state not in FINISHED or learned is None:
+        return (), 0.0, ()
+    title = f"{named.name} ({named.module})"
+    verdicts = {check.subject: check.verdict for check in function.verification.checks}
+    if result is not None and result.behaviours:
+        rows = [(each.expression, each.class_calls) for each in result.behaviours]
+        borders, bias_ns = result.borders, result.bias_ns
+    else:
+        borders, bias_ns = learned.edges, learned.bias_ns
+        counts = by_class(function.history.histogram.astype(np.float64), borders)
+        rows = [("true", tuple(int(count) for count in counts))]
+    stated = tuple(
+        StatedBehaviour(
+            id=behaviour_id(title, named.build_id, expression),
+            expression=expression,
+            class_calls=class_calls,
+            verdict=verdicts.get(expression, "unknown"),
+        )
+        for expression, class_calls in rows
+    )
+    return borders, bias_ns, stated
+
+
+def by_class(values: Floats, borders: Sequence[int]) -> Floats:
+    """Add up values per bucket, shape (BUCKETS,), to values per class, shape (len(borders) + 1,)."""
+    return np.add.reduceat(values, [0, *borders])
