@@ -28,7 +28,7 @@ bpfcc:
 moved:
 
 demo: setup ## mine a stock apache2 under load, at most 3 minutes; leaves nothing of it behind; needs root
-	@$(BIN)/python -m bench.demo.run
+	@$(BIN)/python -m examples.demo.run
 
 test: setup ## everything: checks, then all tests (those marked kernel need root)
 	@.ci/packages gcc g++ libc6-dev libdw-dev gdb golang-go libboost-context-dev strace

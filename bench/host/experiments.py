@@ -17,11 +17,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.host.checks import Bench, Table
-from bench.host.checks_disturbance import disturbed, production
-from bench.host.checks_host import host, loop
-from bench.host.checks_limits import cores, quotas
-from bench.host.checks_scheduling import balance, shares, slices, thesis
+from bench.host.checks.disturbance import disturbed, production
+from bench.host.checks.limits import cores, quotas
+from bench.host.checks.scheduling import balance, shares, slices, thesis
+from bench.host.checks.table import Bench, Table
+from bench.host.checks.timers import host, loop
 from bench.lib.child_processes import in_order
 
 PARTS: dict[str, Callable[[Bench, Table], None]] = {

@@ -161,7 +161,7 @@ def _units(machine: Machine, demand_ns: int, cpu: int) -> int:
     step = Step(kind="integer", amount=MS)
     task = Task(name="calibrate", steps=(step,), sensor="calibrate", leads=True, cpu=cpu, seconds=3)
     units, taken = machine.run(Load(tasks=(task,))).tasks[0].samples[-1, :2].tolist()
-    return round(units / taken * demand_ns)
+    return round(float(units) / float(taken) * demand_ns)
 
 
 def _shown(each: Distribution) -> str:

@@ -159,7 +159,7 @@ def postgres(**settings: str) -> Prepare:
 
 
 def _postgres_load(folder: Path) -> Command:
-    bench = [POSTGRES[-1] / "pgbench", "-h", folder]
+    bench: list[str | Path] = [POSTGRES[-1] / "pgbench", "-h", folder]
     made = [*bench, "-i", "-s", "2", "-q", "postgres"]
     subprocess.run(as_postgres(made), check=True, cwd=folder, **QUIET)
     return as_postgres([*bench, "-c", "2", "-T", "600", "-R", "300", "postgres"])

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 60.0
@@ -80,7 +81,7 @@ def attached(command: Sequence[str], pid: int, places: Sequence[int]) -> Iterato
             stopped(tool, signal.SIGINT)
 
 
-def stopped(process: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> None:
+def stopped(process: subprocess.Popen[Any], number: int = signal.SIGTERM) -> None:
     """End a process and its group in order, then with force."""
     for each in (number, signal.SIGKILL):
         with suppress(ProcessLookupError):

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.mixture import GaussianMixture
 
-from bench.mining import borders as mining_borders
-from bench.mining import budget_policies
-from bench.mining import paths as mining_paths
-from bench.mining.alternatives import METHODS
-from bench.mining.borders import ONE, OURS, Mixture
-from bench.mining.distributions import DIRT, FAMILIES, history, observed
+from bench.mining.tables import borders as mining_borders
+from bench.mining.tables import budget_policies
+from bench.mining.tables import call_paths as mining_paths
+from bench.mining.tables.alternatives import METHODS
+from bench.mining.tables.borders import ONE, OURS, Mixture
+from bench.mining.tables.distributions import DIRT, FAMILIES, history, observed
 from specmine.mining.borders.detection import borders
 from specmine.mining.borders.stability import chain
 from specmine.mining.settings import MiningSettings
@@ -60,7 +60,7 @@ def power(cases: int, _: Sequence[str]) -> None:
         for mixture, values in zip(mixtures, mining_borders.power(mixtures, cases, 1_000, limits), strict=True):
             rows.append([" ".join(f"{w:.2g}" for w in mixture.weights), mixture.apart, mixture.tails, *values])
             if mixtures is mining_borders.TWO:
-                drawn.append((mixture, [float(v) for v in values]))
+                drawn.append((mixture, [float(str(value)) for value in values]))
         table(f"{title}: ten observations of 1,000 calls", head, rows)
     mining_borders.drawn(drawn, DOCS / "mining-power.svg")
 

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from bench.lib.driver import LIMIT_S, TARGETS, Driver, Spoken, built, driven, table
@@ -56,6 +57,10 @@ class Bench:
             number = self.links.attach(file.fileno(), self.offsets[first : first + count], cookies, kind)
         self.hear(number, "made")
         return number
+
+    def link_all(self, kind: Kind, made: list[int]) -> None:
+        """Link the first ``AT_ONCE`` functions at once, and add the number of the link to a list."""
+        made.append(self.link(0, AT_ONCE, kind))
 
     def unlink(self, number: int) -> None:
         """Take a link off and wait until it is."""
@@ -104,12 +109,12 @@ def gaps(program: Path, rounds: int) -> int:
             for kind in (Kind.COUNT, Kind.TIME):
                 found.setdefault("nothing is done", []).append(bench.gap_ms())
                 made: list[int] = []
-                on = bench.gap_ms(lambda made=made, kind=kind: made.append(bench.link(0, AT_ONCE, kind)))
+                on = bench.gap_ms(partial(bench.link_all, kind, made))
                 if not all_probed(target.pid, bench.places[:AT_ONCE]):
                     raise SystemExit("not all functions were probed")
                 found.setdefault(f"{AT_ONCE} functions are linked, {kind}", []).append(on)
                 found.setdefault(f"they stay linked, {kind}", []).append(bench.gap_ms())
-                off = bench.gap_ms(lambda made=made: bench.unlink(made[0]))
+                off = bench.gap_ms(partial(bench.unlink, made[0]))
                 if not none_probed(target.pid, bench.places):
                     raise SystemExit("a probe stayed")
                 found.setdefault(f"the link is taken off, {kind}", []).append(off)
@@ -126,7 +131,10 @@ def gaps(program: Path, rounds: int) -> int:
 
 def stops(program: Path, folder: Path, rounds: int) -> int:
     """Take 100 links of ten functions off at once, in two ways."""
-    ways = {"end": lambda links: links.shut(), "holder killed": lambda links: os.kill(links.pid, signal.SIGKILL)}
+    ways: dict[str, Callable[[Links], object]] = {
+        "end": lambda links: links.shut(),
+        "holder killed": lambda links: os.kill(links.pid, signal.SIGKILL),
+    }
     found: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(max(1, rounds // 2)):
         for way, stop in ways.items():

@@ -18,6 +18,7 @@ import shutil
 import sys
 import tempfile
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from bench.lib.driver import TARGETS, Driver, Spoken, built, driven, table
@@ -124,9 +125,8 @@ def put_on(driver: Driver, target: Spoken, way: str) -> list[str]:
             )
 
         driver.poll(whole)
-        driver.poll(
-            lambda name=name, kind=kind: kind is Kind.COUNT or name == "sampled" or timed_now(driver, target, name)
-        )
+        if kind is not Kind.COUNT and name != "sampled":
+            driver.poll(partial(timed_now, driver, target, name))
         names.append(name)
     return names
 

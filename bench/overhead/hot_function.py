@@ -120,11 +120,11 @@ def judged(
     begun_ns = source.begun_ns
     inside = np.arange((begun_ns - start_ns) // STEP_NS + 1, (end_ns - start_ns) // STEP_NS - 1 - WINDOW)
     sums = np.convolve(steps.astype(float), np.ones(WINDOW), "valid")
-    watched = {True: [], False: []}  # type: dict[bool, list[float]]
+    watched: dict[bool, list[float]] = {True: [], False: []}
     calls_on = calls_s = 0.0
     times, states = [at for at, _ in source.switched], [on for _, on in source.switched]
-    usual = float(np.median([sums[at] for at in inside if not is_on(times, states, start_ns + at * STEP_NS)]))
-    for at in inside:
+    usual = float(np.median([sums[at] for at in inside.tolist() if not is_on(times, states, start_ns + at * STEP_NS)]))
+    for at in inside.tolist():
         first = is_on(times, states, start_ns + at * STEP_NS)
         last = is_on(times, states, start_ns + (at + WINDOW) * STEP_NS)
         if first == last:

@@ -141,7 +141,7 @@ def measure(
     map_array(loaded.maps["slots"], MAX_SLOTS, SLOT, writable=True)["limit"] = 1 << 62
     links, chance = Links(loaded), random.Random(0)
     least: dict[tuple[Place, Kind | None], float] = {}
-    command = ["taskset", "-c", str((os.cpu_count() or 1) - 1), program]
+    command = ["taskset", "-c", str((os.cpu_count() or 1) - 1), str(program)]
     try:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
             with program.open("rb") as file:

@@ -130,7 +130,9 @@ def specmine(target: Target, folder: Path) -> float | None:
 
 def stack_id(target: Target, folder: Path) -> float | None:
     """Count hits by bpf_get_stackid, less a program that only counts."""
-    compiled = compiled_programs([str(BPF / "prelude.h"), str(HERE / "stack_id.bpf.c")], ["-Wno-everything"])
+    compiled = compiled_programs(
+        [str(BPF / "prelude.h"), str(HERE.parent / "targets" / "stack_id.bpf.c")], ["-Wno-everything"]
+    )
     maps = [kernel.make_map(spec, {})[0] for spec in compiled["maps"]]
     symbols = subprocess.run(["nm", target.path], check=True, capture_output=True, text=True).stdout
     offset = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" T leaf"))

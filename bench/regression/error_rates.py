@@ -33,7 +33,7 @@ EFFECTS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {
 SUMMARIES: dict[str, Callable[[Floats], Floats]] = {
     "mean": lambda calls: calls.mean(axis=-1),
     "median": lambda calls: np.median(calls, axis=-1),
-    "trimmed": lambda calls: stats.trim_mean(calls, TRIMMED_SHARE, axis=-1),
+    "trimmed": lambda calls: np.asarray(stats.trim_mean(calls, TRIMMED_SHARE, axis=-1)),
     "p90": lambda calls: np.quantile(calls, 0.9, axis=-1),
     "p99": lambda calls: np.quantile(calls, 0.99, axis=-1),
 }

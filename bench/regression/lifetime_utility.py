@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller import scheduler
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
+from specmine.mining.regression.lifetime_utility import utility_over_lifetimes
 from specmine.model.batch import Batch, Lifetime
 from specmine.model.histogram import quantiles
 from tests.support.planted import Planted, unimodal
@@ -85,15 +87,15 @@ def simulated(deviation: float, life_s: float, seconds: float) -> tuple[float, f
 def main() -> None:
     """Print one row per deviation between lifetimes and length of one."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3600.0
-    known = scheduler.utility_over_lifetimes
+    known = utility_over_lifetimes
     print(f"{FUNCTIONS} functions of {RATE:,.0f} calls/s for {seconds:g} s; by age alone -> knowing of lifetimes")
     print(f"{'life, s':>7} {'deviation':>9} {'lifetimes seen':>16} {'cost, us/s':>14} {'error of a build':>18}")
     for life_s in (10, 30, 300):
         for deviation in (0.005, 0.05):
             rows = []
             for rule in (lambda found, *_: found, known):
-                scheduler.utility_over_lifetimes = rule
-                rows.append(simulated(deviation, life_s, seconds))
+                with patch.object(scheduler, "utility_over_lifetimes", rule):
+                    rows.append(simulated(deviation, life_s, seconds))
             (seen, cost, error), (more, other, smaller) = rows
             print(f"{life_s:7} {deviation:9.1%} {seen:7.0f} -> {more:5.0f} {cost / 1e3:6,.0f} -> {other / 1e3:4,.0f}"
                   f" {error:8.3%} -> {smaller:6.3%}", flush=True)  # fmt: skip

@@ -164,7 +164,7 @@ def compared(run: Run, chosen: list[str], seconds: float, stacks: int) -> Tally:
     assert loaded is not None
     sites = defaultdict(list)
     for key in chosen:
-        module = run.source._naming.module_of[key]
+        module = run.source._symbolizer.module_of[key]
         (site,) = run.source._reader.sites(module.fd, [run.functions[key].offset], kernel_emulates_nops=False)
         if site.grade is not Grade.REFUSED:
             sites[module].append(site.offset)

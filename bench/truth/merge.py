@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.demo.server import SetupError, unpack
-from bench.varied.build import BUILDS, NEEDED, build, source
-from bench.varied.site_of_many import running
+from bench.truth.varied_site.builds import BUILDS, NEEDED, build, source
+from bench.truth.varied_site.site import running
+from examples.demo.server import SetupError, unpack
 
-BENCH = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SPECMINE = Path(sys.executable).parent / "specmine"
 ENOUGH, OF_FUNCTIONS, UNDECIDED = 0.95, 0.9, 0.5
 Functions = list[dict[str, Any]]
@@ -85,7 +85,7 @@ def executions(folder: Path, options: argparse.Namespace) -> bool:
     heading(f"{len(stores)} executions of a stock apache2, each with all before it")
     functions = merged(stores)
     for step in range(1, len(stores)):
-        row(f"{step + 1} merged", functions, lambda steps, at=step - 1: steps[at] if len(steps) > at else None)
+        row(f"{step + 1} merged", functions, step_at(step - 1))
     share = row("the last of each function", functions, lambda steps: steps[-1])
     row("the worst of each function", functions, lambda steps: min(steps, key=lambda one: one["calls_ratio"]))
     for number in range(len(stores) - 1):
@@ -100,7 +100,7 @@ def builds(folder: Path, options: argparse.Namespace) -> bool:
     """Mine two builds several times and compare them."""
     servers = [Httpd(name=name, executable=folder / name / "httpd") for name in BUILDS]
     if not all(each.executable.is_file() for each in servers):
-        subprocess.run([BENCH.parent / ".ci" / "packages", *NEEDED], check=True)
+        subprocess.run([ROOT / ".ci" / "packages", *NEEDED], check=True)
         said("downloading Debian's source of apache2 and compiling it twice")
         tree = source(folder)
         for name, flags in BUILDS.items():
@@ -129,10 +129,10 @@ def mined(folder: Path, server: Httpd, number: int, options: argparse.Namespace)
         tempfile.TemporaryDirectory(prefix="specmine-site-") as site,
         running(server.executable, Path(site), server.root) as (pid, addresses),
     ):
-        ask: list[Any] = [sys.executable, BENCH / "varied" / "ask.py", *addresses]
+        ask: list[Any] = [sys.executable, "-m", "bench.truth.varied_site.load", *addresses]
         ask += ["--seconds", options.seconds + 15, "--rate", options.rate, "--seed", number]
-        with subprocess.Popen(list(map(str, ask)), stdout=subprocess.DEVNULL) as load:
-            command = [SPECMINE, "mine", "-p", str(pid), "--duration", str(options.seconds)]
+        with subprocess.Popen(list(map(str, ask)), stdout=subprocess.DEVNULL, cwd=ROOT) as load:
+            command: list[str | Path] = [SPECMINE, "mine", "-p", str(pid), "--duration", str(options.seconds)]
             command += ["--budget", options.budget, "--store", store, "--format", "json"]
             done = subprocess.run(command, check=False, capture_output=True, text=True)
             load.terminate()
@@ -184,6 +184,11 @@ def heading(text: str) -> None:
         "| >= 95 % if undecided calls disagreed | pairs | others |"
     )
     print(f"|{' --- |' * 10}", flush=True)
+
+
+def step_at(number: int) -> Callable[[list[dict[str, Any]]], dict[str, Any] | None]:
+    """Return what chooses one step of the merged ones, None where there are fewer."""
+    return lambda steps: steps[number] if len(steps) > number else None
 
 
 def row(name: str, functions: Functions, chosen: Callable[[list[dict[str, Any]]], dict[str, Any] | None]) -> float:

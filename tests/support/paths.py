@@ -7,4 +7,4 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
 SUPPORT = TESTS / "support"
-BENCH = ROOT / "bench"
+DEMO = ROOT / "examples" / "demo"

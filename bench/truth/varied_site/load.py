@@ -1,6 +1,6 @@
-"""A bounded load of all the kinds of requests of site_of_many.py.
+"""A bounded load of all the kinds of requests to the site of site.py.
 
-    python -m bench.varied.ask 127.0.0.1:8080 127.0.0.1:8081 --seconds 60 --rate 300 --clients 4 --seed 1
+    python -m bench.truth.varied_site.load 127.0.0.1:8080 127.0.0.1:8081 --seconds 60 --rate 300 --clients 4 --seed 1
 
 Prints one line of JSON: how many answers of each status.
 """
@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 
-from bench.varied.site_of_many import REQUESTS
+from bench.truth.varied_site.site import REQUESTS
 
 TIMEOUT_S = 10.0
 

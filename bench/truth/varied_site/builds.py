@@ -7,7 +7,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from bench.varied.site_of_many import MODULES
+from bench.truth.varied_site.site import MODULES
 
 BUILDS = {"O2": "-O2", "O3-native": "-O3 -march=native"}
 """Two builds of the same source that inline differently."""

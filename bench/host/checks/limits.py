@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.host.checks import Bench, Table, near
+from bench.host.checks.table import Bench, Table, near
 from bench.lib import child_processes
 from specmine.experiments.types import MS
 
@@ -25,16 +25,14 @@ def quotas(bench: Bench, table: Table) -> None:
             "3 %, gaps = throttlings +-1",
             result,
             f"{got[0]:.2f}/{got[1]:.2f} ms, {gaps} of {throttled}",
-            lambda got=got, quota=quota, period=period, gaps=gaps, throttled=throttled: (
-                near(got[0], quota, 0.03) and near(got[1], period, 0.03) and abs(gaps - throttled) <= 1
-            ),
+            (near(got[0], quota, 0.03) and near(got[1], period, 0.03) and abs(gaps - throttled) <= 1),
         )
     result = bench.run("quota")
     code = result["reason"]["code"] if result["reason"] else "a value"
-    table.judge("11 no limit", "no-quota, valid", result, code, lambda: code == "no-quota" and result["valid"])
+    table.judge("11 no limit", "no-quota, valid", result, code, code == "no-quota" and result["valid"])
     result = bench.run("quota", parameters={"quota": 100 * MS, "period": 100 * MS, "tasks": 2})
     value = result["value"] or result["evidence"].get("unsure_value") or 0.0
-    table.judge("12 limit 100/100 ms, two tasks", "1.0 CPU +-5 %", result, f"{value:.3f}", lambda: near(value, 1.0))
+    table.judge("12 limit 100/100 ms, two tasks", "1.0 CPU +-5 %", result, f"{value:.3f}", near(value, 1.0))
 
 
 def cores(bench: Bench, table: Table) -> None:
@@ -42,15 +40,15 @@ def cores(bench: Bench, table: Table) -> None:
     count = len(os.sched_getaffinity(0))
     result = bench.run("cores")
     value = result["value"] or 0.0
-    table.judge("7 cores", f"{count} +-5 %", result, f"{value:.3f}", lambda: near(value, count))
+    table.judge("7 cores", f"{count} +-5 %", result, f"{value:.3f}", near(value, count))
     with _sleeper(pinned=max(os.sched_getaffinity(0))) as pid:
         result = bench.run("cores", pid=pid)
     value = result["value"] or 0.0
-    table.judge("7 cores, pinned to one CPU", "1.0 +-0.1", result, f"{value:.3f}", lambda: abs(value - 1) <= 0.1)
+    table.judge("7 cores, pinned to one CPU", "1.0 +-0.1", result, f"{value:.3f}", abs(value - 1) <= 0.1)
     with _sleeper(limit=(150_000, 100_000)) as pid:
         result = bench.run("cores", pid=pid)
     value = result["value"] or result["evidence"].get("unsure_value") or 0.0
-    table.judge("7 cores, limit 150/100 ms", "1.5 +-0.1", result, f"{value:.3f}", lambda: abs(value - 1.5) <= 0.1)
+    table.judge("7 cores, limit 150/100 ms", "1.5 +-0.1", result, f"{value:.3f}", abs(value - 1.5) <= 0.1)
     result = bench.run("smt")
     value, told = result["value"] or 0.0, result["evidence"].get("smt_told")
     table.judge(
@@ -58,7 +56,7 @@ def cores(bench: Bench, table: Table) -> None:
         "below 1.6" if told else "2.0 +-0.1",
         result,
         f"{value:.3f}",
-        lambda: value < 1.6 if told else abs(value - 2) <= 0.1,
+        value < 1.6 if told else abs(value - 2) <= 0.1,
     )
 
 

@@ -1,4 +1,4 @@
-"""Who disturbs whom: busy hosts, foreign tasks, rivals of a calibration, production beside (checks 13 to 15, 18)."""
+"""Disturbance: busy hosts, foreign tasks, calibrations under competition, production (checks 13 to 15, 18)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import time
 
 import numpy as np
 
-from bench.host.checks import Bench, Table
-from bench.host.production import NICE_ALONE, production_beside
+from bench.host.checks.production import NICE_ALONE, production_beside
+from bench.host.checks.table import Bench, Table
 from bench.lib.child_processes import spinning
 from specmine.experiments.library import REPEATED
 from specmine.experiments.load.cgroup_confinement import Confinement, confined
@@ -19,11 +19,11 @@ from specmine.experiments.runner import lock
 from specmine.experiments.runner.client import ExperimentProcess
 from specmine.experiments.types import MS, Load, Step, Task
 
-_ALONE, _BESIDE, _AGREE = 8, 3, 0.02
+_ALONE, _CONTENDED, _AGREE = 8, 3, 0.02
 
 
 def disturbed(bench: Bench, table: Table) -> None:
-    """A busy host is left alone, a disturbed run withheld, competitors do not spoil a calibration (13, 14, 18)."""
+    """A busy host is left alone, a disturbed run withheld, competitors do not disturb a calibration (13, 14, 18)."""
     cpus = sorted(os.sched_getaffinity(0))
     with spinning(*cpus):
         time.sleep(0.5)
@@ -52,27 +52,27 @@ def disturbed(bench: Bench, table: Table) -> None:
 
 
 def calibrations(machine: Machine, cpu: int, table: Table) -> None:
-    """Calibrate over and over; whether the CPU kept its speed is told by other work before each (check 18)."""
-    speeds, rates = [], {}
-    for beside in (False, True):
-        rivals = (Task(name="rival", cpu=cpu, seconds=4.0),) if beside else ()
-        rates[beside] = []
-        for _ in range(_BESIDE if beside else _ALONE):
+    """Calibrate over and over; other work before each shows whether the CPU changed its speed (check 18)."""
+    speeds: list[float] = []
+    rates: dict[bool, list[float]] = {False: [], True: []}
+    for contended in (False, True):
+        competitors = (Task(name="competitor", cpu=cpu, seconds=4.0),) if contended else ()
+        for _ in range(_CONTENDED if contended else _ALONE):
             speeds.append(_float_ns(machine, cpu))
-            rates[beside].append(_units(machine, cpu, rivals))
+            rates[contended].append(_units(machine, cpu, competitors))
     spread, other = (max(each) / min(each) - 1 for each in (rates[False], speeds[:_ALONE]))
     moved = float(np.median(rates[True]) / np.median(rates[False]) - 1)
-    # whether the CPU kept its speed is not ours: if not, this tells nothing of calibrations
+    # if the CPU changed its speed, this shows nothing of calibrations
     text, ok = f"{100 * spread:.2f} %, other work {100 * other:.2f} %", spread <= _AGREE
     table.row("18 eight calibrations of 10 ms", "agree within 2 %", text, ok or (None if other > _AGREE else False))
-    table.row("18 beside a task on that CPU", "moves <= 2 %", f"{100 * moved:+.2f} %", abs(moved) <= _AGREE)
+    table.row("18 next to a task on that CPU", "moves <= 2 %", f"{100 * moved:+.2f} %", abs(moved) <= _AGREE)
 
 
 def production(bench: Bench, table: Table) -> None:
     """A loop of 1 ms calls on the measured CPU keeps its speed during every default experiment (check 15).
 
-    Who had the CPU meanwhile is recorded (perf, every switch), so neighbours count for nothing: only the time that the
-    experiment's own tasks and controller had within a call is held against it.
+    perf records every switch. So other programs do not count: only the time that the experiment's own tasks and
+    controller had the CPU within a call does.
     """
     if shutil.which("perf") is None:
         table.row("15 production", "mean <= +4 %, at most 1 % late", "perf is not installed", None)
@@ -88,11 +88,11 @@ def production(bench: Bench, table: Table) -> None:
             table.row(f"15 production during {name}", expected, found.told, found.more <= 0.04 and found.late <= 0.01)
 
 
-def _units(machine: Machine, cpu: int, rivals: tuple[Task, ...]) -> float:
+def _units(machine: Machine, cpu: int, competitors: tuple[Task, ...]) -> float:
     """Return calibrated units a millisecond of a 10 ms demand."""
     step = Step(kind="integer", amount=10 * MS)
     task = Task(name="calibrate", steps=(step,), sensor="calibrate", leads=True, cpu=cpu, seconds=3.0)
-    units, taken = machine.run(Load(tasks=(task, *rivals))).tasks[0].samples[-1, :2].tolist()
+    units, taken = machine.run(Load(tasks=(task, *competitors))).tasks[0].samples[-1, :2].tolist()
     return float(units * MS / taken)
 
 

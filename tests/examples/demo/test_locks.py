@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.paths import BENCH
+from tests.support.paths import DEMO
 
-LOCKS = BENCH / "demo" / "locks.py"
+LOCKS = DEMO / "locks.py"
 
 
 def _said(*command: str | Path) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from bench.mining.distributions import observed
-from bench.mining.oracle import likelihood, planted_is_likeliest
+from bench.mining.tables.distributions import observed
+from bench.mining.tables.oracle import likelihood, planted_is_likeliest
 from specmine.mining.assertions.assertion import state_groups
 from specmine.mining.assertions.edge_search import Edge
 from specmine.mining.assertions.explain import explain
@@ -265,10 +265,10 @@ def again(cases: int) -> Iterator[list[object]]:
             other = _drawn(rng, list(model.truth), labels, weight / weight.sum(), int(weight.sum()))
             first, second = (explain(w, [_BORDER], program={"app"}, settings=S) for w in (model.windows, other))
             same.append({b.expression for b in first.behaviours} == {b.expression for b in second.behaviours})
-            groupings = (
+            left, right = (
                 {p.path: (p.behaviour, p.calls) for p in got.paths if p.behaviour is not None}
                 for got in (first, second)
             )
-            alike.append(merge(*groupings)[1].calls)
+            alike.append(merge(left, right)[1].calls)
         if same:
             yield [count, groups, len(same), float(np.mean(same)), float(np.mean(alike))]

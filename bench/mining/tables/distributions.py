@@ -42,9 +42,11 @@ def rounded(cdf: Cdf, step: float) -> Chances:
     """Return the chances of durations rounded to multiples of the step."""
     last = int(1.1e12 // step)
     number = np.arange(min(last, 4_000_000) + 1)
-    mass = np.diff(np.concatenate(([0.0], cdf((number + 0.5) * step))))
+    below = np.asarray(cdf(((number + 0.5) * step).astype(np.float64)), dtype=np.float64)
+    mass: NDArray[np.float64] = np.diff(below, prepend=0.0)
     mass[-1] += 1.0 - mass.sum()
-    return np.bincount(bucket_of(np.round(number * step)), weights=np.maximum(mass, 0.0), minlength=BUCKETS)
+    found: Chances = np.bincount(bucket_of(np.round(number * step)), np.maximum(mass, 0.0), BUCKETS).astype(np.float64)
+    return found
 
 
 def preempted(cdf: Cdf, share: float = 0.005) -> Chances:
@@ -89,7 +91,8 @@ def history(rng: np.random.Generator, chances: Chances, calls: int, count: int =
 
 def sum_of_history(rng: np.random.Generator, chances: Chances, calls: int, count: int = 10) -> Counts:
     """Draw the sum of such observations only."""
-    return _drawn(rng, chances, calls * count, 1)[0]
+    counts: Counts = _drawn(rng, chances, calls * count, 1)[0]
+    return counts
 
 
 def parted(rng: np.random.Generator, together: Counts, count: int = 10) -> list[Observation]:

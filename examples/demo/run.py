@@ -1,6 +1,6 @@
 """The demo: mine a stock apache2 under load, say what was found, watch on as a daemon, clean up.
 
-    make demo            (or: .venv/bin/python -m bench.demo.run [--seconds 55] [--watch 25])
+    make demo            (or: .venv/bin/python -m examples.demo.run [--seconds 55] [--watch 25])
 
 Needs root. Downloads and unpacks the server's packages into a temporary folder instead of installing them. All that it
 started is stopped and the folder removed at the end, on ^C and on failure too.
@@ -23,11 +23,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from bench.demo.locks import Caller, semop_callers
-from bench.demo.server import DIES_WITH_US, Server, SetupError, free_ports, running, stop, unpack
+from examples.demo.locks import Caller, semop_callers
+from examples.demo.server import DIES_WITH_US, Server, SetupError, free_ports, running, stop, unpack
 
 SCRIPTS = Path(sys.executable).parent
-LOAD = Path(__file__).parents[1] / "lib" / "http_load.py"
+LOAD = Path(__file__).resolve().parents[2] / "bench" / "lib" / "http_load.py"
 RATE, CLIENTS = 400, 4
 """Fewer clients than children: some children always wait for the accept mutex, however busy the machine is."""
 SEMOP = ("semop", "semtimedop")

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from bench.mining.alternatives import METHODS
-from bench.mining.distributions import DIRT, FAMILIES, Cdf, Chances, chances_of, history, parted, sum_of_history
+from bench.mining.tables.alternatives import METHODS
+from bench.mining.tables.distributions import DIRT, FAMILIES, Cdf, Chances, chances_of, history, parted, sum_of_history
 from specmine.mining.borders.detection import borders
 from specmine.mining.borders.stability import merged, stable_borders
 from specmine.mining.settings import MiningSettings
@@ -81,7 +81,8 @@ class Mixture:
     def chances(self) -> Chances:
         """Return the chance of each bucket."""
         parts = [self._part(i) for i in range(len(self.weights))]
-        return chances_of(lambda x: sum(w * part(x) for w, part in zip(self.weights, parts, strict=True)))  # type: ignore[misc]
+        weighted = list(zip(self.weights, parts, strict=True))
+        return chances_of(lambda x: np.sum([weight * part(x) for weight, part in weighted], axis=0))
 
     @property
     def borders(self) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bench.mining.distributions import observed
+from bench.mining.tables.distributions import observed
 from specmine.mining.borders.detection import Border
 from specmine.mining.borders.inference import Conclusion, borders_of, conclude, utility_of
 from specmine.mining.settings import MiningSettings

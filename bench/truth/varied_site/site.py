@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.demo.server import DIES_WITH_US, LIBRARIES, free_ports, stop, wait_until_answering
+from examples.demo.server import DIES_WITH_US, LIBRARIES, free_ports, stop, wait_until_answering
 
 CHILDREN = 6
 MODULES = (

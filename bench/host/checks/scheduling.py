@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.host.checks import Bench, Table, near
+from bench.host.checks.table import Bench, Table, near
 from specmine.experiments.types import MS
 
 
@@ -13,15 +13,13 @@ def slices(bench: Bench, table: Table) -> None:
     gaps = evidence.get("gap_beside_two_seconds", 0.0)
     value = result["value"] or 0.0
     truth = result["ground_truth"] or 0.0
-    table.judge(
-        "1 default slice", f"{truth * 1e3:g} ms +-5 %", result, f"{value * 1e3:.3f} ms", lambda: near(value, truth)
-    )
+    table.judge("1 default slice", f"{truth * 1e3:g} ms +-5 %", result, f"{value * 1e3:.3f} ms", near(value, truth))
     table.judge(
         "2 beside two to beside one",
         "2.0 +-0.1",
         result,
         f"{gaps / (value or 1):.3f}",
-        lambda: near(gaps / (value or 1), 2),
+        near(gaps / (value or 1), 2),
     )
     for asked, expected in ((5, (8,)), (10, (12,)), (50, (48, 52)), (100, (100, 104))):
         result = bench.run("timeslice", parameters={"slice": asked * MS})
@@ -32,7 +30,7 @@ def slices(bench: Bench, table: Table) -> None:
             f"{wanted} ms",
             result,
             f"{value:.2f} ms",
-            lambda value=value, expected=expected: any(abs(value - each) < 0.3 for each in expected),
+            any(abs(value - each) < 0.3 for each in expected),
         )
     result = bench.run("timeslice", parameters={"policy": "rr"})
     table.row("4 RR without --dangerous", "refused", result["reason"]["code"], result["reason"]["code"] == "dangerous")
@@ -40,7 +38,7 @@ def slices(bench: Bench, table: Table) -> None:
     value = result["value"] or result["evidence"].get("unsure_value") or 0.0
     truth = result["ground_truth"] or 0.1
     found = f"{value * 1e3:.2f} ms"
-    table.judge("4 RR with it", f"{truth * 1e3:g} ms +-2 %", result, found, lambda: near(value, truth, 0.02))
+    table.judge("4 RR with it", f"{truth * 1e3:g} ms +-2 %", result, found, near(value, truth, 0.02))
 
 
 def thesis(bench: Bench, table: Table) -> None:
@@ -48,7 +46,7 @@ def thesis(bench: Bench, table: Table) -> None:
     clusters = {"method": "clusters", "demand": 20 * MS, "iterations": 60}
     result = bench.run("timeslice", parameters=clusters)
     code = result["reason"]["code"] if result["reason"] else "a value"
-    table.judge("5 20 ms demand, default slice", "single-cluster", result, code, lambda: code == "single-cluster")
+    table.judge("5 20 ms demand, default slice", "single-cluster", result, code, code == "single-cluster")
     for asked, expected in ((50, 52), (100, 104)):
         result = bench.run("timeslice", parameters={**clusters, "slice": asked * MS, "iterations": 100})
         value = 1e3 * (result["value"] or result["evidence"].get("unsure_value") or 0.0)
@@ -60,9 +58,7 @@ def thesis(bench: Bench, table: Table) -> None:
             f"{expected} ms +-5 %, share {share:.3f} +-0.08",
             result,
             f"{value:.2f} ms, {found:.3f}",
-            lambda value=value, expected=expected, found=found, share=share: (
-                near(value, expected) and abs(found - share) <= 0.08
-            ),
+            (near(value, expected) and abs(found - share) <= 0.08),
         )
 
 
@@ -73,9 +69,7 @@ def shares(bench: Bench, table: Table) -> None:
     for label, expected in (("0:5:run", 0.753), ("0:10:run", 0.903), ("19:19:run", 0.5), ("0:5:other", 0.5)):
         share = found.get(label, 0.0)
         number = "10 nice 0 beside 5 of another group" if "other" in label else f"9 nice {label[:-4]}"
-        table.judge(
-            number, f"{expected} +-0.02", result, f"{share:.3f}", lambda s=share, e=expected: abs(s - e) <= 0.02
-        )
+        table.judge(number, f"{expected} +-0.02", result, f"{share:.3f}", abs(share - expected) <= 0.02)
 
 
 def balance(bench: Bench, table: Table) -> None:
@@ -83,4 +77,4 @@ def balance(bench: Bench, table: Table) -> None:
     for name, expected in (("balancing", "immediate"), ("placement", "none")):
         result = bench.run(name, dangerous=True)
         value = result["value"] or "-"
-        table.judge(f"19 {name}", expected, result, value, lambda value=value, expected=expected: value == expected)
+        table.judge(f"19 {name}", expected, result, value, value == expected)
