@@ -43,7 +43,7 @@ def functions_of(document: Document) -> list[Entry]:
     return [each for each in document["functions"] if isinstance(each, Mapping)]
 
 
-def recorded(entry: Entry) -> bool:
+def is_recorded(entry: Entry) -> bool:
     """Tell whether a function is known from recorded durations only: nothing was probed, no binary is known."""
     return not entry.get("build_id")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from specmine.analysis.lifetimes.lifetime import Observed
-from specmine.analysis.lifetimes.selection import side
+from specmine.analysis.lifetimes.lifetime import FunctionLifetime
+from specmine.analysis.lifetimes.selection import lifetimes_named
 from specmine.mining.assertions.expression import evaluate
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import Sample, sample_of_counts
@@ -31,16 +31,16 @@ class LifetimeData:
 
     def __init__(
         self,
-        observed: Sequence[Observed],
-        by_path: Sequence[Observed] = (),
+        observed: Sequence[FunctionLifetime],
+        by_path: Sequence[FunctionLifetime] = (),
         builds: Mapping[str, str] | None = None,
-        on_cpu: Callable[[], Sequence[Observed]] = tuple,
+        on_cpu: Callable[[], Sequence[FunctionLifetime]] = tuple,
     ) -> None:
         """Take the lifetimes.
 
         Parameters
         ----------
-        observed, by_path : sequence of Observed
+        observed, by_path : sequence of FunctionLifetime
         builds : mapping, optional
             Alias to build; without ``base`` and ``new`` in it these are the two builds seen last.
         on_cpu : callable
@@ -57,11 +57,11 @@ class LifetimeData:
         else:
             source = self._by_path if subject.condition is not None else self._observed
         chosen = self._chosen(source, subject)
-        groups: dict[tuple[str, str, str], list[Observed]] = {}
+        groups: dict[tuple[str, str, str], list[FunctionLifetime]] = {}
         for each in chosen:
             groups.setdefault((each.build, each.host, each.lifetime), []).append(each)
         return [
-            replace(group[0].as_lifetime(), lifetime=f"{build}/{lifetime}", sample=_merged(group))
+            replace(group[0].as_sample(), lifetime=f"{build}/{lifetime}", sample=_merged(group))
             for (build, _, lifetime), group in groups.items()
         ]
 
@@ -77,12 +77,12 @@ class LifetimeData:
         chosen = self._chosen(source, subject)
         if not chosen and condition is None and not subject.cpu:
             chosen = self._chosen(self._observed, subject)
-        rows: dict[tuple[str, int], list[Observed]] = {}
+        rows: dict[tuple[str, int], list[FunctionLifetime]] = {}
         for each in chosen:
             rows.setdefault((each.lifetime, each.window), []).append(each)
         return ClassCalls(rows=tuple(_classes(_merged(group), borders_ns) for group in rows.values()))
 
-    def _on_cpu(self, subject: Subject) -> Sequence[Observed]:
+    def _on_cpu(self, subject: Subject) -> Sequence[FunctionLifetime]:
         if subject.condition is not None:
             raise Missing("time on CPU is not kept apart by call path")
         found = self._read_on_cpu()
@@ -90,7 +90,7 @@ class LifetimeData:
             raise Missing("what calls did of their time is not known here; a store that specmine filled knows it")
         return found
 
-    def _chosen(self, source: Sequence[Observed], subject: Subject) -> list[Observed]:
+    def _chosen(self, source: Sequence[FunctionLifetime], subject: Subject) -> list[FunctionLifetime]:
         named = [each for each in source if _is_called(each.function, each.module, subject.function)]
         if not named:
             if subject.condition is not None and not source:
@@ -102,7 +102,9 @@ class LifetimeData:
         wanted = self._builds.get(subject.build, subject.build) if subject.build else self._builds.get(NEW)
         if wanted is not None:
             try:
-                everywhere = {(each.build, each.host, each.lifetime) for each in side(self._observed, wanted, "it")}
+                everywhere = {
+                    (each.build, each.host, each.lifetime) for each in lifetimes_named(self._observed, wanted, "it")
+                }
             except InputError as error:
                 raise Missing(str(error)) from error
             named = [each for each in named if (each.build, each.host, each.lifetime) in everywhere]
@@ -195,7 +197,7 @@ def _fulfils(path: Sequence[str], condition: Condition) -> bool:
     return evaluate(condition.edges, frozenset(pairwise(path)))
 
 
-def _last_two(observed: Iterable[Observed]) -> dict[str, str]:
+def _last_two(observed: Iterable[FunctionLifetime]) -> dict[str, str]:
     """Return what base and new mean: the last two builds in the order in which they were first seen."""
     first: dict[str, int] = {}
     for each in observed:
@@ -205,7 +207,7 @@ def _last_two(observed: Iterable[Observed]) -> dict[str, str]:
     return {BASE: ordered[-2], NEW: ordered[-1]} if len(ordered) > 1 else {}
 
 
-def _merged(group: Sequence[Observed]) -> Sample:
+def _merged(group: Sequence[FunctionLifetime]) -> Sample:
     if len(group) == 1:
         return group[0].sample
     lower, upper = (np.concatenate([getattr(each.sample, name) for each in group]) for name in ("lower", "upper"))

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from specmine.analysis.lifetimes.lifetime import Observed
-from specmine.mining.regression.attribution_evidence import Evidence
-from specmine.mining.regression.code_diff import Code, Name, Reached
+from specmine.analysis.lifetimes.lifetime import FunctionLifetime
+from specmine.mining.regression.attribution_evidence import ChangeEvidence
+from specmine.mining.regression.code_diff import CodeChange, Name, ReachedFunction
 from specmine.mining.regression.comparison import Change, Comparison, Rule
 from specmine.mining.regression.sample import mean
-from specmine.mining.regression.self_vs_callees import Cause, Nest, Split, Timed, exchanged, grouped, split
+from specmine.mining.regression.self_vs_callees import (
+    CallTimes,
+    Cause,
+    ChangeSplit,
+    LifetimeMean,
+    causes_of,
+    exchanged,
+    split_change,
+)
 from specmine.model.text import title
 
 from .code_diff import MachineCode
@@ -20,7 +28,7 @@ _DEEPEST = 12
 _DECIDED = (Change.WORSE, Change.BETTER)
 
 
-class Attribution:
+class LocatedChanges:
     """What one comparison says about the places of its changes."""
 
     def __init__(self, sides: Sides, found: Mapping[Key, Comparison], code: MachineCode, rule: Rule) -> None:
@@ -30,24 +38,24 @@ class Attribution:
         weights = [_weights(reached, observed) for reached in code.reached]
         changed = [key for key, each in found.items() if each.verdict in _DECIDED]
         self.splits = {key: self._split(key, weights, rule.level) for key in changed}
-        worse = {key: self.splits[key].where for key, each in found.items() if each.verdict is Change.WORSE}
+        worse = {key: self.splits[key].part for key, each in found.items() if each.verdict is Change.WORSE}
         edges = sorted({(caller, name) for name, above in self._callers().items() for caller in above})
         costs = {key: _costs(sides, key) for key in changed}
         known = {key: cost for key, cost in costs.items() if cost is not None}
         rising = {key: after - before for key, (before, after) in known.items()}
-        self.causes: tuple[Cause, ...] = grouped(worse, edges, rising)
+        self.causes: tuple[Cause, ...] = causes_of(worse, edges, rising)
         self.exchanged = exchanged(known, self._callers(), rule.tolerance)
         self._explained: dict[Key, list[Key]] = {}
         for cause in self.causes:
             for name in cause.explains:
                 self._explained.setdefault(name, []).append(cause.name)
-        self._suspects = {each.name for each in code.suspects if each.code in (Code.CHANGED, Code.NEW)}
+        self._suspects = {each.name for each in code.suspects if each.code in (CodeChange.CHANGED, CodeChange.NEW)}
 
-    def evidence(self, key: Key) -> Evidence:
+    def evidence(self, key: Key) -> ChangeEvidence:
         """Return what is known of a function besides its durations."""
         what = self._code.of(key)
-        return Evidence(
-            code=Code(what) if what else None,
+        return ChangeEvidence(
+            code=CodeChange(what) if what else None,
             suspects=tuple(sorted(self._below(key) & self._suspects - {key})),
             exchanged=self.exchanged.get(key, ()),
         )
@@ -73,12 +81,12 @@ class Attribution:
             level = {name for name, above in callers.items() if not level.isdisjoint(above)} - seen
         return seen
 
-    def _split(self, key: Key, weights: Sequence[Mapping[Name, Mapping[Name, float]]], level: float) -> Split:
+    def _split(self, key: Key, weights: Sequence[Mapping[Name, Mapping[Name, float]]], level: float) -> ChangeSplit:
         nests = []
         for side, reached, shares in zip((self._sides.base, self._sides.new), self._code.reached, weights, strict=True):
             place = reached.get(key)
             nests.append(
-                Nest(
+                CallTimes(
                     own=_timed(side.get(key, ())),
                     callees={name: (_timed(side[name]), above[key]) for name, above in shares.items() if key in above},
                     inside=place.inside if place else None,
@@ -91,10 +99,10 @@ class Attribution:
             and not any(key in one.callers for one in reached.values())
             for reached in self._code.reached
         )
-        return split(nests[0], nests[1], level, leaf=calls_nothing)
+        return split_change(nests[0], nests[1], level, leaf=calls_nothing)
 
 
-def _weights(reached: Mapping[Name, Reached], observed: set[Key]) -> dict[Name, dict[Name, float]]:
+def _weights(reached: Mapping[Name, ReachedFunction], observed: set[Key]) -> dict[Name, dict[Name, float]]:
     """Return for each observed function the shares of its calls that come, over unobserved ones, from observed ones."""
 
     def above(name: Name, share: float, depth: int, seen: frozenset[Name]) -> dict[Name, float]:
@@ -113,9 +121,11 @@ def _weights(reached: Mapping[Name, Reached], observed: set[Key]) -> dict[Name, 
     return {name: above(name, 1.0, 0, frozenset({name})) for name in observed}
 
 
-def _timed(observed: Sequence[Observed]) -> dict[str, Timed]:
+def _timed(observed: Sequence[FunctionLifetime]) -> dict[str, LifetimeMean]:
     return {
-        each.lifetime: Timed(mean_ns=mean(each.sample), rate=each.rate or 0.0) for each in observed if each.sample.calls
+        each.lifetime: LifetimeMean(mean_ns=mean(each.sample), rate=each.rate or 0.0)
+        for each in observed
+        if each.sample.calls
     }
 
 
@@ -130,7 +140,7 @@ def _costs(sides: Sides, key: Key) -> tuple[float, float] | None:
     return means[0], means[1]
 
 
-def _where(found: Split | None) -> dict[str, Any] | None:
+def _where(found: ChangeSplit | None) -> dict[str, Any] | None:
     if found is None:
         return None
 
@@ -139,7 +149,7 @@ def _where(found: Split | None) -> dict[str, Any] | None:
 
     interval = found.self_interval
     return {
-        "part": found.where.value,
+        "part": found.part.value,
         "by": found.by or None,
         "self_change_seconds": seconds(found.self_ns),
         "self_interval_seconds": [seconds(each) for each in interval] if interval else None,

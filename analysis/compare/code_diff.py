@@ -7,21 +7,31 @@ from dataclasses import replace
 from typing import Any
 
 from specmine.analysis.documents import is_store
-from specmine.mining.regression.code_diff import Code, Name, Reached, Suspect, compared_code, counted, suspects
+from specmine.mining.regression.code_diff import (
+    CodeChange,
+    Name,
+    ReachedFunction,
+    Suspect,
+    code_change,
+    count_changes,
+    rank_suspects,
+)
 from specmine.mining.regression.comparison import Change, Comparison
 from specmine.model.text import title
 
-from .code_seen import Sightings
+from .reached_code import ReachedCode
 from .sides import Key, Sides, other_name
 
 
 class MachineCode:
     """What is known of the code of the functions that both sides reached."""
 
-    def __init__(self, base: Mapping[Name, Reached], new: Mapping[Name, Reached], worse: Mapping[Name, float]) -> None:
+    def __init__(
+        self, base: Mapping[Name, ReachedFunction], new: Mapping[Name, ReachedFunction], worse: Mapping[Name, float]
+    ) -> None:
         """Take what was reached on both sides, and by what factor functions are worse for sure."""
         self._base, self._new = base, new
-        self.suspects = suspects(self._base, self._new, worse)
+        self.suspects = rank_suspects(self._base, self._new, worse)
 
     @classmethod
     def of_sides(cls, sides: Sides, found: Mapping[Key, Comparison]) -> MachineCode:
@@ -34,16 +44,16 @@ class MachineCode:
         if not all(str(each) != "-" and is_store(each) for each in sides.files):
             return cls({}, {}, worse)
         builds = [{each.build for group in side.values() for each in group} for side in (sides.base, sides.new)]
-        seen = [Sightings(each) for each in dict.fromkeys(sides.files)]
+        seen = [ReachedCode(each) for each in dict.fromkeys(sides.files)]
         base = _renamed(seen[0].reached(builds[0]), sides.renamed)
         return cls(base, seen[-1].reached(builds[1]), worse)
 
     @classmethod
     def of_builds(
-        cls, sightings: Sightings, base: Collection[str], new: Collection[str], worse: Mapping[Name, float]
+        cls, code: ReachedCode, base: Collection[str], new: Collection[str], worse: Mapping[Name, float]
     ) -> MachineCode:
         """Compare builds that one store saw; a program whose file has another name in each is one."""
-        sides = [sightings.reached(each) for each in (base, new)]
+        sides = [code.reached(each) for each in (base, new)]
         modules = other_name(*({module for _, module in side} for side in sides))
         return cls(_renamed(sides[0], modules), sides[1], worse)
 
@@ -51,24 +61,24 @@ class MachineCode:
         """Return what became of a function's code, None if that is not known."""
         if key not in self._base or key not in self._new:
             return None
-        what = compared_code(self._base[key], self._new[key])
-        return None if what is Code.UNKNOWN else what.value
+        what = code_change(self._base[key], self._new[key])
+        return None if what is CodeChange.UNKNOWN else what.value
 
     @property
-    def reached(self) -> tuple[Mapping[Name, Reached], Mapping[Name, Reached]]:
+    def reached(self) -> tuple[Mapping[Name, ReachedFunction], Mapping[Name, ReachedFunction]]:
         """What was reached on both sides."""
         return self._base, self._new
 
     def document(self) -> dict[str, Any]:
         """Return how many functions there are of each kind, and the suspects by rank."""
-        counts = counted(self._base, self._new)
+        counts = count_changes(self._base, self._new)
         return {
             "counts": {kind.value: number for kind, number in counts.items()},
             "suspects": [_entry(each) for each in self.suspects],
         }
 
 
-def _renamed(found: Mapping[Name, Reached], modules: Mapping[str, str]) -> dict[Name, Reached]:
+def _renamed(found: Mapping[Name, ReachedFunction], modules: Mapping[str, str]) -> dict[Name, ReachedFunction]:
     def named(name: Name) -> Name:
         return name[0], modules.get(name[1], name[1])
 

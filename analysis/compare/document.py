@@ -6,16 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from specmine.analysis.lifetimes.lifetime import Observed
-from specmine.mining.regression.attribution import Blame, blame
-from specmine.mining.regression.attribution_evidence import weighed
+from specmine.analysis.lifetimes.lifetime import FunctionLifetime
+from specmine.mining.regression.attribution import ChangeAttribution, attribute
+from specmine.mining.regression.attribution_evidence import weigh
 from specmine.mining.regression.comparison import Change, Comparison, Rule
 from specmine.mining.regression.impact_factor import expected_impact
 from specmine.mining.regression.sample import mean, variance
 from specmine.mining.regression.sample_size import calls_worth_timing
 from specmine.mining.regression.variance_components import Leaf, components
 
-from .call_tree import Attribution
+from .call_tree import LocatedChanges
 from .code_diff import MachineCode
 from .host_effect import environments_document, host_cause, host_of
 from .sides import Key, Sides, calls_of, samples
@@ -26,7 +26,7 @@ SCHEMA = "specmine.comparison/1"
 def document_of(
     sides: Sides, found: Mapping[Key, Comparison], rule: Rule, *, fdr: bool, code: MachineCode
 ) -> dict[str, Any]:
-    places = Attribution(sides, found, code, rule)
+    places = LocatedChanges(sides, found, code, rule)
     entries = [
         {**_entry(sides, key, comparison, rule, places), "machine_code": code.of(key)}
         for key, comparison in found.items()
@@ -46,7 +46,7 @@ def document_of(
     }
 
 
-def _side_facts(name: str, observed: Mapping[Key, Sequence[Observed]]) -> dict[str, Any]:
+def _side_facts(name: str, observed: Mapping[Key, Sequence[FunctionLifetime]]) -> dict[str, Any]:
     everything = [each for group in observed.values() for each in group]
     return {
         "name": name,
@@ -56,14 +56,14 @@ def _side_facts(name: str, observed: Mapping[Key, Sequence[Observed]]) -> dict[s
     }
 
 
-def _entry(sides: Sides, key: Key, comparison: Comparison, rule: Rule, places: Attribution) -> dict[str, Any]:
+def _entry(sides: Sides, key: Key, comparison: Comparison, rule: Rule, places: LocatedChanges) -> dict[str, Any]:
     base, new = sides.base.get(key, []), sides.new.get(key, [])
     estimate = comparison.estimate
     explained = None
     if comparison.verdict in (Change.WORSE, Change.BETTER):
-        explained = blame(samples(base), samples(new), rule)
+        explained = attribute(samples(base), samples(new), rule)
         if estimate is not None:
-            explained = weighed(explained, estimate.ratio, places.evidence(key))
+            explained = weigh(explained, estimate.ratio, places.evidence(key))
     by_host = host_of(base, new) if estimate and not estimate.low <= 1.0 <= estimate.high else None
     change = {**_change(explained), **host_cause(explained, by_host)} if explained else None
     return {
@@ -93,7 +93,7 @@ def _entry(sides: Sides, key: Key, comparison: Comparison, rule: Rule, places: A
     }
 
 
-def _impact(base: Sequence[Observed], new: Sequence[Observed]) -> dict[str, Any] | None:
+def _impact(base: Sequence[FunctionLifetime], new: Sequence[FunctionLifetime]) -> dict[str, Any] | None:
     """Return how much of the variance lies between lifetimes: what more calls in one cannot teach."""
     leaves = [
         Leaf(labels=(side_name, each.host, each.lifetime), calls=each.sample.calls, mean=mean(each.sample),
@@ -115,7 +115,7 @@ def _impact(base: Sequence[Observed], new: Sequence[Observed]) -> dict[str, Any]
     }
 
 
-def _change(explained: Blame) -> dict[str, Any]:
+def _change(explained: ChangeAttribution) -> dict[str, Any]:
     return {
         "kinds": list(explained.kinds),
         "cause": explained.cause,

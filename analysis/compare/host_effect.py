@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from specmine.analysis.lifetimes.lifetime import Observed
-from specmine.mining.regression.attribution import Blame, histogram
+from specmine.analysis.lifetimes.lifetime import FunctionLifetime
+from specmine.mining.regression.attribution import ChangeAttribution, histogram
 from specmine.mining.regression.host_effect import HostEvidence, host_evidence
 from specmine.model.buckets import BUCKETS
 from specmine.model.histogram import Counts
@@ -16,7 +16,7 @@ from specmine.model.host_environment import Environment, common, differences
 
 
 def environments_document(
-    base: Mapping[Any, Sequence[Observed]], new: Mapping[Any, Sequence[Observed]]
+    base: Mapping[Any, Sequence[FunctionLifetime]], new: Mapping[Any, Sequence[FunctionLifetime]]
 ) -> dict[str, Any]:
     """Return what is known of both sides' hosts, and in what they differ."""
     sides = [_environment(each for group in side.values() for each in group) for side in (base, new)]
@@ -28,19 +28,19 @@ def environments_document(
     }
 
 
-def host_of(base: Sequence[Observed], new: Sequence[Observed]) -> HostEvidence:
+def host_of(base: Sequence[FunctionLifetime], new: Sequence[FunctionLifetime]) -> HostEvidence:
     """Return what the hosts explain of how durations differ."""
     return host_evidence(_pooled(base), _pooled(new), (_environment(base), _environment(new)))
 
 
-def host_cause(explained: Blame, found: HostEvidence | None) -> dict[str, Any]:
+def host_cause(explained: ChangeAttribution, found: HostEvidence | None) -> dict[str, Any]:
     """Return cause and reason of a change if the host explains all of it, {} if not."""
     if found is None or not found.explained or explained.cause == "load":
         return {}
     return {"cause": "host", "reason": found.reason}
 
 
-def _environment(observed: Iterable[Observed]) -> Environment | None:
+def _environment(observed: Iterable[FunctionLifetime]) -> Environment | None:
     """Return what is known of the hosts of some lifetimes: the newest vector of each, what they have in common."""
     newest: dict[str, Environment] = {}
     for each in sorted(observed, key=lambda one: one.start_ns):
@@ -49,7 +49,7 @@ def _environment(observed: Iterable[Observed]) -> Environment | None:
     return common([newest[host] for host in sorted(newest)])
 
 
-def _pooled(observed: Sequence[Observed]) -> Counts:
+def _pooled(observed: Sequence[FunctionLifetime]) -> Counts:
     total = np.zeros(BUCKETS, dtype=np.uint64)
     for each in observed:
         total += histogram(each.sample)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from specmine.analysis.documents import is_store
-from specmine.analysis.lifetimes.lifetime import Observed
-from specmine.analysis.lifetimes.selection import read_lifetimes, side
+from specmine.analysis.lifetimes.lifetime import FunctionLifetime
+from specmine.analysis.lifetimes.selection import lifetimes_named, read_lifetimes
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.model.errors import InputError
 from specmine.model.globs import fits
@@ -38,7 +38,7 @@ class Sides:
         if file is not None:
             everything = self._read(file)
             chosen = (
-                [side(everything, name, what) for name, what in zip(names, ("BASE", "NEW"), strict=True)]
+                [lifetimes_named(everything, name, what) for name, what in zip(names, ("BASE", "NEW"), strict=True)]
                 if (everything)
                 else [[], []]
             )
@@ -49,7 +49,7 @@ class Sides:
         base = [replace(each, module=self.renamed.get(each.module, each.module)) for each in chosen[0]]
         self.base, self.new = _by_function(base), _by_function(chosen[1])
 
-    def _read(self, path: Path) -> list[Observed]:
+    def _read(self, path: Path) -> list[FunctionLifetime]:
         found, skipped = read_lifetimes(path, **self._options)
         self.skipped_lines += skipped
         return found
@@ -82,8 +82,8 @@ def other_name(base: Set[str], new: Set[str]) -> dict[str, str]:
     return {next(iter(left)): next(iter(right))} if len(left) == len(right) == 1 else {}
 
 
-def _by_function(observed: Sequence[Observed]) -> dict[Key, list[Observed]]:
-    found: dict[Key, list[Observed]] = {}
+def _by_function(observed: Sequence[FunctionLifetime]) -> dict[Key, list[FunctionLifetime]]:
+    found: dict[Key, list[FunctionLifetime]] = {}
     for each in observed:
         found.setdefault(each.key, []).append(each)
     return found
@@ -100,8 +100,8 @@ def chosen_functions(sides: Sides, globs: Sequence[str]) -> list[Key]:
     return chosen
 
 
-def samples(observed: Sequence[Observed]) -> list[LifetimeSample]:
-    return [each.as_lifetime() for each in observed]
+def samples(observed: Sequence[FunctionLifetime]) -> list[LifetimeSample]:
+    return [each.as_sample() for each in observed]
 
 
 def calls_of(sides: Sides, key: Key) -> int:

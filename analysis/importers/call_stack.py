@@ -29,7 +29,7 @@ class _Thread:
     """Path by the caller's and the function: most calls repeat one."""
 
 
-class Stacks:
+class CallStacks:
     """The calls that are open in each thread of a recording.
 
     The outermost call of a recursive function is the duration, inner ones are counted.

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from specmine.model.call_path import Frame
 from specmine.model.errors import InputError
 
-from .call_stack import Stacks
+from .call_stack import CallStacks
 from .json_stream import elements
 from .records import Calls, Chunk, Faults, Names
 
@@ -33,7 +33,7 @@ def read_chrome(file: BinaryIO, names: Names, faults: Faults) -> Iterator[Chunk]
     InputError
         At an event that cannot be read, unless such are skipped.
     """
-    stacks, calls = Stacks(names), Calls()
+    stacks, calls = CallStacks(names), Calls()
     for line, event in elements(file, "traceEvents", faults):
         try:
             _take(event, stacks, calls)
@@ -45,7 +45,7 @@ def read_chrome(file: BinaryIO, names: Names, faults: Faults) -> Iterator[Chunk]
     yield calls.take()
 
 
-def _take(event: dict[str, Any], stacks: Stacks, calls: Calls) -> None:
+def _take(event: dict[str, Any], stacks: CallStacks, calls: Calls) -> None:
     kind = event["ph"]
     if kind not in ("B", "E", "X"):
         return
@@ -74,7 +74,7 @@ def read_replay(file: BinaryIO, names: Names, faults: Faults) -> Iterator[Chunk]
     InputError
         At a line that cannot be read, unless such are skipped.
     """
-    stacks, calls = Stacks(names), Calls()
+    stacks, calls = CallStacks(names), Calls()
     stacks.timed = False
     for number, data in enumerate(file, start=1):
         line = data.decode("utf-8", "backslashreplace").rstrip()
@@ -105,7 +105,7 @@ def _checked_header(line: str, faults: Faults) -> bool:
     return "TIMESTAMP" in columns
 
 
-def _take_line(found: re.Match[str], stacks: Stacks, calls: Calls) -> str:
+def _take_line(found: re.Match[str], stacks: CallStacks, calls: Calls) -> str:
     """Take a line; return what is wrong with it, '' if nothing is."""
     text, thread = found["text"].strip(), found["thread"]
     duration_ns = float(found["duration"]) * _UNITS_NS[found["unit"]] if found["duration"] else None

@@ -62,8 +62,8 @@ class Cut:
         self._spool, self._names = spool, names
         self._functions = len(names.functions)
         self._owner = np.array(names.function_of, dtype=np.int64)
-        self._lives = max(len(names.lifetimes), 1)
-        self._calls = self._counted(self._functions * self._lives, self._series_of)
+        self._lifetimes = max(len(names.lifetimes), 1)
+        self._calls = self._counted(self._functions * self._lifetimes, self._series_of)
         self.first_ns, self.last_ns = self._spans()
         self.timed = spool.timed and bool((self.last_ns > self.first_ns).any())
         """True if times tell the calls apart."""
@@ -98,7 +98,7 @@ class Cut:
 
     def _part(self, function: int, number: int, paths: Numbers, buckets: Numbers, calls: Numbers) -> Part:
         lifetime, series = next(
-            (series % self._lives, each)
+            (series % self._lifetimes, each)
             for series, each in self._of_function(function)
             if each.first <= number < each.first + each.parts
         )
@@ -118,9 +118,9 @@ class Cut:
         )
 
     def _of_function(self, function: int) -> list[tuple[int, _Series]]:
-        start = function * self._lives
+        start = function * self._lifetimes
         return [
-            (series, self._series[series]) for series in range(start, start + self._lives) if series in self._series
+            (series, self._series[series]) for series in range(start, start + self._lifetimes) if series in self._series
         ]
 
     def _edge(self, lifetime: int, window: int) -> int:
@@ -128,7 +128,7 @@ class Cut:
         return first + (last - first) * window // int(self._windows[lifetime])
 
     def _series_of(self, block: Block) -> Numbers:
-        return self._owner[block.paths] * self._lives + block.lifetimes
+        return self._owner[block.paths] * self._lifetimes + block.lifetimes
 
     def _counted(self, size: int, number_of: Callable[[Block], Numbers]) -> Numbers:
         total = np.zeros(size, dtype=np.int64)
@@ -138,10 +138,10 @@ class Cut:
 
     def _spans(self) -> tuple[Numbers, Numbers]:
         """Return first and last time of each lifetime."""
-        first = np.full(self._lives, np.iinfo(np.int64).max)
-        last = np.full(self._lives, np.iinfo(np.int64).min)
+        first = np.full(self._lifetimes, np.iinfo(np.int64).max)
+        last = np.full(self._lifetimes, np.iinfo(np.int64).min)
         if not self._spool.timed:
-            return np.zeros(self._lives, dtype=np.int64), np.zeros(self._lives, dtype=np.int64)
+            return np.zeros(self._lifetimes, dtype=np.int64), np.zeros(self._lifetimes, dtype=np.int64)
         for block in self._spool.blocks():
             if block.times_ns is not None:
                 np.minimum.at(first, block.lifetimes, block.times_ns)
@@ -169,15 +169,17 @@ class Cut:
         found: dict[int, _Series] = {}
         counts = self._counts_of_windows() if self.timed else {}
         for function in range(self._functions):
-            own = np.arange(function * self._lives, (function + 1) * self._lives)
+            own = np.arange(function * self._lifetimes, (function + 1) * self._lifetimes)
             live = [int(series) for series in own if self._calls[series]]
-            order = sorted(live, key=lambda series: int(self.first_ns[series % self._lives])) if self.timed else live
+            order = (
+                sorted(live, key=lambda series: int(self.first_ns[series % self._lifetimes])) if self.timed else live
+            )
             first = 0
             shares = _shared(PARTS, [int(self._calls[series]) for series in order])
             for series, share in zip(order, shares, strict=True):
                 calls, joined, parts = int(self._calls[series]), None, share
                 if self.timed:
-                    lifetime = series % self._lives
+                    lifetime = series % self._lifetimes
                     least = max(1, round(PARTS * self._part_of_time(lifetime)))
                     joined = _joined(int(self._windows[lifetime]), counts[series], least, minimum_calls)
                     parts = int(joined[-1]) + 1
@@ -192,7 +194,7 @@ class Cut:
     def _counts_of_windows(self) -> dict[int, tuple[Numbers, Numbers]]:
         """Return for each series its windows with calls, and their calls."""
         most = int(self._windows.max())
-        sums = _Sums(self._functions * self._lives * most)
+        sums = _Sums(self._functions * self._lifetimes * most)
         for block in self._spool.blocks():
             sums.add(self._series_of(block) * most + self._window_of(block))
         keys, calls = sums.total()
@@ -206,7 +208,7 @@ class Cut:
     def _histograms(self) -> tuple[Numbers, Numbers]:
         """Return (path, part, bucket) as one number each, ascending, and how many calls have it."""
         sums = _Sums(len(self._names.paths) * self._most * BUCKETS)
-        seen = np.zeros(self._functions * self._lives, dtype=np.int64)
+        seen = np.zeros(self._functions * self._lifetimes, dtype=np.int64)
         first = np.zeros(len(seen), dtype=np.int64)
         parts = np.ones(len(seen), dtype=np.int64)
         joined: dict[int, Numbers] = {}

@@ -15,7 +15,7 @@ from specmine.analysis.importers.registry import opened
 from specmine.mining.regression.sample import Floats, sample_of_durations
 from specmine.mining.regression.warmup import warmup_calls
 
-from .lifetime import PREFIX, Observed
+from .lifetime import PREFIX, FunctionLifetime
 
 COMPARED = ("build", "lifetime", DURATION)
 """Columns that a comparison needs."""
@@ -38,12 +38,12 @@ class RecordedCalls:
     times_ns: Numbers | None
     skipped_lines: int
 
-    def by_lifetime(self, *, warmup: bool = True) -> list[Observed]:
+    def by_lifetime(self, *, warmup: bool = True) -> list[FunctionLifetime]:
         """Return the lifetimes of each function; calls in the order of time, without the warm-up if it is left out."""
         functions = np.array(self.names.function_of, dtype=np.int64)[self.paths]
         return [self._observed(calls, warmup=warmup) for calls in self._groups(functions, len(self.names.functions))]
 
-    def by_path(self) -> list[Observed]:
+    def by_path(self) -> list[FunctionLifetime]:
         """Return the lifetimes of each call path, nothing left out as warm-up; [] if the file has no paths."""
         if not any(path.complete for path in self.names.paths):
             return []
@@ -59,7 +59,7 @@ class RecordedCalls:
         starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
         return sorted(np.split(order, starts[1:]), key=lambda calls: int(calls[0])) if len(keys) else []
 
-    def _observed(self, calls: Numbers, *, warmup: bool, with_path: bool = False) -> Observed:
+    def _observed(self, calls: Numbers, *, warmup: bool, with_path: bool = False) -> FunctionLifetime:
         start_ns = 0
         if self.times_ns is not None:
             calls = calls[np.argsort(self.times_ns[calls], kind="stable")]
@@ -71,7 +71,7 @@ class RecordedCalls:
         cut = warmup_calls(durations) if warmup else 0
         rest = durations[cut:]
         chance = np.random.default_rng(len(rest))
-        return Observed(
+        return FunctionLifetime(
             function=path.frames[-1].name,
             module="",
             build=build,
@@ -81,8 +81,8 @@ class RecordedCalls:
             start_ns=start_ns,
             sample=sample_of_durations(rest),
             warmup=cut,
-            prefix=rest[:PREFIX].copy(),
-            kept=rest.copy() if len(rest) <= PREFIX else rest[chance.choice(len(rest), PREFIX, replace=False)],
+            first_ns=rest[:PREFIX].copy(),
+            drawn_ns=rest.copy() if len(rest) <= PREFIX else rest[chance.choice(len(rest), PREFIX, replace=False)],
             path=tuple(frame.name for frame in path.frames) if with_path and path.complete else (),
         )
 

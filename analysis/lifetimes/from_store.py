@@ -19,13 +19,13 @@ from specmine.model.host_environment import environment_from
 from specmine.model.observation import Observation
 from specmine.store import Build, Contents, LifetimeSummary, environment_at, open_store
 
-from .lifetime import Observed
+from .lifetime import FunctionLifetime
 
 _WINDOWS = 400
 """Newest windows of each function and kind that are read."""
 
 
-def from_store(path: Path) -> list[Observed]:
+def from_store(path: Path) -> list[FunctionLifetime]:
     """Return all lifetimes that a store remembers."""
     with open_store(path, read_only=True) as store:
         contents, summaries, builds = store.load(newest=0), store.read(LifetimeSummary), store.read(Build)
@@ -51,7 +51,7 @@ def from_store(path: Path) -> list[Observed]:
         build = lifetime.build_id if lifetime is not None else function.build_id
         single = singles.get((each.function, each.lifetime))
         found.append(
-            Observed(
+            FunctionLifetime(
                 function=function.name,
                 module=function.module,
                 build=build,
@@ -62,15 +62,15 @@ def from_store(path: Path) -> list[Observed]:
                 sample=sample_of_counts(each.counts, each.bias_ns),
                 rate=each.calls / (each.watched_ns * 1e-9) if each.watched_ns else None,
                 warmup=each.warmup_calls,
-                prefix=np.array(single.first, dtype=np.float64) if single is not None else None,
-                kept=np.array(single.sample, dtype=np.float64) if single is not None else None,
+                first_ns=np.array(single.first, dtype=np.float64) if single is not None else None,
+                drawn_ns=np.array(single.sample, dtype=np.float64) if single is not None else None,
                 environment=environment_from(vector) if (vector := _vector(contents, each)) else None,
             )
         )
     return _kept_apart(found)
 
 
-def windows_of_store(path: Path) -> list[Observed]:
+def windows_of_store(path: Path) -> list[FunctionLifetime]:
     """Return the windows with call paths, one entry per window and complete path, oldest first."""
     windows = [(seen, window) for seen, window in _windows(path) if seen.paths]
     paths: dict[str, list[CallPath]] = defaultdict(list)
@@ -89,7 +89,7 @@ def windows_of_store(path: Path) -> list[Observed]:
     ]
 
 
-def on_cpu_of_store(path: Path) -> list[Observed]:
+def on_cpu_of_store(path: Path) -> list[FunctionLifetime]:
     """Return the windows of which it is known, oldest first, with their calls' time on CPU."""
     return [
         replace(window, sample=sample_of_counts(seen.split.on_cpu, seen.bias_ns))
@@ -98,7 +98,7 @@ def on_cpu_of_store(path: Path) -> list[Observed]:
     ]
 
 
-def _windows(path: Path) -> list[tuple[Observation, Observed]]:
+def _windows(path: Path) -> list[tuple[Observation, FunctionLifetime]]:
     """Return the newest windows of each function, oldest first."""
     with open_store(path, read_only=True) as store:
         contents, builds = store.load(newest=_WINDOWS), store.read(Build)
@@ -112,7 +112,7 @@ def _windows(path: Path) -> list[tuple[Observation, Observed]]:
         if function is None:
             continue
         build = lifetime.build_id if lifetime is not None else function.build_id
-        window = Observed(
+        window = FunctionLifetime(
             function=function.name,
             module=function.module,
             build=build,
@@ -137,7 +137,7 @@ def _name(key: str, functions: Mapping[str, Function]) -> str:
     return f"{found.name}\0{found.module}" if found is not None else key
 
 
-def _kept_apart(found: list[Observed]) -> list[Observed]:
+def _kept_apart(found: list[FunctionLifetime]) -> list[FunctionLifetime]:
     """Give two functions of one name in one module and lifetime names of their own."""
     seen: dict[tuple[str, str, str], int] = defaultdict(int)
     renamed = []

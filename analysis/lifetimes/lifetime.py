@@ -13,7 +13,7 @@ PREFIX = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Observed:
+class FunctionLifetime:
     """One function in one lifetime."""
 
     function: str
@@ -34,9 +34,9 @@ class Observed:
     """The call path that these calls came over, if they are kept apart by path."""
     window: int = 0
     """Start of the window, if they are kept apart by window."""
-    prefix: Floats | None = None
+    first_ns: Floats | None = None
     """The first durations in their order, ns, if the source has an order."""
-    kept: Floats | None = None
+    drawn_ns: Floats | None = None
     """A fair sample of the durations, ns, in any order; at most ``PREFIX``."""
     environment: Environment | None = None
     """What was known of the host when it ended."""
@@ -51,6 +51,6 @@ class Observed:
         """The build as people call it."""
         return self.label or self.build[:12]
 
-    def as_lifetime(self) -> LifetimeSample:
+    def as_sample(self) -> LifetimeSample:
         """Return what the comparison needs."""
         return LifetimeSample(lifetime=self.lifetime, host=self.host, sample=self.sample, rate=self.rate)

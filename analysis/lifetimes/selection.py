@@ -10,10 +10,10 @@ from specmine.model.errors import InputError
 
 from .from_csv import read_calls
 from .from_store import from_store
-from .lifetime import Observed
+from .lifetime import FunctionLifetime
 
 
-def read_lifetimes(path: Path, *, skip_bad: bool = False, warmup: bool = True) -> tuple[list[Observed], int]:
+def read_lifetimes(path: Path, *, skip_bad: bool = False, warmup: bool = True) -> tuple[list[FunctionLifetime], int]:
     """Return the lifetimes in a store or in recorded durations as CSV (``-``: standard input), and the lines skipped.
 
     Raises
@@ -27,7 +27,7 @@ def read_lifetimes(path: Path, *, skip_bad: bool = False, warmup: bool = True) -
     return calls.by_lifetime(warmup=warmup), calls.skipped_lines
 
 
-def side(observed: Sequence[Observed], wanted: str, what: str) -> list[Observed]:
+def lifetimes_named(observed: Sequence[FunctionLifetime], wanted: str, what: str) -> list[FunctionLifetime]:
     """Return the lifetimes that a user means: by label, beginning of a build-id, host or lifetime.
 
     Raises

@@ -51,12 +51,14 @@ class Model:
     """What adds up over specifications (``_SUMMED``)."""
     rows: Mapping[Names, tuple[float, ...]] = field(default_factory=dict)
     """Calls per class of each path, of the specifications that have as many classes as ``entry``."""
-    worth: Mapping[Names, float] = field(default_factory=dict)
+    independent_calls: Mapping[Names, float] = field(default_factory=dict)
     """How many independent calls those of a path are worth; its calls, where a specification does not say."""
 
     def evidence(self) -> dict[Names, tuple[float, ...]]:
         """Return independent calls per class of each path."""
-        scale = {path: self.worth.get(path, sum(row)) / max(sum(row), 1e-9) for path, row in self.rows.items()}
+        scale = {
+            path: self.independent_calls.get(path, sum(row)) / max(sum(row), 1e-9) for path, row in self.rows.items()
+        }
         return {path: tuple(each * scale[path] for each in row) for path, row in self.rows.items() if row}
 
 
@@ -71,13 +73,13 @@ def models_in(document: Document, source: int) -> dict[Key, Model]:
             continue
         groups: Grouping = {}
         rows: dict[Names, tuple[float, ...]] = {}
-        worth: dict[Names, float] = {}
+        independent_calls: dict[Names, float] = {}
         for path in entry.get("paths") or []:
             if path.get("complete", True) and path.get("behaviour") is not None and path.get("calls"):
                 names = names_of(path["frames"])
                 groups[names] = (int(path["behaviour"]), int(path["calls"]))
                 rows[names] = tuple(share * path["calls"] for share in path.get("shares") or [])
-                worth[names] = float(path.get("independent_calls") or path["calls"])
+                independent_calls[names] = float(path.get("independent_calls") or path["calls"])
         calls = int(entry.get("timed") or entry.get("calls") or 0)
         if len(entry.get("behaviours") or []) < 2:
             groups = {path: (0, own) for path, (_, own) in groups.items()}
@@ -93,12 +95,12 @@ def models_in(document: Document, source: int) -> dict[Key, Model]:
             histogram=tuple((int(bucket), int(number)) for bucket, number in entry.get("histogram") or ()),
             sums={name: entry[name] for name in _SUMMED if isinstance(entry.get(name), int | float)},
             rows=rows,
-            worth=worth,
+            independent_calls=independent_calls,
         )
     return found
 
 
-def joined(first: Model, second: Model) -> Model:
+def join_models(first: Model, second: Model) -> Model:
     """Return two models of one function as one, with how far they agree."""
     one, other = first.groups, second.groups
     if _ANY in one and has_paths(second):
@@ -112,11 +114,12 @@ def joined(first: Model, second: Model) -> Model:
     first_is_larger = (has_paths(first), first.calls) >= (has_paths(second), second.calls)
     entry = first.entry if first_is_larger else second.entry
     larger = first if first_is_larger else second
-    rows, worth = dict(larger.rows), larger.worth
+    rows, independent_calls = dict(larger.rows), larger.independent_calls
     if len(first.entry.get("classes") or []) == len(second.entry.get("classes") or []):
         rows = _together(first.rows, second.rows)
-        worth = {
-            path: first.worth.get(path, 0.0) + second.worth.get(path, 0.0) for path in {**first.worth, **second.worth}
+        independent_calls = {
+            path: first.independent_calls.get(path, 0.0) + second.independent_calls.get(path, 0.0)
+            for path in {**first.independent_calls, **second.independent_calls}
         }
     return Model(
         entry=entry,
@@ -127,7 +130,7 @@ def joined(first: Model, second: Model) -> Model:
         dropped=first.dropped | second.dropped,
         **_added(first, second, larger),
         rows=rows,
-        worth=worth,
+        independent_calls=independent_calls,
     )
 
 
@@ -151,18 +154,18 @@ def _spread(model: Grouping, over: Grouping) -> Grouping:
     return {path: (0, max(1, round(calls * number / total))) for path, (_, number) in over.items()}
 
 
-def renamed(model: Model, names: Mapping[Names, Names]) -> Model:
+def rename_paths(model: Model, names: Mapping[Names, Names]) -> Model:
     """Return a model under other names; of paths that become one the heavier says the group."""
     groups: Grouping = {}
     rows: dict[Names, tuple[float, ...]] = {}
-    worth: dict[Names, float] = {}
+    independent_calls: dict[Names, float] = {}
     for path, (group, calls) in sorted(model.groups.items(), key=lambda item: (-item[1][1], item[0])):
         name = names.get(path, path)
         first, before = groups.get(name, (group, 0))
         groups[name] = (first, before + calls)
         rows = _together(rows, {name: model.rows[path]} if path in model.rows else {})
-        worth[name] = worth.get(name, 0.0) + model.worth.get(path, 0.0)
-    return replace(model, groups=groups, rows=rows, worth=worth)
+        independent_calls[name] = independent_calls.get(name, 0.0) + model.independent_calls.get(path, 0.0)
+    return replace(model, groups=groups, rows=rows, independent_calls=independent_calls)
 
 
 def _together(

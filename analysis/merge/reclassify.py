@@ -51,7 +51,7 @@ class _Part:
     """The windows without: borders are found in these."""
 
 
-def recorded(observations: Iterable[Observation]) -> Recording:
+def by_function(observations: Iterable[Observation]) -> Recording:
     """Return observations by function."""
     found: dict[str, list[Observation]] = {}
     for each in observations:
@@ -59,7 +59,7 @@ def recorded(observations: Iterable[Observation]) -> Recording:
     return found
 
 
-def recounted(
+def reclassify(
     documents: Sequence[Mapping[str, Any]], recordings: Sequence[Recording], *, mining: MiningSettings
 ) -> list[dict[str, Any]]:
     """Return specifications in which functions that several have are cut into the same classes.
@@ -165,7 +165,7 @@ def _single(calls: int, shares: Sequence[float]) -> dict[str, Any]:
     """Return what is said of a function that has no classes, or whose call paths were not observed."""
     whole = {"expression": "true", "formula": [[]], "calls": calls, "paths": None, "shares": list(shares)}
     state, reason = ("single", None) if len(shares) < 2 else ("unexplained", unexplained("unseen-paths"))
-    return {"state": state, "reason": _told(reason), "behaviours": [whole], "paths": []}
+    return {"state": state, "reason": _reason(reason), "behaviours": [whole], "paths": []}
 
 
 def _grouped(result: JobResult) -> dict[str, Any]:
@@ -173,11 +173,11 @@ def _grouped(result: JobResult) -> dict[str, Any]:
     reason = unexplained(result.why) if result.why else None
     return {
         "state": "unexplained" if reason else "explained",
-        "reason": _told(reason),
+        "reason": _reason(reason),
         "behaviours": behaviours,
         "paths": paths,
     }
 
 
-def _told(reason: Reason | None) -> dict[str, str] | None:
+def _reason(reason: Reason | None) -> dict[str, str] | None:
     return {"code": reason.code, "text": reason.text, "remedy": reason.remedy} if reason else None

@@ -16,11 +16,11 @@ from specmine.mining.model_merge.consistency import Consistency
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.host_environment import common, environment_from
 
-from .model import Document, Key, Model, has_paths, joined, key_of, models_in, names_of, renamed
+from .model import Document, Key, Model, has_paths, join_models, key_of, models_in, names_of, rename_paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class MergedSpecification:
     """The result of merging."""
 
     models: Mapping[Key, Model]
@@ -28,7 +28,7 @@ class Merged:
     """``specmine.specification/1``; each function has ``merge`` with the agreement."""
 
 
-def merged(documents: Sequence[Document]) -> Merged:
+def merge_specifications(documents: Sequence[Document]) -> MergedSpecification:
     """Merge specifications in the order given.
 
     Parameters
@@ -39,8 +39,8 @@ def merged(documents: Sequence[Document]) -> Merged:
     models: dict[Key, Model] = {}
     for own in _in_common_forms([models_in(each, at) for at, each in enumerate(documents)], documents):
         for key, model in own.items():
-            models[key] = joined(models[key], model) if key in models else model
-    return Merged(models=models, document=_document(documents, models))
+            models[key] = join_models(models[key], model) if key in models else model
+    return MergedSpecification(models=models, document=_document(documents, models))
 
 
 def _in_common_forms(models: Sequence[Mapping[Key, Model]], documents: Sequence[Document]) -> list[Mapping[Key, Model]]:
@@ -57,7 +57,7 @@ def _in_common_forms(models: Sequence[Mapping[Key, Model]], documents: Sequence[
         return list(models)
     forms = dict(zip(builds, common_forms(list(builds.values())), strict=True))
     return [
-        {key: renamed(model, forms[build][key]) for key, model in own.items()}
+        {key: rename_paths(model, forms[build][key]) for key, model in own.items()}
         for build, own in zip(of, models, strict=True)
     ]
 
@@ -138,7 +138,7 @@ def _entry(model: Model) -> dict[str, Any]:
             "frames": list(path),
             "complete": True,
             "calls": model.groups[path][1],
-            "independent_calls": model.worth.get(path),
+            "independent_calls": model.independent_calls.get(path),
             "shares": _shares([row]) if row else behaviours[place[label]]["shares"],
             "behaviour": place[label],
         }

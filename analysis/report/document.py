@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from specmine.analysis.compare.code_diff import MachineCode
-from specmine.analysis.compare.code_seen import Sightings
+from specmine.analysis.compare.reached_code import ReachedCode
 from specmine.analysis.documents import is_store
-from specmine.analysis.lifetimes.lifetime import Observed
-from specmine.mining.regression.attribution import blame
+from specmine.analysis.lifetimes.lifetime import FunctionLifetime
+from specmine.mining.regression.attribution import attribute
 from specmine.mining.regression.comparison import Change, Rule, compare
 from specmine.mining.regression.sample import FEWEST_CALLS, SUMMARIES
 from specmine.mining.regression.within_lifetime import Within, within_of
@@ -34,10 +34,10 @@ class Interval:
     lifetimes: int
 
 
-def document_of(observed: Sequence[Observed], rule: Rule, source: Path) -> dict[str, Any]:
+def document_of(observed: Sequence[FunctionLifetime], rule: Rule, source: Path) -> dict[str, Any]:
     """Return the numbers of a report: functions by calls, their builds in the order of time, steps between them."""
     order = builds_in_order(observed)
-    groups: dict[tuple[str, str], list[Observed]] = {}
+    groups: dict[tuple[str, str], list[FunctionLifetime]] = {}
     for each in observed:
         groups.setdefault(each.key, []).append(each)
     entries = [_entry(key, group, order, rule) for key, group in groups.items()]
@@ -53,7 +53,7 @@ def document_of(observed: Sequence[Observed], rule: Rule, source: Path) -> dict[
     }
 
 
-def builds_in_order(observed: Sequence[Observed]) -> dict[str, str]:
+def builds_in_order(observed: Sequence[FunctionLifetime]) -> dict[str, str]:
     """Return build to what it is called, in the order in which they were first seen."""
     first: dict[str, int] = {}
     for each in observed:
@@ -62,7 +62,7 @@ def builds_in_order(observed: Sequence[Observed]) -> dict[str, str]:
     return {build: shown[build] for build in sorted(first, key=first.__getitem__)}
 
 
-def interval_of(group: Sequence[Observed], rule: Rule) -> Interval | None:
+def interval_of(group: Sequence[FunctionLifetime], rule: Rule) -> Interval | None:
     """Return the geometric mean of lifetimes' summaries with its t interval; None without a lifetime."""
     values = [SUMMARIES[rule.summary](each.sample) for each in group if each.sample.calls >= FEWEST_CALLS[rule.summary]]
     logs = np.log([value for value in values if value > 0])
@@ -77,7 +77,9 @@ def interval_of(group: Sequence[Observed], rule: Rule) -> Interval | None:
     )
 
 
-def _entry(key: tuple[str, str], group: Sequence[Observed], order: Mapping[str, str], rule: Rule) -> dict[str, Any]:
+def _entry(
+    key: tuple[str, str], group: Sequence[FunctionLifetime], order: Mapping[str, str], rule: Rule
+) -> dict[str, Any]:
     by_build = {build: [each for each in group if each.build == build] for build in order}
     present = [build for build in order if by_build[build]]
     steps = []
@@ -98,8 +100,8 @@ def _entry(key: tuple[str, str], group: Sequence[Observed], order: Mapping[str, 
                 "interval_seconds": [each.low * 1e-9, each.high * 1e-9] if each.low and each.high else None,
                 "within": _within(
                     within_of(
-                        [one.prefix for one in by_build[build] if one.prefix is not None],
-                        [one.kept for one in by_build[build] if one.kept is not None],
+                        [one.first_ns for one in by_build[build] if one.first_ns is not None],
+                        [one.drawn_ns for one in by_build[build] if one.drawn_ns is not None],
                     )
                 ),
             }
@@ -126,12 +128,12 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(f"{value:.4g}")
 
 
-def _step(by_build: Mapping[str, Sequence[Observed]], base: str, new: str, rule: Rule) -> dict[str, Any]:
+def _step(by_build: Mapping[str, Sequence[FunctionLifetime]], base: str, new: str, rule: Rule) -> dict[str, Any]:
     """Compare two builds, and say whose fault a change is."""
-    sides = [[each.as_lifetime() for each in by_build[build]] for build in (base, new)]
+    sides = [[each.as_sample() for each in by_build[build]] for build in (base, new)]
     found = compare(sides[0], sides[1], rule)
     estimate = found.estimate
-    explained = blame(sides[0], sides[1], rule) if found.verdict in (Change.WORSE, Change.BETTER) else None
+    explained = attribute(sides[0], sides[1], rule) if found.verdict in (Change.WORSE, Change.BETTER) else None
     return {
         "base": base,
         "new": new,
@@ -151,7 +153,7 @@ def _code_steps(file: Path, order: Mapping[str, str], functions: Sequence[Mappin
     """Return for each build of a store and the one before which machine code differs, with the suspects by rank."""
     if str(file) == "-" or not is_store(file):
         return []
-    sightings = Sightings(file)
+    reached = ReachedCode(file)
     steps = []
     for base, new in pairwise(order):
         worse = {
@@ -160,6 +162,6 @@ def _code_steps(file: Path, order: Mapping[str, str], functions: Sequence[Mappin
             for step in each["steps"]
             if (step["base"], step["new"], step["verdict"]) == (base, new, Change.WORSE.value)
         }
-        code = MachineCode.of_builds(sightings, {base}, {new}, worse)
+        code = MachineCode.of_builds(reached, {base}, {new}, worse)
         steps.append({"base": base, "new": new, **code.document()})
     return steps

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specmine.analysis.documents import title
-from specmine.analysis.lifetimes.lifetime import Observed
+from specmine.analysis.lifetimes.lifetime import FunctionLifetime
 from specmine.mining.regression.comparison import Change, Rule
 from specmine.model.text import in_markup
 
@@ -15,7 +15,7 @@ from .svg import COLOURS, intervals_svg, lag_svg, sequence_svg
 _MOST_SUSPECTS = 10
 
 
-def page(document: Mapping[str, Any], observed: Sequence[Observed], rule: Rule) -> str:
+def page(document: Mapping[str, Any], observed: Sequence[FunctionLifetime], rule: Rule) -> str:
     """Return the report as HTML with its drawings inside."""
     labels = [each["label"] for each in document["builds"]]
     parts = [

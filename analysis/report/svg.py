@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from specmine.analysis.lifetimes.lifetime import Observed
+from specmine.analysis.lifetimes.lifetime import FunctionLifetime
 from specmine.mining.regression.comparison import Change, Rule
 from specmine.mining.regression.sample import SUMMARIES
 from specmine.mining.regression.within_lifetime import FEWEST_IN_A_ROW
@@ -43,7 +43,7 @@ def intervals_svg(entry: Mapping[str, Any]) -> str:
     return _svg("builds with their intervals", scale, marks)
 
 
-def sequence_svg(group: Sequence[Observed], document: Mapping[str, Any], rule: Rule) -> str:
+def sequence_svg(group: Sequence[FunctionLifetime], document: Mapping[str, Any], rule: Rule) -> str:
     """Draw the summary of every lifetime in the order of time; 95 % of them fill the height."""
     order = [each["build"] for each in document["builds"]]
     ordered = sorted(group, key=lambda each: (order.index(each.build), each.start_ns))
@@ -61,15 +61,15 @@ def sequence_svg(group: Sequence[Observed], document: Mapping[str, Any], rule: R
     return _svg("lifetimes in their order", scale, marks)
 
 
-def lag_svg(group: Sequence[Observed], document: Mapping[str, Any]) -> str:
+def lag_svg(group: Sequence[FunctionLifetime], document: Mapping[str, Any]) -> str:
     """Draw each call's duration over the one before it, in the newest lifetime that has calls in a row."""
     order = [each["build"] for each in document["builds"]]
-    ordered = [each for each in group if each.prefix is not None and len(each.prefix) >= FEWEST_IN_A_ROW]
+    ordered = [each for each in group if each.first_ns is not None and len(each.first_ns) >= FEWEST_IN_A_ROW]
     if not ordered:
         return ""
     newest = max(ordered, key=lambda each: (order.index(each.build), each.start_ns))
-    assert newest.prefix is not None
-    values = (1e-9 * newest.prefix).tolist()
+    assert newest.first_ns is not None
+    values = (1e-9 * newest.first_ns).tolist()
     low, high = shortest_range(values)
     side, room = _HEIGHT - 54, (high - low) or high or 1.0
     scale = _Scale(low, high, 1)

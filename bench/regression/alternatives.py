@@ -13,7 +13,7 @@ import sys
 import numpy as np
 from scipy import stats
 
-from specmine.mining.regression.sequential_test import begun, with_lifetime
+from specmine.mining.regression.sequential_test import begin, with_lifetime
 
 SERIES, RESTARTS, POINTS = 200, 20, 5
 """A series is 20 restarts of 5 points each; the change, if any, comes after 10 of them."""
@@ -69,7 +69,7 @@ def simulated(shift: float, restart: float, rng: np.random.Generator) -> list[li
 def specmine_finds(series: list[float]) -> bool:
     """Look after each restart of the second half, at 1 %: is a change ever said?"""
     levels = np.median(np.array(series).reshape(RESTARTS, POINTS), axis=1)
-    state = begun(levels[: RESTARTS // 2].tolist())
+    state = begin(levels[: RESTARTS // 2].tolist())
     for value in levels[RESTARTS // 2 :]:
         state = with_lifetime(state, float(value))
         if state.log_e >= np.log(100.0):

@@ -16,7 +16,7 @@ from specmine.mining.regression.comparison import Change, LifetimeSample, Rule, 
 from specmine.mining.regression.ratio_estimate import ratio_estimate
 from specmine.mining.regression.sample import TRIMMED_SHARE, sample_of_durations
 from specmine.mining.regression.sample_size import smallest_detectable
-from specmine.mining.regression.sequential_test import begun, with_lifetime
+from specmine.mining.regression.sequential_test import begin, with_lifetime
 
 Floats = NDArray[np.float64]
 DRAWS = 4_000
@@ -132,7 +132,7 @@ def looks() -> None:
             ours = theirs = 0
             for _ in range(2000):
                 old, new = draw(rng, (base,)), draw(rng, (30,))
-                state, hit = begun(old.tolist()), False
+                state, hit = begin(old.tolist()), False
                 for value in new:
                     state = with_lifetime(state, float(value))
                     hit |= state.log_e >= math.log(100)
@@ -146,7 +146,7 @@ def month() -> None:
     rng = np.random.default_rng(4)
     months, false = 20, 0
     for _ in range(months):
-        states = {str(k): begun(EFFECTS["normal 5 %"](rng, (20,)).tolist()) for k in range(1000)}
+        states = {str(k): begin(EFFECTS["normal 5 %"](rng, (20,)).tolist()) for k in range(1000)}
         raised = False
         for _ in range(30):
             states = {k: with_lifetime(s, float(EFFECTS["normal 5 %"](rng, (1,))[0])) for k, s in states.items()}
@@ -170,7 +170,7 @@ def speed() -> None:
         each = samples[number % 50]
         changed += compare(each[:25], each[25:], Rule()).verdict in (Change.WORSE, Change.BETTER)
     print(f"fixed-sample, CPU time: {time.process_time() - began:.1f} s ({changed} called a change)")
-    states = [begun(rng.lognormal(0, 0.05, 25).tolist()) for _ in range(10_000)]
+    states = [begin(rng.lognormal(0, 0.05, 25).tolist()) for _ in range(10_000)]
     values = rng.lognormal(0, 0.05, (25, 10_000))
     for row in values[:-1]:
         states = [with_lifetime(s, float(v)) for s, v in zip(states, row, strict=True)]

@@ -83,15 +83,19 @@ def executions(folder: Path, options: argparse.Namespace) -> bool:
     server = Httpd(name="stock", executable=root / "usr/sbin/apache2", root=root)
     stores = [mined(folder, server, number + 1, options) for number in range(options.executions)]
     heading(f"{len(stores)} executions of a stock apache2, each with all before it")
-    functions = merged(stores)
+    functions = merge_specifications(stores)
     for step in range(1, len(stores)):
         row(f"{step + 1} merged", functions, step_at(step - 1))
     share = row("the last of each function", functions, lambda steps: steps[-1])
     row("the worst of each function", functions, lambda steps: min(steps, key=lambda one: one["calls_ratio"]))
     for number in range(len(stores) - 1):
-        other = merged([*stores[:number], *stores[number + 1 :], stores[number]])
+        other = merge_specifications([*stores[:number], *stores[number + 1 :], stores[number]])
         row(f"execution {number + 1} as the last", other, lambda steps: steps[-1])
-    row("as they were mined, the last", merged([in_json(each) for each in stores]), lambda steps: steps[-1])
+    row(
+        "as they were mined, the last",
+        merge_specifications([in_json(each) for each in stores]),
+        lambda steps: steps[-1],
+    )
     each_function(functions)
     return share >= OF_FUNCTIONS
 
@@ -111,11 +115,15 @@ def builds(folder: Path, options: argparse.Namespace) -> bool:
             stores[each.name].append(mined(folder, each, number + 1, options))
     heading(f"two builds, {' and '.join(BUILDS)}")
     together = [merged_into(folder / f"{name}-all.db", own) for name, own in stores.items()]
-    functions = merged(together)
+    functions = merge_specifications(together)
     share = row(f"{options.executions} executions of each, merged", functions, lambda steps: steps[-1])
     for number, pair in enumerate(zip(*stores.values(), strict=True)):
-        row(f"execution {number + 1} of each", merged(pair), lambda steps: steps[-1])
-    row("as they were mined", merged([in_json(own[0]) for own in stores.values()]), lambda steps: steps[-1])
+        row(f"execution {number + 1} of each", merge_specifications(pair), lambda steps: steps[-1])
+    row(
+        "as they were mined",
+        merge_specifications([in_json(own[0]) for own in stores.values()]),
+        lambda steps: steps[-1],
+    )
     each_function(functions)
     return share >= OF_FUNCTIONS
 
@@ -166,7 +174,7 @@ def in_json(store: Path) -> Path:
     return target
 
 
-def merged(inputs: Sequence[Path]) -> Functions:
+def merge_specifications(inputs: Sequence[Path]) -> Functions:
     """Return what merging says of the functions that could be compared."""
     out = subprocess.run([SPECMINE, "merge", *inputs, "--format", "json"], check=False, capture_output=True, text=True)
     if out.returncode not in (0, 3):  # 3: nothing that could be compared

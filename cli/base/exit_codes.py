@@ -10,7 +10,7 @@ import click
 from specmine.model.errors import NoData, SpecmineError
 from specmine.model.text import escaped
 
-from .output import complain, silence_stdout
+from .output import silence_stdout, write_stderr
 
 FINE, VIOLATED, USAGE, NO_DATA, HOST, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -33,7 +33,7 @@ def exit_code(work: Callable[[], object], *, debug: bool) -> int:
         if debug and line:
             traceback.print_exc()
         if line:
-            complain(line)
+            write_stderr(line)
         return code
 
 
@@ -63,12 +63,12 @@ def _outcome(error: BaseException, *, debug: bool) -> tuple[int, str]:
     return outcome
 
 
-def learned(asserted: bool) -> int:
+def data_code(asserted: bool) -> int:
     """Return the code of a command that was to learn something."""
     return FINE if asserted else NO_DATA
 
 
-def nothing(message: str, remedy: str = "") -> NoData:
+def no_data(message: str, remedy: str = "") -> NoData:
     """Return the error of a command that has nothing to show yet."""
     return NoData(message, remedy=remedy)
 

@@ -66,7 +66,7 @@ def silence_stdout() -> None:
         os.close(null)
 
 
-def complain(text: str) -> None:
+def write_stderr(text: str) -> None:
     """Write one line to standard error."""
     with suppress(OSError, ValueError):
         print(" ".join(text.split("\n")), file=sys.stderr, flush=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from specmine.analysis.documents import Document, functions_of
-from specmine.cli.base.exit_codes import learned
+from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import config_option, output_option, result_format_option
-from specmine.cli.base.output import complain, destination
+from specmine.cli.base.output import destination, write_stderr
 from specmine.cli.text.assertions import is_asserted, summary
 from specmine.model.text import count, share
 
@@ -48,14 +48,14 @@ def command(
     Exits with 3 if nothing is stable.
     """
     with destination(output) as write:
-        document = mined(file, form_of_file=form_of_file, skip_bad=skip_bad, functions=functions, config=config)
+        document = mine_file(file, form_of_file=form_of_file, skip_bad=skip_bad, functions=functions, config=config)
         write(result_text(dict(document), form_of(form, output)))
     if output is not None:
-        complain(f"specmine: wrote {output}: {summary(functions_of(document))}")
-    return learned(any(map(is_asserted, functions_of(document))))
+        write_stderr(f"specmine: wrote {output}: {summary(functions_of(document))}")
+    return data_code(any(map(is_asserted, functions_of(document))))
 
 
-def mined(
+def mine_file(
     file: str, *, form_of_file: str | None, skip_bad: bool, functions: tuple[str, ...], config: Path | None
 ) -> Document:
     """Return the specification that a recording leads to, with progress on standard error.
@@ -78,17 +78,17 @@ def mined(
         skip_bad=skip_bad,
         functions=functions,
         settings=settings,
-        progress=Telling(time.monotonic),
+        progress=ReadProgress(time.monotonic),
     )
     if found.skipped:
         first = found.document["collection"]["source"]["first_skipped"]
-        complain(f"specmine: skipped {count(found.skipped)} bad lines; line {first['line']}: {first['reason']}")
+        write_stderr(f"specmine: skipped {count(found.skipped)} bad lines; line {first['line']}: {first['reason']}")
     if functions and found.records and not found.document["functions"]:
         raise InputError(f"no function in {file} matches {' or '.join(functions)}")
     return found.document
 
 
-class Telling:
+class ReadProgress:
     """Says on standard error how far reading is, for those who wait long."""
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -100,4 +100,4 @@ class Telling:
         """Say it, if it is time to."""
         if self._now() >= self._next:
             self._next = self._now() + EVERY_S
-            complain(f"specmine: read {count(records)} calls" + (f" ({share(part)})" if part is not None else ""))
+            write_stderr(f"specmine: read {count(records)} calls" + (f" ({share(part)})" if part is not None else ""))

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from specmine.analysis.documents import functions_of, without_details
-from specmine.cli.base.exit_codes import learned
+from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import reading_options
 from specmine.cli.base.output import emit, specification_text, width
 from specmine.cli.base.sources import read_document
@@ -26,4 +26,4 @@ def command(store: Path | None, socket: Path | None, form: str) -> int:
         emit(specification_text(without_details(document)))
     else:
         emit("\n".join(specification(document, width())) + "\n")
-    return learned(any(map(is_asserted, functions_of(document))))
+    return data_code(any(map(is_asserted, functions_of(document))))

@@ -65,9 +65,9 @@ def command(
     A formula holds, is violated, or is unknown for lack of data. Exit code 1 if one is violated, else 3 if one
     is unknown, else 0.
     """
-    from specmine.cli.runners.check import checked  # noqa: PLC0415  (it brings numpy)
+    from specmine.cli.runners.check import run_check  # noqa: PLC0415  (it brings numpy)
 
-    return checked(
+    return run_check(
         spec,
         texts,
         against,

@@ -46,9 +46,9 @@ def command(
     FILE, CSV or store, with --base and --new. Lifetimes are what is compared: calls inside one are not
     independent. Exit code 1 if a function became worse, 3 if nothing could be decided.
     """
-    from specmine.cli.runners.compare import compared  # noqa: PLC0415  (it brings numpy)
+    from specmine.cli.runners.compare import run_compare  # noqa: PLC0415  (it brings numpy)
 
-    return compared(
+    return run_compare(
         (base, new),
         store,
         (base_label, new_label),

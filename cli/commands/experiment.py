@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from specmine.cli.base.exit_codes import FINE, HOST, NO_DATA, nothing
+from specmine.cli.base.exit_codes import FINE, HOST, NO_DATA, no_data
 from specmine.cli.base.options import PATH, format_option, seconds
 from specmine.cli.base.output import emit, json_text, width
 from specmine.cli.runners import experiment
@@ -107,7 +107,7 @@ def show_command(names: tuple[str, ...], state: Path | None, form: str) -> int:
     entries = read_journal(path).entries
     unknown = [name for name in names if name not in entries]
     if unknown or not entries:
-        raise nothing(f"nothing is known of {unknown[0] if unknown else 'this host'} yet", "specmine experiment run")
+        raise no_data(f"nothing is known of {unknown[0] if unknown else 'this host'} yet", "specmine experiment run")
     host = read_host()
     chosen = {name: each for name, each in sorted(entries.items()) if not names or name in names}
     shown = [experiment.shown(each, host, time.time()) for each in chosen.values()]
@@ -155,7 +155,7 @@ def predict_command(
     journal, host = read_journal(state or default_path()), read_host()
     slice_s = slice_s if slice_s is not None else experiment.value_of(journal.entries, "timeslice", host)
     if slice_s is None:
-        raise nothing("the timeslice of this host is not known", "specmine experiment run timeslice, or give --slice")
+        raise no_data("the timeslice of this host is not known", "specmine experiment run timeslice, or give --slice")
     known_cores = experiment.value_of(journal.entries, "cores", host)
     shared = cores if cores is not None else float(known_cores or host.cores)
     alone = distribution([demand]) if demand is not None else experiment.measured(file, function)  # type: ignore[arg-type]

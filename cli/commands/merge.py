@@ -41,14 +41,14 @@ def command(inputs: tuple[Path, ...], output: Path | None, form: str) -> int:
     """
     if len(inputs) < 2:
         raise click.UsageError("There is nothing to merge: name two stores or more.")
-    from specmine.analysis.merge.specifications import merged  # noqa: PLC0415
+    from specmine.analysis.merge.specifications import merge_specifications  # noqa: PLC0415
 
     if output is not None:
         check_writable(output, "the merged result")
         if output.resolve() in {each.resolve() for each in inputs}:
             raise InputError(f"{output} is one of the inputs", remedy="name another file for --output")
-    result = merged(_alike(inputs))
-    told = _told(inputs, result.document)
+    result = merge_specifications(_alike(inputs))
+    told = _reason(inputs, result.document)
     if output is not None:
         _write(output, inputs, result.document)
     emit(json_text(told) if form == "json" else "\n".join(_lines(told, width())) + "\n")
@@ -60,17 +60,17 @@ def _alike(inputs: Sequence[Path]) -> Sequence[Document]:
     documents = [document_in(each) for each in inputs]
     if sum(map(is_store, inputs)) < 2:
         return documents
-    from specmine.analysis.merge.reclassify import recorded, recounted  # noqa: PLC0415
+    from specmine.analysis.merge.reclassify import by_function, reclassify  # noqa: PLC0415
     from specmine.store import open_store  # noqa: PLC0415
 
     recordings = []
     for each in inputs:
         if is_store(each):
             with open_store(each, read_only=True) as store:
-                recordings.append(recorded(store.load(newest=_WINDOWS).observations))
+                recordings.append(by_function(store.load(newest=_WINDOWS).observations))
         else:
             recordings.append({})
-    return recounted(documents, recordings, mining=MiningSettings())
+    return reclassify(documents, recordings, mining=MiningSettings())
 
 
 def _write(output: Path, inputs: Sequence[Path], document: Document) -> None:
@@ -83,7 +83,7 @@ def _write(output: Path, inputs: Sequence[Path], document: Document) -> None:
         file.write(specification_text(document))
 
 
-def _told(inputs: Sequence[Path], document: Document) -> dict[str, Any]:
+def _reason(inputs: Sequence[Path], document: Document) -> dict[str, Any]:
     functions = [_function(each) for each in document["functions"]]
     compared = [each for each in functions if each["steps"]]
     doubtful = [each for each in compared if each["steps"][-1]["undecided_ratio"] > 1 - _DECIDED]

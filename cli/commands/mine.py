@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from specmine.analysis.documents import functions_of
-from specmine.cli.base.exit_codes import learned
+from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import PATH, check_selection, output_option, program_options, result_format_option
-from specmine.cli.base.output import check_writable, complain, destination, specification_text, width
+from specmine.cli.base.output import check_writable, destination, specification_text, width, write_stderr
 from specmine.cli.runners.progress import Progress, wants_live
 from specmine.cli.text.assertions import is_asserted, specification, summary
 from specmine.cli.text.functions import table
@@ -38,16 +38,16 @@ def command(output: Path | None, form: str | None, **given: Any) -> int:
 
     Exits with 3 if nothing became stable.
     """
-    selected(**given)
+    check_options(**given)
     with destination(output) as write:
         document = run_mining(**given)
         write(result_text(document, form_of(form, output)))
     if output is not None:
-        complain(f"specmine: wrote {output}: {summary(functions_of(document))}")
-    return learned(any(map(is_asserted, functions_of(document))))
+        write_stderr(f"specmine: wrote {output}: {summary(functions_of(document))}")
+    return data_code(any(map(is_asserted, functions_of(document))))
 
 
-def selected(
+def check_options(
     *, pid: int | None, exe: Path | None, unit: str | None, command: tuple[str, ...], user: str | None,
     store: Path | None, record: Path | None, **_: Any,
 ) -> None:  # fmt: skip

@@ -9,9 +9,9 @@ import click
 
 from specmine.analysis.documents import Entry, functions_of
 from specmine.cli.base.options import PATH, socket_option, store_option
-from specmine.cli.base.output import complain, destination
+from specmine.cli.base.output import destination, write_stderr
 from specmine.cli.base.sources import read_document
-from specmine.cli.text.function_names import the_one
+from specmine.cli.text.function_names import single_match
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -30,7 +30,7 @@ def command(function: str, store: Path | None, socket: Path | None, output: Path
 
     FUNCTION is a name or a glob, as for `mine --function`; it may be left out where only one is known.
     """
-    entry = the_one(functions_of(read_document(store, socket)), function)
+    entry = single_match(functions_of(read_document(store, socket)), function)
     suffix = output.suffix.lower().removeprefix(".") if output is not None else ""
     if form is None and output is not None and suffix not in FORMATS:
         raise click.UsageError(f"Call {output} .svg, .png or .pdf, or say --format.")
@@ -38,7 +38,7 @@ def command(function: str, store: Path | None, socket: Path | None, output: Path
     with destination(output) as write:
         write(_picture(entry, chosen))
     if output is not None:
-        complain(f"specmine: wrote {output}")
+        write_stderr(f"specmine: wrote {output}")
 
 
 def _picture(entry: Entry, form: str) -> bytes:

@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from specmine.analysis.documents import functions_of
-from specmine.cli.base.exit_codes import learned
+from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import PATH, program_options
-from specmine.cli.base.output import complain
+from specmine.cli.base.output import write_stderr
 from specmine.cli.text.assertions import summary
 from specmine.model.text import plural, size
 
-from .mine import run_mining, selected
+from .mine import check_options, run_mining
 
 
 @click.command(
@@ -32,10 +32,10 @@ def command(output: Path, **given: Any) -> int:
     Exits with 3 if the program ended before anything was observed.
     """
     everything = {**given, "store": None, "record": output}
-    selected(**everything)
+    check_options(**everything)
     document = run_mining(**everything)
     entries = functions_of(document)
     observations = sum(int(each.get("observations") or 0) for each in entries)
     written = size(output.stat().st_size) if output.is_file() else "recording"
-    complain(f"specmine: wrote {output} ({written}, {plural(observations, 'observation')}): {summary(entries)}")
-    return learned(observations > 0)
+    write_stderr(f"specmine: wrote {output} ({written}, {plural(observations, 'observation')}): {summary(entries)}")
+    return data_code(observations > 0)

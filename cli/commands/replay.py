@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from specmine.analysis.documents import functions_of
-from specmine.cli.base.exit_codes import learned
+from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import PATH, config_option, output_option, result_format_option
-from specmine.cli.base.output import complain, destination
+from specmine.cli.base.output import destination, write_stderr
 from specmine.cli.text.assertions import is_asserted
 
 from .mine import form_of, result_text
@@ -35,8 +35,8 @@ def command(file: Path, config: Path | None, output: Path | None, form: str | No
     settings = None
     if config is not None:
         settings = settings_of(load_config(config))
-        complain(f"specmine: open loop: {config} decides now, but could not choose what was recorded")
+        write_stderr(f"specmine: open loop: {config} decides now, but could not choose what was recorded")
     with destination(output) as write:
         document = replay(file, settings=settings)
         write(result_text(document, form_of(form, output)))
-    return learned(any(map(is_asserted, functions_of(document))))
+    return data_code(any(map(is_asserted, functions_of(document))))

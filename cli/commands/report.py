@@ -32,7 +32,7 @@ def command(
     The page holds a table of changes, and per function its builds with intervals and the run-sequence plot of
     its lifetimes. Exit code 3 if there are not two builds to compare.
     """
-    from specmine.cli.runners.report import reported  # noqa: PLC0415  (it brings numpy)
+    from specmine.cli.runners.report import run_report  # noqa: PLC0415  (it brings numpy)
 
     rule = {"summary": summary, "level": level, "tolerance": tolerance}
-    return reported(file, rule, globs=globs, skip_bad=skip_bad, output=output, form=form)
+    return run_report(file, rule, globs=globs, skip_bad=skip_bad, output=output, form=form)

@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import Entry, functions_of, recorded, title
+from specmine.analysis.documents import Entry, functions_of, is_recorded, title
 from specmine.cli.base.options import reading_options
 from specmine.cli.base.output import emit, json_text, width
 from specmine.cli.base.sources import read_document
 from specmine.cli.text.assertions import assertion, class_names, is_asserted
 from specmine.cli.text.call_tree import deciding_edges, tree
-from specmine.cli.text.function_names import the_one
+from specmine.cli.text.function_names import single_match
 from specmine.cli.text.functions import why
 from specmine.cli.text.histogram import distribution, histogram_bins
 from specmine.cli.text.time_split import on_cpu, overall, times
@@ -31,7 +31,7 @@ def command(function: str, store: Path | None, socket: Path | None, form: str) -
 
     FUNCTION is a name or a glob, as for `mine --function`; it must match one function only.
     """
-    entry = the_one(functions_of(read_document(store, socket)), function)
+    entry = single_match(functions_of(read_document(store, socket)), function)
     if form == "json":
         emit(json_text({"schema": "specmine.function/1", **entry}))
         return
@@ -115,7 +115,7 @@ def _facts(entry: Entry) -> Iterator[str]:
         exact = "counted" if entry.get("calls_exact") else known
         yield f"{plural(int(number), 'call')} ({exact}), {count(entry.get('timed') or 0)} timed"
     observations = plural(entry.get("observations") or 0, "observation")
-    if recorded(entry):
+    if is_recorded(entry):
         yield f"recorded, in {observations}"
         return
     if isinstance(entry.get("watched_seconds"), int | float):

@@ -26,7 +26,7 @@ LIVE = "live"
 _CODES = {Verdict.VIOLATED: VIOLATED, Verdict.UNKNOWN: NO_DATA, Verdict.HOLDS: FINE}
 
 
-def checked(
+def run_check(
     spec: Path | None,
     texts: Sequence[str],
     against: str,

@@ -16,7 +16,7 @@ from specmine.cli.text.comparison import comparison_text, self_test_text
 from specmine.mining.regression.comparison import Change, Comparison, Rule, compare, with_discoveries
 
 
-def compared(
+def run_compare(
     positional: tuple[str | None, str | None],
     store: Path | None,
     labels: tuple[str | None, str | None],

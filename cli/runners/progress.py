@@ -10,7 +10,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from specmine.analysis.documents import Document, functions_of
-from specmine.cli.base.output import complain
+from specmine.cli.base.output import write_stderr
 from specmine.cli.text.assertions import summary
 from specmine.cli.text.functions import table
 from specmine.model.text import age, share
@@ -58,10 +58,10 @@ class Progress:
                 self._live.update(_picture(known, self._line(known), self._live.console.width))
         elif self._said is None:
             self._said = now
-            complain("specmine: watching")
+            write_stderr("specmine: watching")
         elif now - self._said >= LINE_EVERY_S:
             self._said = now
-            complain(self._line(document()))
+            write_stderr(self._line(document()))
         return not self.stopping
 
     def __enter__(self) -> Self:

@@ -9,13 +9,13 @@ from typing import Any
 from specmine.analysis.lifetimes.selection import read_lifetimes
 from specmine.analysis.report.document import document_of
 from specmine.analysis.report.page import page
-from specmine.cli.base.exit_codes import FINE, NO_DATA, nothing
+from specmine.cli.base.exit_codes import FINE, NO_DATA, no_data
 from specmine.cli.base.output import destination, json_text
 from specmine.mining.regression.comparison import Rule
 from specmine.model.globs import fits
 
 
-def reported(
+def run_report(
     file: Path,
     rule: Mapping[str, Any],
     *,
@@ -29,7 +29,7 @@ def reported(
     observed, _ = read_lifetimes(file, skip_bad=skip_bad)
     chosen = [each for each in observed if not globs or any(fits(*each.key, glob) for glob in globs)]
     if not chosen:
-        raise nothing(f"{file} holds no lifetime of such a function" if globs else f"{file} holds no lifetime")
+        raise no_data(f"{file} holds no lifetime of such a function" if globs else f"{file} holds no lifetime")
     with destination(output) as write:
         document = document_of(chosen, how, file)
         write(json_text(document) if form == "json" else page(document, chosen, how))

@@ -19,7 +19,7 @@ STATES = (
 )  # fmt: skip
 """In the order in which they are counted up, most finished first."""
 
-TOLD_OF_JIT = 0.01
+REPORTED_JIT_SHARE = 0.01
 """Share of CPU time in code made at run time from which it is told."""
 
 
@@ -55,7 +55,7 @@ def heading(document: Document, width: int) -> list[str]:
         lines += _wrapped(f"Merged from {plural(collection['merged'], 'specification')}.", width)
     elif isinstance(collection.get("seconds"), int | float):
         lines += _wrapped(_cost(collection), width)
-        if (made := collection.get("jit_cpu_ratio") or 0.0) >= TOLD_OF_JIT:
+        if (made := collection.get("jit_cpu_ratio") or 0.0) >= REPORTED_JIT_SHARE:
             text = (
                 f"{share(made)} of its CPU time passed in code made at run time (JIT), of which no function is known."
             )

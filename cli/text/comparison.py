@@ -9,7 +9,7 @@ from typing import Any
 from specmine.analysis.documents import title
 from specmine.mining.regression.comparison import Change
 from specmine.mining.regression.self_test import FEWEST_LIFETIMES
-from specmine.mining.regression.self_vs_callees import Where as Part
+from specmine.mining.regression.self_vs_callees import Part
 from specmine.model.text import cells, count, duration, escaped, listed, plural
 
 _HEADS = (("VERDICT", 10), ("RATIO", 7), ("INTERVAL", 16), ("LIFETIMES", 9), ("DETECTABLE", 10))

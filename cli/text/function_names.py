@@ -21,7 +21,7 @@ def matching(entries: Sequence[Entry], glob: str) -> list[Entry]:
     return exact or [each for each in entries if any(fnmatchcase(name, glob) for name in _names(each))]
 
 
-def the_one(entries: Sequence[Entry], glob: str) -> Entry:
+def single_match(entries: Sequence[Entry], glob: str) -> Entry:
     """Return the one function that a glob names.
 
     Raises

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from specmine.analysis.documents import Entry, recorded, title
+from specmine.analysis.documents import Entry, is_recorded, title
 from specmine.model.text import cells, duration, escaped, plural, rate, share
 
 from .assertions import condition, verdict_of
@@ -25,8 +25,8 @@ def table(entries: Sequence[Entry], columns: int) -> list[str]:
         facts = [
             escaped(str(entry.get("state", "?"))),
             _or_dash(entry.get("rate_per_second"), rate),
-            _or_dash(None if recorded(entry) else entry.get("time_share"), share),
-            _or_dash(None if recorded(entry) else entry.get("utility"), "{:.2f}".format),
+            _or_dash(None if is_recorded(entry) else entry.get("time_share"), share),
+            _or_dash(None if is_recorded(entry) else entry.get("utility"), "{:.2f}".format),
         ]
         if cells(name) <= name_width:
             lines.append(_row(name, facts, name_width))

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from specmine.daemon.config.settings import SECOND
-from specmine.mining.regression.acknowledgement import Acknowledgement, answered
-from specmine.mining.regression.alarm import Alarm, Status, causes, discoveries, stepped
+from specmine.mining.regression.acknowledgement import Acknowledgement, apply_acknowledgement
+from specmine.mining.regression.alarm import Alarm, Status, causes, discoveries, next_alarm
 from specmine.mining.regression.comparison import Change
-from specmine.mining.regression.sequential_test import Sequential, begun, interval, verdict, with_lifetime
+from specmine.mining.regression.sequential_test import Sequential, begin, interval, verdict, with_lifetime
 from specmine.model.text import title
 
 from .acknowledgements import key_of
@@ -92,7 +92,7 @@ def with_settled(history: History, one: Settled) -> History:
     comparisons = dict(history.comparisons)
     touched = []
     for base in dict.fromkeys([*earlier[-1:], *earlier[:1]]) if is_latest else ():
-        fresh = Compared(name=one.name, function=one.function, base=base, new=one.build, state=begun(builds[base]))
+        fresh = Compared(name=one.name, function=one.function, base=base, new=one.build, state=begin(builds[base]))
         before = comparisons.get(fresh.key, fresh)
         comparisons[fresh.key] = replace(
             before, state=with_lifetime(before.state, one.median_ns), utc_ns=one.utc_ns, function=one.function
@@ -138,8 +138,10 @@ def _judged(comparisons: Mapping[str, Compared], touched: Iterable[str], tested:
     for key in touched:
         each = result[key]
         said = verdict(each.state, LEVEL, TOLERANCE)
-        alarm = stepped(each.alarm, said, each.state.log_e, discovered=key in found, now_ns=each.utc_ns)
-        alarm, known = answered(alarm, each.known or _known_before(each, result), interval(each.state, LEVEL))
+        alarm = next_alarm(each.alarm, said, each.state.log_e, discovered=key in found, now_ns=each.utc_ns)
+        alarm, known = apply_acknowledgement(
+            alarm, each.known or _known_before(each, result), interval(each.state, LEVEL)
+        )
         result[key] = replace(each, said=said, alarm=alarm, known=known)
     return result
 
@@ -156,7 +158,7 @@ def with_known(history: History, keys: Collection[str], known: Acknowledgement |
     for key in keys:
         each = comparisons.get(key)
         if each is not None:
-            alarm, kept = answered(each.alarm, known, interval(each.state, LEVEL))
+            alarm, kept = apply_acknowledgement(each.alarm, known, interval(each.state, LEVEL))
             comparisons[key] = replace(each, alarm=alarm, known=kept)
     return replace(history, comparisons=comparisons)
 

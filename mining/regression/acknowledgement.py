@@ -19,7 +19,7 @@ class Acknowledgement:
     note: str = ""
 
 
-def answered(
+def apply_acknowledgement(
     alarm: Alarm, known: Acknowledgement | None, bounds: tuple[float, float] | None
 ) -> tuple[Alarm, Acknowledgement | None]:
     """Return an alarm in the light of what is known, and what still is.

@@ -39,7 +39,7 @@ class Alarm:
     """Evidence, frozen when it was discovered: that keeps the rate over all alarms of a month."""
 
 
-def stepped(alarm: Alarm, verdict: Change, log_e: float, *, discovered: bool, now_ns: int) -> Alarm:
+def next_alarm(alarm: Alarm, verdict: Change, log_e: float, *, discovered: bool, now_ns: int) -> Alarm:
     """Return the alarm after one more look.
 
     Parameters

@@ -51,7 +51,7 @@ class ClassChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blame:
+class ChangeAttribution:
     """What changed in a function's distribution, and what that speaks for."""
 
     kinds: tuple[str, ...]
@@ -64,7 +64,7 @@ class Blame:
     """New over base of calls per second, None if unknown."""
 
 
-def blame(base: Sequence[LifetimeSample], new: Sequence[LifetimeSample], rule: Rule) -> Blame:
+def attribute(base: Sequence[LifetimeSample], new: Sequence[LifetimeSample], rule: Rule) -> ChangeAttribution:
     """Explain how new differs from base.
 
     Notes
@@ -88,7 +88,9 @@ def blame(base: Sequence[LifetimeSample], new: Sequence[LifetimeSample], rule: R
         kinds.append("new-class")
     rate = _rate_ratio(base, new, rule.level)
     cause, reason = _cause(kinds, changes, rate, base, new)
-    return Blame(kinds=tuple(kinds), cause=cause, reason=reason, classes=changes, rate_ratio=rate[0] if rate else None)
+    return ChangeAttribution(
+        kinds=tuple(kinds), cause=cause, reason=reason, classes=changes, rate_ratio=rate[0] if rate else None
+    )
 
 
 def histogram(sample: Sample) -> Counts:

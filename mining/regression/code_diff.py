@@ -23,7 +23,7 @@ WORTH_SHARE = 0.01
 """A function seen in one build only is worth telling from this share of the CPU time."""
 
 
-class Code(StrEnum):
+class CodeChange(StrEnum):
     """What became of a function's machine code."""
 
     CHANGED = "changed"
@@ -38,7 +38,7 @@ class Code(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
+class ReachedFunction:
     """A function that was seen on a stack or observed in one build."""
 
     name: Name
@@ -59,7 +59,7 @@ class Suspect:
     """A function to look at, and why."""
 
     name: Name
-    code: Code
+    code: CodeChange
     shares: tuple[float | None, float | None] = (None, None)
     """Of CPU time inside the function itself, base and new."""
     grown: bool = False
@@ -81,20 +81,20 @@ def same_code(first: str, second: str) -> bool | None:
     return one[2] == other[2] if one[2][:1] == other[2][:1] else True
 
 
-def compared_code(base: Reached | None, new: Reached | None) -> Code:
+def code_change(base: ReachedFunction | None, new: ReachedFunction | None) -> CodeChange:
     """Return what became of the code of a function reached in at least one build."""
     if base is None or new is None:
-        return Code.NEW if base is None else Code.GONE
+        return CodeChange.NEW if base is None else CodeChange.GONE
     same = same_code(base.digest, new.digest)
     if same is None:
-        return Code.UNKNOWN
+        return CodeChange.UNKNOWN
     if not same:
-        return Code.CHANGED
-    return Code.SAME if base.offset == new.offset else Code.MOVED
+        return CodeChange.CHANGED
+    return CodeChange.SAME if base.offset == new.offset else CodeChange.MOVED
 
 
-def suspects(
-    base: Mapping[Name, Reached], new: Mapping[Name, Reached], worse: Mapping[Name, float]
+def rank_suspects(
+    base: Mapping[Name, ReachedFunction], new: Mapping[Name, ReachedFunction], worse: Mapping[Name, float]
 ) -> tuple[Suspect, ...]:
     """Rank the functions that a change between two builds may come from.
 
@@ -112,9 +112,9 @@ def suspects(
         own code is as it was and that are worse: behind the changed ones that they call. A function that went
         away is never suspected.
     """
-    code = {name: compared_code(base.get(name), new.get(name)) for name in {*base, *new}}
-    changed = {name for name, what in code.items() if what is Code.CHANGED}
-    fresh = {name for name, what in code.items() if what is Code.NEW and (new[name].share or 0.0) >= WORTH_SHARE}
+    code = {name: code_change(base.get(name), new.get(name)) for name in {*base, *new}}
+    changed = {name for name, what in code.items() if what is CodeChange.CHANGED}
+    fresh = {name for name, what in code.items() if what is CodeChange.NEW and (new[name].share or 0.0) >= WORTH_SHARE}
     callers = {name: new[name].callers for name in new}
     found = []
     for name in changed | fresh | (set(worse) & set(new)):
@@ -136,13 +136,13 @@ def suspects(
     return tuple(sorted(found, key=_rank))
 
 
-def counted(base: Mapping[Name, Reached], new: Mapping[Name, Reached]) -> dict[Code, int]:
+def count_changes(base: Mapping[Name, ReachedFunction], new: Mapping[Name, ReachedFunction]) -> dict[CodeChange, int]:
     """Return how many functions there are of each kind."""
-    kinds = [compared_code(base.get(name), new.get(name)) for name in {*base, *new}]
-    return {kind: kinds.count(kind) for kind in Code}
+    kinds = [code_change(base.get(name), new.get(name)) for name in {*base, *new}]
+    return {kind: kinds.count(kind) for kind in CodeChange}
 
 
-def _grown(base: Reached | None, new: Reached) -> bool:
+def _grown(base: ReachedFunction | None, new: ReachedFunction) -> bool:
     if new.share is None:
         return False
     before, samples = (base.share or 0.0, base.samples) if base is not None else (0.0, 0.0)
@@ -164,4 +164,4 @@ def _below(name: Name, callers: Mapping[Name, Mapping[Name, float]], wanted: set
 def _rank(one: Suspect) -> tuple[bool, bool, bool, float, float, Name]:
     before, after = one.shares
     growth = (after or 0.0) - (before or 0.0)
-    return bool(one.through), not one.grown, one.code is Code.NEW, -growth, -(one.ratio or 0.0), one.name
+    return bool(one.through), not one.grown, one.code is CodeChange.NEW, -growth, -(one.ratio or 0.0), one.name

@@ -17,7 +17,7 @@ from .sequential_test import Moments
 MOST_LIFETIMES = 32
 """So many of the latest lifetimes are held."""
 FEWEST_LIFETIMES = 3
-LITTLE = 0.1
+NEGLIGIBLE = 0.1
 """Windows are enough once what they add to the variance is so small a part of what lifetimes add."""
 LEVEL = 0.9
 """Of the lower bound of the variance between lifetimes: chance alone must not stop observing."""
@@ -54,7 +54,7 @@ def windows_worth(seen: Lifetimes) -> float:
     Notes
     -----
     With k windows a lifetime's median has the variance B + W / k, B between lifetimes and W between windows of
-    one. W / k falls below ``LITTLE`` B at k = (W / B) / LITTLE. B / W is taken at its lower bound of 90 %,
+    one. W / k falls below ``NEGLIGIBLE`` B at k = (W / B) / NEGLIGIBLE. B / W is taken at its lower bound of 90 %,
     from the F distribution of the mean squares of a one-way layout; for unequal numbers of windows with n0 in place
     of n (Thomas and Hultquist, Interval estimation for the unbalanced case of the one-way random effects model,
     1978, have the exact form).
@@ -71,7 +71,7 @@ def windows_worth(seen: Lifetimes) -> float:
         return 1.0 if mean_between > 0.0 else float("inf")
     usual = (total - sum(each.count**2 for each in groups) / total) / between
     ratio = (mean_between / mean_inside / _f_quantile(LEVEL, between, min(inside, _MOST_FREEDOM)) - 1.0) / usual
-    return 1.0 / (LITTLE * ratio) if ratio > 0.0 else float("inf")
+    return 1.0 / (NEGLIGIBLE * ratio) if ratio > 0.0 else float("inf")
 
 
 def utility_over_lifetimes(found: float, seen: Lifetimes, running: Mapping[str, bool]) -> float:

@@ -28,7 +28,7 @@ FEWEST_SAMPLES = 30
 """Samples inside a function from which its share of the time is known well enough."""
 
 
-class Where(StrEnum):
+class Part(StrEnum):
     """Which part of a function's time changed."""
 
     SELF = "self"
@@ -38,7 +38,7 @@ class Where(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timed:
+class LifetimeMean:
     """A function in one lifetime."""
 
     mean_ns: float
@@ -47,12 +47,12 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nest:
+class CallTimes:
     """A function and what it calls, on one side."""
 
-    own: Mapping[str, Timed]
+    own: Mapping[str, LifetimeMean]
     """By lifetime."""
-    callees: Mapping[Name, tuple[Mapping[str, Timed], float]]
+    callees: Mapping[Name, tuple[Mapping[str, LifetimeMean], float]]
     """Observed callees by lifetime, with the share of their calls that come from this function."""
     inside: float | None = None
     """Share of the function's time in which it stood innermost, from samples."""
@@ -61,10 +61,10 @@ class Nest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class ChangeSplit:
     """How a function's change divides."""
 
-    where: Where
+    part: Part
     self_ns: float | None = None
     """Change of the time per call in itself, with callees that have no probe; None if not known."""
     self_interval: tuple[float, float] | None = None
@@ -76,12 +76,12 @@ class Split:
     """probes, samples, leaf (it was seen to call nothing) or '' if it is not known."""
 
 
-def split(base: Nest, new: Nest, level: float, *, leaf: bool = False) -> Split:
+def split_change(base: CallTimes, new: CallTimes, level: float, *, leaf: bool = False) -> ChangeSplit:
     """Divide the change of a function's mean between itself and what it calls.
 
     Parameters
     ----------
-    base, new : Nest
+    base, new : CallTimes
         At least two lifetimes a side, else the answer is unknown.
     level : float
         Confidence of the intervals.
@@ -91,34 +91,34 @@ def split(base: Nest, new: Nest, level: float, *, leaf: bool = False) -> Split:
     shared = sorted(set(base.callees) & set(new.callees))
     means = [np.array([each.mean_ns for each in side.own.values()]) for side in (base, new)]
     if min(map(len, means)) < 2:
-        return Split(where=Where.UNKNOWN)
+        return ChangeSplit(part=Part.UNKNOWN)
     if shared:
         return _by_probes(base, new, shared, level)
     total = float(means[1].mean() - means[0].mean())
     if leaf:
-        return Split(where=Where.SELF, self_ns=total, callees_ns=0.0, by="leaf")
+        return ChangeSplit(part=Part.SELF, self_ns=total, callees_ns=0.0, by="leaf")
     if base.inside is None or new.inside is None or min(base.samples, new.samples) < FEWEST_SAMPLES:
-        return Split(where=Where.UNKNOWN)
+        return ChangeSplit(part=Part.UNKNOWN)
     own = [float(mean.mean()) * (side.inside or 0.0) for mean, side in zip(means, (base, new), strict=True)]
     error = math.hypot(*(ns / math.sqrt(side.samples) for ns, side in zip(own, (base, new), strict=True)))
     bound = t_quantile(0.5 + 0.5 * level, 1e8) * error
     change = own[1] - own[0]
     rest = change - bound, change + bound
     below = total - rest[1], total - rest[0]
-    return Split(where=_where(total, change, rest, below), self_ns=change, self_interval=rest,
+    return ChangeSplit(part=_where(total, change, rest, below), self_ns=change, self_interval=rest,
                  callees_ns=total - change, by="samples")  # fmt: skip
 
 
-def _by_probes(base: Nest, new: Nest, shared: Sequence[Name], level: float) -> Split:
+def _by_probes(base: CallTimes, new: CallTimes, shared: Sequence[Name], level: float) -> ChangeSplit:
     tables = [_parts(side, shared) for side in (base, new)]
     if min(map(len, tables)) < 2:
-        return Split(where=Where.UNKNOWN)
+        return ChangeSplit(part=Part.UNKNOWN)
     before, after = (table.mean(axis=0) for table in tables)
     own, below = (_interval(tables[0][:, at], tables[1][:, at], level) for at in (0, 1))
     change = after - before
     order = sorted(range(len(shared)), key=lambda at: -abs(change[2 + at]))
-    return Split(
-        where=_where(float(change[0] + change[1]), float(change[0]), own, below),
+    return ChangeSplit(
+        part=_where(float(change[0] + change[1]), float(change[0]), own, below),
         self_ns=float(change[0]),
         self_interval=own,
         callees_ns=float(change[1]),
@@ -127,7 +127,7 @@ def _by_probes(base: Nest, new: Nest, shared: Sequence[Name], level: float) -> S
     )
 
 
-def _parts(side: Nest, shared: Sequence[Name]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def _parts(side: CallTimes, shared: Sequence[Name]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """Return for each lifetime that has all: time of its own, in all shared callees, in each of them; per call, ns."""
     rows = []
     for lifetime, own in side.own.items():
@@ -154,17 +154,17 @@ def _interval(
     return middle - bound, middle + bound
 
 
-def _where(total: float, own: float, rest: tuple[float, float], below: tuple[float, float]) -> Where:
+def _where(total: float, own: float, rest: tuple[float, float], below: tuple[float, float]) -> Part:
     """Name the part that changed in the direction of the whole for sure."""
     sign = math.copysign(1.0, total)
     own_sure = min(sign * each for each in rest) > 0.0
     below_sure = min(sign * each for each in below) > 0.0
     share = own / total if total else 0.0
     if own_sure and share >= MOST_OF_IT:
-        return Where.SELF
+        return Part.SELF
     if below_sure and 1.0 - share >= MOST_OF_IT:
-        return Where.CALLEES
-    return Where.BOTH if own_sure and below_sure else Where.UNKNOWN
+        return Part.CALLEES
+    return Part.BOTH if own_sure and below_sure else Part.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +175,8 @@ class Cause:
     explains: tuple[Name, ...] = ()
 
 
-def grouped(
-    worse: Mapping[Name, Where], calls: Sequence[tuple[Name, Name]], costs: Mapping[Name, float] | None = None
+def causes_of(
+    worse: Mapping[Name, Part], calls: Sequence[tuple[Name, Name]], costs: Mapping[Name, float] | None = None
 ) -> tuple[Cause, ...]:
     """Return one cause for functions that are worse together.
 
@@ -195,7 +195,7 @@ def grouped(
     """
     keys = {f"{name}\0{module}": (name, module) for name, module in worse}
     edges = [("\0".join(caller), "\0".join(callee)) for caller, callee in calls]
-    own = {name for name, where in worse.items() if where in (Where.SELF, Where.BOTH)}
+    own = {name for name, where in worse.items() if where in (Part.SELF, Part.BOTH)}
     found = {
         keys[key]: tuple(keys[each] for each in above if keys[each] not in own)
         for key, above in causes(keys, edges).items()

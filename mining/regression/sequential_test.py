@@ -42,7 +42,7 @@ class Moments:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sequential:
-    """Where a comparison of one function stands; ``begun`` makes it, ``with_lifetime`` takes it on."""
+    """Where a comparison of one function stands; ``begin`` makes it, ``with_lifetime`` takes it on."""
 
     base: NDArray[np.float64]
     """Sorted log summaries of the base's lifetimes."""
@@ -83,7 +83,7 @@ class Sequential:
         return self.base_moments.count, self.new_moments.count
 
 
-def begun(base: Sequence[float]) -> Sequential:
+def begin(base: Sequence[float]) -> Sequential:
     """Begin a comparison with the summaries (above 0, any unit) of the base's lifetimes, in the order of time.
 
     The base stays as it is from now on: it must be fixed before the first new lifetime is seen.

@@ -16,7 +16,7 @@ from .data import Data, Missing
 from .quantifiers import comparisons_in, parts_of
 from .query import Answer, Question, Term
 from .semantics import INTERPRETATIONS
-from .syntax import And, Comparison, Formula, Implies, Linear, Measure, Mined, Not, Or, Quantified
+from .syntax import And, Comparison, Formula, Implies, Linear, Measure, MinedAssertion, Not, Or, Quantified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def evaluate(formula: Formula, data: Data, rules: Rules) -> Node:
 def _node(formula: Formula, data: Data, rules: Rules, risk: float) -> Node:
     if isinstance(formula, Comparison):
         return _compared(formula, data, rules, risk)
-    if isinstance(formula, Mined):
+    if isinstance(formula, MinedAssertion):
         return _checked(formula, data, risk)
     parts = tuple(_node(part, data, rules, risk) for part in parts_of(formula))
     return Node(text=str(formula), verdict=_combined(formula, [part.verdict for part in parts]), parts=parts)
@@ -159,7 +159,7 @@ def _value(each: LifetimeSample, measure: Measure, name: str) -> float:
     return SUMMARIES[name](each.sample) * 1e-9
 
 
-def _checked(formula: Mined, data: Data, risk: float) -> Node:
+def _checked(formula: MinedAssertion, data: Data, risk: float) -> Node:
     """Check a mined assertion: class shares against those it was learned from, as the daemon does."""
     settings = MiningSettings()
     try:
@@ -186,5 +186,5 @@ def _checked(formula: Mined, data: Data, risk: float) -> Node:
     return Node(text=str(formula), verdict=verdict, evidence=evidence)
 
 
-def _learned(formula: Mined) -> list[int]:
+def _learned(formula: MinedAssertion) -> list[int]:
     return [round(share * formula.calls) for share in formula.shares]

@@ -8,7 +8,7 @@ from typing import Any
 from specmine.mining.assertions.expression import from_records
 from specmine.model.text import title
 
-from .syntax import Condition, Mined, Statement, Subject
+from .syntax import Condition, MinedAssertion, Statement, Subject
 
 Entry = Mapping[str, Any]
 """A function of a ``specmine.specification/1``."""
@@ -23,14 +23,14 @@ def statements_of(functions: Iterable[Entry]) -> list[Statement]:
     ]
 
 
-def _on_cpu(entry: Entry) -> tuple[Mined, ...]:
+def _on_cpu(entry: Entry) -> tuple[MinedAssertion, ...]:
     """Return what is asserted of time on CPU, if it is for itself."""
     found = entry.get("on_cpu") or {}
     classes = found.get("classes") or ()
     if not classes or not found.get("calls"):
         return ()
     return (
-        Mined(
+        MinedAssertion(
             subject=Subject(function=_title(entry), cpu=True),
             borders=tuple(each["upper_seconds"] for each in classes[:-1]),
             shares=tuple(float(each["share"]) for each in classes),
@@ -39,9 +39,9 @@ def _on_cpu(entry: Entry) -> tuple[Mined, ...]:
     )
 
 
-def _formula(entry: Entry, behaviour: Mapping[str, Any]) -> Mined:
+def _formula(entry: Entry, behaviour: Mapping[str, Any]) -> MinedAssertion:
     edges = from_records(behaviour["formula"])
-    return Mined(
+    return MinedAssertion(
         subject=Subject(function=_title(entry), condition=None if edges == ((),) else Condition(edges=edges)),
         borders=tuple(entry.get("borders_seconds") or ()),
         shares=tuple(float(each) for each in behaviour["shares"]),

@@ -23,7 +23,7 @@ from .syntax import (
     Implies,
     Linear,
     Measure,
-    Mined,
+    MinedAssertion,
     Not,
     Or,
     Quantified,
@@ -221,7 +221,7 @@ class _Builder(Transformer[Token, Any]):
             raise self._wrong(shares[0], f"shares add up to 1, not {sum(values):g}")
         if not calls.isdigit() or int(calls) == 0:
             raise self._wrong(calls, f"a number of calls, not {calls}")
-        return Mined(subject=_under(subject[0], condition), borders=borders, shares=values, calls=int(calls))
+        return MinedAssertion(subject=_under(subject[0], condition), borders=borders, shares=values, calls=int(calls))
 
     def borders(self, *numbers: Token) -> tuple[float, ...]:
         return tuple(_seconds(value, unit) for value, unit in zip(numbers[::2], numbers[1::2], strict=True))

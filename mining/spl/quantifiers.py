@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .syntax import And, Comparison, Condition, Formula, Implies, Linear, Mined, Not, Or, Quantified, Subject
+from .syntax import And, Comparison, Condition, Formula, Implies, Linear, MinedAssertion, Not, Or, Quantified, Subject
 
 
 def instances(formula: Quantified) -> tuple[Formula, ...]:
     """Return the body of a quantified formula for each name."""
-    return tuple(substituted(formula.body, {formula.variable: item}) for item in formula.items)
+    return tuple(substitute(formula.body, {formula.variable: item}) for item in formula.items)
 
 
 def comparisons_in(formula: Formula) -> int:
@@ -33,26 +33,26 @@ def parts_of(formula: Formula) -> tuple[Formula, ...]:
     return ()
 
 
-def substituted(formula: Formula, names: dict[str, str]) -> Formula:
+def substitute(formula: Formula, names: dict[str, str]) -> Formula:
     """Return a formula in which names of functions, builds and hosts are replaced."""
     result: Formula
     match formula:
         case Comparison():
             result = replace(formula, left=_linear(formula.left, names), right=_linear(formula.right, names))
-        case Mined():
+        case MinedAssertion():
             result = replace(formula, subject=_subject(formula.subject, names))
         case Not():
-            result = Not(part=substituted(formula.part, names))
+            result = Not(part=substitute(formula.part, names))
         case And() | Or():
-            result = replace(formula, parts=tuple(substituted(each, names) for each in formula.parts))
+            result = replace(formula, parts=tuple(substitute(each, names) for each in formula.parts))
         case Implies():
             result = Implies(
-                condition=substituted(formula.condition, names), conclusion=substituted(formula.conclusion, names)
+                condition=substitute(formula.condition, names), conclusion=substitute(formula.conclusion, names)
             )
         case Quantified():
             inner = {name: value for name, value in names.items() if name != formula.variable}
             items = tuple(names.get(item, item) for item in formula.items)
-            result = replace(formula, items=items, body=substituted(formula.body, inner))
+            result = replace(formula, items=items, body=substitute(formula.body, inner))
         case _:
             raise TypeError(f"no formula: {formula!r}")
     return result

@@ -46,7 +46,7 @@ class Subject:
         return f"{CPU}({named})" if self.cpu else named
 
     @property
-    def behind(self) -> str:
+    def condition_text(self) -> str:
         """The text of the condition, '' if there is none."""
         return f" | {self.condition}" if self.condition is not None else ""
 
@@ -71,10 +71,10 @@ class Measure:
         """Return the text."""
         subject = self.subject
         if self.summary == "share":
-            return f"share({subject}, {'>' if self.above else '<='} {duration(self.bound)}{subject.behind})"
+            return f"share({subject}, {'>' if self.above else '<='} {duration(self.bound)}{subject.condition_text})"
         if self.summary is None and subject.condition is None:
             return str(subject)
-        return f"{self.summary or 'summary'}({subject}{subject.behind})"
+        return f"{self.summary or 'summary'}({subject}{subject.condition_text})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class Comparison(Formula):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mined(Formula):
+class MinedAssertion(Formula):
     """A mined assertion: calls fall into classes as so many calls did."""
 
     subject: Subject
@@ -136,7 +136,7 @@ class Mined(Formula):
         """Return the text."""
         borders = ", ".join(map(duration, self.borders)) or "none"
         shares = ", ".join(map(number, self.shares))
-        return f"shares({self.subject}, {borders}{self.subject.behind}) ~ [{shares}] of {self.calls}"
+        return f"shares({self.subject}, {borders}{self.subject.condition_text}) ~ [{shares}] of {self.calls}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,4 +226,4 @@ class Specification:
 
 
 def _inner(formula: Formula) -> str:
-    return str(formula) if isinstance(formula, Comparison | Mined | Not) else f"({formula})"
+    return str(formula) if isinstance(formula, Comparison | MinedAssertion | Not) else f"({formula})"

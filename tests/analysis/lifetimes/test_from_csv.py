@@ -21,8 +21,8 @@ def test_lifetimes_of_two_builds_or_hosts_are_two(tmp_path: Path) -> None:
     found = [(each.build, each.host, each.lifetime, each.start_ns) for each in calls.by_lifetime()]
     assert found == [("a", "h", "1", 10), ("b", "h", "1", 30), ("b", "i", "1", 40)]
     first = calls.by_lifetime()[0]
-    assert first.prefix is not None
-    assert first.prefix.tolist() == [7.0, 5.0]
+    assert first.first_ns is not None
+    assert first.first_ns.tolist() == [7.0, 5.0]
     assert [each.path for each in calls.by_path()] == [("main", "g", "f"), ("main", "f"), (), ("main", "f")]
 
 

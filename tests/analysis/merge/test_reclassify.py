@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from specmine.analysis.merge.reclassify import recorded, recounted
-from specmine.analysis.merge.specifications import merged
+from specmine.analysis.merge.reclassify import by_function, reclassify
+from specmine.analysis.merge.specifications import merge_specifications
 from specmine.mining.settings import MiningSettings
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.histogram import histogram_of
@@ -67,7 +67,7 @@ def document(*borders_ns: float, state: str = "explained") -> dict[str, Any]:
 
 def again(documents: list[dict[str, Any]], seen: list[list[Observation]]) -> list[dict[str, Any]]:
     """Return the one function of each under common classes."""
-    made = recounted(documents, [recorded(each) for each in seen], mining=MiningSettings())
+    made = reclassify(documents, [by_function(each) for each in seen], mining=MiningSettings())
     return [each["functions"][0] for each in made]
 
 
@@ -82,7 +82,9 @@ def test_all_executions_get_the_border_that_most_have() -> None:
         assert sum(one["calls"] for one in each["behaviours"]) == 1500
         assert sum(one["share"] for one in each["classes"]) == 1.0
     assert first["borders"][0]["evidence"] == {"executions": 2, "of_executions": 2}
-    step = merged([{**document(), "functions": [each]} for each in (first, second)]).document["functions"][0]["merge"]
+    step = merge_specifications([{**document(), "functions": [each]} for each in (first, second)]).document[
+        "functions"
+    ][0]["merge"]
     assert step["steps"][0]["calls_ratio"] == 1.0
 
 
@@ -105,7 +107,9 @@ def test_an_execution_without_call_paths_agrees_and_disagrees_with_nothing() -> 
     first, second = again([document(BORDER_NS), document(state="single")], seen)
     assert (second["state"], second["reason"]["code"]) == ("unexplained", "unseen-paths")
     assert [round(each["share"], 1) for each in second["classes"]] == [0.7, 0.3]
-    made = merged([{**document(), "functions": [each]} for each in (first, second)]).document["functions"][0]
+    made = merge_specifications([{**document(), "functions": [each]} for each in (first, second)]).document[
+        "functions"
+    ][0]
     assert made["merge"]["steps"] == []
     assert made["state"] == "explained"
 
@@ -113,4 +117,4 @@ def test_an_execution_without_call_paths_agrees_and_disagrees_with_nothing() -> 
 def test_inputs_without_observations_stay_as_they_are() -> None:
     """A specification in JSON cannot be counted again."""
     own = [document(BORDER_NS), document(50_000.0)]
-    assert recounted(own, [recorded(windows(1, paths=True)), {}], mining=MiningSettings()) == own
+    assert reclassify(own, [by_function(windows(1, paths=True)), {}], mining=MiningSettings()) == own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specmine.analysis.merge.specifications import merged
+from specmine.analysis.merge.specifications import merge_specifications
 
 
 def document(build: str, paths: dict[str, tuple[int, tuple[float, float]]]) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def document(build: str, paths: dict[str, tuple[int, tuple[float, float]]]) -> d
 
 def one(*documents: dict[str, Any]) -> dict[str, Any]:
     """Return the one function of the merged specification."""
-    (entry,) = merged(documents).document["functions"]
+    (entry,) = merge_specifications(documents).document["functions"]
     return dict(entry)
 
 
@@ -85,10 +85,10 @@ def test_what_few_calls_do_not_tell_is_undecided() -> None:
     shares = {"main;a;z": (0.9, 0.1), "main;b;z": (0.5, 0.5), "main;c;z": (0.9, 0.1)}
     few = document("b1", {path: (0, own) for path, own in shares.items()})
     many = document("b1", {path: (int(path == "main;b;z"), own) for path, own in shares.items()})
-    for each, calls, worth in ((few, 20, 10.0), (many, 2_000, 1_000.0)):
+    for each, calls, independent_calls in ((few, 20, 10.0), (many, 2_000, 1_000.0)):
         each["functions"][0]["timed"] = 3 * calls
         for path in each["functions"][0]["paths"]:
-            path |= {"calls": calls, "independent_calls": worth}
+            path |= {"calls": calls, "independent_calls": independent_calls}
     entry = one(few, many)
     (step,) = entry["merge"]["steps"]
     assert (step["shared_paths"], step["consistent_paths"], step["undecided_paths"]) == (3, 2, 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from specmine.cli.commands.analyze import Telling
+from specmine.cli.commands.analyze import ReadProgress
 from tests.support.recordings import calls, csv_text
 
 Outcome = Callable[..., tuple[int, str, str]]
@@ -117,7 +117,7 @@ def test_wrong_use_is_code_2(recording: Path, tmp_path: Path, outcome: Outcome) 
 def test_progress_comes_now_and_then(capfd: pytest.CaptureFixture[str]) -> None:
     """Nothing for two seconds, then a line every five."""
     now = [0.0]
-    tell = Telling(lambda: now[0])
+    tell = ReadProgress(lambda: now[0])
     for at in range(100):
         now[0] = at / 10
         tell(at * 1000, at / 100)

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from specmine.mining.regression.code_diff import Code, Name, Reached, compared_code, same_code, suspects
+from specmine.mining.regression.code_diff import (
+    CodeChange,
+    Name,
+    ReachedFunction,
+    code_change,
+    rank_suspects,
+    same_code,
+)
 
 
-def one(name: str, digest: str, *, share: float = 0.0, offset: int = 16, callers: tuple[str, ...] = ()) -> Reached:
+def one(
+    name: str, digest: str, *, share: float = 0.0, offset: int = 16, callers: tuple[str, ...] = ()
+) -> ReachedFunction:
     """Return a function of which a thousand samples are a whole."""
-    return Reached(
+    return ReachedFunction(
         name=(name, "app"), digest=f"1:{digest}:l0", offset=offset, samples=1000 * share, share=share,
         callers={(each, "app"): 1.0 for each in callers},
     )  # fmt: skip
 
 
-def build(*functions: Reached) -> dict[Name, Reached]:
+def build(*functions: ReachedFunction) -> dict[Name, ReachedFunction]:
     """Return functions by name."""
     return {each.name: each for each in functions}
 
@@ -47,11 +56,11 @@ def test_digests_are_compared_as_far_as_they_go(first: str, second: str, same: b
 
 def test_nothing_is_suspect_where_all_only_moved() -> None:
     """Another place is no change, and times that grew without changed code below them accuse nobody."""
-    moved = {name: Reached(name=name, digest=each.digest, offset=each.offset + 64, samples=each.samples,
+    moved = {name: ReachedFunction(name=name, digest=each.digest, offset=each.offset + 64, samples=each.samples,
                            share=(each.share or 0) * 1.5, callers=each.callers)
              for name, each in BASE.items()}  # fmt: skip
-    assert suspects(BASE, moved, {("hot", "app"): 1.5}) == ()
-    assert {compared_code(BASE[name], moved[name]) for name in BASE} == {Code.MOVED}
+    assert rank_suspects(BASE, moved, {("hot", "app"): 1.5}) == ()
+    assert {code_change(BASE[name], moved[name]) for name in BASE} == {CodeChange.MOVED}
 
 
 def test_changed_code_that_takes_more_comes_first_and_callers_behind_it() -> None:
@@ -61,15 +70,15 @@ def test_changed_code_that_takes_more_comes_first_and_callers_behind_it() -> Non
         one("cold", "y", share=0.01, callers=("run",)),
         one("fresh", "z", share=0.02, callers=("main",)),
     )
-    found = suspects(BASE, new, {("run", "app"): 1.3, ("aside", "app"): 1.2})
+    found = rank_suspects(BASE, new, {("run", "app"): 1.3, ("aside", "app"): 1.2})
     assert [each.name[0] for each in found] == ["hot", "fresh", "cold", "run"]
     assert [each.grown for each in found] == [True, True, False, True]
     assert found[-1].through == (("cold", "app"), ("hot", "app"))
-    assert found[-1].code is Code.SAME
+    assert found[-1].code is CodeChange.SAME
 
 
 def test_few_samples_show_no_growth() -> None:
     """Three samples instead of one are chance."""
-    base = build(Reached(name=("f", "app"), digest="1:a:l0", samples=1, share=0.01))
-    new = build(Reached(name=("f", "app"), digest="1:b:l0", samples=3, share=0.03))
-    assert [each.grown for each in suspects(base, new, {})] == [False]
+    base = build(ReachedFunction(name=("f", "app"), digest="1:a:l0", samples=1, share=0.01))
+    new = build(ReachedFunction(name=("f", "app"), digest="1:b:l0", samples=3, share=0.03))
+    assert [each.grown for each in rank_suspects(base, new, {})] == [False]

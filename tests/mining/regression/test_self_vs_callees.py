@@ -5,37 +5,46 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from specmine.mining.regression.self_vs_callees import Cause, Nest, Split, Timed, Where, exchanged, grouped, split
+from specmine.mining.regression.self_vs_callees import (
+    CallTimes,
+    Cause,
+    ChangeSplit,
+    LifetimeMean,
+    Part,
+    causes_of,
+    exchanged,
+    split_change,
+)
 
 A, B, C, D = (("a", "m"), ("b", "m"), ("c", "m"), ("d", "m"))
 
 
-def nest(own_ns: float, callee_ns: float, *, seed: int, lifetimes: int = 5, calls: float = 3.0) -> Nest:
+def nest(own_ns: float, callee_ns: float, *, seed: int, lifetimes: int = 5, calls: float = 3.0) -> CallTimes:
     """Return a function that calls a callee some times per call; lifetimes differ by 1 % as wholes."""
     rng = np.random.default_rng(seed)
     factors = np.exp(rng.normal(0, 0.01, lifetimes))
     rates = rng.uniform(50, 500, lifetimes)
-    own = {str(at): Timed(mean_ns=factor * (own_ns + calls * callee_ns), rate=rate)
+    own = {str(at): LifetimeMean(mean_ns=factor * (own_ns + calls * callee_ns), rate=rate)
            for at, (factor, rate) in enumerate(zip(factors, rates, strict=True))}  # fmt: skip
     # half of the callee's calls come from elsewhere
-    callee = {str(at): Timed(mean_ns=factor * callee_ns, rate=2 * calls * rate)
+    callee = {str(at): LifetimeMean(mean_ns=factor * callee_ns, rate=2 * calls * rate)
               for at, (factor, rate) in enumerate(zip(factors, rates, strict=True))}  # fmt: skip
-    return Nest(own=own, callees={B: (callee, 0.5)})
+    return CallTimes(own=own, callees={B: (callee, 0.5)})
 
 
 @pytest.mark.parametrize(
     ("own_ns", "callee_ns", "where"),
     [
-        (1300.0, 1000.0, Where.SELF),
-        (1000.0, 1100.0, Where.CALLEES),
-        (1300.0, 1100.0, Where.BOTH),
-        (1000.0, 1000.0, Where.UNKNOWN),
+        (1300.0, 1000.0, Part.SELF),
+        (1000.0, 1100.0, Part.CALLEES),
+        (1300.0, 1100.0, Part.BOTH),
+        (1000.0, 1000.0, Part.UNKNOWN),
     ],
 )
-def test_self_time_is_told_from_callees_by_their_probes(own_ns: float, callee_ns: float, where: Where) -> None:
+def test_self_time_is_told_from_callees_by_their_probes(own_ns: float, callee_ns: float, where: Part) -> None:
     """Calls and shares of them make the callee's part; what is left is the function's own."""
-    found = split(nest(1000, 1000, seed=1), nest(own_ns, callee_ns, seed=2), 0.95)
-    assert (found.where, found.by) == (where, "probes")
+    found = split_change(nest(1000, 1000, seed=1), nest(own_ns, callee_ns, seed=2), 0.95)
+    assert (found.part, found.by) == (where, "probes")
     assert found.self_ns == pytest.approx(own_ns - 1000, abs=40)
     assert found.callees_ns == pytest.approx(3 * (callee_ns - 1000), abs=120)
     assert found.self_interval is not None
@@ -45,29 +54,29 @@ def test_self_time_is_told_from_callees_by_their_probes(own_ns: float, callee_ns
 def test_samples_tell_where_no_callee_has_a_probe_if_there_are_enough() -> None:
     """Half of the time inside, then all of what was added too: itself; with ten samples nobody knows."""
 
-    def bare(mean_ns: float, inside: float, samples: float) -> Nest:
-        own = {str(at): Timed(mean_ns=mean_ns * (1 + 0.01 * at), rate=10.0) for at in range(3)}
-        return Nest(own=own, callees={}, inside=inside, samples=samples)
+    def bare(mean_ns: float, inside: float, samples: float) -> CallTimes:
+        own = {str(at): LifetimeMean(mean_ns=mean_ns * (1 + 0.01 * at), rate=10.0) for at in range(3)}
+        return CallTimes(own=own, callees={}, inside=inside, samples=samples)
 
-    many = split(bare(1000, 0.5, 4000), bare(1500, 0.667, 4000), 0.95)
-    below = split(bare(1000, 0.5, 4000), bare(1500, 0.333, 4000), 0.95)
-    few = split(bare(1000, 0.5, 10), bare(1500, 0.667, 10), 0.95)
-    assert [each.where for each in (many, below, few)] == [Where.SELF, Where.CALLEES, Where.UNKNOWN]
-    assert many.by == "samples" and few == Split(where=Where.UNKNOWN)
-    leaf = split(bare(1000, 0.5, 10), bare(1500, 0.5, 10), 0.95, leaf=True)
-    assert (leaf.where, leaf.by) == (Where.SELF, "leaf")
+    many = split_change(bare(1000, 0.5, 4000), bare(1500, 0.667, 4000), 0.95)
+    below = split_change(bare(1000, 0.5, 4000), bare(1500, 0.333, 4000), 0.95)
+    few = split_change(bare(1000, 0.5, 10), bare(1500, 0.667, 10), 0.95)
+    assert [each.part for each in (many, below, few)] == [Part.SELF, Part.CALLEES, Part.UNKNOWN]
+    assert many.by == "samples" and few == ChangeSplit(part=Part.UNKNOWN)
+    leaf = split_change(bare(1000, 0.5, 10), bare(1500, 0.5, 10), 0.95, leaf=True)
+    assert (leaf.part, leaf.by) == (Part.SELF, "leaf")
 
 
 def test_one_lifetime_divides_nothing() -> None:
     """As a single restart shows no change, it shows no place of one."""
-    assert split(nest(1000, 1000, seed=1, lifetimes=1), nest(2000, 1000, seed=2), 0.95).where is Where.UNKNOWN
+    assert split_change(nest(1000, 1000, seed=1, lifetimes=1), nest(2000, 1000, seed=2), 0.95).part is Part.UNKNOWN
 
 
 def test_callers_come_under_the_deepest_unless_they_are_worse_themselves() -> None:
     """a calls b calls c, all worse: one cause; if b's own time is worse as well, two, and a stays under c."""
-    worse = dict.fromkeys((A, B, C), Where.UNKNOWN)
-    assert grouped(worse, [(A, B), (B, C)]) == (Cause(name=C, explains=(A, B)),)
-    found = grouped(worse | {B: Where.SELF, C: Where.SELF, A: Where.CALLEES}, [(A, B), (B, C)], {B: 2.0, C: 1.0})
+    worse = dict.fromkeys((A, B, C), Part.UNKNOWN)
+    assert causes_of(worse, [(A, B), (B, C)]) == (Cause(name=C, explains=(A, B)),)
+    found = causes_of(worse | {B: Part.SELF, C: Part.SELF, A: Part.CALLEES}, [(A, B), (B, C)], {B: 2.0, C: 1.0})
     assert found == (Cause(name=B), Cause(name=C, explains=(A,)))
 
 

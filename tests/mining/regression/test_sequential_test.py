@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from specmine.mining.regression.acknowledgement import Acknowledgement, answered
-from specmine.mining.regression.alarm import Alarm, Status, causes, discoveries, stepped
+from specmine.mining.regression.acknowledgement import Acknowledgement, apply_acknowledgement
+from specmine.mining.regression.alarm import Alarm, Status, causes, discoveries, next_alarm
 from specmine.mining.regression.comparison import Change
-from specmine.mining.regression.sequential_test import Sequential, begun, interval, verdict, with_lifetime
+from specmine.mining.regression.sequential_test import Sequential, begin, interval, verdict, with_lifetime
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 EFFECTS: dict[str, Draw] = {
@@ -26,7 +26,7 @@ EFFECTS: dict[str, Draw] = {
 
 def history(rng: np.random.Generator, draw: Draw, base: int, new: int, factor: float = 1.0) -> list[Sequential]:
     """Return the comparison after each new lifetime."""
-    states = [begun(draw(rng, base).tolist())]
+    states = [begin(draw(rng, base).tolist())]
     for value in factor * draw(rng, new):
         states.append(with_lifetime(states[-1], float(value)))
     return states[1:]
@@ -77,11 +77,11 @@ def test_equivalence_is_shown_in_the_end() -> None:
 
 def test_ties_are_no_evidence() -> None:
     """Durations that are all equal say nothing."""
-    state = begun([5.0] * 10)
+    state = begin([5.0] * 10)
     for _ in range(50):
         state = with_lifetime(state, 5.0)
     assert state.log_e <= 0.0
-    assert interval(begun([]), 0.95) is None
+    assert interval(begin([]), 0.95) is None
 
 
 def test_a_lifetime_costs_the_same_after_any_history() -> None:
@@ -89,7 +89,7 @@ def test_a_lifetime_costs_the_same_after_any_history() -> None:
     rng = np.random.default_rng(5)
 
     def cost(lifetimes: int) -> float:
-        state = begun(rng.lognormal(0, 0.1, lifetimes).tolist())
+        state = begin(rng.lognormal(0, 0.1, lifetimes).tolist())
         for value in rng.lognormal(0, 0.1, lifetimes):
             state = with_lifetime(state, float(value))
         best = math.inf
@@ -113,7 +113,7 @@ def test_a_thousand_unchanged_functions_raise_no_alarm() -> None:
     rng = np.random.default_rng(6)
     months = 0
     for _ in range(3):
-        states = {str(k): begun(rng.lognormal(0, 0.05, 20).tolist()) for k in range(1000)}
+        states = {str(k): begin(rng.lognormal(0, 0.05, 20).tolist()) for k in range(1000)}
         raised = False
         for _ in range(8):
             states = {key: with_lifetime(each, float(rng.lognormal(0, 0.05))) for key, each in states.items()}
@@ -125,20 +125,20 @@ def test_a_thousand_unchanged_functions_raise_no_alarm() -> None:
 def test_an_alarm_needs_two_looks_and_is_told_once() -> None:
     """Suspected, raised, acknowledged, gone, and then quiet about the same change."""
     alarm = Alarm()
-    alarm = stepped(alarm, Change.WORSE, 9.0, discovered=True, now_ns=1)
+    alarm = next_alarm(alarm, Change.WORSE, 9.0, discovered=True, now_ns=1)
     assert alarm.status is Status.SUSPECTED
-    assert stepped(alarm, Change.UNDECIDED, 1.0, discovered=False, now_ns=2).status is Status.QUIET
-    alarm = stepped(alarm, Change.WORSE, 9.5, discovered=True, now_ns=2)
+    assert next_alarm(alarm, Change.UNDECIDED, 1.0, discovered=False, now_ns=2).status is Status.QUIET
+    alarm = next_alarm(alarm, Change.WORSE, 9.5, discovered=True, now_ns=2)
     assert (alarm.status, alarm.direction, alarm.since_ns) == (Status.RAISED, Change.WORSE, 1)
-    alarm, known = answered(alarm, Acknowledgement(direction=Change.WORSE, ratio=1.1, utc_ns=0), None)
+    alarm, known = apply_acknowledgement(alarm, Acknowledgement(direction=Change.WORSE, ratio=1.1, utc_ns=0), None)
     assert alarm.status is Status.ACKNOWLEDGED
-    alarm = stepped(alarm, Change.EQUIVALENT, 1.0, discovered=False, now_ns=3)
+    alarm = next_alarm(alarm, Change.EQUIVALENT, 1.0, discovered=False, now_ns=3)
     assert alarm.status is Status.ACKNOWLEDGED
-    alarm = stepped(alarm, Change.EQUIVALENT, 1.0, discovered=False, now_ns=4)
+    alarm = next_alarm(alarm, Change.EQUIVALENT, 1.0, discovered=False, now_ns=4)
     assert alarm.status is Status.GONE
-    assert stepped(alarm, Change.WORSE, 12.0, discovered=True, now_ns=5).status is Status.GONE
-    assert stepped(alarm, Change.BETTER, 12.0, discovered=True, now_ns=5).status is Status.SUSPECTED
-    assert answered(Alarm(), known, None) == (Alarm(), None)
+    assert next_alarm(alarm, Change.WORSE, 12.0, discovered=True, now_ns=5).status is Status.GONE
+    assert next_alarm(alarm, Change.BETTER, 12.0, discovered=True, now_ns=5).status is Status.SUSPECTED
+    assert apply_acknowledgement(Alarm(), known, None) == (Alarm(), None)
 
 
 def test_what_was_raised_keeps_its_evidence() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from specmine.mining.assertions.expression import Literal
 from specmine.mining.spl.from_assertions import statements_of
-from specmine.mining.spl.syntax import Condition, Mined, Subject
+from specmine.mining.spl.syntax import Condition, MinedAssertion, Subject
 from tests.support.formulas import formula_of
 
 ENTRY: dict[str, Any] = {
@@ -29,12 +29,12 @@ ENTRY: dict[str, Any] = {
 def test_each_behaviour_and_the_time_on_cpu_is_a_formula() -> None:
     """Borders, shares, calls and the condition of each are those of the specification."""
     name = "f(int) (libx.so)"
-    edges = ((Literal("b", "c", True),),)
+    condition = Condition(edges=((Literal("b", "c", True),),))
     assert [each.formula for each in statements_of([ENTRY])] == [
-        Mined(subject=Subject(function=name, condition=Condition(edges=edges)), borders=(6.1e-05,), shares=(1.0, 0.0),
-              calls=2700),
-        Mined(subject=Subject(function=name), borders=(6.1e-05,), shares=(0.6, 0.4), calls=5400),
-        Mined(subject=Subject(function=name, cpu=True), borders=(1e-06,), shares=(0.25, 0.75), calls=8100),
+        MinedAssertion(subject=Subject(function=name, condition=condition), borders=(6.1e-05,), shares=(1.0, 0.0),
+                       calls=2700),
+        MinedAssertion(subject=Subject(function=name), borders=(6.1e-05,), shares=(0.6, 0.4), calls=5400),
+        MinedAssertion(subject=Subject(function=name, cpu=True), borders=(1e-06,), shares=(0.25, 0.75), calls=8100),
     ]  # fmt: skip
 
 
@@ -51,5 +51,5 @@ def test_such_formulas_come_back_from_their_text() -> None:
 def test_a_formula_names_the_module_once(function: str, module: str, name: str) -> None:
     """A function without a module, or with the module in its name, stands as it is."""
     (statement,) = statements_of([{**ENTRY, "function": function, "module": module, "behaviours": []}])
-    assert isinstance(statement.formula, Mined)
+    assert isinstance(statement.formula, MinedAssertion)
     assert statement.formula.subject.function == name

@@ -19,7 +19,7 @@ from specmine.mining.spl.syntax import (
     Implies,
     Linear,
     Measure,
-    Mined,
+    MinedAssertion,
     Not,
     Or,
     Quantified,
@@ -86,7 +86,7 @@ def _mined(draw_shares: list[int]) -> tuple[float, ...]:
 
 mined = st.integers(0, 3).flatmap(
     lambda count: st.builds(
-        Mined,
+        MinedAssertion,
         subject=subjects,
         borders=st.lists(durations, min_size=count, max_size=count, unique=True).map(sorted).map(tuple),
         shares=st.lists(st.integers(1, 99), min_size=count + 1, max_size=count + 1).map(_mined),

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from specmine.mining.regression.code_diff import Name, Reached
+from specmine.mining.regression.code_diff import Name, ReachedFunction
 from specmine.store import WHOLE_PROGRAM, Contents, FunctionProfile, LifetimeSummary, open_store
 
 
-class Sightings:
+class ReachedCode:
     """What a store saw, read once for any number of builds."""
 
     def __init__(self, path: Path) -> None:
@@ -19,14 +19,14 @@ class Sightings:
             self._contents = store.load(newest=2)
             self._summaries, self._rows = store.read(LifetimeSummary), store.read(FunctionProfile)
 
-    def reached(self, builds: Collection[str]) -> dict[Name, Reached]:
+    def reached(self, builds: Collection[str]) -> dict[Name, ReachedFunction]:
         """Return the functions reached in some builds of the program; of several of one name that with most time."""
         return _reached(self._contents, self._summaries, self._rows, builds)
 
 
 def _reached(
     contents: Contents, summaries: Sequence[LifetimeSummary], rows: Sequence[FunctionProfile], builds: Collection[str]
-) -> dict[Name, Reached]:
+) -> dict[Name, ReachedFunction]:
     lifetimes = {each.id for each in contents.lifetimes if each.build_id in builds}
     sampled = [each for each in rows if each.build_id in builds]
     totals = _by_function(sampled)
@@ -46,7 +46,7 @@ def _reached(
             for one in window.paths:
                 for caller, callee in one.path.edges():
                     callers[callee.name, callee.module].setdefault((caller.name, caller.module), 0.0)
-    found: dict[Name, Reached] = {}
+    found: dict[Name, ReachedFunction] = {}
     for key, function in sorted(functions.items()):
         own = totals.get(key)
         if own is None and key not in observed and function.build_id not in builds:
@@ -55,7 +55,7 @@ def _reached(
         before = found.get(name)
         if before is not None and before.samples >= (own.samples if own else 0):
             continue
-        found[name] = Reached(
+        found[name] = ReachedFunction(
             name=name,
             digest=function.code,
             offset=function.offset,
