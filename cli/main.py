@@ -34,7 +34,9 @@ COMMANDS = (
     "check",
     "report",
 )
-"""In the order in which a new user meets them; each lives in a file of its name."""
+"""In the order in which a new user meets them; each is in a file of its name."""
+WORDS = "Words: docs/glossary.md"
+"""The last line of every help."""
 
 
 class Commands(click.Group):
@@ -48,15 +50,21 @@ class Commands(click.Group):
         """Return a command, None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        found: click.Command = importlib.import_module(f".commands.{cmd_name}", __package__).command
-        return found
+        command: click.Command = importlib.import_module(f".commands.{cmd_name}", __package__).command
+        for each in (command, *getattr(command, "commands", {}).values()):
+            each.epilog = WORDS
+        return command
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands, epilog=WORDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="specmine", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def specmine(debug: bool) -> None:
     """Mine performance assertions from running native programs.
+
+    An assertion states how long the calls of a function normally take, and in which calling context.
 
     Exit codes: 0 fine; 1 violated or worse; 2 wrong usage or input; 3 not enough data; 4 this host cannot, or
     the privilege is missing; 130 interrupted.

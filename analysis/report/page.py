@@ -98,7 +98,7 @@ def _steps_table(entry: Mapping[str, Any], document: Mapping[str, Any]) -> str:
 
 def _why(step: Mapping[str, Any]) -> str:
     change = step["change"]
-    return f"{step['reason']}; speaks for: {change['cause']} ({change['reason']})" if change else str(step["reason"])
+    return f"{step['reason']}; likely cause: {change['cause']} ({change['reason']})" if change else str(step["reason"])
 
 
 def _code_table(document: Mapping[str, Any]) -> str:

@@ -92,7 +92,7 @@ socket_option = click.option(
     type=PATH,
     metavar="FILE",
     default=None,
-    help="The daemon's socket, if it is not the usual one.",
+    help="The daemon's socket, if it is not the default.",
 )
 
 config_option = click.option("--config", type=PATH, metavar="FILE", help="Take all settings from this file.")
@@ -142,14 +142,14 @@ def program_options(function: F) -> F:
                 "--budget",
                 type=ratio,
                 metavar="RATIO",
-                help="CPU time that may be added to the program, as a share of its own.  [default: 1%]",
+                help="Overhead allowed: added CPU time, as a share of the program's own.  [default: 1%]",
             ),
             click.option(
                 "--function",
                 "functions",
                 multiple=True,
                 metavar="GLOB",
-                help="Watch functions of this name instead of finding them; may be repeated.",
+                help="Watch functions of this name instead of the hot ones; may be repeated.",
             ),
             click.option(
                 "--ignore",

@@ -22,18 +22,18 @@ LONGEST = 1000
 @click.command("acknowledge", short_help="Silence an alarm that you know about.")
 @click.argument("function", required=False)
 @click.option("--build", default="", metavar="BUILD", help="Only of this new build: its build-id or first digits.")
-@click.option("--note", default="", metavar="TEXT", help="Why; kept and shown.")
+@click.option("--note", default="", metavar="TEXT", help="The reason; stored and shown.")
 @click.option("--undo", is_flag=True, help="Raise it again.")
-@click.option("--store", type=PATH, metavar="FILE", help="Read and write this store instead of telling the daemon.")
+@click.option("--store", type=PATH, metavar="FILE", help="Read and write this store instead of asking the daemon.")
 @socket_option
 @format_option
 def command(
     function: str | None, build: str, note: str, undo: bool, store: Path | None, socket: Path | None, form: str
 ) -> None:
-    """Acknowledge the alarms of FUNCTION, a name or glob; without it list the alarms that stand.
+    """Acknowledge the alarms of FUNCTION, a name or a glob. Without FUNCTION, list the open alarms.
 
-    An acknowledged alarm is silent until the interval of its ratio no longer holds the ratio that was acknowledged,
-    the direction turns, or it goes and comes again.
+    An acknowledged alarm stays silent until the change becomes another one: the interval of its ratio no longer
+    contains the acknowledged ratio, the direction turns, or the change ends and begins again.
     """
     if len(note) > LONGEST or (note and not note.isprintable()):
         raise click.UsageError(f"--note is printable text of at most {LONGEST} characters.")

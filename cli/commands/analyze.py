@@ -40,12 +40,12 @@ def command(
     output: Path | None,
     form: str | None,
 ) -> int:
-    """Mine performance assertions from durations that another tool recorded in FILE, - for standard input.
+    """Mine performance assertions from durations that another tool recorded in FILE. - is standard input.
 
-    Read are CSV and NDJSON of durations, uftrace (dump --chrome, replay), text of perf script and bpftrace, and
-    OpenTelemetry spans in OTLP JSON; docs/analyze.md says how to record them.
+    Formats: CSV and NDJSON of durations, uftrace (dump --chrome, replay), text of perf script and bpftrace, and
+    OpenTelemetry spans in OTLP JSON. docs/analyze.md says how to record them.
 
-    Exits with 3 if nothing is stable.
+    Exit code 3 if nothing is stable.
     """
     with destination(output) as write:
         document = mine_file(file, form_of_file=form_of_file, skip_bad=skip_bad, functions=functions, config=config)

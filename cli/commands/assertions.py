@@ -17,9 +17,9 @@ from specmine.cli.text.assertions import is_asserted, specification
 @click.command("assertions", short_help="What is asserted.")
 @reading_options
 def command(store: Path | None, socket: Path | None, form: str) -> int:
-    """Show what is asserted about the functions' durations.
+    """Show what is asserted about the durations of functions.
 
-    Exits with 3 if nothing is asserted yet.
+    Exit code 3 if nothing is asserted yet.
     """
     document = read_document(store, socket)
     if form == "json":

@@ -60,10 +60,11 @@ def command(
     socket: Path | None,
     form: str,
 ) -> int:
-    """Check the formulas of SPEC: performance logic, or a specification as `mine` writes it.
+    """Check the formulas of SPEC: a file of performance logic, or a specification as `mine` writes it.
 
-    A formula holds, is violated, or is unknown for lack of data. Exit code 1 if one is violated, else 3 if one
-    is unknown, else 0.
+    A formula holds, is violated, or is unknown for lack of data.
+
+    Exit code 1 if one is violated, else 3 if one is unknown, else 0.
     """
     from specmine.cli.runners.check import run_check  # noqa: PLC0415  (it brings numpy)
 

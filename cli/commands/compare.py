@@ -16,9 +16,9 @@ from specmine.cli.base.options import PATH, format_option, globs_option, output_
 @click.option("--base", "base_label", metavar="LABEL", help="With one FILE: the build to compare with.")
 @click.option("--new", "new_label", metavar="LABEL", help="With one FILE: the build to judge.")
 @rule_options
-@click.option("--fdr", is_flag=True, help="Control the share of false ones among all changes reported.")
+@click.option("--fdr", is_flag=True, help="Limit the share of false ones among all reported changes.")
 @globs_option
-@click.option("--self-test", "split", is_flag=True, help="Compare halves of each side: how often is an alarm false.")
+@click.option("--self-test", "split", is_flag=True, help="Compare random halves of each side: rate of false alarms.")
 @click.option("--keep-warmup", is_flag=True, help="Leave nothing out at the start of a lifetime.")
 @skip_bad_option
 @output_option
@@ -42,9 +42,11 @@ def command(
 ) -> int:
     """Compare BASE and NEW, function by function.
 
-    BASE and NEW are two stores; or with --store two builds (labels, build-ids, hosts or lifetimes) in it; or one
-    FILE, CSV or store, with --base and --new. Lifetimes are what is compared: calls inside one are not
-    independent. Exit code 1 if a function became worse, 3 if nothing could be decided.
+    BASE and NEW are two stores. With --store they are two builds in it: labels, build-ids, hosts or lifetimes. With
+    --base and --new the only argument is a FILE, CSV or store, that holds both. Lifetimes are compared, since the
+    calls inside one are not independent.
+
+    Exit code 1 if a function became worse, 3 if nothing could be decided.
     """
     from specmine.cli.runners.compare import run_compare  # noqa: PLC0415  (it brings numpy)
 

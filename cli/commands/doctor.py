@@ -44,9 +44,9 @@ class Check(Protocol):
 @click.option("-p", "--pid", type=click.IntRange(1), metavar="PID", help="Also: can this process be watched?")
 @format_option
 def command(pid: int | None, form: str) -> int:
-    """Check what this host has of what specmine needs, and say what to do about the rest.
+    """Check whether this host has what specmine needs. For each missing need the remedy is shown.
 
-    Exits with 4 if something needed is missing.
+    Exit code 4 if something needed is missing.
     """
     from specmine.experiments.load import worker_binary  # noqa: PLC0415
     from specmine.probes import doctor  # noqa: PLC0415

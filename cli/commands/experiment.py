@@ -13,13 +13,14 @@ from specmine.cli.base.exit_codes import FINE, HOST, NO_DATA, no_data
 from specmine.cli.base.options import PATH, format_option, seconds
 from specmine.cli.base.output import emit, json_text, width
 from specmine.cli.runners import experiment
+from specmine.cli.text.experiments import list_lines, prediction_lines, result_lines, table
 from specmine.model.errors import InputError
 
 _state_option = click.option(
     "--state",
     type=PATH,
     metavar="FILE",
-    help="The file that results are kept in, if it is not the usual one.",
+    help="The file that stores the results, if it is not the default.",
 )
 
 
@@ -27,21 +28,21 @@ _state_option = click.option(
 def command() -> None:
     """Measure what the host itself does to a program's timing.
 
-    Short loads of the lowest weight, started only where a CPU is idle, derive the timeslice, cores, limits and noise
-    of this host by measurement alone, and are compared with what the kernel tells.
+    Experiments measure the timeslice, cores, limits and noise of this host with short loads of the lowest weight. A
+    load starts only where a CPU is idle. The results are compared with what the kernel reports.
     """
 
 
 @command.command("list")
 @format_option
 def list_command(form: str) -> int:
-    """List the experiments: what each derives, and what it costs."""
+    """List the experiments: what each measures, and what it costs."""
     from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415
 
     if form == "json":
         emit(json_text({"schema": "specmine.experiment-list/1", "experiments": experiment.listing(EXPERIMENTS)}))
     else:
-        emit("\n".join(experiment.list_lines(EXPERIMENTS, width())) + "\n")
+        emit("\n".join(list_lines(EXPERIMENTS, width())) + "\n")
     return FINE
 
 
@@ -51,7 +52,7 @@ def list_command(form: str) -> int:
 @click.option("-p", "--pid", type=click.IntRange(1), metavar="PID", help="Under the CPUs and limit of this process.")
 @click.option("--wait", "wait_s", type=seconds, default=None, metavar="S", help="Wait so long for a quiet host.")
 @click.option("--force", is_flag=True, help="Start although the host is busy. Passes the load gate only.")
-@click.option("--dangerous", is_flag=True, help="Allow what others here would notice.")
+@click.option("--dangerous", is_flag=True, help="Allow experiments that disturb other programs on this host.")
 @_state_option
 @format_option
 def run_command(
@@ -66,8 +67,7 @@ def run_command(
 ) -> int:
     """Run experiments, one after the other. NAME is one of `specmine experiment list`.
 
-    Exits with 3 if one was skipped or gave nothing sure, 4 if load cannot be held down or
-    started on this host.
+    Exit code 3 if one was skipped or gave no sure result; 4 if load cannot be limited or started on this host.
     """
     from specmine.experiments.results.journal import default_path  # noqa: PLC0415
     from specmine.experiments.runner.admission import run_admitted  # noqa: PLC0415
@@ -87,7 +87,7 @@ def run_command(
     if form == "json":
         emit(json_text(found[0] if len(found) == 1 else {"schema": found[0]["schema"], "results": found}))
     else:
-        emit("\n".join(line for each in found for line in experiment.result_lines(each, width())) + "\n")
+        emit("\n".join(line for each in found for line in result_lines(each, width())) + "\n")
     return _code(found)
 
 
@@ -98,7 +98,7 @@ def run_command(
 def show_command(names: tuple[str, ...], state: Path | None, form: str) -> int:
     """Show what is known of this host: values with their age, and why others are missing.
 
-    A value from another boot or kernel, or under other limits, is shown as such. Exits with 3 if nothing is known.
+    A value from another boot or kernel, or under other limits, is marked. Exit code 3 if nothing is known.
     """
     from specmine.experiments.host.facts import read_host  # noqa: PLC0415
     from specmine.experiments.results.journal import default_path, read_journal  # noqa: PLC0415
@@ -114,9 +114,9 @@ def show_command(names: tuple[str, ...], state: Path | None, form: str) -> int:
     if form == "json":
         emit(json_text({"schema": "specmine.experiment/1", "results": shown}))
     else:
-        lines = experiment.table(shown, width())
+        lines = table(shown, width())
         if names:
-            lines = [line for each in shown for line in [*experiment.result_lines(each, width())]]
+            lines = [line for each in shown for line in [*result_lines(each, width())]]
         emit("\n".join(lines) + "\n")
     return FINE if any(each["valid"] for each in shown) else NO_DATA
 
@@ -125,7 +125,9 @@ def show_command(names: tuple[str, ...], state: Path | None, form: str) -> int:
 @click.argument("file", required=False, type=PATH, metavar="[FILE]")
 @click.option("--function", metavar="NAME", help="The function, if FILE holds several.")
 @click.option("--demand", type=seconds, metavar="S", help="Predict for a call that takes S alone, instead of FILE.")
-@click.option("--rivals", type=click.IntRange(0), required=True, metavar="N", help="Others that always want a CPU.")
+@click.option(
+    "--rivals", type=click.IntRange(0), required=True, metavar="N", help="Competing threads, always runnable."
+)
 @click.option("--cores", type=float, metavar="C", help="CPUs they share.  [default: all; 1 is a pinned thread]")
 @click.option("--slice", "slice_s", type=seconds, metavar="S", help="Timeslice.  [default: the derived one]")
 @_state_option
@@ -140,11 +142,11 @@ def predict_command(
     state: Path | None,
     form: str,
 ) -> int:
-    """Predict what calls will take beside others, from what they take alone.
+    """Predict how long calls take while other tasks compete for the CPU, from how long they take alone.
 
-    FILE is the JSON of `specmine show`, whatever ran beside the program then: time on CPU counts, where calls leave
-    it. Or it is CSV with a column duration_ns, measured without contention.
-    Slice and cores are those that experiments derived on this host, unless given. Exits with 3 without a slice.
+    FILE is the JSON of `specmine show`. Its time on CPU counts if calls leave the CPU. Or FILE is CSV with a column
+    duration_ns, measured without contention. Slice and cores are the results of the experiments on this host, unless
+    given. Exit code 3 without a slice.
     """
     from specmine.experiments.host.facts import read_host  # noqa: PLC0415
     from specmine.experiments.results.journal import default_path, read_journal  # noqa: PLC0415
@@ -164,7 +166,7 @@ def predict_command(
     if form == "json":
         emit(json_text(document))
     else:
-        emit("\n".join(experiment.prediction_lines(document)) + "\n")
+        emit("\n".join(prediction_lines(document)) + "\n")
     return FINE
 
 

@@ -33,7 +33,7 @@ COLUMNS = (
 @store_option
 @socket_option
 def command(form: str, output: Path | None, store: Path | None, socket: Path | None) -> None:
-    """Export what is known."""
+    """Export all functions with their behaviours and classes, for other programs."""
     document = read_document(store, socket)
     text = specification_text(without_details(document)) if form == "json" else csv_text(document)
     with destination(output) as write:

@@ -35,10 +35,10 @@ _FIELDS = (
 def command(
     states: tuple[str, ...], globs: tuple[str, ...], store: Path | None, socket: Path | None, form: str
 ) -> None:
-    """List the functions: state, calls a second, share of time, utility, why, and what comes next.
+    """List the functions: state, calls a second, share of time, utility, the reason of the state, and the next step.
 
-    TIME is the share of the program's wall-clock time that passes in the function, waiting included. UTILITY
-    says how much is to be learned from observing it now: 1 everything, 0 nothing.
+    TIME is the function's share of the program's wall-clock time, waiting included. UTILITY is how much the next
+    observation would teach: from 0, nothing, to 1.
     """
     entries = functions_of(read_document(store, socket))
     chosen = [each for each in entries if not states or each.get("state") in states]

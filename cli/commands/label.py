@@ -21,12 +21,12 @@ LONGEST = 200
     "--store",
     type=PATH,
     metavar="FILE",
-    help="Write to this store instead of telling the daemon.",
+    help="Write to this store instead of asking the daemon.",
 )
 @socket_option
 @format_option
 def command(build: str, name: str, store: Path | None, socket: Path | None, form: str) -> None:
-    """Call BUILD, a build-id or its first digits, NAME."""
+    """Give BUILD, a build-id or its first digits, the name NAME."""
     if not name.strip() or len(name) > LONGEST or not name.isprintable():
         raise click.UsageError(f"NAME is printable text of 1 to {LONGEST} characters.")
     whole = send_label(build, name, store, socket)

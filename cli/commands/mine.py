@@ -26,17 +26,17 @@ MOST_SHOWN = 12
     context_settings={"allow_interspersed_args": False},
 )
 @program_options
-@click.option("--store", type=PATH, metavar="FILE", help="Join what is learned with what this store holds.")
-@click.option("--record", type=PATH, metavar="FILE", help="Record all that was seen, for `specmine replay`.")
+@click.option("--store", type=PATH, metavar="FILE", help="Continue from this store, and store the result there.")
+@click.option("--record", type=PATH, metavar="FILE", help="Record all inputs of the mining, for `specmine replay`.")
 @output_option
 @result_format_option
 def command(output: Path | None, form: str | None, **given: Any) -> int:
     """Mine performance assertions from a running program, or from CMD.
 
-    Runs until --duration ends, the program ends, or ^C, which shows what was learned; a second ^C gives up.
-    CMD runs as the user who called sudo; what it prints goes to standard error.
+    Mining ends after --duration, when the program ends, or at ^C. Then the result is shown. A second ^C stops at once,
+    without a result. CMD runs as the user who called sudo. Its output goes to standard error.
 
-    Exits with 3 if nothing became stable.
+    Exit code 3 if nothing became stable.
     """
     check_options(**given)
     with destination(output) as write:

@@ -28,7 +28,7 @@ def command(function: str, store: Path | None, socket: Path | None, output: Path
     """Draw one FUNCTION: its durations with borders and classes, its behaviours, and the merged call graph with
     the edges that decide between behaviours.
 
-    FUNCTION is a name or a glob, as for `mine --function`; it may be left out where only one is known.
+    FUNCTION is a name or a glob, as for `mine --function`; without it, exactly one function must be known.
     """
     entry = single_match(functions_of(read_document(store, socket)), function)
     suffix = output.suffix.lower().removeprefix(".") if output is not None else ""

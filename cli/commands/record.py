@@ -25,11 +25,11 @@ from .mine import check_options, run_mining
 @program_options
 @click.option("--output", type=PATH, metavar="FILE", required=True, help="The recording.")
 def command(output: Path, **given: Any) -> int:
-    """Record all that is seen of a running program, or of CMD, for `specmine replay` and for bug reports.
+    """Record what is observed of a running program, or of CMD, for `specmine replay` and for bug reports.
 
-    A recording holds names of functions and files, times and counts; nothing else of the program is read.
+    A recording holds names of functions and files, times and counts. Nothing else of the program is read.
 
-    Exits with 3 if the program ended before anything was observed.
+    Exit code 3 if the program ended before anything was observed.
     """
     everything = {**given, "store": None, "record": output}
     check_options(**everything)

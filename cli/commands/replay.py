@@ -21,12 +21,12 @@ from .mine import form_of, result_text
 @output_option
 @result_format_option
 def command(file: Path, config: Path | None, output: Path | None, form: str | None) -> int:
-    """Mine again what `mine --record` or `record` saw in FILE, and print the same specification.
+    """Mine again from FILE, a recording of `record` or `mine --record`, and print the same specification.
 
-    Every decision is made again and compared; the first that differs is an error. With --config other
-    settings decide, over data that was collected under the old ones.
+    Every decision is made again and compared with the recorded one. The first that differs is an error. With --config
+    other settings decide, on data that was collected under the old ones.
 
-    Exits with 3 if nothing became stable.
+    Exit code 3 if nothing became stable.
     """
     from specmine.daemon.config.loader import load_config  # noqa: PLC0415
     from specmine.daemon.config.settings import settings_of  # noqa: PLC0415

@@ -27,10 +27,12 @@ def command(
     output: Path | None,
     form: str,
 ) -> int:
-    """Report on FILE, a store or a CSV of durations: each build of a function beside the one before.
+    """Report on FILE, a store or a CSV of durations: each build compared with the one before it.
 
-    The page holds a table of changes, and per function its builds with intervals and the run-sequence plot of
-    its lifetimes. Exit code 3 if there are not two builds to compare.
+    The page has a table of changes. For each function it shows the builds with intervals, and the run-sequence plot of
+    the lifetimes.
+
+    Exit code 3 if there are not two builds to compare.
     """
     from specmine.cli.runners.report import run_report  # noqa: PLC0415  (it brings numpy)
 

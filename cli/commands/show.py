@@ -29,7 +29,7 @@ from specmine.model.text import age, count, duration, escaped, plural, rate, sha
 def command(function: str, store: Path | None, socket: Path | None, form: str) -> None:
     """Show one FUNCTION: its durations with borders and classes, behaviours, call paths, state, cost.
 
-    FUNCTION is a name or a glob, as for `mine --function`; it must match one function only.
+    FUNCTION is a name or a glob, as for `mine --function`; it must match exactly one function.
     """
     entry = single_match(functions_of(read_document(store, socket)), function)
     if form == "json":

@@ -20,7 +20,7 @@ from specmine.model.text import age, count, duration, escaped, share
 @click.command("status", short_help="What the daemon watches, costs and knows.")
 @reading_options
 def command(store: Path | None, socket: Path | None, form: str) -> None:
-    """Show what the daemon watches, what it costs and what it knows; with --store what the store holds."""
+    """Show what the daemon watches, what it costs and what it knows. With --store: what the store holds."""
     if store is not None:
         document = read_document(store, socket)
         status = _of_store(document, store)

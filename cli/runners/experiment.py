@@ -1,25 +1,19 @@
-"""What ``specmine experiment`` reads and writes: parameters from text, results as text."""
+"""What ``specmine experiment`` reads and writes: parameters, durations, results as JSON."""
 
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from specmine.model.errors import InputError
-from specmine.model.text import age, escaped
 from specmine.model.units import parse_duration
 
 if TYPE_CHECKING:
     from specmine.experiments.results.prediction import Contention, Distribution
     from specmine.experiments.types import Experiment, Host
-
-Result = Mapping[str, Any]
-_HOURS = {0.0: "once a boot", -1.0: "only when asked"}
-_SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
 def listing(experiments: Mapping[str, Experiment]) -> list[dict[str, Any]]:
@@ -37,20 +31,6 @@ def listing(experiments: Mapping[str, Experiment]) -> list[dict[str, Any]]:
         }
         for each in experiments.values()
     ]
-
-
-def list_lines(experiments: Mapping[str, Experiment], columns: int) -> list[str]:
-    """Return one entry an experiment."""
-    lines = []
-    for each in experiments.values():
-        often = _HOURS.get(each.hours, f"every {each.hours:g} h")
-        loads = {"none": "no load", "one": "1 CPU", "two": "2 CPUs", "all": "all CPUs"}[each.cpus]
-        lines.append(f"{each.name:<24} {loads}, {each.cost:g} CPU s, daemon: {often}")
-        lines += textwrap.wrap(each.summary, columns, initial_indent="    ", subsequent_indent="    ")
-        if each.parameters:
-            text = f"--set {', '.join(each.parameters)}"
-            lines += textwrap.wrap(text, columns, initial_indent="    ", subsequent_indent="      ")
-    return lines
 
 
 def known(name: str) -> str:
@@ -83,8 +63,8 @@ def parameters(names: Sequence[str], settings: Sequence[str]) -> dict[str, Any]:
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals or key not in defaults:
-            told = ", ".join(defaults) or "none"
-            raise InputError(f"no parameter {setting!r}", remedy=f"--set KEY=VALUE; parameters of these: {told}")
+            names = ", ".join(defaults) or "none"
+            raise InputError(f"no parameter {setting!r}", remedy=f"--set KEY=VALUE; parameters of these: {names}")
         found[key] = _parameter(key, text, defaults[key])
     return found
 
@@ -115,29 +95,6 @@ def _reference(path: Path) -> dict[str, Any]:
         raise InputError(f"reference: {path} is no result of virtualization-constant ({error})") from error
 
 
-def result_lines(result: Result, columns: int) -> list[str]:
-    """Return a result in full."""
-    head = f"{result['name']}: {quantity(result['value'], result['unit'])}"
-    if result["interval"]:
-        low, high = (quantity(each, result["unit"]) for each in result["interval"])
-        head += f" [{low}, {high}]"
-    if result["ground_truth"] is not None:
-        head += f", told {quantity(result['ground_truth'], result['unit'])}"
-    lines = [head]
-    reason = result["reason"]
-    if reason:
-        told = f"{'none' if result['valid'] else 'not sure'}: {reason['text']} [{reason['code']}]"
-        told += f". Next: {reason['remedy']}" if reason["remedy"] else ""
-        lines += textwrap.wrap(escaped(told), columns, initial_indent="    ", subsequent_indent="      ")
-    for check in result["checks"]:
-        mark = "ok" if check["ok"] else "FAIL"
-        lines.append(f"    {mark:<4} {check['name']} {check['value']:.4g} in {check['low']:.4g} to {check['high']:.4g}")
-    for name, each in result["evidence"].items():
-        told = f"{name}: {each if isinstance(each, str) else json.dumps(each)}"
-        lines += textwrap.wrap(escaped(told), columns, initial_indent="    ", subsequent_indent="      ")
-    return lines
-
-
 def shown(entry: Mapping[str, Any], host: Host, now_s: float) -> dict[str, Any]:
     """Return the result of an entry to show: the last valid one, marked where it no longer holds, else the last."""
     from specmine.experiments.results.document import stale_reason  # noqa: PLC0415
@@ -154,19 +111,6 @@ def shown(entry: Mapping[str, Any], host: Host, now_s: float) -> dict[str, Any]:
     if result["valid"] and stale:
         result |= {"valid": False, "reason": {"code": "stale", "text": stale, "remedy": "run it again"}}
     return result
-
-
-def table(results: Sequence[Result], columns: int) -> list[str]:
-    """Return one line a result."""
-    lines = []
-    for each in results:
-        told = quantity(each["value"], each["unit"])
-        truth = "" if each["ground_truth"] is None else f"told {quantity(each['ground_truth'], each['unit'])}, "
-        line = f"{each['name']:<24} {told:<12} {truth}{age(each['age_seconds'])} ago"
-        if each["reason"]:
-            line += f"; {each['reason']['text']}"
-        lines.append(escaped(line)[:columns])
-    return lines
 
 
 def value_of(entries: Mapping[str, Any], name: str, host: Host) -> float | None:
@@ -234,30 +178,6 @@ def prediction_document(alone: Distribution, forecast: Distribution, how: Conten
     }
 
 
-def prediction_lines(document: Mapping[str, Any]) -> list[str]:
-    """Return a prediction as text."""
-    how = document["beside"]
-    lines = [f"beside {how['rivals']} on {how['cores']:g} CPUs, slice {quantity(how['slice_seconds'], 's')}:"]
-    lines += [
-        f"{name:<7} {quantity(document['alone'][f'{name}_seconds'], 's'):>10} alone"
-        f" {quantity(document['predicted'][f'{name}_seconds'], 's'):>10} predicted"
-        for name in ("mean", "median", "p95", "p99")
-    ]
-    return [*lines, f"{100 * document['delayed_share']:.1f} % of calls are delayed"]
-
-
 def _summary(each: Distribution) -> dict[str, float]:
     values = {"mean": each.mean, "median": each.quantile(0.5), "p95": each.quantile(0.95), "p99": each.quantile(0.99)}
     return {f"{name}_seconds": float(f"{value:.6g}") for name, value in values.items()}
-
-
-def quantity(value: Any, unit: str) -> str:
-    """Write a value with its unit, ``-`` for none."""
-    if value is None:
-        return "-"
-    if isinstance(value, str):
-        return value
-    if unit != "s":
-        return f"{value:.4g} {unit}".strip()
-    scale, name = next((each for each in _SCALES if abs(value) >= each[0]), (1e-9, "ns"))
-    return f"{value / scale:.4g} {name}"

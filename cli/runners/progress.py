@@ -1,4 +1,4 @@
-"""What a run in the foreground says while it works, on standard error, and how it is told to stop."""
+"""The progress of a run in the foreground on standard error, and the signals that stop it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Progress:
-    """Called again and again while mining works; answers whether to go on.
+    """Called repeatedly while mining works; returns whether to go on.
 
     The first SIGINT, SIGTERM or SIGHUP asks to stop and to show what was learned; the second SIGINT raises
     KeyboardInterrupt.

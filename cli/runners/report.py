@@ -1,4 +1,4 @@
-"""What ``specmine report`` does: each build of a function beside the one before."""
+"""What ``specmine report`` does: each build compared with the one before."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ STATES = (
 """In the order in which they are counted up, most finished first."""
 
 REPORTED_JIT_SHARE = 0.01
-"""Share of CPU time in code made at run time from which it is told."""
+"""From this share of CPU time on, code made at run time is reported."""
 
 
 def is_asserted(entry: Entry) -> bool:
@@ -167,7 +167,7 @@ def _cost(collection: Any) -> str:
         )
         parts.append(f"added {share(spent)} to the program's CPU time{limit}")
     if isinstance(collection.get("agent_cpu_seconds"), int | float):
-        parts.append(f"took {collection['agent_cpu_seconds']:.1f} s of CPU beside it")
+        parts.append(f"specmine's own processes took {collection['agent_cpu_seconds']:.1f} s of CPU")
     lost = {name: number for name, number in (collection.get("lost") or {}).items() if number}
     if lost:
         parts.append("lost " + listed(f"{count(number)} {_words(name)}" for name, number in sorted(lost.items())))

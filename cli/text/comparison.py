@@ -101,7 +101,7 @@ def _sentences(each: Mapping[str, Any]) -> list[str]:
         said.append(escaped(place))
     if each["change"] is not None:
         kinds = ", ".join(each["change"]["kinds"]) or "no class alone"
-        said.append(f"{kinds}; speaks for: {each['change']['cause']} ({each['change']['reason']}).")
+        said.append(f"{kinds}; likely cause: {each['change']['cause']} ({each['change']['reason']}).")
     elif each["host"] and each["host"]["explained"]:
         said.append(f"The host explains it: {each['host']['reason']}.")
     return said

@@ -52,7 +52,7 @@ class ClassChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeAttribution:
-    """What changed in a function's distribution, and what that speaks for."""
+    """What changed in a function's distribution, and its likely cause."""
 
     kinds: tuple[str, ...]
     """Of class-moved, share-changed, new-class; empty if none is sure."""
@@ -202,7 +202,7 @@ def _cause(
     base: Sequence[LifetimeSample],
     new: Sequence[LifetimeSample],
 ) -> tuple[str, str]:
-    """Return what the evidence speaks for, and why; unknown rather than a guess."""
+    """Return the likely cause and the reason; unknown rather than a guess."""
     hosts = [{each.host for each in side} for side in (base, new)]
     if not hosts[0] & hosts[1]:
         return "unknown", "base and new ran on different hosts"

@@ -148,7 +148,7 @@ def _discovered(each: Comparison, q_value: float | None, rule: Rule) -> Comparis
             verdict=Change.UNDECIDED,
             q_value=q_value,
             needed=_needed(each.estimate, rule),
-            reason=f"{each.verdict.value} on its own, but so many functions give as much by chance (q {q_value:.2g})",
+            reason=f"{each.verdict.value} on its own, but so many functions give as much at random (q {q_value:.2g})",
         )
     return replace(each, q_value=q_value)
 
@@ -183,9 +183,9 @@ def _reason(verdict: Change, found: RatioEstimate, rule: Rule) -> str:
     share = f"{100 * abs(found.ratio - 1.0):.3g} %"
     match verdict:
         case Change.WORSE:
-            return f"{share} longer, and not by chance"
+            return f"{share} longer, beyond random variation"
         case Change.BETTER:
-            return f"{share} shorter, and not by chance"
+            return f"{share} shorter, beyond random variation"
         case Change.EQUIVALENT:
             return f"any change is smaller than {100 * rule.tolerance:.3g} %"
     return "the interval holds both no change and one that matters"

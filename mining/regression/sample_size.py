@@ -1,4 +1,7 @@
-"""How many: calls per lifetime, lifetimes per build, lifetimes still needed, and the smallest change to be seen."""
+"""How many calls per lifetime, lifetimes per build and builds a comparison needs, and the smallest change it detects.
+
+``optimal_counts``, ``builds_needed`` and ``calls_for_quantile`` are for planning a comparison before it is made.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ FEWEST = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Best counts as real numbers; infinite where a level adds no variance and nothing limits them."""
+    """Best counts of a planned comparison; infinite where a level adds no variance and nothing limits them."""
 
     calls: float
     """Calls per lifetime."""
@@ -40,7 +43,7 @@ class Counts:
 def optimal_counts(
     call: float, lifetime: float, build: float, *, warmup: float, build_cost: float, repeated: float = 1.0
 ) -> Counts:
-    """Return the counts that give the narrowest interval for the same total cost.
+    """Return the counts that give the narrowest interval for the same total cost, for planning a comparison.
 
     Parameters
     ----------
@@ -69,14 +72,14 @@ def optimal_counts(
 def builds_needed(
     call: float, lifetime: float, build: float, *, counts: tuple[int, int], half: float, level: float
 ) -> int:
-    """Return the builds for a half-width in the unit of the durations; ``counts``: calls, lifetimes each."""
+    """Return the builds for a half-width in the unit of the durations, for planning; ``counts``: calls, lifetimes."""
     calls, lifetimes = counts
     variance = build + lifetime / lifetimes + call / (lifetimes * calls)
     return math.ceil((normal_quantile(0.5 + 0.5 * level) / half) ** 2 * variance)
 
 
 def calls_for_quantile(probability: float, error: float, level: float) -> int:
-    """Return the independent calls after which a quantile's share is known to +-error (Chen and Kelton)."""
+    """Return the independent calls, for planning, that give a quantile's share to +-error (Chen and Kelton)."""
     z = normal_quantile(0.5 + 0.5 * level)
     return math.ceil(z * z * probability * (1 - probability) / error**2 - 1e-9)
 

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from specmine.cli.base import exit_codes
-from specmine.cli.main import COMMANDS, specmine
+from specmine.cli.main import COMMANDS, WORDS, specmine
 from specmine.cli.text.assertions import STATES
 from specmine.daemon.controller.phase import State
 from tests.support.paths import ROOT
@@ -64,6 +64,15 @@ def test_help_fits_80_columns(name: str, outcome: Callable[..., tuple[int, str, 
     code, out, err = outcome(name, "--help")
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("arguments", [(), *((name,) for name in COMMANDS), ("experiment", "run")])
+def test_help_ends_with_the_glossary(arguments: tuple[str, ...], outcome: Callable[..., tuple[int, str, str]]) -> None:
+    """The last line of every help names the page that defines its words."""
+    code, out, _ = outcome(*arguments, "--help")
+    words = out.rstrip().splitlines()[-1].strip()
+    assert (code, words) == (0, WORDS)
+    assert (ROOT / words.removeprefix("Words: ")).is_file()
 
 
 def test_every_state_is_documented() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from specmine.cli.runners.experiment import quantity
+from specmine.cli.text.experiments import quantity
 from specmine.experiments.host.facts import read_host
 from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.results.document import document
