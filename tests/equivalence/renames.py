@@ -73,7 +73,7 @@ WORDS: Mapping[str, str] = {
     "tells its classes apart, better than": "distinguishes its classes better than",
     "places for probes": "probe slots",
     "set of call edges tells them apart": "set of call edges distinguishes them",
-    "took": "specmine's own processes took",
+    "; took": "; specmine's own processes took",
     "of CPU beside it": "of CPU",
     "and not by chance": "beyond random variation",
     "speaks for:": "likely cause:",
