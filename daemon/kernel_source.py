@@ -1,4 +1,4 @@
-"""The live kernel side as a configuration describes it."""
+"""The live kernel side under a configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_CACHE = "/var/cache/specmine"
 
 
 def selection_of(program: Program) -> Selection:
-    """Return the kernel side's word for a choice of programs."""
+    """Return a choice of programs as the kernel side takes it."""
     return Selection(
         pid=program.pid or 0,
         exe=program.exe or "",

@@ -45,7 +45,7 @@ def _run(parsed: argparse.Namespace) -> int:
     path = parsed.config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
     config = load_config(path) if path else Config()
     if parsed.check_config:
-        _say(f"{path or 'the default configuration'}: fine")
+        _print(f"{path or 'the default configuration'}: fine")
         return 0
     set_up(level=config.log.level, form=config.log.format)
     os.environ |= _ONE_THREAD  # before numpy is imported; a pool of threads would only cost memory
@@ -64,14 +64,14 @@ def _run(parsed: argparse.Namespace) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Tells what is wrong in one line, as everything else does."""
+    """Reports a wrong usage in one line, as all errors are reported."""
 
     def error(self, message: str) -> NoReturn:
-        """Leave with the one line."""
+        """Exit with the one line."""
         self.exit(2, f"{self.prog}: {message}; see `{self.prog} --help`\n")
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     """Write a line to standard output, if there is one."""
     try:
         print(text, flush=True)

@@ -15,8 +15,9 @@ from typing import Any
 
 from specmine import __version__
 from specmine.daemon.config.loader import ConfigError, load_config
+from specmine.daemon.config.reload import changed_keys, until_restart
 from specmine.daemon.config.settings import settings_of
-from specmine.daemon.config.tree import Config, Program, changed_keys, until_restart
+from specmine.daemon.config.tree import Config, Program
 from specmine.daemon.controller.events import Arrived, Begun, Reloaded, Stopping, Surveyed
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import DaemonFacts, status_of

@@ -30,7 +30,7 @@ def switch_probes(*, off: bool, socket: Path | None, file: Path | None, form: st
     NoData
         If it does not say within seconds that its probes are off, or does not say where its kill switch is.
     """
-    from specmine.daemon.socket.client import NoDaemon, Silent  # noqa: PLC0415
+    from specmine.daemon.socket.client import NoAnswer, NoDaemon  # noqa: PLC0415
     from specmine.daemon.system.kill_switch import DEFAULT, switch  # noqa: PLC0415
 
     daemon = file is None
@@ -38,7 +38,7 @@ def switch_probes(*, off: bool, socket: Path | None, file: Path | None, form: st
     if file is None:
         try:
             path = Path(str(ask_daemon(socket, {"command": "off" if off else "on"})["kill_switch"]))
-        except Silent as error:
+        except NoAnswer as error:
             switch(DEFAULT, off=off)
             raise NoData(
                 f"{error.message}, nor where its kill switch is; {_done(DEFAULT, off)}",

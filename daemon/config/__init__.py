@@ -1,1 +1,1 @@
-"""The configuration: one frozen tree, one loader, a documented default for every key."""
+"""The configuration: one frozen tree (``tree``), how it is read (``loader``, ``fields``), what a reload may change."""

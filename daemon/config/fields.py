@@ -1,4 +1,4 @@
-"""What a configuration value may be: one reader a kind of value.
+"""What a configuration value may be: one reader for each kind of value.
 
 A reader takes what YAML made of the value (text, number, truth value, list, null) and returns the checked
 one; what does not fit raises ``ValueError`` with the offending value and what would fit.

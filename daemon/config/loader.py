@@ -1,4 +1,4 @@
-"""From YAML text to the configuration tree, every mistake named with its line, its key and its value."""
+"""From YAML text to the configuration tree. Each mistake is reported with its line, its key and its value."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def parse_config(text: str, *, name: str = "configuration") -> Config:
     text : str
         The YAML document.
     name : str
-        What to call it in messages.
+        Its name in messages.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def _unknown(name: str) -> str:
 
 
 def nearest_key(name: str) -> str | None:
-    """Return the known key most like ``name``, None if none is like it."""
+    """Return the known key most similar to ``name``, None if none is similar."""
     import difflib  # noqa: PLC0415  only for a file with a mistake
 
     known = sorted(known_keys())

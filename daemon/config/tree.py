@@ -1,15 +1,13 @@
 """The configuration: one frozen tree with a default for every key.
 
-``default.yaml`` beside this file shows every key with its default and what it does. A key in the file is the
+``default.yaml`` in this folder shows every key with its default and what it does. A key in the file is the
 attribute here without the unit at its end: ``windows.length: 10s`` is ``config.windows.length_ns``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from importlib import resources
-from typing import TypeVar
 
 from specmine.mining.settings import MiningSettings
 
@@ -20,7 +18,6 @@ from .fields import (
     duration,
     integer,
     key,
-    key_name,
     mode,
     optional,
     path,
@@ -33,7 +30,6 @@ from .fields import (
 US, MS, SECOND, HOUR, DAY = 1_000, 1_000_000, 1_000_000_000, 3_600_000_000_000, 86_400_000_000_000
 MIB, GIB = 1 << 20, 1 << 30
 _words: Reader = texts
-Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +37,7 @@ class Program:
     """One choice of programs: exactly one of ``exe``, ``pid``, ``unit`` and ``cgroup``."""
 
     name: str | None = key(optional(text), None)
-    """What to call it; by default what was chosen."""
+    """Its name in all output; by default what was chosen."""
     exe: str | None = key(optional(path), None)
     """Path of the executable: all its processes, also those that start later."""
     pid: int | None = key(optional(integer(1, 1 << 22)), None)
@@ -77,7 +73,7 @@ class Budget:
     agent: float = key(ratio(0.0001, 1.0), 0.01)
     """CPU time of specmine's own processes, as a share of one CPU."""
     verification: float = key(ratio(0.0, 0.9), 1 / 3)
-    """Share of ``overhead`` kept for checking what is known already."""
+    """Share of ``overhead`` reserved for checking assertions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +88,7 @@ class Windows:
     """After this long a call without an end is given up as censored."""
 
     def __post_init__(self) -> None:
-        """Check what must be ordered."""
+        """Check the order of the values."""
         if self.limit_ns < self.length_ns:
             raise ValueError("limit is shorter than length")
         if self.calls < self.minimum_calls:
@@ -109,7 +105,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """Where knowledge is kept, and how much of it."""
+    """Where the store is, and how much it holds."""
 
     path: str = key(path, "/var/lib/specmine/specmine.db")
     limit_bytes: int = key(size(MIB, 1024 * GIB), 512 * MIB)
@@ -119,7 +115,7 @@ class StoreSettings:
     """Merged ones older than this merge once more, ten to one."""
 
     def __post_init__(self) -> None:
-        """Check what must be ordered."""
+        """Check the order of the values."""
         if self.merge_again_after_ns < self.merge_after_ns:
             raise ValueError("merge_again_after is shorter than merge_after")
 
@@ -136,7 +132,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Socket:
-    """Where the command line asks."""
+    """Where the command line connects."""
 
     path: str = key(path, "/run/specmine/specmined.sock")
     mode: int = key(mode, 0o666)
@@ -145,7 +141,7 @@ class Socket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentSettings:
-    """What the daemon measures of the host itself."""
+    """Experiments that the daemon runs on its host."""
 
     enabled: bool = True
     run: tuple[str, ...] | None = key(optional(_words), None)
@@ -156,7 +152,7 @@ class ExperimentSettings:
     """None runs this soon after the start."""
 
     def __post_init__(self) -> None:
-        """Check that the experiments are there."""
+        """Check that the experiments exist."""
         if self.run is None:
             return
         from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415  1 MB, for those who choose some
@@ -202,15 +198,15 @@ class Config:
     metrics: Metrics = field(default_factory=Metrics)
     socket: Socket = field(default_factory=Socket)
     host_lock: str = key(path, "/run/specmine/host.lock")
-    """One daemon a host holds it."""
+    """The lock that lets one daemon run on a host."""
     kill_switch: str = key(path, "/run/specmine/off")
-    """While there is a file of this path no probe is on."""
+    """While a file of this path exists no probe is attached."""
     kernel: Kernel = field(default_factory=Kernel)
     experiments: ExperimentSettings = field(default_factory=ExperimentSettings)
     log: Log = field(default_factory=Log)
 
     def __post_init__(self) -> None:
-        """Check what must fit together across sections."""
+        """Check what depends on several sections."""
         if self.windows.minimum_calls < self.mining.minimum_calls:
             raise ValueError(
                 f"windows.minimum_calls is {self.windows.minimum_calls}, less than the"
@@ -218,64 +214,6 @@ class Config:
             )
 
 
-RESTART_KEYS = (
-    "programs",
-    "sampling",
-    "store.path",
-    "metrics.listen",
-    "socket",
-    "host_lock",
-    "kill_switch",
-    "kernel",
-    "windows.max_open",
-    "log.format",
-)
-"""Keys, or beginnings of keys, that a reload cannot change."""
-
-
 def default_text() -> str:
     """Return the text of the packaged ``default.yaml``."""
     return resources.files(__package__).joinpath("default.yaml").read_text(encoding="utf-8")
-
-
-def changed_keys(old: Config, new: Config) -> tuple[str, ...]:
-    """Return the full names of the keys whose values differ, in the order of the tree."""
-    return tuple(_changed(old, new, ""))
-
-
-def needs_restart(name: str) -> bool:
-    """Tell whether a change of this key takes effect only after a restart."""
-    return any(name == known or name.startswith(f"{known}.") for known in RESTART_KEYS)
-
-
-def until_restart(old: Config, new: Config) -> Config:
-    """Return the new configuration with the old values of the keys that take effect only after a restart.
-
-    Raises
-    ------
-    ValueError
-        If they do not fit together.
-    """
-    return _until_restart(old, new, "")
-
-
-def _until_restart(old: Part, new: Part, prefix: str) -> Part:
-    kept: dict[str, object] = {}
-    for item in fields(old):  # type: ignore[arg-type]
-        before, after = getattr(old, item.name), getattr(new, item.name)
-        name = f"{prefix}{key_name(item.name)}"
-        if needs_restart(name):
-            kept[item.name] = before
-        elif is_dataclass(before):
-            kept[item.name] = _until_restart(before, after, f"{name}.")
-    return replace(new, **kept)  # type: ignore[type-var]
-
-
-def _changed(old: object, new: object, prefix: str) -> Iterator[str]:
-    for item in fields(old) if is_dataclass(old) else ():
-        before, after = getattr(old, item.name), getattr(new, item.name)
-        name = f"{prefix}{key_name(item.name)}"
-        if is_dataclass(before):
-            yield from _changed(before, after, f"{name}.")
-        elif before != after:
-            yield name

@@ -1,4 +1,4 @@
-"""Asking a running daemon: one JSON object a line there, one back, over a unix socket."""
+"""The client of a running daemon: one JSON object a line in each direction, over a unix socket."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class NoDaemon(InputError):
     """Nothing answers at the socket."""
 
 
-class Silent(NoDaemon):
-    """A daemon is there, and does not answer in time."""
+class NoAnswer(NoDaemon):
+    """A daemon is there, but does not answer in time."""
 
 
 class DaemonConnection:
-    """A connection to the daemon. What was granted to it, such as a share of the budget, ends with it."""
+    """A connection to the daemon. What was granted to it, such as a lease of the budget, ends with it."""
 
     def __init__(self, path: str | Path = DEFAULT_SOCKET, *, timeout_s: float = 5.0) -> None:
         """Connect.
@@ -61,14 +61,14 @@ class DaemonConnection:
             What the daemon answered instead of a result, with its exit code.
         NoDaemon
             If the daemon went away.
-        Silent
+        NoAnswer
             If it does not answer in time.
         """
         try:
             self._socket.sendall(json.dumps(request).encode("utf-8") + b"\n")
             line = self._lines.readline(_LARGEST_ANSWER)
         except TimeoutError as error:
-            raise Silent(f"the daemon at {self.path} does not answer ({error})", remedy="look at its log") from error
+            raise NoAnswer(f"the daemon at {self.path} does not answer ({error})", remedy="look at its log") from error
         except OSError as error:
             raise NoDaemon(
                 f"the daemon at {self.path} does not answer ({error.strerror or error})",

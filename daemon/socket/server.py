@@ -1,4 +1,4 @@
-"""The daemon's ear: a unix socket on a thread of its own, so that no client can hold up the loop.
+"""The daemon's unix socket, on a thread of its own, so that no client can delay the loop.
 
 Requests and answers are one JSON object a line. Sizes, times and the number of clients are bounded.
 """
@@ -30,7 +30,7 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """Who asks, as the kernel says."""
+    """The process at the other end of a connection, as the kernel identifies it."""
 
     connection: int
     """Number of the connection, never used twice."""
@@ -77,13 +77,13 @@ class Server:
         path : path
             The socket; one that a dead daemon left behind is replaced.
         answer : callable
-            What answers.
+            Returns the answers.
         closed : callable
-            Told the number of each connection that ended.
+            Gets the number of each connection that ended.
         mode, group : int, str
             Who may connect.
         idle_s : float
-            A client silent for so long is let go.
+            A client silent for so long is disconnected.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class Server:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop answering, take the socket away."""
+        """Stop answering and remove the socket."""
         os.write(self._wake_in, b"x")
         self._thread.join(2.0)
         try:
@@ -168,7 +168,7 @@ class Server:
         self._selector.modify(client.socket, wanted, client)
 
     def _answer_next(self, client: _Client) -> bool:
-        """Answer the next whole line once the answer before it is sent; tell whether there is one to send."""
+        """Answer the next complete line once the last answer is sent; return whether there is something to send."""
         if client.to_send:
             return True
         line, newline, rest = client.received.partition(b"\n")
@@ -235,7 +235,7 @@ def _listening(path: Path, mode: int, group: str | None) -> socket.socket:
 
 
 def _clear(path: Path) -> None:
-    """Take away the socket of a dead daemon; anything else stays."""
+    """Remove the socket of a dead daemon; anything else stays."""
     try:
         if not stat.S_ISSOCK(path.lstat().st_mode):
             raise InputError(f"{path} is not a socket", remedy="change socket.path, or move the file away")

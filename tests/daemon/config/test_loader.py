@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmine.daemon.config.loader import ConfigError, known_keys, load_config, parse_config
-from specmine.daemon.config.tree import RESTART_KEYS, Config, changed_keys, default_text, needs_restart
+from specmine.daemon.config.tree import Config, default_text
 from specmine.mining.settings import MiningSettings
 from specmine.model.units import parse_duration, parse_ratio, parse_size, show_duration, show_size
 from tests.support.paths import ROOT
@@ -43,21 +43,6 @@ def test_every_key_of_the_packaged_file_has_a_comment() -> None:
         is_section = line.endswith(":") and not line.startswith(" ")
         if line.strip() and not line.lstrip().startswith("#") and not is_section and key.strip() != "minimum_calls":
             assert before.lstrip().startswith("#"), line
-
-
-def test_the_packaged_file_marks_the_keys_that_need_a_restart() -> None:
-    """A comment says (restart) exactly where a reload does not suffice."""
-    path: list[str] = []
-    comment: list[str] = []
-    for line in default_text().splitlines()[7:]:
-        if line.lstrip().startswith("#") or not line.strip():
-            comment = [*comment, line] if line.strip() else []
-            continue
-        depth = (len(line) - len(line.lstrip())) // 2
-        path = [*path[:depth], line.split(":")[0].strip()]
-        if not line.endswith(":"):
-            assert needs_restart(".".join(path)) == ("(restart)" in " ".join(comment)), path
-        comment = []
 
 
 def test_mining_defaults_are_those_of_mining() -> None:
@@ -237,21 +222,6 @@ def test_ratios_and_sizes_are_read() -> None:
     """Per cent, plain numbers, binary and decimal units are understood."""
     assert [parse_ratio(text) for text in ("1%", "0.01", ".5 %", "1/3")] == [0.01, 0.01, 0.005, 1 / 3]
     assert (parse_size("64MiB"), parse_size("1.5 GB"), parse_size("7")) == (64 << 20, 1_500_000_000, 7)
-
-
-def test_changes_are_found_by_name() -> None:
-    """A reload knows which keys changed and which of them need a restart."""
-    new = parse_config("budget: {overhead: 2%}\nstore: {path: /tmp/x}\nmining: {recent: 7}\nverify_every: 30s")
-    changed = changed_keys(Config(), new)
-    assert changed == ("budget.overhead", "verify_every", "mining.recent", "store.path")
-    assert [name for name in changed if needs_restart(name)] == ["store.path"]
-    assert changed_keys(new, new) == ()
-
-
-def test_keys_that_need_a_restart_exist() -> None:
-    """The list of them does not name keys that are gone."""
-    known = known_keys()
-    assert all(any(key == name or key.startswith(f"{name}.") for key in known) for name in RESTART_KEYS)
 
 
 def test_deep_nesting_is_a_mistake() -> None:
