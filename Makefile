@@ -30,10 +30,13 @@ moved:
 demo: setup ## mine a stock apache2 under load, at most 3 minutes; leaves nothing of it behind; needs root
 	@$(BIN)/python -m examples.demo.run
 
-test: setup ## everything: checks, then all tests (those marked kernel need root)
+test: setup ## everything: checks, then all tests (those marked kernel need root, and run one by one)
 	@.ci/packages gcc g++ libc6-dev libdw-dev gdb golang-go libboost-context-dev strace
 	@$(MAKE) --no-print-directory check
-	$(BIN)/pytest
+	@status=0; \
+	$(BIN)/pytest -m 'not kernel' -n auto --dist worksteal || status=1; \
+	$(BIN)/pytest -m kernel || status=1; \
+	exit $$status
 
 check: setup ## what is wrong without running it: ruff, mypy, who imports whom
 	$(BIN)/ruff check

@@ -25,7 +25,7 @@ from specmine.probes.calibration.cold_cache import scaled
 from specmine.probes.calibration.recalibrate import Recalibration
 from specmine.probes.elf.client import Reader
 from specmine.probes.kernel import tracepoints
-from specmine.probes.kernel.cache import prune
+from specmine.probes.kernel.cache import prepare
 from specmine.probes.kernel.links import LinkNews, Links
 from specmine.probes.kernel.loader import LINK_KINDS, Loaded, load
 from specmine.probes.kernel.maps import HashMap, RememberedMap, RingBuffer, kernel_at_least, map_array
@@ -111,9 +111,8 @@ class BpfSource:
         self._reader = Reader()
         self._warm()
         cache = Path(s.cache) if s.cache else None
-        if cache is not None:
-            cache.mkdir(parents=True, exist_ok=True)
-            prune(cache)
+        if cache is not None and not prepare(cache):
+            cache = None
         self._loaded = loaded = load(
             interpreter=s.interpreter,
             memory_bytes=s.memory_bytes,

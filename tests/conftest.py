@@ -1,4 +1,4 @@
-"""What tests of several folders share: when kernel tests run, and the target programs, compiled once."""
+"""What tests of several folders share: when kernel tests run, the target programs and a cache, each made once."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import ctypes
 import functools
 import os
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 PROGRAMS = Path(__file__).parent / "programs"
 
 _WITH_BCC = "/usr/bin/python3"
 _SYS_BPF = 321  # x86-64, the only machine that is supported
 _MAP_CREATE, _MAP_TYPE_ARRAY = 0, 2
+
+settings.load_profile("ci")
+"""The same examples in each run, without a limit on their time; ``--hypothesis-profile default`` explores others."""
 
 _FLAGS = {
     "plain": ["-O2", "-fno-omit-frame-pointer"],
@@ -57,28 +61,6 @@ def outcome_without_kernel(missing: str, ci: str | None) -> Callable[[str], obje
     return pytest.fail if ci and ci.lower() not in ("0", "false") else pytest.skip
 
 
-def again(items: Iterable[pytest.Item], ci: str | None) -> None:
-    """Have a kernel test that fails in continuous integration run once more.
-
-    It measures a live machine, and the machines that CI gets are shared: others change their speed twofold.
-    """
-    for item in items:
-        if ci and item.get_closest_marker("kernel"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what may run again."""
-    again(items, os.environ.get("CI"))
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show in full why a test failed that was run again: it may have met a fault that is rare."""
-    for report in terminalreporter.stats.get("rerun", ()):
-        terminalreporter.section(f"failed at first: {report.nodeid}")
-        terminalreporter.line(report.longreprtext)
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a kernel test where it cannot run; in continuous integration fail it, so that no gap is green."""
     if item.get_closest_marker("kernel") is None:
@@ -86,6 +68,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     end = outcome_without_kernel(missing_for_kernel_tests(), os.environ.get("CI"))
     if end is not None:
         end(f"kernel test: {missing_for_kernel_tests()}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the folder in which all tests keep compiled BPF programs and calibrated prices; daemons use it too."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CACHE_DIRECTORY", str(folder))
+        yield folder
 
 
 @pytest.fixture(scope="session")

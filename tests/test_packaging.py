@@ -60,7 +60,8 @@ def _run(command: Sequence[str | Path], folder: Path) -> str:
 
 
 def _pip(*arguments: str | Path, folder: Path, python: Path = Path(sys.executable)) -> str:
-    return _run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments], folder)
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", python]
+    return _run([*pip, "--quiet", "--disable-pip-version-check", *arguments], folder)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ def wheel(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def python(tmp_path: Path) -> Path:
     """Return the interpreter of an empty environment."""
-    venv.create(tmp_path / "environment", with_pip=True, symlinks=True)
+    venv.create(tmp_path / "environment", with_pip=False, symlinks=True)
     return tmp_path / "environment" / "bin" / "python"
 
 

@@ -27,7 +27,7 @@ def t_cdf(value: float, df: float) -> float:
         return _normal().cdf(value)
     if math.isinf(value):
         return 1.0 if value > 0 else 0.0
-    tail = 0.5 * beta_cdf(df / (df + value * value), 0.5 * df, 0.5)
+    tail = 0.5 * _beyond(value, df)
     return 1.0 - tail if value > 0 else tail
 
 
@@ -37,7 +37,15 @@ def two_sided_p(value: float, df: float) -> float:
         return 0.0
     if df >= _LARGEST_DF:
         return 2.0 * _normal().cdf(-abs(value))
-    return min(1.0, beta_cdf(df / (df + value * value), 0.5 * df, 0.5))
+    return _beyond(value, df)
+
+
+def _beyond(value: float, df: float) -> float:
+    """Return P(|T| >= |value|) by the incomplete beta function of whichever argument is far from 1."""
+    square = value * value
+    if square < min(1.0, df):
+        return 1.0 - beta_cdf(square / (df + square), 0.5, 0.5 * df)
+    return min(1.0, beta_cdf(df / (df + square), 0.5 * df, 0.5))
 
 
 @lru_cache(maxsize=65_536)

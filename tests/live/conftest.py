@@ -22,7 +22,7 @@ def nothing_left() -> Iterator[None]:
     before = set(family(os.getpid()))
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     yield
-    wait_until(lambda: not _living(set(family(os.getpid())) - before), "the end of what was left behind", limit_s=10.0)
+    wait_until(lambda: not _living(set(family(os.getpid())) - before), "the end of what was left behind")
     prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 

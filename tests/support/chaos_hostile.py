@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_LIMIT_S = 30
+from tests.support.patience import patient
+
+_LIMIT_S = patient(120)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

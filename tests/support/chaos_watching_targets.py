@@ -26,8 +26,9 @@ from specmine.probes.timing.timed_function import TimedFunction
 from tests.support.breakpoints import Text, family
 from tests.support.chaos_building import offsets
 from tests.support.chaos_hostile import Target
+from tests.support.patience import patient
 
-LIMIT_S = 40.0
+LIMIT_S = patient(120.0)
 _COUNTS = ("hits", "calls", "timed", "inner", "lost", "dropped", "unlearnt")
 _COUNT_ONLY = frozenset({"go-runtime"})
 """Reasons for which a function is counted instead."""
@@ -231,12 +232,12 @@ class _Run:
             kind = Kind.TIME if (index + number // 2) % 2 else Kind.PATH
             how = {"window_calls": 100, "minimum_calls": 1, **limits}
             self.source.apply(Watch(function=key, kind=kind, **how))  # type: ignore[arg-type]
-        self.poll(self._settled, 20)
+        self.poll(self._settled)
         for refusal in list(self.refusals):
             if refusal.reason.code in _COUNT_ONLY:
                 self.source.apply(Watch(function=refusal.function, kind=Kind.COUNT))
-        self.poll(self._settled, 20)
-        self.poll(self._followed, 20)
+        self.poll(self._settled)
+        self.poll(self._followed)
         for key, (member, name) in self.by_key.items():
             w = self.watched(key)
             if w is not None:
@@ -311,7 +312,7 @@ class _Run:
             self.source.apply(Unwatch(function=key))
         for each in self.members:
             with Text(family(each.child.pid)) as text:
-                end = time.monotonic() + 2
+                end = time.monotonic() + LIMIT_S
                 while (left := [*text.changed()]) and time.monotonic() < end:
                     self.source.poll(time.monotonic_ns())
                     time.sleep(0.02)

@@ -46,7 +46,7 @@ class Target:
 
     def finish(self) -> int:
         """End it and return how often it called z."""
-        out, _ = self.process.communicate("\n", timeout=20)
+        out, _ = self.process.communicate("\n", timeout=60)
         assert self.process.returncode == 0
         return int(out.split()[-1])
 

@@ -12,7 +12,7 @@ from tests.support.breakpoints import Text, family
 from tests.support.product import Daemon, busy, seconds_until_clean, wait_for_probes
 
 FREE_S = 0.1
-"""What is promised: so soon after the daemon's death the program has no probe left."""
+"""What is promised: so soon after the daemon's death the program has no probe left; judged by the bench alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,10 +15,11 @@ from typing import Any
 from specmine.daemon.socket.client import DaemonConnection
 from specmine.model.errors import SpecmineError
 from tests.support.breakpoints import Text, family
+from tests.support.patience import patient
 
 BIN = Path(sys.executable).parent
 SPECMINE, SPECMINED = str(BIN / "specmine"), str(BIN / "specmined")
-PATIENCE_S = 90.0
+PATIENCE_S = patient(90.0)
 """For what takes a second or two on a machine with nothing else to do."""
 
 
@@ -167,7 +168,7 @@ def stop(process: subprocess.Popen[Any]) -> None:
     wait_until(lambda: status.read_text().rpartition(")")[2].split()[0] == "T", "the stop", step_s=0.001)
 
 
-def seconds_until_clean(text: Text, limit_s: float = 5.0) -> float:
+def seconds_until_clean(text: Text, limit_s: float = PATIENCE_S) -> float:
     """Return after how many seconds no probe was left; the time of the look is in it."""
     began = time.monotonic()
     while left := text.changed():

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import json
-import shutil
+import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
-from tempfile import mkdtemp
 
 from specmine.model.batch import Batch, HotSample, Refusal, Watch
 from specmine.model.function import Function
@@ -20,6 +16,7 @@ from specmine.model.observation import Kind, Observation
 from specmine.probes.kernel.loader import LINK_KINDS
 from specmine.probes.process.proc import Selection
 from specmine.probes.source import BpfSource, SourceSettings
+from tests.support.patience import patient
 
 
 @contextmanager
@@ -36,7 +33,7 @@ def running(*argv: object) -> Iterator[subprocess.Popen[str]]:
 def counts_of(child: subprocess.Popen[str]) -> dict[str, object]:
     """End a target program and return the true counts that it prints."""
     child.send_signal(signal.SIGTERM)
-    out, _ = child.communicate(timeout=20)
+    out, _ = child.communicate(timeout=patient(60))
     found: dict[str, object] = json.loads(out.splitlines()[-1])
     return found
 
@@ -53,8 +50,9 @@ class Driver:
         self.refusals: list[Refusal] = []
         self.last = Batch(now_ns=0)
 
-    def poll(self, done: Callable[[], object], limit_s: float = 20.0) -> None:
+    def poll(self, done: Callable[[], object], limit_s: float = 60.0) -> None:
         """Poll until something is true; fail after the limit."""
+        limit_s = patient(limit_s)
         end = time.monotonic() + limit_s
         while not done():
             assert time.monotonic() < end, f"not within {limit_s} s: {self.last}"
@@ -79,20 +77,11 @@ class Driver:
         return key
 
 
-@cache
-def compiled() -> Path:
-    """Return a folder for compiled programs, so that they are compiled once in all tests; it goes with this process."""
-    folder = Path(mkdtemp(prefix="specmine-tests-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
 @contextmanager
 def driven(pid: int, *names: str, links: tuple[str, ...] = LINK_KINDS, isolate: bool = True) -> Iterator[Driver]:
-    """Start a source on a pid with hints, calibrated anew."""
-    for prices in compiled().glob("prices-*"):
-        prices.unlink()
-    settings = SourceSettings(watch=names, links=links, isolate=isolate, cache=str(compiled()))
+    """Start a source on a pid with hints; without any it can sample, which takes the verifier three times as long."""
+    cache = os.environ["CACHE_DIRECTORY"]
+    settings = SourceSettings(watch=names, links=links, isolate=isolate, cache=cache, sampling=not names)
     source = BpfSource([Selection(pid=pid)], settings)
     try:
         source.start()

@@ -117,7 +117,12 @@ kernel: Any = bpf_syscall
 
 
 def compiled_programs(sources: list[str], flags: list[str], interpreter: str = "/usr/bin/python3") -> Any:
-    """Compile programs as the product does, without loading them."""
+    """Compile programs as the product does, each once, without loading them."""
+    return _compiled(tuple(sources), tuple(flags), interpreter)
+
+
+@functools.cache
+def _compiled(sources: tuple[str, ...], flags: tuple[str, ...], interpreter: str) -> Any:
     done = subprocess.run(
         [interpreter, "-c", _COMPILE, BPF.parent, json.dumps([sources, str(BPF / "include"), flags])],
         capture_output=True,

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -24,6 +24,7 @@ from specmine.mining.statistics.student_t import t_cdf, t_quantile, two_sided_p
 
 
 @given(st.floats(0.5, 1e5), st.floats(1e-6, 1 - 1e-6))
+@example(67929.0, 0.5000597264726203)
 def test_students_t_is_scipys(df: float, probability: float) -> None:
     """Quantile and distribution function to nine digits."""
     value = float(stats.t.ppf(probability, df))

@@ -26,9 +26,9 @@ SLOT = 7
 
 
 @pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
+def bare(cache: Path) -> Iterator[Bare]:
     """Programs and maps for all tests here."""
-    one = Bare(tmp_path_factory.mktemp("cache"))
+    one = Bare(cache)
     yield one
     one.loaded.close()
 

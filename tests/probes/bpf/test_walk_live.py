@@ -16,6 +16,7 @@ import pytest
 from specmine.probes.elf.facts import Grade
 from specmine.probes.process.proc import Selection
 from specmine.probes.source import BpfSource, SourceSettings
+from tests.support.patience import patient
 from tests.support.stackdump import Dumper, Tally
 
 pytestmark = pytest.mark.kernel
@@ -38,22 +39,16 @@ def libdw() -> None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)("needs libdw-dev")
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile and calibrate once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 def compared(cache: Path, command: list[str | Path], *names: str) -> Tally:
     """Compare stacks at entries of the functions named, and at CPU samples."""
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    source = BpfSource([Selection(pid=child.pid)], SourceSettings(watch=names, cache=str(cache)))
+    source = BpfSource([Selection(pid=child.pid)], SourceSettings(watch=names, cache=str(cache), sampling=False))
     tally = Tally()
     try:
         source.start()
         loaded = source._loaded
         assert loaded is not None
-        end = time.monotonic() + 30
+        end = time.monotonic() + patient(90)
         found: dict[str, int] = {}
         while not (len(found) == len(names) and source._modules.busy is False) and time.monotonic() < end:
             fresh = source.poll(time.monotonic_ns()).functions

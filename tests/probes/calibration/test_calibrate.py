@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from specmine.model.batch import Prices
 from specmine.model.buckets import BUCKETS
-from specmine.probes.calibration.calibrate import Round, least_bias
+from specmine.probes.calibration.calibrate import BIAS_ERROR, Round, least_bias
 from specmine.probes.calibration.recalibrate import EVERY_NS, Recalibration, measured_here
 from specmine.probes.kernel.loader import Loaded, load
+from tests.support.patience import patient
 
 NOTHING = [np.nan] * 3
 
 
 @pytest.fixture(scope="module")
-def loaded() -> Iterator[Loaded]:
+def loaded(cache: Path) -> Iterator[Loaded]:
     """Have the programs loaded."""
-    found = load(interpreter="/usr/bin/python3", memory_bytes=16 << 20, buckets=BUCKETS, sampling=False)
+    found = load(interpreter="/usr/bin/python3", memory_bytes=16 << 20, buckets=BUCKETS, cache=cache, sampling=False)
     yield found
     found.close()
 
@@ -36,32 +37,25 @@ def test_bias_is_that_of_the_quietest_round() -> None:
 
 
 @pytest.mark.kernel
-def test_bias_is_the_same_beside_other_work(loaded: Loaded) -> None:
-    """Three busy processes on every CPU change what durations are corrected by by less than a quarter."""
-    quiet = measured_here(loaded)
-    loop = [sys.executable, "-c", "while True: bytes(range(256)) * 1000"]
-    busy = [subprocess.Popen(loop) for _ in range(6)]
-    try:
-        time.sleep(0.3)
-        found = measured_here(loaded)
-    finally:
-        for each in busy:
-            each.kill()
-            each.wait()
-    for name in ("bias_ns", "site_bias_ns"):
-        assert 0.75 < getattr(found, name) / getattr(quiet, name) < 1.33, (name, quiet, found)
+def test_every_price_is_measured(loaded: Loaded) -> None:
+    """All of them are positive where the host can have them, and the bias is less than what a timed call costs."""
+    found = measured_here(loaded)
+    assert min(found.count_ns, found.time_ns, found.path_ns, found.bias_ns, found.handler_ns) > 0
+    assert min(asdict(found).values()) >= 0
+    assert found.bias_uncertainty >= BIAS_ERROR
+    assert (found.site_bias_ns > 0) == (found.site_handler_ns > 0) == (loaded.mode != "perf")
 
 
 @pytest.mark.kernel
-def test_prices_are_measured_again(loaded: Loaded) -> None:
+def test_prices_are_measured_again(loaded: Loaded, cache: Path) -> None:
     """When the time has come a child measures what the start measured, and the next one has time."""
-    again = Recalibration(interpreter="/usr/bin/python3", mode=loaded.mode, cache=None, now_ns=0)
+    again = Recalibration(interpreter="/usr/bin/python3", mode=loaded.mode, cache=cache, now_ns=0)
     assert again.poll(EVERY_NS - 1) is None
     assert again.pids() == []
     found = _polled(again, EVERY_NS)
     assert found is not None
-    assert found.site_bias_ns > 0
-    assert 0.5 < found.bias_ns / measured_here(loaded).bias_ns < 2
+    assert (found.site_bias_ns > 0) == (loaded.mode != "perf")
+    assert found.bias_ns > 0
     assert again.poll(2 * EVERY_NS - 1) is None
     assert again.pids() == []
 
@@ -83,9 +77,9 @@ def test_a_child_that_fails_leaves_the_prices_alone() -> None:
 def _polled(recalibration: Recalibration, now_ns: int) -> Prices | None:
     """Poll until the child has ended."""
     found = recalibration.poll(now_ns)
-    for _ in range(600):
-        if not recalibration.pids():
-            break
+    limit = time.monotonic() + patient(120)
+    while recalibration.pids():
+        assert time.monotonic() < limit
         found = recalibration.poll(now_ns)
         time.sleep(0.1)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from specmine.probes.kernel.cache import KEPT, prune
+from specmine.probes.kernel.cache import KEPT, prepare, prune
 
 
 def test_the_newest_of_each_kind_stay_and_nothing_else_is_touched(tmp_path: Path) -> None:
@@ -25,3 +25,12 @@ def test_the_newest_of_each_kind_stay_and_nothing_else_is_touched(tmp_path: Path
 def test_a_folder_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
     """A cache is a convenience."""
     prune(tmp_path / "nowhere")
+
+
+def test_a_folder_that_cannot_be_made_is_no_cache(tmp_path: Path) -> None:
+    """Who may not write there works without one; else the folder is made."""
+    (tmp_path / "file").write_text("")
+    assert not prepare(tmp_path / "file" / "below")
+    assert not prepare(tmp_path / "file")
+    assert prepare(tmp_path / "new" / "folder")
+    assert (tmp_path / "new" / "folder").is_dir()

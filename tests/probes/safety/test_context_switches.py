@@ -25,7 +25,7 @@ def counted(driver: Driver, key: str) -> dict[str, int]:
 @pytest.mark.kernel
 def test_calls_through_pointers_are_timed_until_stacks_are_switched(program: Programs) -> None:
     """Before the first switch nearly all calls are timed, from it on none; no duration is anybody else's."""
-    with running(program("contexts"), 40) as child, driven(child.pid, "work") as driver:
+    with running(program("contexts"), 600) as child, driven(child.pid, "work") as driver:
         key = driver.watch("work", Kind.TIME, window_calls=200)
         following = driver.source._nonlocal_exits
         driver.poll(lambda: len(driver.observations) >= 4)

@@ -17,6 +17,7 @@ from specmine.model.function import Function
 from specmine.model.observation import Kind
 from specmine.probes.process.proc import Selection
 from specmine.probes.source import BpfSource, SourceSettings
+from tests.support.patience import patient
 
 pytestmark = pytest.mark.kernel
 
@@ -29,12 +30,6 @@ mkdir "$1/layers/upper" "$1/layers/work"
 mount -t overlay overlay -o "lowerdir=$1/lower,upperdir=$1/layers/upper,workdir=$1/layers/work" "$1/merged"
 exec chroot "$1/merged" /program 600
 """
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile and calibrate once."""
-    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture
@@ -53,13 +48,15 @@ def started() -> Iterator[Callable[..., int]]:
 
 def observed(cache: Path, *pids: int) -> dict[Function, set[tuple[str, ...]]]:
     """Time ``z`` in some processes; return the ends of the complete paths of each build's z, nearly all complete."""
-    source = BpfSource([Selection(pid=pid) for pid in pids], SourceSettings(watch=("z",), cache=str(cache)))
+    source = BpfSource(
+        [Selection(pid=pid) for pid in pids], SourceSettings(watch=("z",), cache=str(cache), sampling=False)
+    )
     functions: dict[str, Function] = {}
     tails: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     timed: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     try:
         source.start()
-        end = time.monotonic() + 60
+        end = time.monotonic() + patient(120)
         while time.monotonic() < end and (len(tails) < len(pids) or any(t < TAILS for t in tails.values())):
             batch = source.poll(time.monotonic_ns())
             for function in batch.functions:
@@ -99,7 +96,7 @@ def test_a_container(program: Programs, started: Callable[..., int], cache: Path
     for name in ("layers", "merged"):
         (tmp_path / name).mkdir()
     pid = started("unshare", "--mount", "--propagation", "private", "sh", "-c", CONTAINER, "sh", tmp_path)
-    end = time.monotonic() + 20
+    end = time.monotonic() + patient(60)
     while Path(f"/proc/{pid}/comm").read_text() != "program\n":
         assert time.monotonic() < end
         time.sleep(0.05)

@@ -24,6 +24,7 @@ from specmine.probes.kernel.loader import load
 from specmine.probes.kernel.maps import map_array
 from specmine.probes.kernel.structs import COUNTERS, MAX_SLOTS, SLOT
 from tests.support.binary_samples import LIBRARIES, assembled, compiled, image_of
+from tests.support.patience import patient
 from tests.support.uprobe_records import Hit, recorded
 
 pytestmark = pytest.mark.kernel
@@ -54,9 +55,9 @@ def waiting(command: list[str]) -> subprocess.Popen[str]:
     )
 
 
-def called_ones(path: Path, sites: list[Site], command: list[str]) -> list[Site]:
+def called_ones(path: Path, sites: list[Site], command: list[str], cache: Path) -> list[Site]:
     """Return some of the sites that a run of the command passes, counted by our own programs."""
-    loaded = load(interpreter="/usr/bin/python3", memory_bytes=16 << 20, buckets=BUCKETS, sampling=False)
+    loaded = load(interpreter="/usr/bin/python3", memory_bytes=16 << 20, buckets=BUCKETS, cache=cache, sampling=False)
     links = Links(loaded)
     try:
         counters = map_array(loaded.maps["counters"], MAX_SLOTS, COUNTERS)
@@ -69,8 +70,8 @@ def called_ones(path: Path, sites: list[Site], command: list[str]) -> list[Site]
                 links.attach(
                     file.fileno(), [each.offset for each in some], list(range(len(some))), Kind.COUNT, child.pid
                 )
-                assert [each.what for each in links.news(5)] == ["made"]
-                child.communicate("\n", timeout=30)
+                assert [each.what for each in links.news(patient(60))] == ["made"]
+                child.communicate("\n", timeout=patient(60))
             hits = counters["hits"][: len(some)] - before
             found += [each for each, count in zip(some, hits.tolist(), strict=True) if LEAST_CALLS <= count < 4000]
             if len(found) >= MOST:
@@ -86,7 +87,7 @@ def compare(path: Path, sites: list[Site], command: list[str]) -> int:
     with waiting(command) as child:
         both = recorded([(path, at) for each in sites for at in (each.function, each.offset)], child.pid)
         try:
-            child.communicate("\n", timeout=60)
+            child.communicate("\n", timeout=patient(120))
             hits = [each.hits() for each in both]
         finally:
             for each in both:
@@ -128,7 +129,9 @@ def stock() -> list[tuple[Path, list[str]]]:
 @pytest.mark.parametrize(
     ("path", "command"), stock(), ids=lambda each: Path(each).name if isinstance(each, Path) else ""
 )
-def test_moved_probes_in_stock_programs_stand_for_the_entry(path: Path, command: list[str], tmp_path: Path) -> None:
+def test_moved_probes_in_stock_programs_stand_for_the_entry(
+    path: Path, command: list[str], cache: Path, tmp_path: Path
+) -> None:
     """Debian's own binaries: as many hits as entries, one after each, with the same stack pointer."""
     modules = sorted(Path("/usr/lib/apache2/modules").glob("mod_mpm_event.so"))
     config = f"ServerName x\nServerRoot {tmp_path}\nErrorLog {tmp_path}/log\nPidFile {tmp_path}/pid\n"
@@ -136,7 +139,7 @@ def test_moved_probes_in_stock_programs_stand_for_the_entry(path: Path, command:
     config += "".join(f"<Directory /srv/{n}>\nAllowOverride None\nOptions None\n</Directory>\n" for n in range(20))
     (tmp_path / "conf").write_text(config)
     command = [str(tmp_path / "conf") if word == "CONFIG" else word for word in command]
-    sites = called_ones(path, moved_sites(path), command)
+    sites = called_ones(path, moved_sites(path), command, cache)
     assert len(sites) >= 3, "the command calls too few functions with moved probes"
     assert compare(path, sites, command) >= 5 * len(sites)
 
