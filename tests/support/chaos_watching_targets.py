@@ -29,7 +29,7 @@ from tests.support.chaos_hostile import Target
 from tests.support.patience import patient
 
 LIMIT_S = patient(120.0)
-_COUNTS = ("hits", "calls", "timed", "inner", "lost", "dropped", "unlearnt")
+_COUNTS = ("hits", "calls", "timed", "inner", "lost", "dropped", "unlearnt", "nested_ns")
 _COUNT_ONLY = frozenset({"go-runtime"})
 """Reasons for which a function is counted instead."""
 
