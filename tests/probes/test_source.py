@@ -124,8 +124,10 @@ def test_counts_what_the_program_counts(program: Programs) -> None:
     with running(program("paths"), 600, 2000) as child, driven(child.pid, "a", "z") as driver:
         keys = [driver.watch(name, Kind.TIME, window_calls=10**9, window_ns=10**12) for name in ("a", "z")]
         watching, counters = driver.source._registry, driver.source._counters
-        driver.poll(lambda: all(key in watching.by_function and watching.by_function[key].on_ns for key in keys))
-        slots = [watching.by_function[key].slot for key in keys]
+        driver.poll(
+            lambda: all(key in watching.by_function and watching.by_function[key].attachment.on_ns for key in keys)
+        )
+        slots = [watching.by_function[key].slot.number for key in keys]
         before = counters["calls"][slots].astype(int)
         driver.poll(lambda: counters["calls"][slots[1]] > before[1] + 2000)
         os.kill(child.pid, signal.SIGSTOP)

@@ -32,7 +32,7 @@ def of(driver: Driver, key: str) -> list[Observation]:
 
 def counted(driver: Driver, key: str) -> tuple[int, int, int]:
     """Return how many calls of a function were timed, in how many others were hit, and what was subtracted, ns."""
-    row = driver.source._counters[driver.source._registry.by_function[key].slot]
+    row = driver.source._counters[driver.source._registry.by_function[key].slot.number]
     return int(row["timed"]), int(row["nested"]), int(row["nested_ns"])
 
 
@@ -68,7 +68,7 @@ def test_a_hit_within_a_call_is_subtracted_at_its_price(program: Programs, links
         driver.poll(lambda: all(key in driver.source._registry.by_function for key in keys))
         driver.poll(lambda: all(counted(driver, key)[0] for key in keys))
         driver.poll(balanced)
-        slot = slots(driver)[driver.source._registry.by_function[keys[3]].slot]
+        slot = slots(driver)[driver.source._registry.by_function[keys[3]].slot.number]
         assert subtracted()[1][1] == pytest.approx(int(slot["entry_ns"]) + int(slot["return_ns"]), rel=0.1)
 
 
