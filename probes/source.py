@@ -28,10 +28,10 @@ from specmine.probes.kernel import tracepoints
 from specmine.probes.kernel.cache import prepare
 from specmine.probes.kernel.links import LinkNews, Links
 from specmine.probes.kernel.loader import LINK_KINDS, Loaded, load
-from specmine.probes.kernel.maps import HashMap, RememberedMap, RingBuffer, kernel_at_least, map_array
+from specmine.probes.kernel.maps import CachedMap, HashMap, RingBuffer, kernel_at_least, map_array
 from specmine.probes.kernel.structs import (
-    CHANGES,
     COUNTERS,
+    EPOCHS,
     EVENT,
     EVENT_RETURN,
     EVENT_STOP,
@@ -143,8 +143,8 @@ class BpfSource:
         self._globs = FunctionGlobs((*s.watch, *s.ignore), self._modules, self._symbolizer)
         self._wrappers = Wrappers(self._modules, self._symbolizer)
         self._code_digests = CodeDigests(self._modules, self._symbolizer)
-        changes = map_array(maps["changes"], 1, CHANGES, writable=True)
-        self._programs = ProcessTracker(self._selections, RememberedMap(maps["processes"], "<u4", PROCESS, changes))
+        epochs = map_array(maps["epochs"], 1, EPOCHS, writable=True)
+        self._programs = ProcessTracker(self._selections, CachedMap(maps["processes"], "<u4", PROCESS, epochs))
         self._bystanders = Bystanders()
         self._profiler = Profiler(
             self._links,
@@ -297,7 +297,7 @@ class BpfSource:
             functions=functions,
             refusals=refusals,
             lifetimes=self._programs.lifetimes(self._address_spaces.build_ids()),
-            bystander_hits=int(self._counters["strangers"].sum()),
+            bystander_hits=int(self._counters["bystander_hits"].sum()),
             lost=self._lost(),
             unwinding=outcomes(self._outcomes),
             row_bytes=self._modules.row_bytes,

@@ -91,14 +91,17 @@ def measured(driver: Driver, target: Spoken, work: tuple[int, int, int], rounds:
     w = driver.source._registry.by_function[driver.functions["empty"].key]
     histogram = driver.source._registry.windows._histogram
     before = histogram[w.slot.number].copy()
-    handlers, took_ns = driver.counted("empty", "paced"), driver.counted("empty", "pace_ns")
+    handlers, took_ns = driver.counted("empty", "handlers_timed"), driver.counted("empty", "handler_ns")
     added = []
     for _ in range(rounds):
         called = looped(target, work, 1)
         driver.poll()  # a holder that hears nothing takes the probes off
         added.append(called - looped(target, work, 0))
         driver.poll()
-    handlers, took_ns = driver.counted("empty", "paced") - handlers, driver.counted("empty", "pace_ns") - took_ns
+    handlers, took_ns = (
+        driver.counted("empty", "handlers_timed") - handlers,
+        driver.counted("empty", "handler_ns") - took_ns,
+    )
     return statistics.median(added), quantiles(histogram[w.slot.number] - before, (0.5,))[0], took_ns / max(1, handlers)
 
 

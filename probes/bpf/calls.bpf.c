@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* What runs at the entry and at the return of a watched function. */
+/* Programs at the entry and at the return of a watched function. */
 
-/* Count a hit; false if it must not be used: the link belongs to another use of the slot, or the bucket is empty. */
+/* Count a hit; false if it must not be used: its link belongs to another use of the slot, or there were too many. */
 static inline __attribute__((always_inline)) bool admitted(struct counters *c, struct slot *s, struct thread *t, u64 cookie)
 {
 	atomic_add(c->hits, 1);
 	if (s->generation != COOKIE_GENERATION(cookie))
 		return false;
 	if (c->hits > s->limit) {
-		alarm(c, s, cookie);
-		if (t) /* what a hit costs its thread is taken from the durations of the calls that are open on it */
+		report_rate_limit(c, s, cookie);
+		if (t) /* the cost of a hit is subtracted from the durations of the open calls of its thread */
 			t->cost += s->entry_ns;
 		return false;
 	}
@@ -24,14 +24,14 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 	struct slot *s = slots.lookup(&slot);
 	struct layout *l = 0;
 	struct open_call *o, *top;
-	struct thread *t = thread_met(task);
+	struct thread *t = find_thread(task);
 	struct walk *w = 0;
-	u64 now = present(), at, word, bit = 1ULL << (slot & 63), sp = STACK_POINTER(ctx), path = 0, ret = 0, began = 0, tid;
+	u64 current = epoch(), at, word, bit = 1ULL << (slot & 63), sp = STACK_POINTER(ctx), path = 0, ret = 0, began = 0, tid;
 
 	if (!c || !s || !admitted(c, s, t, cookie))
 		return false;
-	if (!is_known(t, now)) {
-		t = meet(c, task, cookie, now);
+	if (!is_current(t, current)) {
+		t = lookup_process(c, task, cookie, current);
 		if (!t)
 			return false;
 	}
@@ -48,15 +48,15 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 		return false;
 	}
 	atomic_add(c->calls, 1);
-	if (!by_site && s->timed_of_4g && draw(t) >= s->timed_of_4g) /* by chance: a rhythm could meet every nth */
+	if (!by_site && s->timed_of_4g && random_of(t) >= s->timed_of_4g) /* at random: a rhythm of the program could match every nth call */
 		return false;
-	if (by_site && (!ret || !returns_to_probe(t, cookie, ret, now))) {
+	if (by_site && (!ret || !returns_to_probe(t, cookie, ret, current))) {
 		atomic_add(c->unlearnt, 1);
 		return false;
 	}
 	at = t->depth;
 	if (want_path) {
-		if (at) /* a walk lasts longer than any other hit, and not always as long */
+		if (at) /* a walk takes longer than any other work of a hit, and its time varies */
 			began = bpf_ktime_get_ns();
 		key = SCRATCH_PROBE;
 		w = walks.lookup(&key);
@@ -72,19 +72,19 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 		barrier_var(at);
 		at &= MAX_OPEN - 1;
 		top = &t->open[at];
-		if (top->sp == sp && by_site && !settle_by_site(t, top, at, slot, ret, &path)) {
+		if (top->sp == sp && by_site && !tail_call_by_site(t, top, at, slot, ret, &path)) {
 			atomic_add(c->unlearnt, 1); /* its length cannot be known */
 			return false;
 		}
 		if (top->sp == sp && !by_site)
-			settle_by_session(t, top, at, w, l, sp, &ret, &path);
+			tail_call_by_session(t, top, at, w, l, sp, &ret, &path);
 	}
 	at = t->depth;
 	if (at >= MAX_OPEN) {
 		atomic_add(c->lost, 1);
 		return false;
 	}
-	if (t->known == now && w && !path && (tid = claim(w))) {
+	if (t->epoch == current && w && !path && (tid = claim(w))) {
 		w->ip = ret;
 		w->sp = sp;
 		w->fp = FRAME_POINTER(ctx);
@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 	t->busy[word] |= bit;
 	t->depth = at + 1;
 	note_running(o, task);
-	o->start = bpf_ktime_get_ns(); /* last, so that our own work is not in the duration */
+	o->start = bpf_ktime_get_ns(); /* last, so that this handler is not in the duration */
 	if (began)
 		t->cost += o->start - began;
 	o->cost = t->cost;
@@ -127,7 +127,7 @@ static inline __attribute__((always_inline)) void leave(struct pt_regs *ctx, voi
 	if (!c || !s)
 		return;
 	atomic_add(c->hits, 1);
-	t = thread_met(task);
+	t = find_thread(task);
 	if (!t)
 		return;
 	cost = t->cost;
@@ -137,12 +137,12 @@ static inline __attribute__((always_inline)) void leave(struct pt_regs *ctx, voi
 	if (!o || o->sp != sp || o->cookie != cookie)
 		return;
 	t->depth = at;
-	forget(t, o);
+	mark_closed(t, o);
 	finish(o, c, s, t, task, now, cost, want_path);
-	note_pace(c, now);
+	note_handler_time(c, now);
 }
 
-/* A return site was passed: what was called from here has ended, with all that it tail-called. */
+/* A return site was passed: the call from here has ended, with all its tail calls. */
 static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx, void *task, u64 cookie)
 {
 	u64 now = bpf_ktime_get_ns(), sp = STACK_POINTER(ctx) - PUSHED, at, cost;
@@ -157,10 +157,10 @@ static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx
 	if (!c || !s)
 		return;
 	atomic_add(c->hits, 1);
-	/* the place may be passed far more often than the function is called */
+	/* the site may be passed far more often than the function is called */
 	if (c->hits > s->limit && s->generation == COOKIE_GENERATION(cookie))
-		alarm(c, s, cookie);
-	t = thread_met(task);
+		report_rate_limit(c, s, cookie);
+	t = find_thread(task);
 	if (!t)
 		return;
 	cost = t->cost;
@@ -172,15 +172,15 @@ static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx
 		if (!o || o->sp != sp)
 			break;
 		t->depth = at;
-		forget(t, o);
+		mark_closed(t, o);
 		finish_any(o, t, task, now, cost);
 	}
 	if (i)
-		note_pace(c, now);
+		note_handler_time(c, now);
 }
 
-/* An exception has found its handler, or longjmp its target: this is the jump there, the stack pointer is set.
- * The frames below are gone; without this, what their callers call next might return in their name. */
+/* The jump of an exception to its handler, or of longjmp to its target; the stack pointer is set already. The frames
+ * below are gone. Without this, the next calls of their callers might be taken for their returns. */
 int call_landing(struct pt_regs *ctx)
 {
 	void *task = task_hitting();
@@ -194,8 +194,8 @@ int call_landing(struct pt_regs *ctx)
 		return 0;
 	atomic_add(c->hits, 1);
 	if (c->hits > s->limit && s->generation == COOKIE_GENERATION(cookie))
-		alarm(c, s, cookie);
-	t = thread_met(task);
+		report_rate_limit(c, s, cookie);
+	t = find_thread(task);
 	if (!t)
 		return 0;
 	t->cost += s->entry_ns;
@@ -203,8 +203,8 @@ int call_landing(struct pt_regs *ctx)
 	return 0;
 }
 
-/* A thread is about to go to another stack (setcontext, swapcontext). From now on frames may be left and come back to in
- * any order: the process is followed no more, and what is open on this thread counts as abandoned. */
+/* A thread is about to change its stack (setcontext, swapcontext). From now on frames may be left and resumed in any
+ * order, so the process is no longer ``followed``, and the open calls of this thread count as abandoned. */
 int call_context(struct pt_regs *ctx)
 {
 	void *task = task_hitting();
@@ -212,8 +212,8 @@ int call_context(struct pt_regs *ctx)
 	u32 slot = COOKIE_SLOT(cookie), tgid = bpf_get_current_pid_tgid() >> 32, zero = 0;
 	struct counters *c = counters.lookup(&slot);
 	struct process *p = processes.lookup(&tgid);
-	struct changes *all = changes.lookup(&zero);
-	struct thread *t = thread_met(task);
+	struct epochs *all = epochs.lookup(&zero);
+	struct thread *t = find_thread(task);
 
 	if (!c || !all)
 		return 0;
@@ -222,7 +222,7 @@ int call_context(struct pt_regs *ctx)
 		p->followed = 0;
 		atomic_add(all->by_kernel, 1);
 	}
-	tell(EVENT_ALARM, cookie); /* at each hit: the first may come before user space says ``followed`` */
+	send_now(EVENT_RATE_LIMIT, cookie); /* at each hit: the first may come before user space sets ``followed`` */
 	if (t)
 		drop_abandoned(t, ~0ULL);
 	return 0;
@@ -233,13 +233,13 @@ static inline __attribute__((always_inline)) void count(void *task, u64 cookie)
 	u32 slot = COOKIE_SLOT(cookie);
 	struct counters *c = counters.lookup(&slot);
 	struct slot *s = slots.lookup(&slot);
-	struct thread *t = thread_met(task);
-	u64 now = present();
+	struct thread *t = find_thread(task);
+	u64 current = epoch();
 
 	if (!c || !s || !admitted(c, s, t, cookie))
 		return;
-	if (!is_known(t, now)) {
-		t = meet(c, task, cookie, now);
+	if (!is_current(t, current)) {
+		t = lookup_process(c, task, cookie, current);
 		if (!t)
 			return;
 	}

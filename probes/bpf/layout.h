@@ -1,99 +1,99 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* What the programs and probes/kernel/structs.py agree on; a test compiles this file and compares sizes and offsets. */
+/* What the programs and probes/kernel/structs.py share; a test compiles this file and compares sizes and offsets. */
 #ifndef SPECMINE_LAYOUT
 #define SPECMINE_LAYOUT
 
 #define MAX_SLOTS 256    /* functions watched at once */
-#define PLACES 1024      /* threads whose memory is found by their number; a power of two */
+#define THREAD_CELLS 1024      /* threads whose memory is found by their id; a power of two */
 #define MAX_OPEN 32      /* timed calls open at once on one thread */
 #ifndef MAX_FRAMES
-#define MAX_FRAMES 64    /* frames walked for one path; a probed caller's path continues it */
+#define MAX_FRAMES 64    /* frames walked for one path; the path of a probed caller continues it */
 #endif
-#define MAX_TAIL_CALLS 4 /* functions that end at one return */
-#define KNOWN_RETURNS 8  /* return sites that a thread knows by heart */
+#define MAX_TAIL_CALLS 4 /* functions that one return may end */
+#define CACHED_RETURNS 8  /* return sites that a thread caches */
 #define MAX_RANGES 128   /* executable mappings of one process */
 #define WINDOW 4096      /* bytes of stack copied at once */
 
-/* Attach cookie: which slot, in which of its uses, over which kind of link. */
+/* Attach cookie: the slot, the use of the slot, the kind of link. */
 #define COOKIE_SLOT(c) ((u32)(c) & 0xff)
 #define COOKIE_SHARED (1ULL << 8)    /* inode-wide link: any process may hit it */
 #define COOKIE_PATH (1ULL << 9)      /* durations are counted by call path */
 #define COOKIE_GENERATION(c) ((u32)(c) >> 16)
 
-/* One watched function: written by user space, read by the programs. */
+/* One watched function; user space writes it, the programs read it. */
 struct slot {
-	u64 limit;     /* the bucket: hits beyond this number take the probes off */
-	u64 generation; /* the use whose cookies are valid; another's open calls are not counted any more */
-	u32 entry_ns;  /* what a hit at its entry costs, walks excepted: taken from the durations of calls around it */
-	u32 return_ns; /* likewise at its return */
-	u32 timed_of_4g; /* sessions: how many of 2^32 calls are timed, by chance; 0: all */
+	u64 limit;     /* the rate limit: a hit beyond this number detaches the probes */
+	u64 generation; /* the use whose cookies are valid; open calls of another use are not counted */
+	u32 entry_ns;  /* cost of a hit at its entry without the walk; subtracted from the durations of outer calls */
+	u32 return_ns; /* the same at its return */
+	u32 timed_of_4g; /* sessions: how many of 2^32 calls are timed, at random; 0: all */
 	u32 spare;
 };
 
-/* What happened at a slot. */
+/* Counts of one slot. */
 struct counters {
 	u64 hits;      /* traps taken: entries and returns */
-	u64 calls;     /* outermost calls seen to begin */
-	u64 timed;     /* outermost calls seen to end */
+	u64 calls;     /* outermost calls that began */
+	u64 timed;     /* outermost calls that ended */
 	u64 inner;     /* recursive calls inside an outermost one */
-	u64 lost;      /* calls without a place on the shadow stack */
-	u64 dropped;   /* open calls found abandoned: longjmp, exception, thread exit */
-	u64 unlearnt;  /* calls whose return site was not probed yet, or cannot be */
-	u64 strangers; /* hits by processes that nobody chose */
-	u64 nested;    /* timed calls in which other probes were hit */
-	u64 nested_ns; /* what was taken from their durations for that */
-	u64 unsplit;   /* timed calls that left their CPU, for which there was no room to note it */
-	u64 pace_ns;   /* what the handlers took whose time was taken */
-	u64 paced;     /* their number */
-	u64 pace_log;  /* sum of the buckets of their times: a geometric mean */
+	u64 lost;      /* calls for which the shadow stack had no room */
+	u64 dropped;   /* open calls that never return: longjmp, exception, end of the thread */
+	u64 unlearnt;  /* calls whose return site has no probe (yet) */
+	u64 bystander_hits; /* hits by unwatched processes */
+	u64 nested;    /* timed calls during which other probes were hit */
+	u64 nested_ns; /* what was subtracted from their durations for that */
+	u64 unsplit;   /* timed calls that left their CPU, but off_cpu was full */
+	u64 handler_ns;   /* time of the timed handlers */
+	u64 handlers_timed;     /* number of timed handlers */
+	u64 handler_log;  /* sum of the buckets of their times, for the geometric mean */
 };
 
 /* An open timed call. */
 struct open_call {
-	u64 sp;        /* where its return address stands: identity of the frame */
+	u64 sp;        /* stack pointer at entry: identity of the frame */
 	u64 start;
 	u64 path;      /* id of its call path, 0 if none was taken */
 	u64 ret;       /* the return address before a return probe replaced it, 0 if not read */
 	u64 cookie;
-	u64 cost;      /* the thread's cost when it began */
-	u64 arrivals;  /* how often the thread had been given a CPU when it began, see off_cpu.h */
-	u64 run_delay; /* how long it had waited for one */
-	u64 run_base;  /* how long it had run, less the clock */
+	u64 cost;      /* the thread's cost at its begin */
+	u64 arrivals;  /* how often the thread had been given a CPU at its begin, see off_cpu.h */
+	u64 run_delay; /* how long the thread had waited for one */
+	u64 run_base;  /* how long the thread had run, minus the clock */
 };
 
-/* A place to which this thread's calls return and where a probe stands. */
-struct known_return {
+/* A return site with a probe, cached by a thread. */
+struct cached_return {
 	u64 address;
 	u64 cookie;
-	u64 known;     /* in which state of ``changes`` */
+	u64 epoch;     /* in which this holds, see cached_process.h */
 };
 
 struct thread {
-	u64 born;                  /* whose it is, see threads.h; 0: nobody's */
+	u64 born;                  /* start time of the task, see threads.h; 0: no thread */
 	u32 tid;
 	u32 depth;
-	u32 layout, followed;      /* its process's, as they were in the state ``known`` of ``changes`` */
-	u32 random;                /* which calls are timed; 0: not drawn yet */
-	u32 low;                   /* its calls return to low addresses, see return_sites.h */
-	u64 known;                 /* 0: the process was not watched */
-	u64 cost;                  /* what probes have cost this thread so far, ns */
-	u64 stack_end;             /* first address above the stack known not to be readable, 0: none found */
+	u32 layout, followed;      /* those of its process, as of ``epoch`` */
+	u32 random;                /* state of the random numbers, see prng.h; 0: no state yet */
+	u32 low_code;              /* its calls return to low addresses, see return_sites.h */
+	u64 epoch;                 /* of layout and followed; 0: the process was not watched */
+	u64 cost;                  /* total cost of probes in this thread, ns */
+	u64 stack_end;             /* first unreadable address above the stack, 0: none found */
 	u64 busy[MAX_SLOTS / 64];  /* slots with an open call: recursion */
-	struct known_return returns[KNOWN_RETURNS];
+	struct cached_return returns[CACHED_RETURNS];
 	struct open_call open[MAX_OPEN];
 };
 
 struct process {
 	u32 program;   /* index of the chosen program */
 	u32 layout;    /* index into layouts, 0: none known */
-	u32 followed;  /* what leaves frames without returning (exceptions, longjmp) is probed in it */
+	u32 followed;  /* exits without a return (exceptions, longjmp) are probed in it */
 	u32 spare;
 };
 
 #define RANGE_ROWS 1     /* the module has unwind rows */
-#define RANGE_FRAMES 2   /* a file without rows: frame pointers are tried */
+#define RANGE_FRAMES 2   /* a file without rows: assume frame pointers */
 #define RANGE_JIT 4      /* executable memory without a file */
-#define RANGE_PROBE 8    /* where the kernel runs probed instructions, and return probes return to */
+#define RANGE_PROBE 8    /* the kernel's area for probed instructions and return probes */
 
 struct range {
 	u64 start, end;
@@ -108,19 +108,19 @@ struct layout {
 	struct range ranges[MAX_RANGES];
 };
 
-/* How a walk ended. */
+/* Outcome of a walk. */
 #define WALK_COMPLETE 1   /* the thread's start */
-#define WALK_JOINED 2     /* a probed caller whose path is known: see parent */
-#define WALK_NO_RANGE 3   /* an address outside all known mappings */
+#define WALK_JOINED 2     /* reached a probed caller with a path: see parent */
+#define WALK_NO_RANGE 3   /* an address outside all mappings of the layout */
 #define WALK_NO_ROW 4     /* no rule for this address */
 #define WALK_UNSUPPORTED 5 /* a rule that the rows cannot express */
 #define WALK_FAULT 6      /* stack memory not readable */
 #define WALK_DEEP 7       /* more frames than MAX_FRAMES */
 #define WALK_JIT 8        /* code made at run time */
-#define WALK_HIDDEN 9     /* a return address replaced by somebody else's probe */
-#define WALK_NO_LAYOUT 10 /* the process's mappings are not known */
-#define WALK_BUSY 11      /* another walk held the scratch memory */
-#define WALK_PROBE 12     /* a sample that hit a probe at work, not the program */
+#define WALK_HIDDEN 9     /* another tool replaced a return address */
+#define WALK_NO_LAYOUT 10 /* user space has not described the mappings */
+#define WALK_BUSY 11      /* another walk used the scratch memory */
+#define WALK_PROBE 12     /* a sample of a probe, not of the program */
 #define WALK_OUTCOMES 13
 
 struct path {
@@ -140,18 +140,18 @@ struct path_bucket {
 	u32 bucket;
 };
 
-/* Timed calls that left their CPU meanwhile; those that are not here ran all the time. */
-struct absence {
+/* Timed calls that left their CPU; the others ran all the time. */
+struct off_cpu {
 	u64 path;      /* 0 where durations are not counted by path */
 	u32 cookie;    /* low 32 bits */
 	u16 bucket;    /* of the duration */
 	u16 running;   /* bucket of the time on CPU */
 };
 
-struct absence_value {
+struct off_cpu_value {
 	u64 calls;
-	u64 waiting;   /* ns, runnable without a CPU, of all these calls */
-	u64 blocked;   /* ns, waiting for anything else */
+	u64 waiting;   /* ns that all these calls were runnable without a CPU */
+	u64 blocked;   /* ns that they waited for anything else */
 };
 
 struct sample {
@@ -169,63 +169,63 @@ struct wait {
 	u64 start;
 	u64 path;
 	u32 program;
-	u32 weight;    /* waits that this one stands for */
+	u32 weight;    /* number of waits that this one represents */
 };
 
 /* Settings that change at run time. */
 struct settings {
-	u32 wait_every;    /* one wait in so many is followed */
+	u32 wait_every;    /* one wait in so many is timed */
 	u32 period_ns;     /* of the CPU clock */
 };
 
-#define WAIT_MARKS 1024   /* numbers of open waits, by the low bits of their thread's id */
-#define SWITCHES_A_TIMED 64 /* passes of the switch tracepoint of which the time of one is taken */
+#define WAIT_MARKS 1024   /* counts of open waits, by the low bits of the thread's id */
+#define SWITCHES_A_TIMED 64 /* one in so many passes of the switch tracepoint is timed */
 
-/* What the switch tracepoint cost so far. */
+/* Cost of the switch tracepoint. */
 struct switches {
-	u64 timed;     /* passes whose time was taken */
+	u64 timed;     /* passes that were timed */
 	u64 ns;        /* what they took */
-	u64 own;       /* those of them in which a watched thread came or went */
+	u64 own;       /* those of them with a watched thread, before or after */
 };
 
-/* How often what threads keep in mind of other maps was changed, by whom. */
-struct changes {
+/* Ends of epochs, by who ended them, see cached_process.h. */
+struct epochs {
 	u64 by_user;
 	u64 by_kernel;
 };
 
-/* Which slots' probes were hit inside timed calls of a slot; directly, not through a third one. */
+/* Slots whose probes were hit inside timed calls of a slot; directly, not inside a third one. */
 struct nest {
 	u64 inner[MAX_SLOTS / 64];
 };
 
-#define SINGLES 256      /* durations kept one by one; a power of two */
+#define CALL_SAMPLES 256      /* single durations of a window; a power of two */
 
-/* Durations of single calls of a slot's open window, ns, corrected as in the histogram; 0: none. */
-struct singles {
+/* Single durations of a slot's open window, ns, corrected as in the histogram; 0: none. */
+struct call_samples {
 	u64 began;     /* calls timed before the window */
-	u64 first[SINGLES]; /* of its first calls, in the order of their ends */
-	u64 kept[SINGLES];  /* each of its calls is here with the same probability */
+	u64 first[CALL_SAMPLES]; /* of its first calls, in the order of their ends */
+	u64 kept[CALL_SAMPLES];  /* a random sample: each of its calls has the same probability */
 };
 
-/* A place to which calls of one function return. */
+/* An address to which calls of one function return. */
 struct return_site {
 	u64 address;
 	u32 layout;
 	u32 slot;      /* low 32 bits of the cookie, without the flags of a link */
 };
 
-#define RETURN_ASKED 0    /* user space has been told */
+#define RETURN_REPORTED 0    /* user space knows it */
 #define RETURN_PROBED 1   /* a probe is there */
 #define RETURN_REFUSED 2  /* no probe can be there */
-#define RETURN_SHARED 3   /* probed, but other functions may be called from there: use it in followed processes */
+#define RETURN_SHARED 3   /* probed, but other calls return there too: for followed processes only */
 
 #define EVENT_FORK 1
 #define EVENT_EXEC 2
 #define EVENT_EXIT 3
-#define EVENT_ALARM 4     /* a bucket ran empty */
-#define EVENT_STRANGER 5  /* a process that nobody chose hit a probe */
-#define EVENT_RETURN 6    /* a return site was seen for the first time */
+#define EVENT_RATE_LIMIT 4     /* a slot passed its rate limit */
+#define EVENT_BYSTANDER 5  /* an unwatched process hit a probe */
+#define EVENT_RETURN 6    /* a new return site */
 #define EVENT_STOP 7      /* a process was sent SIGSTOP, as debuggers do when they attach */
 
 #define SIGSTOP 19

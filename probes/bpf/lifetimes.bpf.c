@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* Follows the chosen programs through fork, exec and exit, and sees when a debugger may have come. */
+/* Forks, execs and exits of the watched processes, and signals by which a debugger may attach. */
 
-static inline __attribute__((always_inline)) void announce(u32 type, u32 tgid, u64 value)
+static inline __attribute__((always_inline)) void send(u32 type, u32 tgid, u64 value)
 {
 	struct event e = { .type = type, .tgid = tgid, .value = value };
 
@@ -20,43 +20,42 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 	if (child_tgid == tgid) /* a thread */
 		return 0;
 	copy = *p;
-	copy.followed = 0; /* the links that follow its parent do not see it */
+	copy.followed = 0; /* the probes on its parent's exits do not cover it */
 	processes.update(&child_tgid, &copy);
-	announce(EVENT_FORK, tgid, child_tgid);
+	send(EVENT_FORK, tgid, child_tgid);
 	return 0;
 }
 
-/* The thread lives on in another image: what was open in the old one will never return, and nothing that it knows
- * of its process holds. */
+/* The thread continues in another image: open calls of the old one never return, and its cached process is invalid. */
 static inline __attribute__((always_inline)) void begin_anew(void)
 {
-	struct thread *t = thread_met(this_task());
-	struct changes *c;
+	struct thread *t = find_thread(this_task());
+	struct epochs *c;
 	u32 zero = 0;
 
 	if (t) {
 		drop_abandoned(t, ~0ULL);
 		t->stack_end = 0;
 	}
-	c = changes.lookup(&zero);
+	c = epochs.lookup(&zero);
 	if (c)
 		atomic_add(c->by_kernel, 1);
 }
 
-/* Every exec is told: a program chosen by its executable may start, a bystander may map a probed file. */
+/* Every exec is reported: a program chosen by its executable may start, a bystander may map a probed file. */
 int on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
 	u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	bool watched = processes.lookup(&tgid) != 0;
 	u32 was = ctx->args[1];
 
-	if (was != tgid) /* the image goes on in a thread that is not its first; it has the first one's number now */
-		vacate(was);
+	if (was != tgid) /* a thread that is not the first continues; it has the id of the first now */
+		free_cell(was);
 	if (watched) {
 		processes.delete(&tgid);
 		begin_anew();
 	}
-	announce(EVENT_EXEC, tgid, watched);
+	send(EVENT_EXEC, tgid, watched);
 	return 0;
 }
 
@@ -65,15 +64,15 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	u64 id = bpf_get_current_pid_tgid();
 	u32 tgid = id >> 32, tid = id;
 
-	vacate(tid);
+	free_cell(tid);
 	if (tgid != tid || !processes.lookup(&tgid))
 		return 0;
-	/* the group's other threads may live on: user space looks and removes it */
-	announce(EVENT_EXIT, tgid, 0);
+	/* other threads of the process may live: user space checks, and removes it */
+	send(EVENT_EXIT, tgid, 0);
 	return 0;
 }
 
-/* A debugger that attaches stops the process by a signal, from then on it may read code: probes must go before. */
+/* A debugger stops the process by a signal when it attaches. Then it may read code, so probes must be detached. */
 int on_stop(struct bpf_raw_tracepoint_args *ctx)
 {
 	u64 task = ctx->args[2];
@@ -83,6 +82,6 @@ int on_stop(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	bpf_probe_read_kernel(&tgid, 4, (void *)task + TASK_TGID);
 	if (processes.lookup(&tgid))
-		announce(EVENT_STOP, tgid, 0);
+		send(EVENT_STOP, tgid, 0);
 	return 0;
 }

@@ -16,19 +16,19 @@ BPF_F_TABLE("array", u32, struct settings, settings, 1, 1024);
 
 BPF_F_TABLE("array", u32, u64, wait_marks, WAIT_MARKS, 1024); /* written on both sides, never at the same time */
 
-BPF_F_TABLE("array", u32, struct changes, changes, 1, 1024); /* written on both sides, a word each */
+BPF_F_TABLE("array", u32, struct epochs, epochs, 1, 1024); /* written on both sides, a word each */
 
 BPF_HASH(processes, u32, struct process, 1);
 BPF_HASH(path_histogram, struct path_bucket, u64, 1);
-BPF_HASH(absences, struct absence, struct absence_value, 1);
+BPF_HASH(off_cpu, struct off_cpu, struct off_cpu_value, 1);
 BPF_HASH(seen_paths, u64, u64, 1);
 BPF_HASH(return_sites, struct return_site, u64, 1);
 BPF_HASH(samples, struct sample, struct sample_value, 1);
 BPF_HASH(waits, u32, struct wait, 1);
-/* What is known of each thread, see threads.h. */
-BPF_F_TABLE("array", u32, struct thread, places, PLACES, 0);
-BPF_HASH(taken, u32, u32, PLACES); /* places that somebody has */
-BPF_HASH(threads, u32, struct thread, 1); /* made as task storage: it goes with its thread */
+/* Memory of threads, see threads.h. */
+BPF_F_TABLE("array", u32, struct thread, thread_cells, THREAD_CELLS, 0);
+BPF_HASH(cell_owners, u32, u32, THREAD_CELLS); /* cells in use */
+BPF_HASH(threads, u32, struct thread, 1); /* made as task storage, which the kernel frees with its thread */
 BPF_PERCPU_ARRAY(walks, struct walk, 3);
 BPF_PERCPU_ARRAY(queues, u64, 1); /* of the scheduler, see hit.h */
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* Where wall-clock time goes: samples of the CPU clock, and waits seen by the scheduler's switch tracepoint. */
+/* Wall-clock time by call path: samples of the CPU clock, and waits from the scheduler's switch tracepoint. */
 
 static inline __attribute__((always_inline)) u64 user_path(struct walk *w, u32 layout, bool in_kernel)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-	struct thread *t = thread_met(this_task());
+	struct thread *t = find_thread(this_task());
 	u64 ip = 0, sp = 0, fp = 0, tid;
 
-	if (is_probing(regs, in_kernel)) { /* our own cost is not the program's time */
+	if (is_probing(regs, in_kernel)) { /* the cost of probes is not the program's time */
 		count_outcome(WALK_PROBE);
 		return 0;
 	}
@@ -56,7 +56,7 @@ int on_cpu(struct bpf_perf_event_data *ctx)
 
 #define TASK_DEAD 0x80
 
-/* The next thread may have ended a wait that is followed: few have, and a mark tells that most have not. */
+/* The next thread may have ended a wait that is timed. Few have; a mark excludes most of the others. */
 static inline __attribute__((always_inline)) void end_wait(u32 tid, u64 now)
 {
 	u32 at = tid & (WAIT_MARKS - 1);
@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) void begin_wait(u64 thread, u32 eve
 	fresh.path = user_path(w, p->layout, false); /* a probe does not wait */
 	if (!waits.insert(&tid, &fresh))
 		atomic_add(*mark, 1);
-	else /* the end of the one before was not seen */
+	else /* the end of the wait before was missed */
 		waits.update(&tid, &fresh);
 }
 
@@ -107,20 +107,20 @@ static inline __attribute__((always_inline)) bool is_watched(u32 tgid)
 	return processes.lookup(&tgid);
 }
 
-/* The thread that leaves the CPU is still the current one here; the next one is only an address. This runs at every switch
- * of the host: whether the wait that begins is followed is drawn before anything is looked up. */
+/* The current thread is still the one that leaves the CPU; the next one is only an address. This runs at every switch of
+ * the host, so whether the wait is timed is drawn before anything is looked up. */
 int on_switch(struct bpf_raw_tracepoint_args *ctx)
 {
-	u32 chance = bpf_get_prandom_u32(), tid = 0, tgid = 0, zero = 0;
+	u32 random = bpf_get_prandom_u32(), tid = 0, tgid = 0, zero = 0;
 	u64 prev = ctx->args[1], next = ctx->args[2], began = 0;
 	struct settings *s = settings.lookup(&zero);
 	struct switches *c;
 
-	if (!(chance & (SWITCHES_A_TIMED - 1)))
+	if (!(random & (SWITCHES_A_TIMED - 1)))
 		began = bpf_ktime_get_ns();
 	bpf_probe_read_kernel(&tid, 4, (void *)next + TASK_PID);
 	end_wait(tid, began);
-	if (s && s->wait_every && !((u64)chance * s->wait_every >> 32))
+	if (s && s->wait_every && !((u64)random * s->wait_every >> 32))
 		begin_wait(prev, s->wait_every);
 	c = began ? switches.lookup(&zero) : 0;
 	if (c) {

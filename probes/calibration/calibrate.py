@@ -32,10 +32,10 @@ from specmine.probes.arch.interface import INNER
 from specmine.probes.arch.machine import machine
 from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.loader import Loaded, sources_digest
-from specmine.probes.kernel.maps import RememberedMap, map_array, write_array
+from specmine.probes.kernel.maps import CachedMap, map_array, write_array
 from specmine.probes.kernel.structs import (
-    CHANGES,
     COUNTERS,
+    EPOCHS,
     LAYOUT,
     MAX_SLOTS,
     PROCESS,
@@ -97,9 +97,9 @@ class _Bench:
         self.path.write_bytes(image[:24] + entry + image[32:])
         self.path.chmod(0o700)
         self.calls, self.links = calls, links
-        changes = map_array(loaded.maps["changes"], 1, CHANGES, writable=True)
-        self.processes = RememberedMap(loaded.maps["processes"], "<u4", PROCESS, changes)
-        self.sites = RememberedMap(loaded.maps["return_sites"], RETURN_SITE, "<u8", changes)
+        epochs = map_array(loaded.maps["epochs"], 1, EPOCHS, writable=True)
+        self.processes = CachedMap(loaded.maps["processes"], "<u4", PROCESS, epochs)
+        self.sites = CachedMap(loaded.maps["return_sites"], RETURN_SITE, "<u8", epochs)
         booked = map_array(loaded.maps["histogram"], loaded.entries["histogram"], "<u8").reshape(MAX_SLOTS, BUCKETS)
         self.booked, self.counters = booked, map_array(loaded.maps["counters"], MAX_SLOTS, COUNTERS)
         self.layout = self._teach(loaded, len(image))
@@ -144,7 +144,7 @@ class _Bench:
 
     def _handlers(self) -> tuple[int, int]:
         counted = self.counters[SLOT_NUMBER]
-        return int(counted["paced"]), int(counted["pace_log"])
+        return int(counted["handlers_timed"]), int(counted["handler_log"])
 
     def rounds(self, *probes: _Probe) -> list[Round]:
         """Run ROUNDS times with these probes."""

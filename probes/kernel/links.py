@@ -1,4 +1,4 @@
-"""The daemon's end of the holder: ask for links, hear what became of them."""
+"""The daemon's end of the holder: request links, receive what became of them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from specmine.model.observation import Kind
 from specmine.probes.arch.machine import machine
 
 from .loader import Loaded
+from .structs import EVENT_BYSTANDER
 
 BEAT_S = 0.2
-HURRY = -15
+HEARTBEAT_NICENESS = -15
 """Niceness of the heartbeat and the holder: next to no CPU time, but at once."""
 STALL_S = 5.0
-"""A loop that made no progress for so long gets no heartbeat: the probes go."""
+"""A loop without progress for so long gets no heartbeat, so that its probes are detached."""
 
 _PROGRAMS = {
     ("session", Kind.TIME): ("call_time_session", None),
@@ -40,17 +41,17 @@ _PROGRAMS = {
 
 @dataclass(frozen=True, slots=True)
 class LinkNews:
-    """What the holder tells about one link, or about all (``id`` 0)."""
+    """A report of the holder about one link, or about all (``id`` 0)."""
 
     id: int
     what: str
-    """made | failed | closed | alarm | stranger | released | off | on | dead"""
+    """made | failed | closed | alarm | bystander | released | off | on | dead"""
     text: str = ""
     errno: int = 0
     cookie: int = 0
     tgid: int = 0
     at_ns: int = 0
-    """When the holder said it, CLOCK_MONOTONIC ns."""
+    """When the holder sent it, CLOCK_MONOTONIC ns."""
 
 
 class Links:
@@ -65,7 +66,7 @@ class Links:
         self._stop = threading.Event()
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         started: SimpleQueue[subprocess.Popen[bytes] | OSError] = SimpleQueue()
-        self._beater = threading.Thread(target=self._care, args=(theirs, started), daemon=True, name="heartbeat")
+        self._beater = threading.Thread(target=self._run_holder, args=(theirs, started), daemon=True, name="heartbeat")
         self._beater.start()
         child = started.get()
         if isinstance(child, OSError):
@@ -101,13 +102,13 @@ class Links:
         except OSError as error:
             raise ProbeError(f"the holder of the probes is gone: {error.strerror}") from error
 
-    def _care(self, theirs: socket.socket, started: SimpleQueue[subprocess.Popen[bytes] | OSError]) -> None:
+    def _run_holder(self, theirs: socket.socket, started: SimpleQueue[subprocess.Popen[bytes] | OSError]) -> None:
         """Start the holder and give it its heartbeat until the end; the death of this thread is the holder's end.
 
-        The daemon is the last to get CPU; this thread, and the holder with it, are among the first, since on a
-        busy host the probes would go for want of a heartbeat, or stay long after the daemon was killed.
+        The daemon has the lowest priority; this thread, and the holder with it, have a high one. Otherwise, on a busy
+        host, a late heartbeat would detach the probes, or the probes would stay long after the daemon was killed.
         """
-        _hurry()
+        _raise_priority()
         script = str(Path(__file__).resolve().parents[1] / "holder" / "__main__.py")
         try:
             with theirs:
@@ -204,30 +205,30 @@ class Links:
         return self._ask({"op": "tracepoint", "name": name, "entry": program})
 
     def close(self, number: int) -> None:
-        """Ask for a link to be taken off."""
+        """Ask for a link to be detached."""
         self._send({"op": "close", "id": number})
 
     def news(self, wait_s: float = 0.0) -> list[LinkNews]:
-        """Return what the holder said since the last call; also the sign of life of the caller's loop."""
+        """Return the reports since the last call; each call shows that the caller's loop lives."""
         self._progress.set()
-        told: list[LinkNews] = []
+        reports: list[LinkNews] = []
         if wait_s:
             select.select([self._channel], [], [], wait_s)
         while True:
             try:
                 data = self._channel.recv(1 << 16, socket.MSG_DONTWAIT)
             except BlockingIOError:
-                return told
+                return reports
             except OSError:
                 data = b""
             if not data:
-                told.append(LinkNews(0, "dead", "the holder of the probes has ended"))
-                return told
+                reports.append(LinkNews(0, "dead", "the holder of the probes has ended"))
+                return reports
             message = json.loads(data)
-            told.append(replace(_understood(message), at_ns=int(message.get("at", 0))))
+            reports.append(replace(_parse_news(message), at_ns=int(message.get("at", 0))))
 
     def shut(self) -> None:
-        """Take everything off and wait for the end of the holder."""
+        """Detach all probes and wait for the end of the holder."""
         self._stop.set()
         self._channel.close()
         try:
@@ -238,18 +239,18 @@ class Links:
         self._beater.join()
 
 
-def _hurry() -> None:
+def _raise_priority() -> None:
     """Raise the priority of this thread as far as is permitted."""
-    for niceness in (HURRY, 0):
+    for niceness in (HEARTBEAT_NICENESS, 0):
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
             return
 
 
-def _understood(message: dict[str, object]) -> LinkNews:
+def _parse_news(message: dict[str, object]) -> LinkNews:
     number = int(str(message.get("id", 0)))
     if "alarm" in message:
-        what = "stranger" if message["alarm"] == 5 else "alarm"
+        what = "bystander" if message["alarm"] == EVENT_BYSTANDER else "alarm"
         return LinkNews(number, what, cookie=int(str(message["cookie"])), tgid=int(str(message["tgid"])))
     if "switched" in message:
         return LinkNews(0, str(message["switched"]), "all probes were taken off by the kill switch")

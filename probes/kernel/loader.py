@@ -104,7 +104,7 @@ def map_sizes(memory_bytes: int, buckets: int) -> dict[str, int]:
         "layouts": 256,
         "processes": 16384,
         "path_histogram": power_of_two(65536 * scale),
-        "absences": power_of_two(16384 * scale),
+        "off_cpu": power_of_two(16384 * scale),
         "seen_paths": 16384,
         "return_sites": 16384,
         "samples": 8192,

@@ -25,7 +25,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def kernel_at_least(major: int, minor: int) -> bool:
-    """Tell whether the running kernel calls itself this version or a later one."""
+    """Return whether the running kernel has this version or a later one."""
     words = platform.release().split(".")
     try:
         return (int(words[0]), int(words[1])) >= (major, minor)
@@ -171,24 +171,24 @@ class HashMap:
             first = False
 
 
-class RememberedMap(HashMap):
-    """A hash map of which the watched threads keep parts in mind: after each write they look again."""
+class CachedMap(HashMap):
+    """A hash map whose entries the watched threads cache; each write ends the epoch of what they cached."""
 
-    def __init__(self, fd: int, key: DTypeLike, value: DTypeLike, changes: NDArray[Any]) -> None:
-        """Keep the fd; ``changes`` is the mapped count of writes, one entry of layout.CHANGES."""
+    def __init__(self, fd: int, key: DTypeLike, value: DTypeLike, epochs: NDArray[Any]) -> None:
+        """Keep the fd; ``epochs`` is the mapped array of the ends of epochs, one entry of EPOCHS."""
         super().__init__(fd, key, value)
-        self._changes = changes
+        self._epochs = epochs
 
     def put(self, key: bytes, value: bytes) -> bool:
         """Insert or replace one entry; False if the map is full."""
         done = super().put(key, value)
-        self._changes["by_user"][0] += 1
+        self._epochs["by_user"][0] += 1
         return done
 
     def remove(self, key: bytes) -> None:
         """Delete one entry if it is there."""
         super().remove(key)
-        self._changes["by_user"][0] += 1
+        self._epochs["by_user"][0] += 1
 
 
 class RingBuffer:

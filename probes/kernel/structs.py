@@ -1,4 +1,4 @@
-"""The structs that the BPF programs and user space share; the twin of bpf/layout.h, compared by a test."""
+"""The structs that the BPF programs and user space share; a test compares them with bpf/layout.h."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 MAX_SLOTS = 256
 FREE_SLOTS = MAX_SLOTS - 4
-"""The last four are following's and calibration's own."""
+"""The last four are for nonlocal exits and calibration."""
 MAX_FRAMES = 64
 MAX_RANGES = 128
 WAIT_MARKS, SWITCHES_A_TIMED = 1024, 64
@@ -14,7 +14,7 @@ WAIT_MARKS, SWITCHES_A_TIMED = 1024, 64
 COOKIE_SHARED = 1 << 8
 COOKIE_PATH = 1 << 9
 GENERATION_SHIFT = 16
-"""Cookies carry in their upper half which use of the slot they belong to."""
+"""The upper half of a cookie is the use of the slot that it belongs to."""
 
 SLOT = np.dtype(
     [
@@ -26,7 +26,7 @@ SLOT = np.dtype(
         ("spare", "<u4"),
     ]
 )
-_COUNTED = (
+_COUNTERS = (
     "hits",
     "calls",
     "timed",
@@ -34,15 +34,15 @@ _COUNTED = (
     "lost",
     "dropped",
     "unlearnt",
-    "strangers",
+    "bystander_hits",
     "nested",
     "nested_ns",
     "unsplit",
-    "pace_ns",
-    "paced",
-    "pace_log",
+    "handler_ns",
+    "handlers_timed",
+    "handler_log",
 )
-COUNTERS = np.dtype([(name, "<u8") for name in _COUNTED])
+COUNTERS = np.dtype([(name, "<u8") for name in _COUNTERS])
 PROCESS = np.dtype([("program", "<u4"), ("layout", "<u4"), ("followed", "<u4"), ("spare", "<u4")])
 RANGE_ROWS, RANGE_FRAMES, RANGE_JIT, RANGE_PROBE = 1, 2, 4, 8
 RANGE = np.dtype([("start", "<u8"), ("end", "<u8"), ("file_offset", "<u8"), ("index", "<u4"), ("flags", "<u4")])
@@ -60,22 +60,22 @@ PATH = np.dtype(
     ]
 )
 PATH_BUCKET = np.dtype([("path", "<u8"), ("cookie", "<u4"), ("bucket", "<u4")])
-ABSENCE = np.dtype([("path", "<u8"), ("cookie", "<u4"), ("bucket", "<u2"), ("running", "<u2")])
-ABSENCE_VALUE = np.dtype([("calls", "<u8"), ("waiting", "<u8"), ("blocked", "<u8")])
+OFF_CPU = np.dtype([("path", "<u8"), ("cookie", "<u4"), ("bucket", "<u2"), ("running", "<u2")])
+OFF_CPU_VALUE = np.dtype([("calls", "<u8"), ("waiting", "<u8"), ("blocked", "<u8")])
 SAMPLE = np.dtype([("path", "<u8"), ("program", "<u4"), ("waiting", "<u4")])
 SAMPLE_VALUE = np.dtype([("count", "<u8"), ("ns", "<u8")])
 WAIT = np.dtype([("start", "<u8"), ("path", "<u8"), ("program", "<u4"), ("weight", "<u4")])
 SETTINGS = np.dtype([("wait_every", "<u4"), ("period_ns", "<u4")])
 SWITCHES = np.dtype([("timed", "<u8"), ("ns", "<u8"), ("own", "<u8")])
-CHANGES = np.dtype([("by_user", "<u8"), ("by_kernel", "<u8")])
+EPOCHS = np.dtype([("by_user", "<u8"), ("by_kernel", "<u8")])
 NEST = np.dtype([("inner", "<u8", MAX_SLOTS // 64)])
-SINGLES = 256
-SINGLE = np.dtype([("began", "<u8"), ("first", "<u8", SINGLES), ("kept", "<u8", SINGLES)])
+CALL_SAMPLES = 256
+CALL_SAMPLE_PAGE = np.dtype([("began", "<u8"), ("first", "<u8", CALL_SAMPLES), ("kept", "<u8", CALL_SAMPLES)])
 RETURN_SITE = np.dtype([("address", "<u8"), ("layout", "<u4"), ("slot", "<u4")])
-RETURN_ASKED, RETURN_PROBED, RETURN_REFUSED, RETURN_SHARED = 0, 1, 2, 3
+RETURN_PROBED, RETURN_REFUSED, RETURN_SHARED = 1, 2, 3
 EVENT = np.dtype([("type", "<u4"), ("tgid", "<u4"), ("value", "<u8"), ("address", "<u8")])
 
-EVENT_FORK, EVENT_EXEC, EVENT_EXIT, EVENT_ALARM, EVENT_STRANGER, EVENT_RETURN, EVENT_STOP = 1, 2, 3, 4, 5, 6, 7
+EVENT_FORK, EVENT_EXEC, EVENT_EXIT, EVENT_BYSTANDER, EVENT_RETURN, EVENT_STOP = 1, 2, 3, 5, 6, 7
 
 WALKS = {
     1: "complete",
@@ -91,4 +91,4 @@ WALKS = {
     11: "busy",
     12: "probe",
 }
-"""How a stack walk ended, by the number the programs use; 1 and 2 are whole."""
+"""How a stack walk ended, by the number that the programs use; 1 and 2 are complete paths."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from specmine.model.batch import Lifetime
-from specmine.probes.kernel.maps import RememberedMap
+from specmine.probes.kernel.maps import CachedMap
 from specmine.probes.kernel.structs import EVENT_EXEC, EVENT_EXIT, EVENT_FORK, PROCESS
 
 from . import proc
@@ -53,7 +53,7 @@ class _Life:
 class ProcessTracker:
     """The watched processes, here and in the kernel's map of them."""
 
-    def __init__(self, selections: Iterable[Selection], kernel: RememberedMap) -> None:
+    def __init__(self, selections: Iterable[Selection], kernel: CachedMap) -> None:
         """Watch nothing yet; ``begin`` looks for the first time."""
         self.selections = tuple(selections)
         self.members: dict[int, Member] = {}

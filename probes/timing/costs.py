@@ -47,7 +47,7 @@ def bias_ns(w: TimedFunction, prices: Prices) -> tuple[float, float]:
 
 def handler_totals(w: TimedFunction) -> Totals:
     """Return the running totals of the function's handler times."""
-    return w.slot.count("paced"), w.slot.count("pace_ns"), w.slot.count("pace_log")
+    return w.slot.count("handlers_timed"), w.slot.count("handler_ns"), w.slot.count("handler_log")
 
 
 def measure_handlers(w: TimedFunction, prices: Prices) -> None:

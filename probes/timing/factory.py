@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from specmine.model.batch import Prices
 from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.loader import Loaded
-from specmine.probes.kernel.maps import HashMap, RememberedMap, kernel_at_least, map_array
+from specmine.probes.kernel.maps import CachedMap, HashMap, kernel_at_least, map_array
 from specmine.probes.kernel.structs import (
-    ABSENCE,
-    ABSENCE_VALUE,
-    CHANGES,
+    CALL_SAMPLE_PAGE,
+    EPOCHS,
     FREE_SLOTS,
     MAX_SLOTS,
     NEST,
+    OFF_CPU,
+    OFF_CPU_VALUE,
     PATH_BUCKET,
     RETURN_SITE,
-    SINGLE,
 )
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.tracker import ProcessTracker
@@ -62,8 +62,8 @@ def registry_over(
     maps, emulates_nops = loaded.maps, kernel_at_least(6, 16)
     chance = random.Random(0)
     gate = Gate(modules, tracker, mode=loaded.mode, emulates_nops=emulates_nops)
-    changes = map_array(maps["changes"], 1, CHANGES, writable=True)
-    known_returns = RememberedMap(maps["return_sites"], RETURN_SITE, "<u8", changes)
+    epochs = map_array(maps["epochs"], 1, EPOCHS, writable=True)
+    known_returns = CachedMap(maps["return_sites"], RETURN_SITE, "<u8", epochs)
     returns = ReturnProbes(links, modules, known_returns, gate, emulates_nops=emulates_nops)
     isolation = Isolation(map_array(maps["nests"], MAX_SLOTS, NEST, writable=True))
     windows = Windows(
@@ -72,8 +72,8 @@ def registry_over(
         symbolizer,
         prices,
         isolation,
-        CallReservoir(map_array(maps["singles"], MAX_SLOTS, SINGLE, writable=True), random.Random(0)),
-        OffCpuCounts(HashMap(maps["absences"], ABSENCE, ABSENCE_VALUE)) if loaded.waiting else None,
+        CallReservoir(map_array(maps["call_samples"], MAX_SLOTS, CALL_SAMPLE_PAGE, writable=True), random.Random(0)),
+        OffCpuCounts(HashMap(maps["off_cpu"], OFF_CPU, OFF_CPU_VALUE)) if loaded.waiting else None,
     )
     activity = ActivityMeter(prices)
     choice = ProcessChoice(modules, tracker, bystanders, gate, chance)

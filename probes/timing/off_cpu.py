@@ -11,9 +11,9 @@ from specmine.model.buckets import BUCKETS
 from specmine.model.histogram import Counts
 from specmine.model.split import Split
 from specmine.probes.kernel.maps import HashMap
-from specmine.probes.kernel.structs import ABSENCE, ABSENCE_VALUE
+from specmine.probes.kernel.structs import OFF_CPU, OFF_CPU_VALUE
 
-_ROWS = np.dtype([("key", ABSENCE), ("value", ABSENCE_VALUE)])
+_ROWS = np.dtype([("key", OFF_CPU), ("value", OFF_CPU_VALUE)])
 
 
 class OffCpuCounts:

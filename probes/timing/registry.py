@@ -182,7 +182,7 @@ class Registry:
             self._failed(w, news, now_ns)
         elif news.what == "alarm":
             self._refuse(w, self._duty_cycle.limited(w, at_ns, now_ns), now_ns)
-        elif news.what == "stranger":
+        elif news.what == "bystander":
             self._bystanders.hit(w.module.file)
             self._attacher.reattach(w, now_ns)
 

@@ -15,7 +15,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from specmine.model.batch import CallSamples
-from specmine.probes.kernel.structs import SINGLES
+from specmine.probes.kernel.structs import CALL_SAMPLES
 
 from .timed_function import TimedFunction
 
@@ -62,7 +62,7 @@ class CallReservoir:
     def take(self, w: TimedFunction, timed: int, calls: int, bias_ns: float) -> None:
         """Take up what a finished window of ``timed`` out of ``calls`` calls holds."""
         row = self._slots[w.slot.number]
-        most = min(timed, SINGLES)
+        most = min(timed, CALL_SAMPLES)
         first, sample = (
             [max(1, round(duration - bias_ns)) for duration in row[name][:most].tolist() if duration]
             for name in ("first", "kept")
@@ -105,20 +105,20 @@ class CallReservoir:
 def sampled_together(
     old: Sequence[int], old_calls: int, new: Sequence[int], new_calls: int, chance: random.Random
 ) -> tuple[int, ...]:
-    """Return a fair sample of two sets of calls from a fair sample of each, of at most ``SINGLES`` durations.
+    """Return a fair sample of two sets of calls from a fair sample of each, of at most ``CALL_SAMPLES`` durations.
 
     Notes
     -----
     How many come from either is hypergeometric, drawn one by one.
     """
-    if len(old) == old_calls and len(new) == new_calls and old_calls + new_calls <= SINGLES:
+    if len(old) == old_calls and len(new) == new_calls and old_calls + new_calls <= CALL_SAMPLES:
         return (*old, *new)
     from_new, left_old, left_new = 0, old_calls, new_calls
-    for _ in range(min(SINGLES, old_calls + new_calls)):
+    for _ in range(min(CALL_SAMPLES, old_calls + new_calls)):
         if chance.random() * (left_old + left_new) < left_new:
             from_new, left_new = from_new + 1, left_new - 1
         else:
             left_old -= 1
-    size = min(SINGLES, old_calls + new_calls)
+    size = min(CALL_SAMPLES, old_calls + new_calls)
     from_new = min(from_new, len(new))
     return (*chance.sample(old, min(size - from_new, len(old))), *chance.sample(new, from_new))

@@ -10,7 +10,7 @@ import numpy as np
 
 from specmine.probes.elf.facts import Grade, Site
 from specmine.probes.kernel.links import Links
-from specmine.probes.kernel.maps import RememberedMap
+from specmine.probes.kernel.maps import CachedMap
 from specmine.probes.kernel.structs import RETURN_PROBED, RETURN_REFUSED, RETURN_SHARED, RETURN_SITE
 from specmine.probes.safety.gate import Gate
 from specmine.probes.safety.rules import refuses_module
@@ -28,9 +28,7 @@ _PROGRAM = "call_site_return"
 class ReturnProbes:
     """The return-site probes of all functions whose returns are timed without touching the stack."""
 
-    def __init__(
-        self, links: Links, modules: Modules, kernel: RememberedMap, gate: Gate, *, emulates_nops: bool
-    ) -> None:
+    def __init__(self, links: Links, modules: Modules, kernel: CachedMap, gate: Gate, *, emulates_nops: bool) -> None:
         """Know no return site."""
         self._links, self._modules, self._kernel, self._gate = links, modules, kernel, gate
         self._emulates_nops = emulates_nops

@@ -14,8 +14,8 @@ import numpy as np
 
 from specmine.model.buckets import BUCKETS
 from specmine.probes.kernel.loader import load
-from specmine.probes.kernel.maps import RememberedMap, bpf, map_array
-from specmine.probes.kernel.structs import CHANGES, COUNTERS, MAX_SLOTS, PROCESS, RETURN_SITE, SLOT
+from specmine.probes.kernel.maps import CachedMap, bpf, map_array
+from specmine.probes.kernel.structs import COUNTERS, EPOCHS, MAX_SLOTS, PROCESS, RETURN_SITE, SLOT
 
 LINK_CREATE, UPROBE_MULTI, SESSION, TRACEPOINT_OPEN = 28, 48, 57, 17
 LAYOUT = 1
@@ -110,9 +110,9 @@ class Bare:
         self.slots = map_array(maps["slots"], MAX_SLOTS, SLOT, writable=True)
         self.slots["limit"] = 1 << 62
         self.counters = map_array(maps["counters"], MAX_SLOTS, COUNTERS)
-        changes = map_array(maps["changes"], 1, CHANGES, writable=True)
-        self._processes = RememberedMap(maps["processes"], "<u4", PROCESS, changes)
-        self._sites = RememberedMap(maps["return_sites"], RETURN_SITE, "<u8", changes)
+        epochs = map_array(maps["epochs"], 1, EPOCHS, writable=True)
+        self._processes = CachedMap(maps["processes"], "<u4", PROCESS, epochs)
+        self._sites = CachedMap(maps["return_sites"], RETURN_SITE, "<u8", epochs)
 
     def watch(self, pid: int, *, followed: bool = False) -> None:
         """Tell the kernel that a process is watched."""

@@ -117,7 +117,7 @@ static void *this_task(void)
 	return NULL;
 }
 
-static struct thread *thread_met(void *task)
+static struct thread *find_thread(void *task)
 {
 	(void)task;
 	return &thread;

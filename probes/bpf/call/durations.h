@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* What becomes of a call that has ended. */
+/* The duration of a call that has ended, into the histogram of its slot or path. */
 
-/* Take the duration of a call of this slot that has ended, less what other probes cost meanwhile; ``cost`` is the
+/* Record a call of this slot that has ended: its duration minus the cost of other probes meanwhile. ``cost`` is the
  * thread's. */
 static inline __attribute__((always_inline)) void finish(struct open_call *o, struct counters *c, struct slot *s,
 							  struct thread *t, void *task, u64 now, u64 cost, bool by_path)
@@ -21,8 +21,8 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, st
 		atomic_add(c->nested_ns, nested);
 	}
 	key = bucket_of(duration > nested ? duration - nested : 0);
-	note_absence(o, c, task, duration, nested, key, by_path);
-	keep_single(t, slot, c->timed, duration > nested ? duration - nested : 0);
+	note_off_cpu(o, c, task, duration, nested, key, by_path);
+	keep_call_sample(t, slot, c->timed, duration > nested ? duration - nested : 0);
 	if (by_path) {
 		pb.path = o->path;
 		pb.cookie = o->cookie;
@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, st
 		atomic_add(*cell, 1);
 }
 
-/* The same of a call of whatever slot. */
+/* The same for a call of any slot. */
 static inline __attribute__((always_inline)) void finish_any(struct open_call *o, struct thread *t, void *task, u64 now,
 							      u64 cost)
 {
@@ -48,6 +48,6 @@ static inline __attribute__((always_inline)) void finish_any(struct open_call *o
 	struct counters *c = counters.lookup(&slot);
 	struct slot *s = slots.lookup(&slot);
 
-	if (o->cookie != STRUCK_OUT && c && s)
+	if (o->cookie != ABANDONED && c && s)
 		finish(o, c, s, t, task, now, cost, o->cookie & COOKIE_PATH);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* Which probe was hit, at which end of the call, by whom.
+/* A hit: which probe, which end of the call, which task.
  *
- * Each call of a helper costs 10 to 20 ns. Where the kernel's type information is there (KERNEL_FIELDS; the numbers
- * come from probes/compiler/btf.py) what the helpers would return is read from where they read it: checked by
- * the verifier, by type, and a load that faults gives 0. Programs over perf events run in another context and call the
- * helper. */
+ * Each call of a helper costs 10 to 20 ns. With the kernel's type information (KERNEL_FIELDS; probes/compiler/btf.py
+ * finds the numbers) the programs read the fields that the helpers would read. The verifier checks them by type, and a
+ * load that faults gives 0. Programs over perf events run in another context and call the helper. */
 
 #define RETURNS_PASSED 8 /* replaced return addresses passed by at once: tail calls, other tools' */
 

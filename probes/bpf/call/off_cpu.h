@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* What a timed call did of its time: on a CPU, waiting for one, blocked.
+/* How a timed call spent its time: on a CPU, waiting for one, or blocked.
  *
  * The scheduler accounts this for every thread anyway: how long it was runnable without a CPU (sched_info.run_delay),
  * and how long it ran (sum_exec_runtime up to exec_start). So nothing is hooked into the switch of threads, and
- * threads of nobody's choice pay nothing. A call during which the thread was not given a CPU anew had one all the time. */
+ * unwatched threads pay nothing. A call during which the thread was not given a CPU again had one all the time. */
 #ifdef WAITING
 
 static inline __attribute__((always_inline)) u64 kernel_word(void *where, u32 offset)
@@ -30,12 +30,12 @@ static inline __attribute__((always_inline)) void note_running(struct open_call 
 	o->run_base = run_base(task);
 }
 
-/* A call has ended: if it had to leave its CPU, note for how long and why. */
-static inline __attribute__((always_inline)) void note_absence(struct open_call *o, struct counters *c, void *task,
+/* A call has ended: if it left its CPU, record for how long and why. */
+static inline __attribute__((always_inline)) void note_off_cpu(struct open_call *o, struct counters *c, void *task,
 							       u64 duration, u64 nested, u32 bucket, bool by_path)
 {
-	struct absence_value *v, fresh = {};
-	struct absence key = {};
+	struct off_cpu_value *v, fresh = {};
+	struct off_cpu key = {};
 	u64 waiting, running, blocked;
 
 	if (kernel_word(task, TASK_ARRIVALS) == o->arrivals)
@@ -53,7 +53,7 @@ static inline __attribute__((always_inline)) void note_absence(struct open_call 
 	key.cookie = o->cookie;
 	key.bucket = bucket;
 	key.running = bucket_of(running > nested ? running - nested : 0);
-	v = absences.lookup(&key);
+	v = off_cpu.lookup(&key);
 	if (v) {
 		atomic_add(v->calls, 1);
 		atomic_add(v->waiting, waiting);
@@ -63,11 +63,11 @@ static inline __attribute__((always_inline)) void note_absence(struct open_call 
 	fresh.calls = 1;
 	fresh.waiting = waiting;
 	fresh.blocked = blocked;
-	if (absences.update(&key, &fresh))
+	if (off_cpu.update(&key, &fresh))
 		atomic_add(c->unsplit, 1);
 }
 
 #else
 #define note_running(o, task)
-#define note_absence(o, c, task, duration, nested, bucket, by_path)
+#define note_off_cpu(o, c, task, duration, nested, bucket, by_path)
 #endif

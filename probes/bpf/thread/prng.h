@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* Chance at a tenth of the price of a call of the kernel's generator, which only begins the row: xorshift (Marsaglia
- * 2003), a row for each thread. Never 0. */
+/* Random numbers, by xorshift (Marsaglia 2003), a state for each thread. They cost a tenth of a call of the kernel's
+ * generator, which gives the first state only. Never 0. */
 
-static inline __attribute__((always_inline)) u32 draw(struct thread *t)
+static inline __attribute__((always_inline)) u32 random_of(struct thread *t)
 {
 	u32 x = t->random;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* The timed calls that are open on a thread, innermost last; each is known by where its return address stands. */
+/* The open timed calls of a thread, innermost last. Each is identified by the place of its return address. */
 
-static inline __attribute__((always_inline)) void forget(struct thread *t, struct open_call *o)
+static inline __attribute__((always_inline)) void mark_closed(struct thread *t, struct open_call *o)
 {
 	u64 word = COOKIE_SLOT(o->cookie) >> 6;
 
@@ -10,8 +10,8 @@ static inline __attribute__((always_inline)) void forget(struct thread *t, struc
 	t->busy[word] &= ~(1ULL << (COOKIE_SLOT(o->cookie) & 63));
 }
 
-/* An open call that will never return to us, already counted as dropped. */
-#define STRUCK_OUT 0xffffffffULL /* a generation that never is */
+/* The cookie of an open call that will never return, and that is counted as dropped. */
+#define ABANDONED 0xffffffffULL /* no slot has this generation */
 
 static inline __attribute__((always_inline)) void count_dropped(u64 cookie)
 {
@@ -22,7 +22,7 @@ static inline __attribute__((always_inline)) void count_dropped(u64 cookie)
 		atomic_add(c->dropped, 1);
 }
 
-/* The innermost open call, and its place in bounds that the verifier can follow; none if no call is open. */
+/* The innermost open call, 0 if no call is open. ``place`` is its index, within bounds that the verifier can follow. */
 static inline __attribute__((always_inline)) struct open_call *innermost(struct thread *t, u64 *place)
 {
 	u64 at = t->depth;
@@ -36,7 +36,7 @@ static inline __attribute__((always_inline)) struct open_call *innermost(struct 
 	return &t->open[at];
 }
 
-/* Drop open calls that lie below the stack pointer: left by longjmp, by an exception, by a lost return. */
+/* Drop the open calls below the stack pointer: longjmp, an exception or a lost return left them. */
 static inline __attribute__((always_inline)) void drop_abandoned(struct thread *t, u64 sp)
 {
 	struct open_call *o;
@@ -49,16 +49,17 @@ static inline __attribute__((always_inline)) void drop_abandoned(struct thread *
 		if (!o || o->sp >= sp)
 			break;
 		t->depth = at;
-		if (o->cookie == STRUCK_OUT)
+		if (o->cookie == ABANDONED)
 			continue;
-		forget(t, o);
+		mark_closed(t, o);
 		count_dropped(o->cookie);
 	}
 }
 
-/* A call of this slot is open on this thread: true if it is one of this very attachment, a recursion.
- * An older one was open when its link was taken off; it will never return to us and is struck out. So is one whose
- * place on the stack is taken: a return that went unseen, unless it is a tail call to itself (same return address). */
+/* A call of this slot is open on this thread: true if it belongs to this attachment, which makes this call a recursion.
+ * An older call was open when its link was detached; it will never return here and becomes ABANDONED. So does a call
+ * whose place on the stack this one has, since its return was missed; except a tail call to itself, which has the same
+ * return address. */
 static inline __attribute__((always_inline)) bool is_recursion(struct thread *t, u64 cookie, u64 sp, u64 tail_ret,
 						       bool by_site)
 {
@@ -75,14 +76,14 @@ static inline __attribute__((always_inline)) bool is_recursion(struct thread *t,
 		if (o->cookie == cookie && !(by_site && o->sp == sp && o->ret != tail_ret))
 			return true;
 		if (COOKIE_SLOT(o->cookie) == COOKIE_SLOT(cookie)) {
-			o->cookie = STRUCK_OUT;
+			o->cookie = ABANDONED;
 			count_dropped(cookie);
 		}
 	}
 	return false;
 }
 
-/* Note that a probe of this slot was hit inside an open call of another. */
+/* Record that a probe of this slot was hit inside an open call of another slot. */
 static inline __attribute__((always_inline)) void note_nesting(struct thread *t, u64 sp, u32 slot)
 {
 	u64 at = t->depth, word = slot >> 6, bit = 1ULL << (slot & 63);
@@ -103,5 +104,5 @@ static inline __attribute__((always_inline)) void note_nesting(struct thread *t,
 	barrier_var(word);
 	word &= MAX_SLOTS / 64 - 1;
 	if (!(n->inner[word] & bit))
-		n->inner[word] |= bit; /* a bit lost to another CPU is noted at the next hit */
+		n->inner[word] |= bit; /* a bit that another CPU overwrites comes back at the next hit */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* The memory a stack walk works in: one per CPU and kind of caller, too large for the BPF stack. */
+/* Memory of a stack walk: one per CPU and kind of caller, since it is too large for the BPF stack. */
 
 #define SCRATCH_PROBE 0
 #define SCRATCH_SAMPLE 1
@@ -11,8 +11,8 @@ struct walk {
 	u64 hash;
 	u64 base;       /* address of window[0] */
 	u64 length;     /* readable bytes of the window */
-	u64 returns;    /* the kernel's record of the next return address that it replaced */
-	u32 open;       /* open timed calls not yet met, counted from the outermost */
+	u64 returns;    /* the kernel's record of the next replaced return address */
+	u32 open;       /* open timed calls that the walk has not reached, counted from the outermost */
 	u32 exact;      /* ip is not a return address: look it up as it is */
 	u32 entry;      /* sp is that of a function's first instruction, ip its return address or 0: read it */
 	u32 fp_known;

@@ -11,7 +11,7 @@
 #define ROW_FP 2
 #define ROW_PLT 3
 #define ROW_DEREF_FP 4
-#define ROW_DEREF_SP 5  /* and 8 more */
+#define ROW_DEREF_SP 5  /* and what a call pushes more */
 #define ROW_END 6
 #define ROW_SIGNAL 7
 

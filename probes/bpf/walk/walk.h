@@ -39,17 +39,17 @@ static inline __attribute__((always_inline)) int read_stack(struct walk *w, u64 
 	return bpf_probe_read_user(value, 8, (void *)address);
 }
 
-/* So near to the window's end the next one is copied: a read of each value beyond it costs as much as a copy. */
+/* This near to the end of the window the next one is copied: each read beyond it costs as much as a copy. */
 #define NEAR_END 256
 
-/* What is known of the walking thread. A sampler has it looked up where it is needed: the verifier would take the walk
- * of a thread that is known and of one that is not for two, and twice the time for them. */
+/* The memory of the walking thread. A sampler looks it up only where it is needed: for the verifier, the walks of a
+ * thread with and without memory would be two programs, with twice the work. */
 static inline __attribute__((always_inline)) struct thread *walking(struct thread *t)
 {
-	return t ? t : thread_met(this_task());
+	return t ? t : find_thread(this_task());
 }
 
-/* Copy the stack from sp upward. Near its end less is there: the last page is found once and remembered. */
+/* Copy the stack from sp upward. Near its end there is less; the last page is found once and stored. */
 static inline __attribute__((always_inline)) void copy_window(struct walk *w, struct thread *t)
 {
 	u64 length = WINDOW;
@@ -270,7 +270,7 @@ static inline __attribute__((always_inline)) u64 claim(struct walk *w)
 }
 
 /* Take the path of the frames from w->ip, w->sp, w->fp outward, in scratch memory that was claimed by ``tid`` and is
- * given back; its id, or 0 if none could be taken. ``t`` may be left out. */
+ * given back; its id, or 0 if none could be cell_owners. ``t`` may be left out. */
 static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struct thread *t, u32 layout, u64 tid)
 {
 	u32 key = layout, outcome = 0, i;

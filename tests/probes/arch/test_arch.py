@@ -18,15 +18,13 @@ WORDS = {
     "opcodes": r"\b0x(?:cc|e8|e9|eb|c3|c2|0f05)\b",
     "names of machines": r"""["']x86[-_]64["']|["']aarch64["']""",
 }
-ELSEWHERE = {"experiments/load/python_worker.py": "a script without our modules; libc may have no sched_setattr"}
-"""Files that may have such words, and why."""
 
 
 def sources() -> list[str]:
     """Return the product's files outside the folder of the machines."""
     found = (path for folder in FOLDERS for kind in ("*.py", "*.c", "*.h") for path in (ROOT / folder).rglob(kind))
     paths = sorted(str(path.relative_to(ROOT)) for path in found)
-    return [path for path in paths if not path.startswith("probes/arch/") and path not in ELSEWHERE]
+    return [path for path in paths if not path.startswith("probes/arch/")]
 
 
 @pytest.mark.parametrize("kind", WORDS)

@@ -28,7 +28,8 @@ HOLDING = """
 import os, sys
 sys.path.insert(0, sys.argv[4])
 from pathlib import Path
-from specmine.model.observation import BUCKETS, Kind
+from specmine.model.buckets import BUCKETS
+from specmine.model.observation import Kind
 from specmine.probes.kernel.maps import map_array
 from specmine.probes.kernel.structs import SLOT
 from specmine.probes.kernel.links import Links
@@ -101,7 +102,7 @@ def test_each_kind_of_link_times_every_call(kind: str, target: Target, cache: Pa
     assert counted["calls"] - counted["timed"] in (0, 1)  # one may have been open at the end
     assert histogram[3].sum() == counted["timed"]
     assert counted["timed"] <= calls
-    assert counted["lost"] == counted["inner"] == counted["strangers"] == 0
+    assert counted["lost"] == counted["inner"] == counted["bystander_hits"] == 0
 
 
 def holding(target: Target, cache: Path) -> subprocess.Popen[str]:

@@ -22,8 +22,8 @@ STRUCTS = {
     "counters": structs.COUNTERS,
     "process": structs.PROCESS,
     "nest": structs.NEST,
-    "singles": structs.SINGLE,
-    "changes": structs.CHANGES,
+    "call_samples": structs.CALL_SAMPLE_PAGE,
+    "epochs": structs.EPOCHS,
     "range": structs.RANGE,
     "layout": structs.LAYOUT,
     "path": structs.PATH,
@@ -61,11 +61,11 @@ def test_numbers_are_the_same_on_both_sides() -> None:
     """Constants that both sides name have one value."""
     text = (BPF / "layout.h").read_text()
     defined = dict(re.findall(r"#define (\w+) +\(?(\w+)", text))
-    same = ("MAX_SLOTS", "MAX_FRAMES", "MAX_RANGES", "SINGLES", "WAIT_MARKS", "SWITCHES_A_TIMED")
-    for name in (*same, "RANGE_ROWS", "RANGE_FRAMES", "RANGE_JIT"):
+    same = ("MAX_SLOTS", "MAX_FRAMES", "MAX_RANGES", "CALL_SAMPLES", "WAIT_MARKS", "SWITCHES_A_TIMED")
+    for name in (*same, "RANGE_ROWS", "RANGE_FRAMES", "RANGE_JIT", "RANGE_PROBE"):
         assert int(defined[name]) == getattr(structs, name), name
-    for name in ("FORK", "EXEC", "EXIT", "ALARM", "STRANGER"):
-        assert int(defined[f"EVENT_{name}"]) == getattr(structs, f"EVENT_{name}")
+    for name in (name for name in vars(structs) if name.startswith(("EVENT_", "RETURN_")) and name != "RETURN_SITE"):
+        assert int(defined[name]) == getattr(structs, name), name
     walks = {int(n): w for w, n in re.findall(r"#define WALK_(\w+) (\d+)", text) if w != "OUTCOMES"}
     assert {n: w.lower().replace("_", "-") for n, w in walks.items()} == structs.WALKS
 

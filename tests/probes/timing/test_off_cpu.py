@@ -15,7 +15,7 @@ import pytest
 from specmine.model.buckets import BUCKET_MIDDLES, BUCKETS
 from specmine.model.observation import Kind, Observation
 from specmine.model.split import added, split_or_unbroken
-from specmine.probes.kernel.structs import ABSENCE, ABSENCE_VALUE
+from specmine.probes.kernel.structs import OFF_CPU, OFF_CPU_VALUE
 from specmine.probes.timing.off_cpu import split_of
 from tests.support.source_driver import Driver, driven, running
 
@@ -109,9 +109,9 @@ def test_calls_that_never_left_their_cpu_are_running() -> None:
     """What is not told to have left ran all the time; what left is moved from its duration to its time on CPU."""
     counts = np.zeros(BUCKETS, np.uint64)
     counts[[100, 300]] = 7, 5
-    key = np.array([(0, 1, 300, 100), (0, 1, 300, 90)], ABSENCE)
-    value = np.array([(2, 1000, 50), (1, 10, 0)], ABSENCE_VALUE)
-    rows = np.empty(2, np.dtype([("key", ABSENCE), ("value", ABSENCE_VALUE)]))
+    key = np.array([(0, 1, 300, 100), (0, 1, 300, 90)], OFF_CPU)
+    value = np.array([(2, 1000, 50), (1, 10, 0)], OFF_CPU_VALUE)
+    rows = np.empty(2, np.dtype([("key", OFF_CPU), ("value", OFF_CPU_VALUE)]))
     rows["key"], rows["value"] = key, value
     split = split_of(counts, rows)
     assert {int(b): int(split.on_cpu[b]) for b in np.flatnonzero(split.on_cpu)} == {90: 1, 100: 9, 300: 2}

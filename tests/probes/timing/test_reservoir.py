@@ -14,7 +14,7 @@ import pytest
 from specmine.model.batch import CallSamples
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.observation import Kind
-from specmine.probes.kernel.structs import SINGLE, SINGLES
+from specmine.probes.kernel.structs import CALL_SAMPLE_PAGE, CALL_SAMPLES
 from specmine.probes.timing.reservoir import MOST, CallReservoir, sampled_together
 from specmine.probes.timing.timed_function import TimedFunction
 from tests.support.source_driver import driven, running
@@ -34,7 +34,7 @@ class Window:
     """Plays the programs: writes durations into a slot as they do."""
 
     def __init__(self) -> None:
-        self.array = np.zeros(8, SINGLE)
+        self.array = np.zeros(8, CALL_SAMPLE_PAGE)
         self.samples = CallReservoir(cast("Any", self.array), random.Random(1))
         self.chance = np.random.default_rng(1)
         self.timed = 0
@@ -44,9 +44,9 @@ class Window:
         self.samples.begin(w.slot.number, self.timed)
         row = self.array[w.slot.number]
         for nth, duration in enumerate(durations):
-            if nth < SINGLES:
+            if nth < CALL_SAMPLES:
                 row["first"][nth] = row["kept"][nth] = duration
-            elif (at := int(self.chance.integers(nth + 1))) < SINGLES:
+            elif (at := int(self.chance.integers(nth + 1))) < CALL_SAMPLES:
                 row["kept"][at] = duration
         self.timed += len(durations)
         self.samples.take(w, len(durations), calls or len(durations), bias_ns)
@@ -58,8 +58,8 @@ def test_order_and_sample_of_a_window() -> None:
     window.passes(list(range(1000, 2000)), watched(), bias_ns=100.2)
     (told,) = window.samples.news()
     assert told.calls == 1000
-    assert told.first == tuple(range(900, 900 + SINGLES))
-    assert len(told.sample) == SINGLES
+    assert told.first == tuple(range(900, 900 + CALL_SAMPLES))
+    assert len(told.sample) == CALL_SAMPLES
     assert max(told.sample) > 1500
     assert set(told.sample) <= set(range(900, 1900))
 
@@ -74,16 +74,16 @@ def test_windows_of_a_lifetime_are_sampled_alike_whatever_their_size() -> None:
         for number, size in enumerate((100, 1000, 500, 2400)):
             window.passes([number + 1] * size, watched())
         (told,) = window.samples.news()
-        assert (told.calls, len(told.sample)) == (4000, SINGLES)
-        shares.append(np.bincount(told.sample, minlength=5)[1:] / SINGLES)
-    error = np.sqrt(0.25 / (60 * SINGLES))
+        assert (told.calls, len(told.sample)) == (4000, CALL_SAMPLES)
+        shares.append(np.bincount(told.sample, minlength=5)[1:] / CALL_SAMPLES)
+    error = np.sqrt(0.25 / (60 * CALL_SAMPLES))
     assert np.abs(np.mean(shares, axis=0) - [0.025, 0.25, 0.125, 0.6]).max() < 4 * error
 
 
 def test_small_samples_are_whole() -> None:
     """As long as all calls fit, none is left out."""
     assert sampled_together((1, 2), 2, (3,), 1, random.Random(1)) == (1, 2, 3)
-    assert len(sampled_together(range(200), 200, range(100), 100, random.Random(1))) == SINGLES
+    assert len(sampled_together(range(200), 200, range(100), 100, random.Random(1))) == CALL_SAMPLES
 
 
 def test_lifetimes_are_kept_apart_and_told_as_they_grow() -> None:
@@ -103,7 +103,10 @@ def test_calls_that_were_not_timed_break_the_order() -> None:
     window = Window()
     window.passes([10] * 300, watched("some"), calls=2400)
     window.passes([10] * 300, watched("chosen", sampled=True))
-    assert [(each.first, len(each.sample)) for each in window.samples.news()] == [((), SINGLES), ((), SINGLES)]
+    assert [(each.first, len(each.sample)) for each in window.samples.news()] == [
+        ((), CALL_SAMPLES),
+        ((), CALL_SAMPLES),
+    ]
 
 
 def test_what_is_held_is_bounded() -> None:
@@ -141,7 +144,7 @@ def test_a_program_that_takes_turns_is_seen_to(program: Programs, kind: Kind) ->
         lifetime = driver.observations[0].lifetime
     last = next(each for each in found if each.calls >= 3000)
     assert last.lifetime == lifetime
-    assert len(last.first) == len(last.sample) == SINGLES
+    assert len(last.first) == len(last.sample) == CALL_SAMPLES
     slow = np.array(last.first) > 40_000
     by_turn = sorted(float(slow[turn::3].mean()) for turn in range(3))
     assert by_turn[1] < 0.5  # a busy machine slows some
@@ -149,5 +152,5 @@ def test_a_program_that_takes_turns_is_seen_to(program: Programs, kind: Kind) ->
     kept, bias_ns = np.array(last.sample), driver.observations[0].bias_ns
     counts = np.sum([each.counts for each in driver.observations], axis=0)
     true = counts[BUCKET_EDGES[1:] > 40_000 + bias_ns].sum() / counts.sum()
-    assert abs(np.mean(kept > 40_000) - true) < 5 * np.sqrt(true * (1 - true) / SINGLES) + 0.01
+    assert abs(np.mean(kept > 40_000) - true) < 5 * np.sqrt(true * (1 - true) / CALL_SAMPLES) + 0.01
     assert kept.min() > 0.9 * 20_000

@@ -68,10 +68,10 @@ def test_a_process_counts_as_long_as_it_is_watched(bare: Bare, target: Target, p
     cookie = SLOT | COOKIE_SHARED
     with bare.linked(target.path, {target.offsets["z"]: program}, cookie):
         for _ in range(2):
-            assert grown(bare, target, cookie, "aaa") == {"hits": 3, "strangers": 3}
+            assert grown(bare, target, cookie, "aaa") == {"hits": 3, "bystander_hits": 3}
             bare.watch(target.pid)
             assert grown(bare, target, cookie, "aaaa")["calls"] == 4
-            assert "strangers" not in grown(bare, target, cookie, "aaaa")
+            assert "bystander_hits" not in grown(bare, target, cookie, "aaaa")
             bare.unwatch(target.pid)
 
 
@@ -82,7 +82,7 @@ def test_an_exec_ends_what_a_thread_knows(bare: Bare, target: Target) -> None:
         bare.watch(target.pid)
         assert grown(bare, target, cookie, "aaa") == {"hits": 3, "calls": 3}
         target.execute(target.path)
-        assert grown(bare, target, cookie, "aaa") == {"hits": 3, "strangers": 3}
+        assert grown(bare, target, cookie, "aaa") == {"hits": 3, "bystander_hits": 3}
         bare.watch(target.pid)
         assert grown(bare, target, cookie, "aaa") == {"hits": 3, "calls": 3}
     bare.unwatch(target.pid)

@@ -20,7 +20,7 @@ from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.kernel
 SLOT, COOKIE = 7, 7 | 3 << GENERATION_SHIFT
-PLACES = int(re.findall(r"#define PLACES (\d+)", (ROOT / "probes" / "bpf" / "layout.h").read_text())[0])
+THREAD_CELLS = int(re.findall(r"#define THREAD_CELLS (\d+)", (ROOT / "probes" / "bpf" / "layout.h").read_text())[0])
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 THREAD = r"""
 #define _GNU_SOURCE
@@ -69,9 +69,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "two"
 
 
-def taken(bare: Bare) -> dict[int, int]:
+def owners(bare: Bare) -> dict[int, int]:
     """Return who has which place."""
-    keys, values = HashMap(bare.loaded.maps["taken"], "<u4", "<u4").entries()
+    keys, values = HashMap(bare.loaded.maps["cell_owners"], "<u4", "<u4").entries()
     return dict(zip(keys.tolist(), values.tolist(), strict=True))
 
 
@@ -118,13 +118,13 @@ def timed(bare: Bare, target: Target, calls: int) -> int:
 def test_two_threads_of_one_place_are_timed_each_by_itself(bare: Bare, program: Path) -> None:
     """The second one's number differs by the number of places: it finds its place taken, and is kept elsewhere."""
     first = Target(program)
-    second = with_number(program, first.pid + PLACES)
+    second = with_number(program, first.pid + THREAD_CELLS)
     bare.slots[SLOT]["generation"] = 3
     with bare.linked(program, {first.offsets["z"]: "call_time_session"}, COOKIE):
         for one in (first, second):
             bare.watch(one.pid)
         assert [timed(bare, one, 5) for one in (first, second, first, second)] == [5, 5, 5, 5]
-        assert taken(bare)[first.pid % PLACES] == first.pid
+        assert owners(bare)[first.pid % THREAD_CELLS] == first.pid
     first.end()
     second.end()
 
@@ -144,7 +144,7 @@ def test_nothing_is_left_to_the_next_thread_of_a_number(bare: Bare, program: Pat
             first.execute(Path("/bin/true"))
         first.end()
         assert bare.counted(COOKIE)["calls"] == begun["calls"] + 1
-        assert (first.pid % PLACES in taken(bare)) is not seen
+        assert (first.pid % THREAD_CELLS in owners(bare)) is not seen
         second = with_number(program, first.pid)
         second.execute(program)
         second.end()
@@ -167,9 +167,9 @@ def test_a_thread_that_executes_gives_back_its_own_place(bare: Bare, tmp_path: P
         child.stdin.write("a")
         child.stdin.flush()
         assert child.stdout.readline() == "called\n"
-        assert taken(bare)[number % PLACES] == number
+        assert owners(bare)[number % THREAD_CELLS] == number
         child.stdin.write("a\n")
         child.stdin.flush()
         assert child.stdout.readline()  # said by the new image
-        assert number % PLACES not in taken(bare)
+        assert number % THREAD_CELLS not in owners(bare)
     child.communicate(timeout=20)
