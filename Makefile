@@ -48,12 +48,13 @@ format: setup ## let ruff lay out the code
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-# The short ones of bench/*/*.py; all together take hours, and the docs tell which table is made by which.
-BENCHES ?= overhead.calls overhead.attach_pauses overhead.probe_sites overhead.bystander
+# All benches together take hours; the docs name the bench above each table that it makes.
+SHORT := overhead.calls overhead.attach_pauses overhead.probe_sites overhead.bystander
 
-bench: setup ## what specmine costs a program and its neighbours; the short benches, BENCHES=... chooses others; needs root
-	@.ci/packages gcc g++ libc6-dev bpftrace bpfcc-tools
-	@for b in $(BENCHES); do echo "== bench.$$b"; $(BIN)/python -m bench.$$b || exit; done
+bench: setup ## list the benches; BENCHES='overhead.calls ...' runs some, BENCHES=short the short ones (root)
+	@$(if $(BENCHES),.ci/packages gcc g++ libc6-dev bpftrace bpfcc-tools,$(BIN)/python -m bench.lib.index)
+	@for b in $(if $(filter short,$(BENCHES)),$(SHORT),$(BENCHES)); do \
+	  echo "== bench.$$b"; $(BIN)/python -m bench.$$b || exit; done
 
 chaos: setup ## hostile programs under probes, 20 runs each (RUNS=n overrides); needs root
 	@.ci/packages gcc g++ libc6-dev gdb golang-go libboost-context-dev

@@ -1,11 +1,12 @@
-"""Are the host's derived properties true, and does deriving them hurt? The acceptance checks that need a quiet machine.
+"""Are the host's derived properties true, and does deriving them disturb other programs?
 
     .venv/bin/python -m bench.host.experiments [PART...] [--wait 60]
 
-Each check stands on an oracle of its own: slices forced through sched_setattr, limits set on a group, tasks pinned, a
-foreign task started on purpose, a production loop beside the experiment. Each repeats until a quiet second is found,
-or says that none was. Needs root. Parts: slices, thesis, shares, quotas, cores, host, balance, disturbed, production,
-loop.
+These are the acceptance checks that need a quiet machine. Each has a truth of its own: slices forced through
+sched_setattr, limits set on a group, pinned tasks, a foreign task started on purpose, a production loop next to the
+experiment. Each repeats until a quiet second is found, or reports that there was none. The parts are slices, thesis,
+shares, quotas, cores, host, balance, disturbed, production and loop (bench/host/checks/). Needs root, gcc, perf and
+strace.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
     .venv/bin/python -m bench.host.prediction [--seconds 6] [--slice 0.004] [--demand 1ms]... [--case N]...
 
-Calls of 0.2, 1 and 10 ms are timed beside one and two pinned rivals, and those of three equal tasks on two CPUs, in
-short turns, each behind a turn alone on the same CPUs: virtual CPUs change their speed by the second. Mean and 95th
-percentile are predicted from the turns alone, with the derived slice and without it, as processor sharing: the error
-of the forecast. Then from the CPU time that the calls beside truly used (the kernel's, over the whole turn, so that
-nothing is read inside it): the error of the model. What lies between is the demand's. Turns in which others used the
-CPUs are thrown away and made again. Needs two CPUs.
+Calls of 0.2, 1 and 10 ms are timed next to one and two pinned competing threads, and those of three equal tasks on two
+CPUs. They run in short turns, each after a turn alone on the same CPUs, because virtual CPUs change their speed by the
+second. Mean and 95th percentile are predicted from the turns alone, with the derived slice and without it (processor
+sharing): the error of the forecast. They are predicted again from the CPU time that the calls used under competition,
+as the kernel counts it over the whole turn: the error of the model. The difference of both is due to the demand. Turns
+in which others used the CPUs are discarded and repeated. Needs root, gcc and two CPUs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TURN_S, ALONE_S = 0.5, 0.25
 PATIENCE = 2.0
 """So many times the turns needed are made at most."""
 DEMANDS = ("0.2ms", "1ms", "10ms")
-CASES = (("1 pinned rival", 1, True), ("2 pinned rivals", 2, True), ("3 tasks on 2 CPUs", 2, False))
+CASES = (("1 pinned thread", 1, True), ("2 pinned threads", 2, True), ("3 tasks on 2 CPUs", 2, False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Turns:
     alone: NDArray[np.float64]
     contention: NDArray[np.float64]
     alone_cpu: float
-    beside_cpu: float
+    contention_cpu: float
     """Mean CPU time of a call."""
     foreign: float
     """What others used of the CPUs in the turns kept."""
@@ -54,7 +54,7 @@ class Turns:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="How well are durations under contention predicted?")
-    parser.add_argument("--seconds", type=float, default=6.0, help="length of all turns beside others, a case")
+    parser.add_argument("--seconds", type=float, default=6.0, help="length of all turns under competition, a case")
     parser.add_argument("--slice", type=float, help="slice in s; by default it is derived from gaps first")
     parser.add_argument("--demand", action="append", help="a call's CPU time; may be repeated")
     parser.add_argument("--case", action="append", type=int, choices=range(len(CASES)), help="only these cases")
@@ -64,11 +64,11 @@ def main() -> int:
         print("bench_experiments_prediction: needs two CPUs", file=sys.stderr)
         return 4
     os.sched_setaffinity(0, set(cpus[:2]))
-    # ordinary weight, all in one session: rivals are equals here
+    # ordinary weight, all in one session: competing threads are equals here
     machine = Machine(worker_binary(), Confinement())
     slice_s = options.slice or _slice(machine, cpus[1])
     print(f"slice {slice_s * 1e3:.3f} ms")
-    heads = ("call", "beside", "measured mean, p95 ms", "forecast", "its error", "of the model", "without slice")
+    heads = ("call", "competition", "measured mean, p95 ms", "forecast", "its error", "of the model", "without slice")
     print(f"| {' | '.join((*heads, 'demand', 'others'))} |\n|{' --- |' * (len(heads) + 2)}")
     for text in options.demand or DEMANDS:
         for number in options.case or range(len(CASES)):
@@ -82,20 +82,20 @@ def main() -> int:
 def _row(seen: Turns, competitors: int, pinned: bool, slice_s: float) -> list[str]:
     contention = Contention(competitors=competitors, cores=1.0 if pinned else 2.0, slice_s=slice_s)
     plain = Contention(competitors=competitors, cores=contention.cores)
-    moved = seen.beside_cpu / seen.alone_cpu
+    moved = seen.contention_cpu / seen.alone_cpu
     alone, measured = distribution(seen.alone), distribution(seen.contention)
     forecast, modelled = predicted(alone, contention), predicted(distribution(seen.alone * moved), contention)
     others = f"{seen.foreign:.1%}" + (f", {seen.dropped} turns dropped" if seen.dropped else "")
     return [
         *(_shown(each) for each in (measured, forecast)),
         *(_errors(each, measured) for each in (forecast, modelled, predicted(alone, plain))),
-        f"{seen.beside_cpu * 1e3:.3f} ms, {moved - 1:+.1%}",
+        f"{seen.contention_cpu * 1e3:.3f} ms, {moved - 1:+.1%}",
         others,
     ]
 
 
 def _turns(machine: Machine, demand_ns: int, competitors: int, cpus: Sequence[int], *, seconds: float) -> Turns:
-    """Time calls alone and beside others in turn, until both have been undisturbed for long enough."""
+    """Time calls alone and under competition in turn, until both have been undisturbed for long enough."""
     units = _units(machine, demand_ns, cpus[-1])
     needed = round(seconds / TURN_S)
     kept: list[tuple[LoadRun, LoadRun, float]] = []
@@ -103,19 +103,19 @@ def _turns(machine: Machine, demand_ns: int, competitors: int, cpus: Sequence[in
     while len(kept) < needed and made < PATIENCE * needed:
         made += 1
         alone = machine.run(Load(tasks=tuple(_timed(units, cpu, ALONE_S) for cpu in cpus)))
-        contention = machine.run(_beside(units, competitors, cpus, TURN_S))
+        contention = machine.run(_competing(units, competitors, cpus, TURN_S))
         foreign = max(foreign_share(each, tuple(os.sched_getaffinity(0))) for each in (alone, contention))
         if foreign <= MOST_FOREIGN or needed - len(kept) >= PATIENCE * needed - made:
             kept.append((alone, contention, foreign))
         # the next turns take as long as they should at the speed of this one
         units = round(units * demand_ns / 1e9 / _calls([alone])[1])
     alone_s, alone_cpu = _calls([alone for alone, _, _ in kept])
-    beside_s, beside_cpu = _calls([contention for _, contention, _ in kept])
+    contention_s, contention_cpu = _calls([contention for _, contention, _ in kept])
     return Turns(
         alone=alone_s,
-        contention=beside_s,
+        contention=contention_s,
         alone_cpu=alone_cpu,
-        beside_cpu=beside_cpu,
+        contention_cpu=contention_cpu,
         foreign=float(np.mean([foreign for _, _, foreign in kept])),
         dropped=made - len(kept),
     )
@@ -128,13 +128,13 @@ def _calls(runs: list[LoadRun]) -> tuple[NDArray[np.float64], float]:
     return times, sum(each.cpu_ns for each in timed) / 1e9 / len(times)
 
 
-def _beside(units: int, competitors: int, cpus: Sequence[int], seconds: float) -> Load:
+def _competing(units: int, competitors: int, cpus: Sequence[int], seconds: float) -> Load:
     if len(cpus) > 1:
         # which of them gets the longer queue is chance: the calls of all together have what the CPUs give
         return Load(
             tasks=tuple(replace(_timed(units, None, seconds), name=f"timed{at}") for at in range(competitors + 1))
         )
-    others = (Task(name=f"rival{each}", cpu=cpus[0], seconds=seconds + 1) for each in range(competitors))
+    others = (Task(name=f"competitor{each}", cpu=cpus[0], seconds=seconds + 1) for each in range(competitors))
     return Load(tasks=(_timed(units, cpus[0], seconds), *others))
 
 
@@ -153,7 +153,7 @@ def _timed(units: int, cpu: int | None, seconds: float) -> Task:
 
 def _slice(machine: Machine, cpu: int) -> float:
     watch = Task(name="watch", sensor="gaps", leads=True, cpu=cpu, seconds=1.5)
-    run = machine.run(Load(tasks=(watch, Task(name="rival", cpu=cpu, seconds=3))))
+    run = machine.run(Load(tasks=(watch, Task(name="competitor", cpu=cpu, seconds=3))))
     return float(np.median(run.task("watch").durations)) / 1e9
 
 

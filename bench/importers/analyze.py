@@ -1,10 +1,11 @@
-"""How fast, and in how much memory, recorded durations are mined.
+"""How fast, and in how much memory, are recorded durations mined?
 
-    .venv/bin/python -m bench.import.analyze [--records 10000000] [--folder DIR] [--formats csv,quoted,ndjson,...]
+    .venv/bin/python -m bench.importers.analyze [--records 10000000] [--folder DIR] [--formats csv,quoted,ndjson,...]
 
-Writes recordings of the same calls in several formats, and compares ``specmine analyze``, start and mining included,
-with what anybody would write first: Python's csv module, the durations gathered by function and path. Both run one
-after the other on the same file. ``--generate csv`` only writes a recording to standard output.
+It writes recordings of the same calls in several formats, and runs ``specmine analyze`` on each, start and mining
+included. It compares that with what anybody would write first: Python's csv module, with the durations gathered by
+function and path. Both run one after the other on the same file. ``--generate csv`` only writes a recording to standard
+output. Needs no root.
 """
 
 from __future__ import annotations

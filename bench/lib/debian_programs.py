@@ -26,7 +26,7 @@ POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 QUIET: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 Command = Sequence[str | Path]
 Prepare = Callable[[Path], Command]
-"""Makes what a program needs in a folder; returns its command."""
+"""Creates what a program needs in a folder; returns its command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Stock:
     prepare: Prepare
     ready: Callable[[Path], bool]
     load: Callable[[Path], Command | None]
-    """The command of its load, which runs beside it; None: the program is a load itself."""
+    """The command of its load, which runs at the same time; None: the program is a load itself."""
 
 
 def free_port() -> int:

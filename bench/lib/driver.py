@@ -21,7 +21,7 @@ LIMIT_S = 30.0
 
 
 class Driver:
-    """Polls a live source, watches functions by name, and keeps what it told."""
+    """Polls a live source, watches functions by name, and gathers what it reports."""
 
     def __init__(self, source: BpfSource) -> None:
         self.source = source

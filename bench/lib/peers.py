@@ -73,8 +73,8 @@ def attached(command: Sequence[str], pid: int, places: Sequence[int]) -> Iterato
             while not all_probed(pid, places):
                 if tool.poll() is not None or time.monotonic() > end:
                     tool.kill()
-                    said = tool.stderr.read().decode().strip().splitlines() if tool.stderr else []
-                    raise SystemExit(f"{command[6]} does not attach: {said[-1] if said else 'it said nothing'}")
+                    errors = tool.stderr.read().decode().strip().splitlines() if tool.stderr else []
+                    raise SystemExit(f"{command[6]} does not attach: {errors[-1] if errors else 'no message'}")
                 time.sleep(0.05)
             yield
         finally:

@@ -50,7 +50,7 @@ class Program:
     command: Prepare
     protocol: str
     requests: Callable[[random.Random], list[bytes]]
-    """The first is said once; the others in turn."""
+    """The first is sent once; the others in turn."""
     socket: str = "socket"
     connections: int = 4
     afterwards: Callable[[Path], None] = lambda folder: None
@@ -189,8 +189,8 @@ def serving(program: Program, folder: Path) -> Iterator[Running]:
         until(lambda: address.exists() if address else answers(folder), server, f"{program.binary} starts")
         program.afterwards(folder)
         requests, counter = folder / "requests", folder / "counter"
-        said = program.requests(random.Random(1))
-        requests.write_bytes(b"".join(struct.pack("<I", len(each)) + each for each in said))
+        texts = program.requests(random.Random(1))
+        requests.write_bytes(b"".join(struct.pack("<I", len(each)) + each for each in texts))
         counter.write_bytes(bytes(8))
         client = built(folder, TARGETS / "client.c", "-D_GNU_SOURCE")
         where = str(address or port_of(folder))

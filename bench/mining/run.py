@@ -1,6 +1,9 @@
-"""The tables of docs/mining.md: false borders, power beside other methods, chains, watching, call paths, speed.
+"""How often does mining find false borders and groups, how often true ones, and how fast is it?
 
-``python -m bench.mining.run COMMAND [--cases N]``, a command for each table; every draw is seeded.
+    .venv/bin/python -m bench.mining.run COMMAND [--cases N]
+
+It makes the tables of docs/mining.md, one by each command; `--help` lists the commands. Every draw is seeded. The
+parts are in bench/mining/tables/. Needs diptest and statsmodels (`make setup` installs both), no root.
 """
 
 from __future__ import annotations
@@ -90,7 +93,7 @@ def changes(cases: int, _: Sequence[str]) -> None:
 
 
 def watching(cases: int, _: Sequence[str]) -> None:
-    """Print what utility makes of workloads that stay, drift, switch and alternate, beside equal shares."""
+    """Print what utility gains on workloads that stay, drift, switch and alternate, relative to equal shares."""
     table("Twenty functions, budget for one at a time", budget_policies.HEAD, budget_policies.table(cases))
 
 
@@ -106,7 +109,7 @@ def atoms(cases: int, _: Sequence[str]) -> None:
 
 def chance(cases: int, _: Sequence[str]) -> None:
     """Print how soon the search for edges gives up where groups follow none."""
-    table("2,000 paths grouped by chance", mining_paths.CHANCE_HEAD, mining_paths.chance(cases))
+    table("2,000 paths grouped at random", mining_paths.CHANCE_HEAD, mining_paths.chance(cases))
 
 
 def again(cases: int, _: Sequence[str]) -> None:
@@ -115,7 +118,7 @@ def again(cases: int, _: Sequence[str]) -> None:
 
 
 def speed(cases: int, _: Sequence[str]) -> None:
-    """Print times of one observation and of a history, beside a Gaussian mixture on the same data, in one run."""
+    """Print times of one observation and of a history, and those of a Gaussian mixture on the same data, in one run."""
     rng = np.random.default_rng(5)
     values = rng.normal(2e4, 1e3, 10_000) + (rng.random(10_000) < 0.3) * 6e3
     logs = np.log(values)[:, None]

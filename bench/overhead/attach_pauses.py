@@ -1,11 +1,11 @@
-"""How long a program stands still while hundreds of probes are put on and taken off, and how fast they can be off.
+"""How long does a program stand still while probes are attached and detached, and how soon can all of them be gone?
 
     .venv/bin/python -m bench.overhead.attach_pauses [--rounds 7]
 
-A program calls a thousand functions in turn and tells the longest time between two calls: by itself, while 500 of
-them are linked at once, and while that link is taken off; no ordinary process is scheduled before it. Then 100 links
-of ten functions each are taken off at once: as at the end, orderly or not, of the process that watches, and by
-killing the process that holds the links. Needs root and gcc.
+A program calls a thousand functions in turn and reports the longest time between two calls. It does so without probes,
+while 500 functions are linked at once, and while that link is closed. No ordinary process is scheduled before it. Then
+100 links of ten functions each are closed at once: as at the end of the process that watches, and by killing the
+process that holds the links. Needs root and gcc.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Bench:
         made.append(self.link(0, AT_ONCE, kind))
 
     def unlink(self, number: int) -> None:
-        """Take a link off and wait until it is."""
+        """Close a link and wait until it is."""
         self.links.close(number)
         self.hear(number, "closed")
 
@@ -117,7 +117,7 @@ def gaps(program: Path, rounds: int) -> int:
                 off = bench.gap_ms(partial(bench.unlink, made[0]))
                 if not none_probed(target.pid, bench.places):
                     raise SystemExit("a probe stayed")
-                found.setdefault(f"the link is taken off, {kind}", []).append(off)
+                found.setdefault(f"the link is closed, {kind}", []).append(off)
     target.end()
     print(f"\nThe longest time between two calls of the program, ms, in {rounds} runs of {RUN_MS} ms")
     table(
@@ -130,7 +130,7 @@ def gaps(program: Path, rounds: int) -> int:
 
 
 def stops(program: Path, folder: Path, rounds: int) -> int:
-    """Take 100 links of ten functions off at once, in two ways."""
+    """Close 100 links of ten functions at once, in two ways."""
     ways: dict[str, Callable[[Links], object]] = {
         "end": lambda links: links.shut(),
         "holder killed": lambda links: os.kill(links.pid, signal.SIGKILL),

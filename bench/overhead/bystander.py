@@ -1,10 +1,10 @@
-"""Does watching libc's malloc and semop in one program slow down another that calls them too?
+"""Does watching libc's malloc and semop in one program slow down another program that calls them too?
 
     .venv/bin/python -m bench.overhead.bystander [--pairs 8] [--seconds 3]
 
-64 prefork workers are mined, and not mined, in turn; a control program that nobody chose, on a CPU of its own,
-times its own calls of malloc and semop meanwhile. Prints the ratio of its medians, watched over unwatched, for
-each pair and in all. Needs root and two CPUs.
+64 prefork workers are mined, and not mined, in turn. A control program that nobody chose runs on a CPU of its own and
+times its own calls of malloc and semop. For each pair and in all, the bench prints the ratio of its medians, with
+mining to without. Needs root and two CPUs.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def built(folder: Path, name: str) -> Path:
 
 @contextmanager
 def running(command: Command, **streams: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command beside us, ended in order at the end."""
+    """Run a command in the background, ended in order at the end."""
     process = subprocess.Popen(list(command), stdin=subprocess.DEVNULL, **streams)  # type: ignore[call-overload]
     try:
         yield process

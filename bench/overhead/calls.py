@@ -1,12 +1,11 @@
-"""What one call costs under specmine's probes, beside bpftrace's and funclatency's.
+"""What does one call cost under specmine's probes, and under bpftrace's and funclatency's?
 
     .venv/bin/python -m bench.overhead.calls [--rounds 15] [--calls 20000]
 
-One program holds the same empty function once for each tool. Each tool is attached to its own copy, all stay on, and
-loops over the copies take turns in random order; the price is the least CPU time of a call over all rounds,
-less that of the copy that nobody probes. Two copies of the program's file run: in one specmine replaces
-return addresses (sessions), in the other, which maps libgcc_s, it uses return sites. Needs root, gcc, bpftrace,
-bpfcc-tools.
+One program holds the same empty function once for each tool. Each tool is attached to its own copy and stays on. Loops
+over the copies take turns in random order. The price is the least CPU time of a call over all rounds, less that of the
+copy without a probe. Two copies of the program's file run. In one specmine replaces return addresses (sessions); the
+other maps libgcc_s, so it uses return sites. Needs root, gcc, bpftrace and bpfcc-tools.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def measure(folder: Path, stack: ExitStack, rounds: int, calls: int) -> int:
     for way, driver in drivers.items():
         check_yield(driver, [name for _, of, name in loops if of == way and name in OURS], rounds * calls)
     price = {name: took - least[f"alone, {way}"] for name, way, _ in loops for took in (least[name],)}
-    return told(price, rounds)
+    return report(price, rounds)
 
 
 def put_on(driver: Driver, target: Spoken, way: str) -> list[str]:
@@ -145,7 +144,7 @@ def run(target: Spoken, loop: str, calls: int) -> float:
 
 
 def check_yield(driver: Driver, names: list[str], calls: int) -> None:
-    """End the bench if calls of the rounds were not counted or not timed, or paths not whole and as deep as said."""
+    """End the bench if calls were not counted or not timed, or paths not complete and as deep as planned."""
     driver.poll(lambda: any(o.kind is Kind.PATH and o.paths for o in driver.observations))
     paths = [p for o in driver.observations if o.kind is Kind.PATH for p in o.paths]
     if any(not p.path.complete or len(p.path.frames) != FRAMES for p in paths):
@@ -156,7 +155,7 @@ def check_yield(driver: Driver, names: list[str], calls: int) -> None:
             raise SystemExit(f"not all calls of {name} were taken: its probes were off for a while")
 
 
-def told(price: dict[str, float], rounds: int) -> int:
+def report(price: dict[str, float], rounds: int) -> int:
     """Print prices and ratios; return how many bars are broken."""
     print(f"\nPrice of a call, ns: least of {rounds} interleaved rounds; call paths have {FRAMES} frames")
     ours = [
@@ -186,7 +185,7 @@ def told(price: dict[str, float], rounds: int) -> int:
                 "kept" if kept else "**over**",
             )
         )
-    table(["specmine", "beside", "ratio", "bar", ""], rows)
+    table(["specmine", "other", "ratio", "bar", ""], rows)
     return min(broken, 1)
 
 

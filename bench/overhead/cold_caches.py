@@ -1,10 +1,11 @@
-"""What a probe costs, and adds to durations, amid work that fills the caches: data of probes/calibration/cold_cache.py.
+"""What does a probe cost, and add to durations, amid work that fills the caches?
 
     .venv/bin/python -m bench.overhead.cold_caches [--rounds 13]
 
-An empty function is called between work on data, or through code, of several sizes. For each: the CPU time that a
-timed call adds, the median duration that is recorded of it, what the return's handler itself takes, and these over
-their values in a loop without work; beside them what the two laws make of the handler's time. Needs root and gcc.
+The results are the data of probes/calibration/cold_cache.py. An empty function is called between work on data, or
+through code, of several sizes. For each size the bench prints the CPU time that a timed call adds, the median duration
+that is recorded of it, and the time of the return's handler. It also prints these relative to a loop without work, and
+what the two laws predict from the handler's time. Needs root and gcc.
 """
 
 from __future__ import annotations
@@ -68,14 +69,14 @@ def main() -> int:
                     (
                         *(way, name, f"{added:.0f} ns", f"{recorded:.0f} ns", f"x {own:.2f}"),
                         *(f"x {added / base[0]:.2f}", f"x {price_factor(own, Kind.TIME):.2f}"),
-                        *(f"x {recorded / base[1]:.2f}", said(*bias_factor(own, by_site=way == "sites"))),
+                        *(f"x {recorded / base[1]:.2f}", shown(*bias_factor(own, by_site=way == "sites"))),
                     )
                 )
     table(["way", "between two calls", "added to a call", "recorded", *ratios], rows)
     return 0
 
 
-def said(factor: float, unsure: float) -> str:
+def shown(factor: float, unsure: float) -> str:
     """Return a factor with its uncertainty."""
     return f"x {factor:.2f} +- {unsure:.2f}"
 

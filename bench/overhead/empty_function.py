@@ -1,10 +1,10 @@
-"""Is an empty function reported as taking no time, within the uncertainty that is stated?
+"""Is an empty function reported as taking no time, within the stated uncertainty?
 
     .venv/bin/python -m bench.overhead.empty_function [--runs 100] [--calls 3000] [--keep FILE]
 
-In each run the kernel side is started and calibrated anew, and times an empty function: called in a tight loop, and
-between work that fills the first-level caches, by sessions and by return sites. A run is good if the median
-duration, less the bias, is 0 within the uncertainty. Needs root and gcc.
+In each run the kernel side is started and calibrated anew, and times an empty function by sessions and by return sites.
+It is called in a tight loop, and between work that fills the first-level caches. A run is good if the median duration,
+less the bias, is 0 within the uncertainty. Needs root and gcc.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Is an empty function reported as empty?")
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--calls", type=int, default=3000)
-    parser.add_argument("--keep", type=Path, help="file of results to add to; all in it are told")
+    parser.add_argument("--keep", type=Path, help="file of results to add to; all in it are reported")
     options = parser.parse_args()
     if os.geteuid() != 0:
         print("bench_overhead_empty: needs root", file=sys.stderr)
@@ -68,7 +68,7 @@ def main() -> int:
                         file.writelines(json.dumps(asdict(each)) + "\n" for each in fresh)
     if options.keep:
         found = [Reported(**json.loads(line)) for line in options.keep.read_text().splitlines()]
-    return told(found)
+    return report(found)
 
 
 def one_run(program: Path, cache: Path, way: str, preload: str, calls: int) -> list[Reported]:
@@ -83,11 +83,11 @@ def one_run(program: Path, cache: Path, way: str, preload: str, calls: int) -> l
 
 
 def timed(driver: Driver, target: Spoken, name: str, way: str, calls: int) -> Reported:
-    """Time an empty function and return what the kernel side tells of it."""
+    """Time an empty function and return what the kernel side reports of it."""
     driver.watch(name, Kind.TIME, window_calls=calls, window_ns=10**10, minimum_calls=calls // 2)
     key = driver.functions[name].key
     end = time.monotonic() + 30
-    while not (told := [o for o in driver.observations if o.function == key]):
+    while not (report := [o for o in driver.observations if o.function == key]):
         target.say(f"{name} {calls // 2}")
         target.hear()
         driver.poll()
@@ -96,13 +96,13 @@ def timed(driver: Driver, target: Spoken, name: str, way: str, calls: int) -> Re
     return Reported(
         way=way,
         place=PLACES[name],
-        median=quantiles(told[0].counts, (0.5,))[0],
-        bias=told[0].bias_ns,
-        uncertainty=told[0].uncertainty_ns,
+        median=quantiles(report[0].counts, (0.5,))[0],
+        bias=report[0].bias_ns,
+        uncertainty=report[0].uncertainty_ns,
     )
 
 
-def told(found: list[Reported]) -> int:
+def report(found: list[Reported]) -> int:
     """Print; return 1 if a bar is broken."""
     rows, broken = [], False
     for way in WAYS:

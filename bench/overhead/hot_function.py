@@ -1,11 +1,11 @@
-"""What the default budget lets a function cost that is called a billion times a second, and what is learned of it.
+"""What does a function called a billion times a second cost under the default budget, and what is learned of it?
 
     .venv/bin/python -m bench.overhead.hot_function [--pairs 30] [--budget 0.01]
 
 A program calls one tiny function and nothing else, and writes down how many calls each 10 ms held. It is mined as
-``specmine mine --function tiny`` does, with all probes off now and then (bench/lib/probe_toggle.py). Two programs:
-in one the kernel must single-step the function's probe, in the other it emulates the first instruction.
-Needs root and gcc.
+``specmine mine --function tiny`` does, with all probes off now and then (bench/lib/probe_toggle.py). Two programs: in
+one the kernel must single-step the function's probe, in the other it emulates the first instruction. Needs root and
+gcc.
 """
 
 from __future__ import annotations

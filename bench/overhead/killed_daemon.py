@@ -2,10 +2,10 @@
 
     .venv/bin/python -m bench.overhead.killed_daemon [--times 100] [--program forks|paths] [--most 3]
 
-A program under load is watched by a daemon that is killed (SIGKILL) at a random moment, again and again, while every
-CPU is busy twice over; the same store is used all the time. For each kill: how many probes were in the program's text
-just before, how long it took until its executable pages were again what the files say, and the observations that the
-store held and the next daemon knew at its start. Needs root.
+A daemon watches a program under load and is killed (SIGKILL) at a random moment, again and again, with the same store.
+Every CPU is busy twice over. For each kill the bench prints how many probes were in the program's text just before, and
+how long it took until its executable pages were again what the files say. It also prints how many observations the
+store held, and how many the next daemon knew at its start. Needs root and gcc.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ARGUMENTS = {"forks": ["64"], "paths": []}
 
 
 def main() -> int:
-    """Kill and tell; 0 if every promise was kept every time."""
+    """Kill and report; 0 if every promise held every time."""
     parser = argparse.ArgumentParser(description="What a killed daemon leaves behind.")
     parser.add_argument("--times", type=int, default=100)
     parser.add_argument("--program", choices=list(ARGUMENTS), default="forks")

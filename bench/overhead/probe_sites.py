@@ -1,11 +1,11 @@
-"""What does a call cost by how its function begins, with the probe where specmine puts it and at the first byte?
+"""What does a call cost with the probe where specmine puts it, and at the first byte, by how its function begins?
 
     .venv/bin/python -m bench.overhead.probe_sites [--rounds 15] [--calls 20000]
 
-One program holds functions that begin in different ways and does the same work in each. In every round each is called
-with its probe on, in random order; the price is what a call takes then, less what it takes without a probe, minima of
-all rounds. Prints prices and their ratio to the function that begins with push. Ends with 1 if a function whose probe
-could be moved costs more than 1.1 times that. Needs root.
+One program holds functions that begin in different ways and do the same work. In every round each is called with its
+probe on, in random order. The price is what a call takes then, less what it takes without a probe; both are minima of
+all rounds. The bench prints prices and their ratio to the function that begins with push. It ends with 1 if a function
+whose probe could be moved costs more than 1.1 times that. Needs root and gcc.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from specmine.probes.kernel.structs import MAX_SLOTS, SLOT
 
 PROMISE = 1.1
 FEWER = 10
-"""A single-stepped probe is so much dearer: so many times fewer calls are made."""
+"""A single-stepped probe is so much more expensive: so many times fewer calls are made."""
 STARTS = {
     "push": "push %rbx; pop %rbx; ret",
     "endbr64, push": "endbr64; push %rbx; pop %rbx; ret",
@@ -174,7 +174,7 @@ def measure(
 
 
 def wait_for(links: Links, what: str) -> None:
-    """Wait until the holder says so."""
+    """Wait until the holder reports it."""
     while all(each.what != what for each in links.news(5)):
         pass
 

@@ -1,14 +1,13 @@
-"""What specmine costs real programs under load, with what it learns of them meanwhile; beside it its peers.
+"""What does specmine cost real programs under load, and what do other tools cost them?
 
     .venv/bin/python -m bench.overhead.servers [PROGRAM...] [--budget 0.01] [--pairs 100] [--phase 2]
         [--keep FILE] [--peers 6] [--only-kept] [--control]
 
-For each program: mine it as ``specmine mine`` does; after a while all probes go off and on in random order every 2 s
-(bench/lib/probe_toggle.py says how), and the program's CPU seconds per unit of work with them are compared with
-those without.
-Then bpftrace and funclatency time the very functions that specmine had timed, and are taken off, in turn.
-``--keep`` adds the pairs to a file and tells all that it holds of one program and budget: short runs make a long one.
-Needs root and the packages that loads.py names; bpftrace and bpfcc-tools for ``--peers``.
+Each program is mined as ``specmine mine`` does. After a while all probes are switched off and on in random order every
+2 s (bench/lib/probe_toggle.py). The program's CPU seconds per unit of work are compared between both. Then bpftrace and
+funclatency time the functions that specmine had timed, in turn. ``--keep`` adds the pairs to a file and reports all
+that it holds of one program and budget: short runs add up to a long one. Needs root, gcc and the packages that
+bench/lib/server_load.py names; ``--peers`` needs bpftrace and bpfcc-tools.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ WARM_S = 15.0
 LEARNT_S = 120.0
 STABLE, EXPLAINED = 8, 2
 BY_WAITING = "unexplained, but by waiting"
-"""Call paths do not tell the classes apart: what calls waited for does."""
+"""Call paths do not distinguish the classes, but what calls waited for does."""
 STATES_STABLE = ("single", "explaining", "explained", "unexplained", BY_WAITING)
 SLACK = 0.005
 PEER_FUNCTIONS, PEER_S = 8, 3.0
@@ -81,7 +80,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--phase", type=float, default=2.0, help="seconds with probes, seconds without")
     parser.add_argument("--keep", type=Path, help="file of pairs to add to")
-    parser.add_argument("--only-kept", action="store_true", help="measure nothing, tell what the file holds")
+    parser.add_argument("--only-kept", action="store_true", help="measure nothing, report what the file holds")
     parser.add_argument("--peers", type=int, default=6, help="rounds of bpftrace and funclatency; 0: leave them out")
     parser.add_argument("--control", action="store_true", help="watch nothing: what the measuring itself makes of it")
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -107,7 +106,7 @@ def main() -> int:
                 against_peers(running, one, options.peers)
     if options.keep:
         runs = [r for r in map(kept, options.keep.read_text().splitlines()) if r.program in (options.programs or NAMES)]
-    return told(runs)
+    return report(runs)
 
 
 def kept(line: str) -> Run:
@@ -168,7 +167,7 @@ def _state(function: dict[str, Any]) -> str:
     return BY_WAITING if waits else str(function["state"])
 
 
-def told(runs: list[Run]) -> int:
+def report(runs: list[Run]) -> int:
     """Print losses and yields; return 1 if a bar is broken."""
     together: dict[tuple[str, float], list[Run]] = {}
     for one in runs:
@@ -194,7 +193,7 @@ def told(runs: list[Run]) -> int:
             "its 95 %": _interval(adjusted) if adjusted else "",
             "bar": f"{bound:.1%}",
             "": verdict_on(best, bound),
-            "said to be spent": f"{statistics.mean(one.spent_ratio for one in all_runs):.2%}",
+            "reported as spent": f"{statistics.mean(one.spent_ratio for one in all_runs):.2%}",
             "s on": f"{statistics.mean(one.seconds for one in all_runs):.0f}",
             f"stable after {LEARNT_S:.0f} s / at the end": ", ".join(stable),
             "explained by paths": ", ".join(explained),
@@ -211,7 +210,7 @@ def told(runs: list[Run]) -> int:
 
 
 def verdict_on(loss: Loss, bound: float) -> str:
-    """Say whether a loss lies within a bound, as far as its interval tells."""
+    """Return whether a loss lies within a bound, as far as its interval shows it."""
     verdict = "kept" if loss.high <= bound else "**over**" if loss.low > bound else "undecided"
     return verdict if loss.half_width <= SLACK else f"{verdict}, not measurable here"
 

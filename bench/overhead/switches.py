@@ -1,8 +1,8 @@
-"""What following waits costs at each switch of a CPU: measured from outside, beside what specmine tells.
+"""What does following waits cost at each switch of a CPU, measured from outside and as specmine reports it?
 
     .venv/bin/python -m bench.overhead.switches [--pairs 60]
 
-Two processes hand a byte to and fro over pipes on one CPU; in random order the tracepoint that follows waits is on
+Two processes hand a byte to each other over pipes on one CPU. In random order the tracepoint that follows waits is on
 or off for a quarter of a second. First the two are watched, then another program. Needs root and gcc.
 """
 
@@ -59,7 +59,7 @@ def main() -> int:
         finally:
             stopped(handing)
             stopped(other)
-    table(["watched", "ns a switch without", "added, ns", "95 %", "told, ns", "told as the program's"], rows)
+    table(["watched", "ns a switch without", "added, ns", "95 %", "reported, ns", "reported as the program's"], rows)
     return 0
 
 
@@ -91,13 +91,13 @@ def costs(pid: int, switches: Callable[[], int], pairs: int) -> tuple[str, ...]:
             without.append(took[False])
         passes = finder._switches[0]
         own_ns, all_ns = finder.passes_ns()
-        told = all_ns / max(1, SWITCHES_A_TIMED * int(passes["timed"]))
+        reported = all_ns / max(1, SWITCHES_A_TIMED * int(passes["timed"]))
     finally:
         source.close()
     half = 1.96 * 1.25 * statistics.stdev(added) / pairs**0.5  # of a median
     middle = statistics.median(added)
     interval = f"{middle - half:.0f} .. {middle + half:.0f}"
-    return f"{statistics.median(without):.0f}", f"{middle:.0f}", interval, f"{told:.0f}", f"{own_ns / all_ns:.0%}"
+    return f"{statistics.median(without):.0f}", f"{middle:.0f}", interval, f"{reported:.0f}", f"{own_ns / all_ns:.0%}"
 
 
 if __name__ == "__main__":

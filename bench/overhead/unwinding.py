@@ -1,12 +1,12 @@
-"""What a call path costs, beside the other ways to take a user's stack: the second table of docs/call-paths.md.
+"""What does a call path cost, and what do other ways to take a user's stack cost?
 
     .venv/bin/python -m bench.overhead.unwinding [--rounds 3]
 
-A program calls one function under 10, 30 and 60 frames of about 100 bytes each, and says what a call takes. The
-price of a path is what a call takes with the path, less what it takes with the same probe and no path. specmine walks
-the program as distributions build it; bpf_get_stackid, bpftrace's ustack and perf's frame pointers need it built with
-frame pointers, and perf's --call-graph dwarf copies 8 kB of stack to be unwound later. Where a tool is missing its
-column is empty. Needs root.
+It makes the second table of docs/call-paths.md. A program calls one function under 10, 30 and 60 frames of about 100
+bytes each, and reports what a call takes. The price of a path is what a call takes with the path, less what it takes
+with the same probe and no path. specmine walks the program as distributions build it. bpf_get_stackid, bpftrace's
+ustack and perf's frame pointers need it built with frame pointers. perf's --call-graph dwarf copies 8 kB of stack to be
+unwound later. Where a tool is missing its column is empty. Needs root and gcc.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def bpftrace(target: Target, folder: Path) -> float | None:
     taken = []
     for key in ("ustack", "1"):
         text = f"uprobe:{target.path}:leaf {{ @[{key}] = count(); }}"
-        with beside(["bpftrace", "-p", str(target.process.pid), "-e", text]) as ready:
+        with running(["bpftrace", "-p", str(target.process.pid), "-e", text]) as ready:
             if not ready(target):
                 return None
             taken.append(target.call_ns())
@@ -181,7 +181,7 @@ def perf(*graph: str) -> Callable[[Target, Path], float | None]:
         try:
             for more in (graph, ()):
                 record = ["perf", "record", "-q", "-e", f"{name}:leaf", *more, "-p", str(target.process.pid)]
-                with beside([*record, "-m", "1024", "-o", str(folder / "perf.data")]) as ready:
+                with running([*record, "-m", "1024", "-o", str(folder / "perf.data")]) as ready:
                     if not ready(target):
                         return None
                     taken.append(target.call_ns())
@@ -194,7 +194,7 @@ def perf(*graph: str) -> Callable[[Target, Path], float | None]:
 
 
 @contextmanager
-def beside(command: list[str]) -> Iterator[Callable[[Target], bool]]:
+def running(command: list[str]) -> Iterator[Callable[[Target], bool]]:
     """Run another tool; yield a function that waits until its probe is on."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

@@ -1,7 +1,9 @@
-"""The same simulated series through other detectors: false alarms and changes found. Needs an environment of its own:
+"""How many false alarms do other detectors give on the same simulated series, and which changes do they find?
 
-python -m venv /tmp/rivals && /tmp/rivals/bin/pip install apache-otava asv ruptures
-python -m bench.regression.alternatives /tmp/rivals/bin/python
+    python -m venv /tmp/detectors && /tmp/detectors/bin/pip install apache-otava asv ruptures
+    .venv/bin/python -m bench.regression.alternatives /tmp/detectors/bin/python
+
+Needs an environment of its own for the detectors, no root.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ def simulated(shift: float, restart: float, rng: np.random.Generator) -> list[li
 
 
 def specmine_finds(series: list[float]) -> bool:
-    """Look after each restart of the second half, at 1 %: is a change ever said?"""
+    """Look after each restart of the second half, at 1 %: is a change ever reported?"""
     levels = np.median(np.array(series).reshape(RESTARTS, POINTS), axis=1)
     state = begin(levels[: RESTARTS // 2].tolist())
     for value in levels[RESTARTS // 2 :]:
@@ -101,7 +103,7 @@ def main() -> None:
         done = subprocess.run(
             [sys.argv[1], "-c", _THERE], input=json.dumps(kinds), capture_output=True, text=True, check=False
         )
-        answers = json.loads(done.stdout) if done.returncode == 0 else {"rivals": done.stderr[-300:]}
+        answers = json.loads(done.stdout) if done.returncode == 0 else {"detectors": done.stderr[-300:]}
         for name, answer in answers.items():
             if isinstance(answer, str):
                 print(f"{name} could not run: {answer}")

@@ -1,4 +1,9 @@
-"""Error rates and power of comparisons, seeded: the tables of docs/change.md. Run one table by its name."""
+"""How often do comparisons between builds err, and which changes do they find?
+
+    .venv/bin/python -m bench.regression.error_rates [TABLE...]
+
+It makes the tables of docs/change.md from seeded draws. Needs no root.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +86,7 @@ def unequal_spread() -> None:
 
 
 def power() -> None:
-    """Power of five lifetimes a side beside the noncentral t, and the predicted smallest detectable change."""
+    """Power of five lifetimes a side, that of the noncentral t, and the predicted smallest detectable change."""
     print(f"{'shift':>6} {'deviation':>16} {'power':>7} {'noncentral t':>13} {'Welch df':>9}")
     rng = np.random.default_rng(2)
     for shift, name, draw, deviation in (

@@ -1,10 +1,10 @@
-"""What it brings that utility knows of lifetimes: a simulation, seeded.
+"""What is gained if utility takes lifetimes into account?
 
-The controller watches a simulated program that restarts again and again; each restart shifts each function by a factor
-of its own. Once with the rule of ``mining/regression/lifetime_utility.py``, once with
-the age of what is known alone. Needs no kernel.
+    .venv/bin/python -m bench.regression.lifetime_utility [SECONDS]
 
-    python -m bench.regression.lifetime_utility [SECONDS]
+The controller watches a simulated program that restarts again and again. Each restart shifts each function by a factor
+of its own. The simulation runs twice: with the rule of ``mining/regression/lifetime_utility.py``, and with the age of
+observations alone. Every draw is seeded. Needs no root and no kernel.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Two builds of a program, one function of it 5 % slower, under probes: is that said, and nothing else?
+"""Is a function that is 5 % slower in a new build reported as worse, and no other function?
 
-Each lifetime lasts five seconds and has an offset of its own, drawn at its start from +-3 %. Needs root and gcc.
+    .venv/bin/python -m bench.regression.live [FACTOR REPETITIONS]
 
-    python -m bench.regression.live [FACTOR REPETITIONS]
+Two builds of a program run under probes. Each lifetime lasts five seconds and has an offset of its own, drawn at its
+start from +-3 %. Needs root and gcc.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def known(store: Path) -> int:
 
 
 def compared(base: Path, new: Path) -> dict[str, dict[str, Any]]:
-    """Return what is said of each function."""
+    """Return the verdict on each function."""
     done = subprocess.run(
         [SPECMINE, "compare", str(base), str(new), "--format", "json"], capture_output=True, check=False
     )

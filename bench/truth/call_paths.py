@@ -1,11 +1,12 @@
-"""Are call paths of Debian's programs complete, and are they true? The tables of docs/call-paths.md.
+"""Are call paths of Debian's programs complete, and are they true?
 
     .venv/bin/python -m bench.truth.call_paths [PROGRAM ...] [--seconds 6] [--stacks 1000]
 
-Each program runs under load. First its hottest functions are timed with call paths, as ``specmine mine`` does it, and
-the share of timed calls whose path reaches the thread's start is counted. Then stacks are dumped with their registers,
-at entries of those functions and at CPU samples, and unwound again with elfutils' libdw: every return address must be
-the same. Needs root, the programs' packages (bench/lib/debian_programs.py) and libdw-dev.
+It makes tables of docs/call-paths.md. Each program runs under load. First its hottest functions are timed with call
+paths, as ``specmine mine`` does it. The share of timed calls whose path reaches the thread's start is counted. Then
+stacks are dumped with their registers, at entries of those functions and at CPU samples, and unwound again with
+elfutils' libdw: every return address must be the same. Needs root, the programs' packages
+(bench/lib/debian_programs.py) and libdw-dev.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Run:
         self.last: Batch
 
     def poll(self, seconds: float, also: Callable[[], bool] = lambda: False) -> None:
-        """Take in what is told for so long, or until ``also`` is true."""
+        """Poll for so long, or until ``also`` is true."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and not also():
             batch = self.last = self.source.poll(time.monotonic_ns())

@@ -2,13 +2,13 @@
 
     .venv/bin/python -m bench.truth.merge [--executions 5] [--seconds 75] [--only stock|builds] [--folder DIR]
 
-Starts a stock Debian apache2 anew for each execution, puts a varied load on it (43 kinds of requests: static files,
-compressed, ranges, listings, includes, CGI, uploads, errors), mines it, and merges what was learned as the first paper
-does (Brünink and Rosenblum 2016, section 4.1): each execution with all before it merged. Then the same with Apache
-httpd compiled twice from Debian's source package, -O2 and -O3 -march=native.
+A stock Debian apache2 is started anew for each execution and mined under a varied load: 43 kinds of requests, such as
+static files, ranges, listings, CGI, uploads and errors (bench/truth/varied_site/). What was learned is merged as in
+the first paper (Brünink and Rosenblum 2016, section 4.1): each execution with all before it. Then the same is done with
+Apache httpd compiled twice from Debian's source package, -O2 and -O3 -march=native.
 
 Needs root. apt downloads the server's packages and its source; they are unpacked and compiled in a temporary folder
-(about a minute). What the compiler needs (gcc, make, dpkg-dev, -dev packages) is installed system-wide, and said so.
+(about a minute). What the compiler needs (gcc, make, dpkg-dev, -dev packages) is installed system-wide after a notice.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def executions(folder: Path, options: argparse.Namespace) -> bool:
     """Mine the stock server several times and compare."""
     root = folder / "root"
     if not root.exists():
-        said("downloading and unpacking Debian's apache2; nothing is installed")
+        progress("downloading and unpacking Debian's apache2; nothing is installed")
         unpack(folder)
     server = Httpd(name="stock", executable=root / "usr/sbin/apache2", root=root)
     stores = [mined(folder, server, number + 1, options) for number in range(options.executions)]
@@ -105,7 +105,7 @@ def builds(folder: Path, options: argparse.Namespace) -> bool:
     servers = [Httpd(name=name, executable=folder / name / "httpd") for name in BUILDS]
     if not all(each.executable.is_file() for each in servers):
         subprocess.run([ROOT / ".ci" / "packages", *NEEDED], check=True)
-        said("downloading Debian's source of apache2 and compiling it twice")
+        progress("downloading Debian's source of apache2 and compiling it twice")
         tree = source(folder)
         for name, flags in BUILDS.items():
             build(tree, folder / name, flags)
@@ -149,11 +149,13 @@ def mined(folder: Path, server: Httpd, number: int, options: argparse.Namespace)
     document = json.loads(done.stdout)
     states = Counter(each["state"] for each in document["functions"])
     spent = document["collection"]["overhead_ratio"]
-    said(f"{server.name} {number}: {', '.join(f'{n} {state}' for state, n in states.most_common())}; spent {spent:.1%}")
+    progress(
+        f"{server.name} {number}: {', '.join(f'{n} {state}' for state, n in states.most_common())}; spent {spent:.1%}"
+    )
     return store
 
 
-def said(text: str) -> None:
+def progress(text: str) -> None:
     """Tell what happens."""
     print(f"bench_merge: {text}", file=sys.stderr, flush=True)
 
@@ -175,12 +177,12 @@ def in_json(store: Path) -> Path:
 
 
 def merge_specifications(inputs: Sequence[Path]) -> Functions:
-    """Return what merging says of the functions that could be compared."""
+    """Return the results of merging for the functions that could be compared."""
     out = subprocess.run([SPECMINE, "merge", *inputs, "--format", "json"], check=False, capture_output=True, text=True)
     if out.returncode not in (0, 3):  # 3: nothing that could be compared
         raise SetupError(f"specmine merge: {out.stderr.strip()}")
     document = json.loads(out.stdout)
-    said(", ".join(f"{name} {value}" for name, value in document["summary"].items()))
+    progress(", ".join(f"{name} {value}" for name, value in document["summary"].items()))
     return [each for each in document["functions"] if each["steps"]]
 
 

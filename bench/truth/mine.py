@@ -2,9 +2,9 @@
 
     .venv/bin/python -m bench.truth.mine [--times 10] [--seconds 30]
 
-Mines ``paths`` (the function z is fast over the call edge b->c and mixed elsewhere) and ``single`` (one behaviour)
-again and again, and compares what comes out with what the programs count. Needs root, and a host with CPU to spare:
-where others push the programs aside, their durations are no longer what they were written to be.
+It mines ``paths`` (the function z is fast over the call edge b->c and mixed elsewhere) and ``single`` (one behaviour)
+again and again, and compares the result with what the programs count. Needs root, gcc, and a host with idle CPUs: where
+other programs preempt these, their durations are not what they were written to be.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def one_run(program: Path, number: int, seconds: int) -> bool:
-    """Mine once, print a line, tell whether it was right."""
+    """Mine once and print a line; return True if the result is right."""
     recording = program.with_suffix(".recording")
     options = ["--duration", str(seconds), "--format", "json", "--record", str(recording)]
     done = subprocess.run(

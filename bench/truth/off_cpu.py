@@ -1,13 +1,13 @@
-"""Are preempted calls told as such, and does time on CPU not move with the neighbours' load?
+"""Are preempted calls labelled as such, and is time on CPU independent of the neighbours' load?
 
     .venv/bin/python -m bench.truth.off_cpu [slice] [rivals] [load] [price] [--beside 1] [--seconds 40]
 
-slice: the host's timeslice is derived by `specmine experiment run timeslice`, for all that follows.
-rivals: a function that needs 1 ms of CPU is mined beside 0, 1 and 2 tasks that always want its CPU.
-load: it is mined once, while such tasks come; its assertions on durations and on time on CPU are held against that.
-price: what noting this costs a timed call, by the kernel's own statistics of its programs, with and without it in
-turn; and what it costs two programs that nobody chose which hand a byte to each other on one CPU.
-Needs root and two CPUs.
+slice: `specmine experiment run timeslice` derives the host's timeslice, for all that follows.
+rivals: a function that needs 1 ms of CPU is mined with 0, 1 and 2 tasks that always want its CPU.
+load: it is mined once, while such tasks come; its assertions on durations and on time on CPU are compared with that.
+price: what the split costs a timed call, by the kernel's own statistics of its programs, with and without it in turn;
+and what it costs two unwatched programs that hand a byte to each other on one CPU.
+Needs root, gcc and two CPUs.
 """
 
 from __future__ import annotations
@@ -46,10 +46,12 @@ ENABLE_STATS = 32
 
 
 def main() -> int:
-    """Measure; 0 if preempted calls are told and time on CPU holds."""
-    parser = argparse.ArgumentParser(description="Are preempted calls told as such?")
+    """Measure; 0 if preempted calls are labelled so and time on CPU holds."""
+    parser = argparse.ArgumentParser(description="Are preempted calls labelled as such?")
     parser.add_argument("parts", nargs="*", default=["slice", "rivals", "load", "price"])
-    parser.add_argument("--beside", action="append", type=int, choices=(0, 1, 2), help="only beside so many rivals")
+    parser.add_argument(
+        "--beside", action="append", type=int, choices=(0, 1, 2), help="only with so many competing tasks"
+    )
     parser.add_argument("--seconds", type=float, default=40.0, help="length of each mining")
     parser.add_argument("--slice-tries", type=int, default=8, help="how often the slice is tried on a busy host")
     options = parser.parse_args()
@@ -127,36 +129,38 @@ def mined(pid: int, seconds: float, watch: Callable[[dict[str, Any]], None] | No
     return found
 
 
-def beside(program: Path, rivals: int, cpu: int, seconds: float) -> bool:
-    """Mine beside so many rivals and print what is stated; True if it is what theory says."""
+def beside(program: Path, competitors: int, cpu: int, seconds: float) -> bool:
+    """Mine next to so many competing tasks and print the statement; True if it agrees with theory."""
     with ExitStack() as stack:
         child = stack.enter_context(pinned(cpu, program, round(DEMAND_S * 1e6)))
-        for _ in range(rivals):
+        for _ in range(competitors):
             stack.enter_context(pinned(cpu, *SPIN))
         time.sleep(0.5)
         entry = mined(child.pid, seconds)
-    told, on_cpu = entry.get("time") or {}, entry.get("on_cpu")
-    print(f"{rivals} rivals: {entry['state']}, {entry['timed']} calls timed, of their time {shares(told)}")
+    split, on_cpu = entry.get("time") or {}, entry.get("on_cpu")
+    print(
+        f"{competitors} competing tasks: {entry['state']}, {entry['timed']} calls timed, of their time {shares(split)}"
+    )
     for each in entry["classes"]:
         excess = f"+{each['excess_seconds'] * 1e3:.2f} ms, " if each.get("excess_seconds") else ""
         waited = each.get("waited_interval_seconds")
         waits = f", waited {waited[0] * 1e3:.2f} to {waited[1] * 1e3:.2f} ms" if waited else ""
         print(f"    {each['share']:.1%} {excess}{shares(each)}: {each.get('label') or '-'}{waits}")
-    print(f"    reason: {(entry['reason'] or {}).get('code')}; {explaining(told)}")
+    print(f"    reason: {(entry['reason'] or {}).get('code')}; {explanation(split)}")
     print(f"    time on CPU: {stated(on_cpu)}", flush=True)
-    slice_s = told.get("slice_seconds")
+    slice_s = split.get("slice_seconds")
     causes = {"slices"} if slice_s else {"preempted"}
     preempted = [each for each in entry["classes"] if each.get("cause") in causes]
-    named = all(each.get("slices") == rivals for each in preempted) if slice_s else False
+    named = all(each.get("slices") == competitors for each in preempted) if slice_s else False
     share = sum(each["share"] for each in preempted)
     # the host's CPU has more than one speed: what calls needed is what counts
     needed_s = on_cpu["mean_seconds"] if on_cpu else DEMAND_S
-    expected = needed_s / (slice_s or 0.004) if rivals else 0.0
+    expected = needed_s / (slice_s or 0.004) if competitors else 0.0
     print(f"    preempted {share:.1%}, expected {expected:.1%} of calls of {needed_s * 1e3:.3f} ms", flush=True)
     # what was waited must not be left in time on CPU, whatever speeds the host gives it
     clean = on_cpu is None or on_cpu["p99_seconds"] < DEMAND_S + 0.5 * (slice_s or 0.004)
     holds = on_cpu is None or on_cpu["verdict"] != "violated"
-    return abs(share - expected) <= WITHIN and clean and holds and (named or not rivals)
+    return abs(share - expected) <= WITHIN and clean and holds and (named or not competitors)
 
 
 def shares(entry: dict[str, Any]) -> str:
@@ -166,11 +170,13 @@ def shares(entry: dict[str, Any]) -> str:
     return f"{entry['running']:.1%} running, {entry['waiting']:.1%} waiting, {entry['blocked']:.1%} blocked"
 
 
-def explaining(told: dict[str, Any]) -> str:
+def explanation(split: dict[str, Any]) -> str:
     """Return what explains the classes."""
-    if not isinstance(told.get("explains"), float):
+    if not isinstance(split.get("explains"), float):
         return "one class"
-    return f"waiting and blocking explain {told['explains']:.1%} of the classes, call paths {told['paths_explain']:.1%}"
+    return (
+        f"waiting and blocking explain {split['explains']:.1%} of the classes, call paths {split['paths_explain']:.1%}"
+    )
 
 
 def stated(on_cpu: dict[str, Any] | None) -> str:
@@ -184,9 +190,9 @@ def stated(on_cpu: dict[str, Any] | None) -> str:
 
 
 def under_changing_load(program: Path, cpu: int, seconds: float) -> bool:
-    """Mine once, first alone, then beside one and two rivals; True if time on CPU holds throughout."""
+    """Mine once: first alone, then next to one and two competing tasks; True if time on CPU holds throughout."""
     began, phases = time.monotonic(), (0.0, seconds, 1.5 * seconds)
-    said: list[dict[str, set[str]]] = [{"durations": set(), "time on CPU": set()} for _ in phases]
+    verdicts_of: list[dict[str, set[str]]] = [{"durations": set(), "time on CPU": set()} for _ in phases]
     running: list[int] = []
     with ExitStack() as stack:
         child = stack.enter_context(pinned(cpu, program, round(DEMAND_S * 1e6)))
@@ -197,14 +203,17 @@ def under_changing_load(program: Path, cpu: int, seconds: float) -> bool:
                 stack.enter_context(pinned(cpu, *SPIN))
                 running.append(1)
             for entry in document["functions"]:
-                said[len(running)]["durations"].add(entry["verdict"])
-                said[len(running)]["time on CPU"].add((entry.get("on_cpu") or {}).get("verdict", "unknown"))
+                verdicts_of[len(running)]["durations"].add(entry["verdict"])
+                verdicts_of[len(running)]["time on CPU"].add((entry.get("on_cpu") or {}).get("verdict", "unknown"))
 
         mined(child.pid, 2 * seconds, watch)
-    for number, each in enumerate(said):
+    for number, each in enumerate(verdicts_of):
         for what, verdicts in each.items():
-            print(f"{number} rivals, verdicts on {what} while they were there: {', '.join(sorted(verdicts)) or 'none'}")
-    return not any("violated" in each["time on CPU"] for each in said) and "holds" in said[2]["time on CPU"]
+            listed = ", ".join(sorted(verdicts)) or "none"
+            print(f"{number} competing tasks, verdicts on {what} while they were there: {listed}")
+    return (
+        not any("violated" in each["time on CPU"] for each in verdicts_of) and "holds" in verdicts_of[2]["time on CPU"]
+    )
 
 
 def price_of_a_call(program: Path, cpu: int) -> None:
@@ -249,8 +258,8 @@ def opened(source: BpfSource) -> Iterator[Driver]:
 def run_times(program: int) -> tuple[int, int]:
     """Return how long a loaded program ran in all, ns, and how often."""
     words = Path(f"/proc/self/fdinfo/{program}").read_text().split()
-    told = dict(zip(words[::2], words[1::2], strict=False))
-    return int(told["run_time_ns:"]), int(told["run_cnt:"])
+    split = dict(zip(words[::2], words[1::2], strict=False))
+    return int(split["run_time_ns:"]), int(split["run_cnt:"])
 
 
 def price_of_others(handover: Path, program: Path, cpus: Sequence[int]) -> None:

@@ -1,10 +1,11 @@
-"""Stock servers are reloaded, saved and shut down while their calls are timed: does anybody notice?
+"""Do stock servers survive it unharmed when they are reloaded, saved and shut down while their calls are timed?
 
     .venv/bin/python -m bench.truth.server_life [PROGRAM...]
 
-Each is mined under load; meanwhile it is meddled with three times as its operators do, then told to end, still watched.
-Counted are failed requests (of HTTP), processes ended by a signal as the logs of kernel and server say, and the exit
-status, beside what was timed. Needs root and the packages that stock_programs.py names.
+Each server is mined under load. Meanwhile it gets three operations as its operators do them, and is then told to end,
+still watched. The bench counts failed requests (of HTTP), processes ended by a signal (from the logs of kernel and
+server), and the exit status, and prints what was timed. Needs root and the packages that bench/lib/debian_programs.py
+names.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Life:
     """What is done to a server, and how it is ended."""
 
     what: str
-    meddle: Callable[[int, Path], None]
+    operate: Callable[[int, Path], None]
     end: signal.Signals = signal.SIGTERM
 
 
@@ -102,9 +103,9 @@ def lived(name: str, folder: Path) -> tuple[object, ...]:
         begun = time.monotonic()
         for number in range(3):
             time.sleep(max(0.0, begun + FIRST_S + number * EVERY_S - time.monotonic()))
-            life.meddle(server.pid, folder)
+            life.operate(server.pid, folder)
         time.sleep(max(0.0, begun + END_S - time.monotonic()))
-        said = json.loads(asking.communicate()[0]) if asking.stdout else {}  # HTTP's load has ended by now
+        answer = json.loads(asking.communicate()[0]) if asking.stdout else {}  # HTTP's load has ended by now
         server.send_signal(life.end)
         status = server.wait(timeout=60)
         out, complaint = mining.communicate(timeout=90)
@@ -117,8 +118,8 @@ def lived(name: str, folder: Path) -> tuple[object, ...]:
     return (
         name,
         life.what,
-        f"{said['requests']:,}" if said else "-",
-        said.get("errors", "-"),
+        f"{answer['requests']:,}" if answer else "-",
+        answer.get("errors", "-"),
         killed() - before + logged,
         status,
         f"{sum(each['calls_counted'] for each in document['functions']):,}",
@@ -140,7 +141,7 @@ def asked(name: str, folder: Path) -> subprocess.Popen[str]:
 
 
 def killed() -> int:
-    """Return how often the kernel's log says that a process was ended by a fault."""
+    """Return how many processes were ended by a fault, by the kernel's log."""
     lines = subprocess.run(["dmesg"], check=True, capture_output=True, text=True).stdout.splitlines()
     return sum(any(each in line for each in _KILLED) for line in lines)
 

@@ -42,7 +42,7 @@ METRICS_SHOWN = (
 
 
 def main() -> int:
-    """Run the demo; 0 if semop's behaviours were told apart by the functions that call it."""
+    """Run the demo; 0 if the functions that call semop distinguish its behaviours."""
     parser = argparse.ArgumentParser(description="Mine a stock apache2 under load.")
     parser.add_argument("--seconds", type=int, default=55, help="how long to mine")
     parser.add_argument("--watch", type=int, default=25, help="how long to run the daemon afterwards")
@@ -100,7 +100,7 @@ def mine(server: Server, store: Path, seconds: int, function: str | None) -> Non
 
 
 def explain(store: Path, libapr: Path) -> bool:
-    """Say what semop's nameless callers are; True if its behaviours are told apart by some of them."""
+    """Say what semop's nameless callers are; True if some of them distinguish its behaviours."""
     command: list[str | Path] = [SCRIPTS / "specmine", "assertions", "--store", store, "--format", "json"]
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE)
     if done.returncode not in (0, 3):
@@ -110,7 +110,7 @@ def explain(store: Path, libapr: Path) -> bool:
     edges = {atom for expression in expressions for atom in atoms(expression)}
     callers = semop_callers(libapr)
     if not any(edge.endswith(ends(caller)) for edge in edges for caller in callers):
-        print(f"   semop is not told apart by its callers yet; its expressions: {expressions or 'none'}")
+        print(f"   its callers do not distinguish semop's behaviours yet; its expressions: {expressions or 'none'}")
         return False
     say("libapr has no names for the callers of semop; its machine code says what they are:")
     for caller in callers:
@@ -149,17 +149,17 @@ def watch(folder: Path, store: Path, server: Server, seconds: int) -> None:
             with urllib.request.urlopen(f"http://{metrics}/metrics", timeout=5) as answer:
                 text = answer.read().decode()
         except OSError as error:
-            said = (folder / "specmined.log").read_text(errors="replace").strip().splitlines()
+            output = (folder / "specmined.log").read_text(errors="replace").strip().splitlines()
             raise SetupError(
-                f"specmined gives no metrics ({error}); it says: {said[-1] if said else 'nothing'}"
+                f"specmined gives no metrics ({error}); its last line: {output[-1] if output else 'none'}"
             ) from None
     samples = [line for line in text.splitlines() if line and not line.startswith("#")]
     if not samples:
         raise SetupError(f"specmined has measured nothing after {seconds} s")
-    told = [sample for sample in samples if not (sample.endswith(" 0.0") and "state=" in sample)]  # one-hot
+    shown_samples = [sample for sample in samples if not (sample.endswith(" 0.0") and "state=" in sample)]  # one-hot
     shown: list[str] = []
     for pattern in METRICS_SHOWN:
-        shown += [t for t in told if re.match("specmine_" + pattern, t) and t not in shown][:SHOWN_OF_EACH]
+        shown += [t for t in shown_samples if re.match("specmine_" + pattern, t) and t not in shown][:SHOWN_OF_EACH]
     print("\n".join(shown))
     print(f"   (and {len(samples) - len(shown)} more)")
 
@@ -174,13 +174,13 @@ def loaded(server: Server, seconds: int) -> Iterator[None]:
 
 @contextmanager
 def background(command: list[str | Path], log: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command beside us, ended at the end."""
-    with (log or Path(os.devnull)).open("wb") as said:
+    """Run a command in the background, ended at the end."""
+    with (log or Path(os.devnull)).open("wb") as output:
         process = subprocess.Popen(
             [*DIES_WITH_US, *command],
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
         )
     try:

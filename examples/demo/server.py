@@ -140,8 +140,8 @@ def wait_until_answering(process: subprocess.Popen[bytes], port: int, log: Path)
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
         time.sleep(0.05)
-    said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
-    raise SetupError(f"apache2 does not start: {said[-1] if said else 'it said nothing'}")
+    output = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+    raise SetupError(f"apache2 does not start: {output[-1] if output else 'no message'}")
 
 
 def _semaphores() -> set[int]:
@@ -152,7 +152,7 @@ def _semaphores() -> set[int]:
 
 
 def _quiet(command: list[str]) -> str:
-    """Run a command; return '' or the last line it said."""
+    """Run a command; return '' or its last line of output."""
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     done = subprocess.run(
         command, check=False, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -82,10 +82,10 @@ def production(bench: Bench, table: Table) -> None:
     for name in (*REPEATED, NICE_ALONE):
         found = production_beside(cpu, units, name, str(bench.state))
         if name == NICE_ALONE:
-            table.row(f"15 beside {name}", "must fail: mean over +4 %", found.told, found.more > 0.04)
+            table.row(f"15 next to {name}", "must fail: mean over +4 %", found.text, found.more > 0.04)
         else:
             expected = "mean <= +4 %, at most 1 % late by it"
-            table.row(f"15 production during {name}", expected, found.told, found.more <= 0.04 and found.late <= 0.01)
+            table.row(f"15 production during {name}", expected, found.text, found.more <= 0.04 and found.late <= 0.01)
 
 
 def _units(machine: Machine, cpu: int, competitors: tuple[Task, ...]) -> float:

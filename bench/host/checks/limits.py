@@ -1,4 +1,4 @@
-"""Limits and cores: what was set on a group or by affinity is found again (checks 7, 8, 11, 12)."""
+"""Limits and cores: experiments find again what was set on a group or by affinity (checks 7, 8, 11, 12)."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def cores(bench: Bench, table: Table) -> None:
     value = result["value"] or result["evidence"].get("unsure_value") or 0.0
     table.judge("7 cores, limit 150/100 ms", "1.5 +-0.1", result, f"{value:.3f}", abs(value - 1.5) <= 0.1)
     result = bench.run("smt")
-    value, told = result["value"] or 0.0, result["evidence"].get("smt_told")
+    value, siblings = result["value"] or 0.0, result["evidence"].get("smt_told")
     table.judge(
         "8 pair capacity",
-        "below 1.6" if told else "2.0 +-0.1",
+        "below 1.6" if siblings else "2.0 +-0.1",
         result,
         f"{value:.3f}",
-        value < 1.6 if told else abs(value - 2) <= 0.1,
+        value < 1.6 if siblings else abs(value - 2) <= 0.1,
     )
 
 

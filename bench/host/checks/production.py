@@ -28,7 +28,7 @@ BESIDE_S = 4.0
 LATE = 1.5
 """A call is late if it takes so many times the median."""
 STOPPED_NS = 500_000_000
-"""A call of this length was stopped, with everything beside it, and not slowed."""
+"""A call of this length was stopped, as everything else was, and not slowed."""
 _SWITCH = re.compile(r"^\s*(.{1,16}?)\s+(\d+)/(\d+)\s+\[\d+\]\s+(\d+)\.(\d{9}):\s+PERF_RECORD_SWITCH_CPU_WIDE (IN|OUT)")
 _LOOP = """
 import pickle, sys
@@ -54,7 +54,7 @@ class Beside:
     calls: int
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """In words."""
         return f"{100 * self.more:+.2f} %; {100 * self.late:.2f} % (by others {100 * self.late_anyway:.1f} %)"
 
@@ -81,15 +81,15 @@ def production_beside(cpu: int, units: int, name: str, state: str) -> Beside:
             ],
             stderr=subprocess.DEVNULL,
         )
-        rival = _looping(cpu, own) if name == NICE_ALONE else _experimenting(name, state, own)
-        with rival:
+        competitor = _looping(cpu, own) if name == NICE_ALONE else _experimenting(name, state, own)
+        with competitor:
             calls, loop = _calls(cpu, units)
         perf.send_signal(signal.SIGINT)
         perf.wait(20)
         script = ["perf", "script", "-i", data, "--show-switch-events", "--ns", "-F", "comm,pid,tid,cpu,time"]
-        said = subprocess.run(script, capture_output=True, text=True, check=True).stdout
+        switches = subprocess.run(script, capture_output=True, text=True, check=True).stdout
     worker = Path(worker_binary().path).name[:15]
-    turns = _turns(said, own, worker if name != NICE_ALONE else "", loop)
+    turns = _turns(switches, own, worker if name != NICE_ALONE else "", loop)
     return _judged(calls, turns)
 
 
@@ -114,11 +114,11 @@ def _judged(calls: Times, turns: Times) -> Beside:
     )
 
 
-def _turns(said: str, own: set[int], worker: str, loop: set[int]) -> Times:
+def _turns(switches: str, own: set[int], worker: str, loop: set[int]) -> Times:
     """Return when the tasks of an experiment had the CPU, in order: by process id, or by the load program's name."""
     found: list[tuple[int, int]] = []
     began: dict[int, int] = {}
-    for line in said.splitlines():
+    for line in switches.splitlines():
         match = _SWITCH.match(line)
         if match is None:
             continue
@@ -176,10 +176,10 @@ def _experimenting(name: str, state: str, own: set[int]) -> Iterator[None]:
 def _looping(cpu: int, own: set[int]) -> Iterator[None]:
     """Run what nice 19 alone would make of an experiment."""
     script = "import os\nos.nice(19)\nwhile 1: pass"
-    rival = started(["taskset", "-c", str(cpu), sys.executable, "-c", script], start_new_session=True)
-    own.add(rival.pid)
+    competitor = started(["taskset", "-c", str(cpu), sys.executable, "-c", script], start_new_session=True)
+    own.add(competitor.pid)
     try:
         yield
     finally:
-        rival.send_signal(signal.SIGKILL)
-        rival.wait()
+        competitor.send_signal(signal.SIGKILL)
+        competitor.wait()

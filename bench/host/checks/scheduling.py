@@ -1,4 +1,4 @@
-"""Slices, shares, balancing: what was forced by sched_setattr and nice comes out again (checks 1-6, 9, 10, 19)."""
+"""Slices, shares, balancing: experiments find again what sched_setattr and nice forced (checks 1-6, 9, 10, 19)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def slices(bench: Bench, table: Table) -> None:
     truth = result["ground_truth"] or 0.0
     table.judge("1 default slice", f"{truth * 1e3:g} ms +-5 %", result, f"{value * 1e3:.3f} ms", near(value, truth))
     table.judge(
-        "2 beside two to beside one",
+        "2 next to two, to next to one",
         "2.0 +-0.1",
         result,
         f"{gaps / (value or 1):.3f}",
@@ -68,7 +68,7 @@ def shares(bench: Bench, table: Table) -> None:
     found = result["evidence"].get("shares", {})
     for label, expected in (("0:5:run", 0.753), ("0:10:run", 0.903), ("19:19:run", 0.5), ("0:5:other", 0.5)):
         share = found.get(label, 0.0)
-        number = "10 nice 0 beside 5 of another group" if "other" in label else f"9 nice {label[:-4]}"
+        number = "10 nice 0 next to 5 of another group" if "other" in label else f"9 nice {label[:-4]}"
         table.judge(number, f"{expected} +-0.02", result, f"{share:.3f}", abs(share - expected) <= 0.02)
 
 

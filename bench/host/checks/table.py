@@ -31,7 +31,7 @@ class Table:
         reason = result["reason"]
         withheld = reason is not None and reason["code"] in PASSING
         if withheld and not ok:
-            # the host was too busy for it and it said so: not a wrong value
+            # the host was too busy, and the result says so: no wrong value
             self.row(what, expected, reason["text"], None)
         else:
             self.row(what, expected, found if reason is None else f"{found} ({reason['code']})", ok)
@@ -51,5 +51,5 @@ class Bench:
 
 
 def near(value: float, expected: float, within: float = 0.05) -> bool:
-    """Tell whether a value is as expected within a share of it."""
+    """Return True if a value is as expected within a share of it."""
     return expected != 0 and abs(value / expected - 1) <= within

@@ -24,7 +24,7 @@ _GRID = 1024
 
 
 def hartigan_dip(counts: NDArray[np.float64]) -> Found:
-    """Hartigan and Hartigan 1985: the dip times sqrt(n); it says that there is more than one mode, not where."""
+    """Hartigan and Hartigan 1985: the dip times sqrt(n); it detects more than one mode, but gives no place."""
     filled = np.flatnonzero(counts)
     each = counts[filled].astype(np.int64)
     place = np.concatenate([(np.arange(n) + 0.5) / n for n in each])

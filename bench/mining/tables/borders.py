@@ -1,4 +1,4 @@
-"""How often a stable border is false, and how often a true one is found, beside other methods at one false rate."""
+"""How often a stable border is false, and how often a true one is found: ours and other methods at one false rate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from specmine.mining.settings import MiningSettings
 S = MiningSettings()
 SIZES = (200, 1_000, 10_000, 100_000, 1_000_000)
 OURS, ONE = "specmine", "specmine, one right"
-_FALSE = 0.01  # rate at which the rivals' thresholds are set, in the family that is worst for each
+_FALSE = 0.01  # rate at which the thresholds of the alternatives are set, in the family that is worst for each
 _NULLS = 300
 
 
@@ -107,7 +107,7 @@ class Mixture:
 
 
 def found(mixture: Mixture, places: Sequence[float]) -> bool:
-    """Return whether each true border is met, and nothing else said."""
+    """Return whether each true border is met, and no other is stated."""
     return len(places) == len(mixture.borders) and all(
         min((abs(b - true) for b in places), default=1.0) <= mixture.reach for true in mixture.borders
     )
@@ -118,7 +118,7 @@ def _right(mixture: Mixture, places: Sequence[float]) -> list[float]:
 
 
 def thresholds(calls: int) -> dict[str, float]:
-    """Return the statistic of each rival that is exceeded at ``_FALSE`` in the family worst for it."""
+    """Return the statistic of each alternative that is exceeded at ``_FALSE`` in the family worst for it."""
     worst = dict.fromkeys(METHODS, -np.inf)
     for family in FAMILIES:
         rng = np.random.default_rng(6)

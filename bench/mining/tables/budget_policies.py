@@ -1,4 +1,4 @@
-"""What utility makes of a budget: functions on a simulated clock, one of them observed at a time, by three policies."""
+"""What utility gains: functions on a simulated clock, one of them observed at a time, by three policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planted models of call paths: behaviours told apart by a few call edges, over many paths of skewed weight."""
+"""Planted models of call paths: a few call edges distinguish the behaviours, over many paths of skewed weight."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Score:
     """Adjusted Rand index of the grouping, weighted by calls; unassigned paths are a group of their own."""
     oracle: float
     """The same for each path put where its own calls are most likely, the number of behaviours and their shares being
-    known: what calls alone can tell, without edges.
+    known: what calls alone can show, without edges.
     """
     groups: bool
     """The right number of behaviours."""
@@ -144,22 +144,22 @@ def scored(model: Planted) -> Score:
     calls = np.array([path.calls for path in got.paths])
     truth = np.array([model.truth[path.path] for path in got.paths])
     mine = np.array([-1 if path.behaviour is None else path.behaviour for path in got.paths])
-    said = _said(got)
+    stated = _stated(got)
     upper = _upper(max(model.truth.values()) + 1)
-    told = likelihood(np.array([path.class_calls for path in got.paths]), upper)
-    likely = told.argmax(axis=1)
+    likelihoods = likelihood(np.array([path.class_calls for path in got.paths]), upper)
+    likely = likelihoods.argmax(axis=1)
     sure = np.array([path.certainty >= 1 - S.level for path in got.paths])
     agreeing = sum(
-        max(int(calls[(truth == group) & (said == other)].sum()) for other in range(len(got.behaviours)))
+        max(int(calls[(truth == group) & (stated == other)].sum()) for other in range(len(got.behaviours)))
         for group in np.unique(truth)
     )
     return Score(
         rand=float(adjusted_rand_score(np.repeat(truth, calls), np.repeat(mine, calls))),
         oracle=float(adjusted_rand_score(np.repeat(truth, calls), np.repeat(likely, calls))),
         groups=len(got.behaviours) == len(set(model.truth.values())),
-        equal=_same(truth, said),
-        likeliest=planted_is_likeliest([path.path for path in got.paths], model.edges, told),
-        decided=_same(truth[sure], said[sure]),
+        equal=_same(truth, stated),
+        likeliest=planted_is_likeliest([path.path for path in got.paths], model.edges, likelihoods),
+        decided=_same(truth[sure], stated[sure]),
         certain=float(calls[sure].sum() / calls.sum()),
         agreeing=agreeing / int(calls.sum()),
         atoms=got.atoms,
@@ -168,20 +168,20 @@ def scored(model: Planted) -> Score:
     )
 
 
-def _same(truth: NDArray[np.int64], said: NDArray[np.int64]) -> bool:
+def _same(truth: NDArray[np.int64], stated: NDArray[np.int64]) -> bool:
     """Return whether two groupings are the same but for the numbers, and each path is in one."""
-    pairs = set(zip(truth.tolist(), said.tolist(), strict=True))
-    return bool((said >= 0).all()) and len(pairs) == len(set(truth.tolist())) == len(set(said.tolist()))
+    pairs = set(zip(truth.tolist(), stated.tolist(), strict=True))
+    return bool((stated >= 0).all()) and len(pairs) == len(set(truth.tolist())) == len(set(stated.tolist()))
 
 
-def _said(got: Explanation) -> NDArray[np.int64]:
+def _stated(got: Explanation) -> NDArray[np.int64]:
     """Return the behaviour whose expression each path fulfils, -1 if not just one."""
     shared = shared_names(path.path for path in got.paths)
-    said = []
+    stated = []
     for path in got.paths:
         fits = [i for i, each in enumerate(got.behaviours) if evaluate(each.formula, named_edges(path.path, shared))]
-        said.append(fits[0] if len(fits) == 1 else -1)
-    return np.array(said)
+        stated.append(fits[0] if len(fits) == 1 else -1)
+    return np.array(stated)
 
 
 def table(cases: int) -> Iterator[list[object]]:

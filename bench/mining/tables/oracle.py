@@ -1,4 +1,4 @@
-"""What could be known at best of a planted model: by one who knows how many behaviours there are, and their shares."""
+"""The best that can be known of a planted model: by an oracle that knows the number of behaviours and their shares."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ def likelihood(classes: NDArray[np.int64], upper: NDArray[np.float64]) -> NDArra
     return np.asarray(classes @ np.log(np.stack((1 - upper, upper))))
 
 
-def planted_is_likeliest(paths: Sequence[CallPath], planted: Sequence[Edge], told: NDArray[np.float64]) -> bool:
+def planted_is_likeliest(paths: Sequence[CallPath], planted: Sequence[Edge], likelihoods: NDArray[np.float64]) -> bool:
     """Return whether no other list of edges, one exchanged or two in another order, is as likely as the planted one.
 
-    ``planted``: a path has the behaviour of the first of these edges that it has, from 1; 0 without any. ``told`` is
-    the log likelihood of each path in each behaviour. Lists that group all paths as the planted one does are no others.
+    ``planted``: a path has the behaviour of the first of these edges that it has, from 1; 0 without any.
+    ``likelihoods`` is the log likelihood of each path in each behaviour. Lists that group all paths as the planted one
+    does are no others.
     """
     edges = sorted(set().union(*(path.edges() for path in paths)))
     present = np.array([[edge in own for edge in edges] for own in (path.edges() for path in paths)])
     true = [edges.index(edge) for edge in planted]
     rows = np.arange(len(paths))
     labels = _first(present, true)
-    own = float(told[rows, labels].sum())
+    own = float(likelihoods[rows, labels].sum())
     for behaviours, chosen in _others(len(edges), true):
         other = behaviours[_first(present, chosen)]
-        if (other != labels).any() and float(told[rows, other].sum()) >= own:
+        if (other != labels).any() and float(likelihoods[rows, other].sum()) >= own:
             return False
     return True
 
