@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from specmine.analysis.importers.records import Faults, Names
+from specmine.analysis.importers.registry import opened, reader_of
 from specmine.analysis.mine_recording import analyze
 from specmine.daemon.config.settings import Settings
 
+Durations = dict[tuple[str, ...], list[float]]
+"""Durations of each path; the last name of one that is not whole is ``?``."""
 PATHS = ("main;a;b;c;z", "main;a;b;z", "main;a;c;z")
 SLOW = (0.0, 0.4, 0.4)
 FAST_NS, SLOW_NS = 20_000, 60_000
@@ -46,3 +50,17 @@ def one(document: dict[str, Any], function: str = "z") -> dict[str, Any]:
 def behaviours(document: dict[str, Any], function: str = "z") -> dict[str, int]:
     """Return the calls of each behaviour by its expression."""
     return {each["expression"]: each["calls"] for each in one(document, function)["behaviours"]}
+
+
+def read_calls(file: Path, wanted: str | None = None, *, skip: bool = False) -> tuple[str, Durations, Names, Faults]:
+    """Return the format, the durations of each path, the names and the bad lines."""
+    names, faults = Names(), Faults(file.name, skip=skip)
+    found: Durations = {}
+    with opened(str(file)) as (stream, _, _):
+        form, reader = reader_of(stream, file.name, wanted)
+        for chunk in reader(stream, names, faults):
+            for number, duration in zip(chunk.paths.tolist(), chunk.durations_ns.tolist(), strict=True):
+                path = names.paths[number]
+                key = tuple(frame.name for frame in path.frames) + (() if path.complete else ("?",))
+                found.setdefault(key, []).append(duration)
+    return form, found, names, faults

@@ -11,8 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from specmine.analysis.report.svg import shortest_range
-
 Outcome = Callable[..., tuple[int, str, str]]
 
 
@@ -111,12 +109,3 @@ def test_a_function_that_takes_no_time_is_on_the_page(tmp_path: Path, outcome: O
     assert (code, err) == (0, "")
     assert "its median is 0 in some lifetime" in out
     assert out.count("<svg") == 2, "its lifetimes in their order, and the lag plot"
-
-
-def test_the_shortest_range_of_most_values() -> None:
-    """950 values around 100 and 50 far above: the range is that of the 950."""
-    rng = np.random.default_rng(2)
-    near = rng.normal(100, 1, 950)
-    low, high = shortest_range([*near, *rng.uniform(1e3, 1e5, 50)])
-    assert (low, high) == (near.min(), near.max())
-    assert shortest_range([5.0]) == (5.0, 5.0)

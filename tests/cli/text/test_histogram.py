@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specmine.analysis.documents import title
-from specmine.cli.text.assertions import assertion
-from specmine.cli.text.call_tree import deciding_edges, tree
 from specmine.cli.text.histogram import MOST_ROWS, distribution, histogram_bins
 from specmine.model.buckets import BUCKET_EDGES, BUCKETS
 from specmine.model.histogram import histogram_of
@@ -62,80 +58,3 @@ def test_the_probes_cost_is_taken_off() -> None:
     (low, high, calls), = histogram_bins(_written([10_000]), bias_s=1e-6)  # fmt: skip
     assert (low < 9e-6 < high, calls) == (True, 1)
     assert distribution([], [], 80, ascii_only=False) == []
-
-
-PATHS = [
-    {"frames": ["main", "a", "b", "c", "z"], "complete": True, "calls": 10, "behaviour": 0},
-    {"frames": ["main", "a", "b", "z"], "complete": True, "calls": 20, "behaviour": 1},
-    {"frames": ["b", "z"], "complete": False, "calls": 1, "behaviour": None},
-]
-
-
-def test_paths_merge_and_deciding_edges_stand_out() -> None:
-    """Common beginnings are drawn once, calls add up, incomplete paths stand apart."""
-    formula = [[{"caller": "b (app)", "callee": "c", "present": True}]]
-    lines = tree(PATHS, deciding_edges([{"formula": formula}, {"formula": [[]]}]), 80)
-    assert lines == [
-        "  main -> a -> b   30",
-        "    -> z   20  behaviour 2",
-        "    => c -> z   10  behaviour 1",
-        "  (incomplete: not followed to the thread's start)",
-        "  b -> z   1  no behaviour",
-    ]
-
-
-def test_a_path_that_ends_inside_another_is_not_lost() -> None:
-    """A path that is the beginning of another has its own mark."""
-    paths = [
-        {"frames": ["main", "z"], "complete": True, "calls": 5, "behaviour": 0},
-        {"frames": ["main", "z", "z2", "z"], "complete": True, "calls": 7, "behaviour": 1},
-    ]
-    assert tree(paths, frozenset(), 80) == [
-        "  main -> z   12  behaviour 1",
-        "    -> z2 -> z   7  behaviour 2",
-    ]
-
-
-def test_a_path_of_few_calls_says_so() -> None:
-    """Where it is not sure which behaviour it has, that is shown."""
-    paths = [
-        {"frames": ["main", "a", "z"], "complete": True, "calls": 900, "behaviour": 0, "certainty": 1.0},
-        {"frames": ["main", "b", "z"], "complete": True, "calls": 3, "behaviour": 1, "certainty": 0.52},
-    ]
-    assert tree(paths, frozenset(), 80) == [
-        "  main   903",
-        "    -> a -> z   900  behaviour 1",
-        "    -> b -> z   3  behaviour 2 (52% sure)",
-    ]
-
-
-def test_deep_trees_fit() -> None:
-    """Sixty levels of forks stay within the width and lose no frame."""
-    paths = [
-        {"frames": [f"f{at}" for at in range(depth)] + ["z"], "complete": True, "calls": 1, "behaviour": 0}
-        for depth in range(1, 60)
-    ]
-    lines = tree(paths, frozenset(), 80)
-    assert max(map(len, lines)) <= 80
-    assert all(f"f{at}" in "\n".join(lines) for at in range(59))
-
-
-def test_nameless_functions_carry_their_module_once() -> None:
-    """`module+0xoff` needs no module beside it."""
-    assert title({"function": "libapr-1.so.0+0x1f0", "module": "libapr-1.so.0"}) == "libapr-1.so.0+0x1f0"
-    assert title({"function": "z", "module": "app"}) == "z (app)"
-
-
-@pytest.mark.parametrize("columns", [50, 80])
-def test_many_classes_are_listed_under_each_other(columns: int) -> None:
-    """A table that does not fit becomes a list in which no number is cut from its class."""
-    uppers = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, None]
-    entry = {
-        "function": "f", "module": "m", "state": "explained", "calls": 600,
-        "classes": [{"upper_seconds": upper, "share": 1 / 6} for upper in uppers],
-        "behaviours": [{"expression": "`a b`->f and not c->f", "calls": 600, "shares": [1 / 6] * 6}],
-    }  # fmt: skip
-    text = "\n".join(assertion(entry, columns))
-    assert max(map(len, text.split("\n"))) <= columns
-    for name in ("<= 1.0 us", "<= 10 us", "<= 100 us", "<= 1.0 ms", "<= 10 ms", "> 10 ms"):
-        assert f"17 % {name}" in text
