@@ -27,11 +27,10 @@ from specmine.daemon.worker.jobs import Job, run_job
 from specmine.mining.borders.inference import borders_of, conclude
 from specmine.model.buckets import BUCKETS
 from specmine.model.function import Function, Reason
-from specmine.model.histogram import frozen_counts
+from specmine.model.histogram import Histogram
 from specmine.model.json_codec import encode
 from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.pooling import pooled
-from specmine.model.sparse import kept
 
 NEWEST = 1000
 """Observations of a function that conclusions are drawn from; older ones only count."""
@@ -140,15 +139,12 @@ def _learned(cut: Cut, names: Names, settings: Settings) -> Iterator[FunctionSta
 def _of_function(function: FunctionState, parts: Sequence[Part], names: Names, settings: Settings) -> FunctionState:
     """Return what the parts of a function say of it."""
     mining = settings.mining
-    total = np.zeros(BUCKETS, dtype=np.uint64)
-    for part in parts:
-        np.add.at(total, part.buckets, part.calls.astype(np.uint64))
     seen = [_observation(function.function, part, names) for part in parts[-NEWEST:]]
     chain = conclude(seen, [borders_of(each, mining) for each in seen], None, mining)
     now_ns = parts[-1].end_ns
     function = replace(
         function,
-        history=replace(function.history, histogram=frozen_counts(total), tried=len(parts)),
+        history=replace(function.history, histogram=Histogram.sum(map(_histogram, parts)), tried=len(parts)),
         inference=InferenceState(chain=chain),
     )
     if not chain.stable:
@@ -158,7 +154,7 @@ def _of_function(function: FunctionState, parts: Sequence[Part], names: Names, s
     told = [each for each in seen if chain.start_ns is None or each.start_ns >= chain.start_ns]
     function = replace(
         function,
-        history=replace(function.history, paths=(kept(pooled(told)),)),
+        history=replace(function.history, paths=(pooled(told),)),
         inference=replace(function.inference, learned=chain),
     )
     if not chain.borders:
@@ -181,15 +177,13 @@ def _with_histograms(entry: dict[str, Any], function: FunctionState) -> None:
     if len(entry["behaviours"]) < 2 or result is None:
         return
     owner = {path.path: path.behaviour for path in result.paths}
-    totals = np.zeros((len(result.behaviours), BUCKETS), dtype=np.uint64)
-    for one in function.history.paths:
-        for path, own, _ in one.paths:
-            behaviour = owner.get(path)
-            if behaviour is not None:
-                totals[behaviour] += own.counts
-    by_expression = {each.expression: total for each, total in zip(result.behaviours, totals, strict=True)}
-    for each in entry["behaviours"]:
-        each["histogram"] = encode(by_expression[each["expression"]])
+    parts: dict[int | None, list[Histogram]] = {}
+    for observation in function.history.paths:
+        for path in observation.paths:
+            parts.setdefault(owner.get(path.path), []).append(path.histogram)
+    place = {behaviour.expression: number for number, behaviour in enumerate(result.behaviours)}
+    for behaviour in entry["behaviours"]:
+        behaviour["histogram"] = encode(Histogram.sum(parts.get(place[behaviour["expression"]], ())))
 
 
 def _unsettled(enough: int, agreeing: int, settings: Settings) -> tuple[State, Reason]:
@@ -206,16 +200,20 @@ def _no_paths() -> Reason:
     return Reason(code="no-paths", text="the recording says no call path of it", remedy="record call paths as well")
 
 
+def _histogram(part: Part) -> Histogram:
+    return Histogram.from_dense(np.bincount(part.buckets, weights=part.calls, minlength=BUCKETS))
+
+
 def _observation(function: Function, part: Part, names: Names) -> Observation:
-    counts = np.bincount(part.buckets, weights=part.calls, minlength=BUCKETS).astype(np.uint64)
+    histogram = _histogram(part)
     return Observation(
         function=function.key,
         lifetime=names.lifetimes[part.lifetime],
         kind=Kind.PATH,
         start_ns=part.start_ns,
         end_ns=part.end_ns,
-        counts=counts,
-        calls=int(counts.sum()),
+        histogram=histogram,
+        calls=histogram.total,
         watched_ns=part.end_ns - part.start_ns if part.timed else 0,
         paths=cast("tuple[PathHistogram, ...]", _Unpacked(part, names)),
     )
@@ -240,6 +238,5 @@ class _Unpacked(Sequence[PathHistogram]):
             return [self[each] for each in range(*place.indices(len(self)))]
         begin = int(self._at[place])
         end = int(self._at[place + 1]) if place + 1 < len(self._at) else len(self._part.paths)
-        counts = np.zeros(BUCKETS, dtype=np.uint64)
-        counts[self._part.buckets[begin:end]] = self._part.calls[begin:end]
-        return PathHistogram(path=self._names.paths[int(self._part.paths[begin])], counts=counts)
+        histogram = Histogram.from_pairs(self._part.buckets[begin:end], self._part.calls[begin:end])
+        return PathHistogram(path=self._names.paths[int(self._part.paths[begin])], histogram=histogram)

@@ -1,36 +1,162 @@
-"""Histograms of durations."""
+"""Histograms of durations: how many calls took how long, in the fixed buckets.
+
+Of some thousand buckets few hold calls, so only those are stored: some hundred bytes instead of 9 kB.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .buckets import BUCKET_EDGES, BUCKETS, bucket_of
-
-Counts = NDArray[np.uint64]
-"""Counts per bucket, shape (BUCKETS,)."""
+from .buckets import BUCKET_EDGES, BUCKET_MIDDLES, BUCKETS, bucket_of
 
 
-def histogram_of(durations_ns: ArrayLike) -> Counts:
-    """Count durations in ns into the fixed layout."""
-    return np.bincount(bucket_of(durations_ns).ravel(), minlength=BUCKETS).astype(np.uint64)
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """The buckets that hold calls, and how many each holds; nothing changes it.
+
+    The counts may also be a sum over the calls of each bucket, such as the ns that they waited.
+    """
+
+    buckets: NDArray[np.uint16]
+    """Bucket numbers, ascending."""
+    counts: NDArray[np.uint32] | NDArray[np.uint64]
+    """Calls in each of them, at least 1."""
+
+    @staticmethod
+    def from_dense(counts: ArrayLike) -> Histogram:
+        """Return the histogram with these counts, shape (BUCKETS,); ValueError for another shape."""
+        array = np.asarray(counts, dtype=np.uint64)
+        if array.shape != (BUCKETS,):
+            raise ValueError(f"a histogram has shape ({BUCKETS},), not {array.shape}")
+        used = np.flatnonzero(array)
+        return _histogram(used, array[used]) if len(used) else EMPTY
+
+    @staticmethod
+    def from_durations(durations_ns: ArrayLike) -> Histogram:
+        """Count durations in ns."""
+        return Histogram.from_dense(np.bincount(bucket_of(durations_ns).ravel(), minlength=BUCKETS))
+
+    @staticmethod
+    def from_pairs(buckets: ArrayLike, counts: ArrayLike) -> Histogram:
+        """Return the histogram of bucket numbers with their counts, in any order; what repeats adds up.
+
+        Raises
+        ------
+        IndexError
+            For a bucket number that is not in [0, BUCKETS).
+        """
+        dense = np.zeros(BUCKETS, dtype=np.uint64)
+        np.add.at(dense, np.asarray(buckets, dtype=np.int64), np.asarray(counts, dtype=np.uint64))
+        return Histogram.from_dense(dense)
+
+    @staticmethod
+    def sum(histograms: Iterable[Histogram]) -> Histogram:
+        """Return the sum of histograms; the empty one if there is none."""
+        every = list(histograms)
+        if len(every) == 1:
+            return every[0]
+        dense = np.zeros(BUCKETS, dtype=np.uint64)
+        for histogram in every:
+            dense[histogram.buckets] += histogram.counts
+        return Histogram.from_dense(dense)
+
+    @property
+    def dense(self) -> NDArray[np.uint64]:
+        """The counts of all buckets, shape (BUCKETS,); a new array each time."""
+        dense = np.zeros(BUCKETS, dtype=np.uint64)
+        dense[self.buckets] = self.counts
+        return dense
+
+    @property
+    def total(self) -> int:
+        """Number of calls."""
+        return int(self.counts.sum())
+
+    @property
+    def pairs(self) -> list[list[int]]:
+        """``[[bucket, count], ...]``, ascending: its form in JSON."""
+        return [[bucket, count] for bucket, count in zip(self.buckets.tolist(), self.counts.tolist(), strict=True)]
+
+    def __add__(self, other: Histogram) -> Histogram:
+        """Return the sum of both."""
+        return Histogram.sum((self, other))
+
+    def without(self, other: Histogram) -> Histogram:
+        """Return it less the calls of another, in each bucket at least 0."""
+        dense, rest = self.dense, other.dense
+        return Histogram.from_dense(dense - np.minimum(dense, rest))
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both hold the same counts."""
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        return np.array_equal(self.buckets, other.buckets) and np.array_equal(self.counts, other.counts)
+
+    def __hash__(self) -> int:
+        """Return a hash that equal histograms share."""
+        return hash((self.buckets.tobytes(), self.counts.astype(np.uint64).tobytes()))
+
+    def part(self, first: int, last: int) -> Histogram:
+        """Return the calls in the buckets [first, last)."""
+        low, high = np.searchsorted(self.buckets, (first, last))
+        return Histogram(self.buckets[low:high], self.counts[low:high])
+
+    def class_counts(self, edges: Sequence[int]) -> NDArray[np.int64]:
+        """Count the calls of each class.
+
+        Parameters
+        ----------
+        edges : sequence of int
+            First bucket of each class but the lowest, ascending.
+
+        Returns
+        -------
+        ndarray of int64, shape (len(edges) + 1,)
+        """
+        below = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
+        places = np.searchsorted(self.buckets, edges)
+        return np.diff(below[[0, *places, -1]])
+
+    def time_ns(self) -> float:
+        """Return the sum of the durations in ns, each as the middle of its bucket."""
+        return float(self.counts @ BUCKET_MIDDLES[self.buckets])
+
+    def mean(self, bias_ns: float = 0.0) -> float:
+        """Return the mean duration in ns less ``bias_ns``, at least 0; 0 if it is empty."""
+        return max(0.0, self.time_ns() / max(1, self.total) - bias_ns)
+
+    def std(self) -> float:
+        """Return the standard deviation of the durations in ns; 0 if it is empty."""
+        total = self.total
+        if not total:
+            return 0.0
+        away = BUCKET_MIDDLES[self.buckets] - self.time_ns() / total
+        return math.sqrt(float(self.counts @ away**2) / total)
+
+    def quantile(self, level: float) -> float:
+        """Return a quantile in ns, interpolated within its bucket; 0 if it is empty."""
+        return self.quantiles((level,))[0]
+
+    def quantiles(self, levels: Sequence[float]) -> list[float]:
+        """Return quantiles in ns, interpolated within their buckets; zeros if it is empty."""
+        if not len(self.counts):
+            return [0.0] * len(levels)
+        below = np.concatenate(([0], np.cumsum(self.dense, dtype=np.float64)))
+        return [float(value) for value in np.interp(np.asarray(levels) * below[-1], below, BUCKET_EDGES)]
 
 
-def quantiles(counts: NDArray[np.uint64], levels: Sequence[float]) -> list[float]:
-    """Return quantiles of a histogram in ns, interpolated within the bucket; zeros if it is empty."""
-    total = int(counts.sum())
-    if not total:
-        return [0.0] * len(levels)
-    below = np.concatenate(([0], np.cumsum(counts, dtype=np.float64)))
-    return [float(each) for each in np.interp(np.asarray(levels) * total, below, BUCKET_EDGES)]
+def _histogram(used: NDArray[np.intp], held: NDArray[np.uint64]) -> Histogram:
+    """Return the histogram of these buckets, its arrays as small as they can be and read-only."""
+    buckets = used.astype(np.uint16)
+    counts = held.astype(np.uint32) if not len(held) or int(held.max()) < 1 << 32 else held
+    buckets.flags.writeable = counts.flags.writeable = False
+    return Histogram(buckets, counts)
 
 
-def frozen_counts(counts: ArrayLike) -> Counts:
-    """Return a read-only copy of the counts; ValueError if the shape is not (BUCKETS,)."""
-    array = np.array(counts, dtype=np.uint64)
-    if array.shape != (BUCKETS,):
-        raise ValueError(f"a histogram has shape ({BUCKETS},), not {array.shape}")
-    array.flags.writeable = False
-    return array
+EMPTY = _histogram(np.empty(0, np.intp), np.empty(0, np.uint64))
+"""The histogram without a call."""

@@ -13,9 +13,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
-
-from .buckets import BUCKETS
+from .histogram import Histogram
 
 Json = Any
 """What ``json.loads`` returns."""
@@ -30,8 +28,8 @@ def encode(value: object, *, full: bool = False) -> Json:
         return value.value
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.ndarray):
-        return _encode_array(value)
+    if isinstance(value, Histogram):
+        return value.pairs
     if is_dataclass(value):
         kept = [(each, getattr(value, each.name)) for each in fields(value)]
         return {each.name: encode(held, full=full) for each, held in kept if full or not _is_default(each, held)}
@@ -60,17 +58,10 @@ def _encode_collection(value: object, full: bool) -> Json:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def _encode_array(array: np.ndarray[Any, Any]) -> Json:
-    if array.shape == (BUCKETS,) and array.dtype == np.uint64:
-        used = np.flatnonzero(array)
-        return [[int(index), int(array[index])] for index in used]
-    return array.tolist()
-
-
 def _is_default(item: Field[Any], value: object) -> bool:
     if item.default is not MISSING:
         return type(value) is type(item.default) and bool(value == item.default)
-    if item.default_factory is not MISSING and not isinstance(value, np.ndarray):
+    if item.default_factory is not MISSING:
         made = item.default_factory()
         return type(value) is type(made) and bool(value == made)
     return False
@@ -85,10 +76,10 @@ def _decode(kind: Any, data: Json) -> Any:
     origin = get_origin(kind)
     if kind is Any:
         return data
+    if kind is Histogram:
+        return Histogram.from_pairs([bucket for bucket, _ in data], [count for _, count in data])
     if origin in (Union, UnionType):
         return _decode_union(get_args(kind), data)
-    if origin is np.ndarray:
-        return _decode_counts(data)
     if origin is tuple:
         return _decode_tuple(get_args(kind), data)
     if origin is not None:
@@ -137,10 +128,3 @@ def _decode_collection(choices: tuple[Any, ...], data: Json) -> Any:
 
 def _key(kind: Any, text: str) -> Any:
     return int(text) if kind is int else _decode(kind, text)
-
-
-def _decode_counts(data: Json) -> np.ndarray[Any, Any]:
-    counts = np.zeros(BUCKETS, dtype=np.uint64)
-    for index, count in data:
-        counts[index] = count
-    return counts

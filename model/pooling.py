@@ -1,13 +1,13 @@
-"""Several observations of one function, lifetime and kind as one: what is kept for long is kept so."""
+"""Several observations of one function, lifetime and kind as one, for long storage."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from .call_path import CallPath
-from .histogram import Counts, frozen_counts
+from .histogram import Histogram
 from .observation import Observation, PathHistogram
-from .split import Split, added, split_or_unbroken
+from .split import Split, sum_of_splits, unbroken
 
 
 def pooled(observations: Sequence[Observation]) -> Observation:
@@ -22,15 +22,15 @@ def pooled(observations: Sequence[Observation]) -> Observation:
         for path in each.paths:
             by_path.setdefault(path.path, []).append(path)
     splits = [each.split for each in observations if each.split is not None]
-    # of part of the calls nothing could be said that holds for all
-    split = added(splits) if len(splits) == len(observations) else None
+    # if the split of some calls is unknown, nothing can be said that holds for all
+    split = sum_of_splits(splits) if len(splits) == len(observations) else None
     return Observation(
         function=first.function,
         lifetime=first.lifetime,
         kind=first.kind,
         start_ns=min(each.start_ns for each in observations),
         end_ns=max(each.end_ns for each in observations),
-        counts=_sum([each.counts for each in observations]),
+        histogram=Histogram.sum(each.histogram for each in observations),
         calls=sum(each.calls for each in observations),
         watched_ns=sum(each.watched_ns for each in observations),
         inner=sum(each.inner for each in observations),
@@ -39,20 +39,18 @@ def pooled(observations: Sequence[Observation]) -> Observation:
         uncertainty_ns=max(each.uncertainty_ns for each in observations),
         paths=tuple(
             PathHistogram(
-                path=path, counts=_sum([each.counts for each in own]), split=_split_of(own) if split else None
+                path=path,
+                histogram=Histogram.sum(part.histogram for part in parts),
+                split=_split_of(parts) if split else None,
             )
-            for path, own in sorted(by_path.items())
+            for path, parts in sorted(by_path.items())
         ),
         split=split,
     )
 
 
-def _sum(counts: Sequence[Counts]) -> Counts:
-    return frozen_counts(sum(counts[1:], counts[0]))
-
-
-def _split_of(own: Sequence[PathHistogram]) -> Split | None:
+def _split_of(parts: Sequence[PathHistogram]) -> Split | None:
     """Return what calls over one path did of their time; None still means that all ran without a break."""
-    if all(each.split is None for each in own):
+    if all(part.split is None for part in parts):
         return None
-    return added([split_or_unbroken(each.counts, each.split) for each in own])
+    return sum_of_splits([part.split or unbroken(part.histogram) for part in parts])

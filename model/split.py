@@ -3,48 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from .buckets import BUCKETS
-from .histogram import Counts, frozen_counts
+from .histogram import EMPTY, Histogram
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Split:
-    """What timed calls did of their time: on a CPU, runnable but waiting for one, blocked; shape (BUCKETS,) each.
+    """The time of calls in three parts.
 
     Of the calls in a bucket of duration the rest of their time, neither waiting nor blocked, was on CPU.
     """
 
-    waiting_ns: Counts
+    waiting_ns: Histogram
     """Runnable without a CPU, ns, summed over the calls in each bucket of their duration."""
-    blocked_ns: Counts
+    blocked_ns: Histogram
     """Waiting for anything else, ns, likewise."""
-    on_cpu: Counts
+    on_cpu: Histogram
     """The calls by their time on CPU, the probes' own cost included as in durations."""
 
-    def __post_init__(self) -> None:
-        """Freeze the arrays."""
-        for name in ("waiting_ns", "blocked_ns", "on_cpu"):
-            object.__setattr__(self, name, frozen_counts(getattr(self, name)))
+
+def unbroken(histogram: Histogram) -> Split:
+    """Return the split of calls that never left their CPU."""
+    return Split(waiting_ns=EMPTY, blocked_ns=EMPTY, on_cpu=histogram)
 
 
-def split_or_unbroken(counts: Counts, split: Split | None) -> Split:
-    """Return a split, or that of calls which ran without a break."""
-    if split is not None:
-        return split
-    zeros = np.zeros(BUCKETS, dtype=np.uint64)
-    return Split(waiting_ns=zeros, blocked_ns=zeros, on_cpu=counts)
-
-
-def added(splits: Sequence[Split]) -> Split | None:
+def sum_of_splits(splits: Sequence[Split]) -> Split | None:
     """Add splits up; None if there is none."""
     if not splits:
         return None
     return Split(
-        waiting_ns=np.sum([each.waiting_ns for each in splits], axis=0),
-        blocked_ns=np.sum([each.blocked_ns for each in splits], axis=0),
-        on_cpu=np.sum([each.on_cpu for each in splits], axis=0),
+        waiting_ns=Histogram.sum(split.waiting_ns for split in splits),
+        blocked_ns=Histogram.sum(split.blocked_ns for split in splits),
+        on_cpu=Histogram.sum(split.on_cpu for split in splits),
     )
+
+
+def sharing(split: Split | None, histogram: Histogram) -> Split | None:
+    """Return the split with this very histogram as its time on CPU, if the two are equal: memory for one is enough."""
+    if split is None or split.on_cpu is histogram or split.on_cpu != histogram:
+        return split
+    return replace(split, on_cpu=histogram)

@@ -15,9 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath, Frame
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 from specmine.model.observation import PathHistogram
 from specmine.model.split import Split
 
@@ -25,24 +24,24 @@ _LENGTH = struct.Struct("<I")
 _LARGEST = 64 << 20
 
 
-def encode_counts(counts: Counts) -> bytes:
+def encode_histogram(histogram: Histogram) -> bytes:
     """Return the bytes of one histogram."""
-    return zlib.compress(_sparse(counts), 6)
+    return zlib.compress(_packed(histogram), 6)
 
 
-def decode_counts(blob: bytes) -> Counts:
-    """Return the histogram of ``encode_counts``; ValueError if the bytes are damaged."""
-    return _dense(_inflated(blob), 0)[0]
+def decode_histogram(blob: bytes) -> Histogram:
+    """Return the histogram of ``encode_histogram``; ValueError if the bytes are damaged."""
+    return _unpacked(_inflated(blob), 0)[0]
 
 
 def encode_split(split: Split) -> bytes:
     """Return the bytes of what calls did of their time: its three histograms, one after the other."""
-    return zlib.compress(_sparse_split(split), 6)
+    return zlib.compress(_packed_split(split), 6)
 
 
 def decode_split(blob: bytes) -> Split:
     """Return the split of ``encode_split``; ValueError if the bytes are damaged."""
-    return _dense_split(_inflated(blob), 0)[0]
+    return _unpacked_split(_inflated(blob), 0)[0]
 
 
 def encode_paths(paths: Sequence[PathHistogram]) -> bytes:
@@ -55,9 +54,9 @@ def encode_paths(paths: Sequence[PathHistogram]) -> bytes:
         "splits": [index for index, each in enumerate(paths) if each.split is not None],
     }
     head = json.dumps(table, ensure_ascii=True, separators=(",", ":")).encode("ascii")
-    counts = b"".join(_sparse(each.counts) for each in paths)
-    splits = b"".join(_sparse_split(each.split) for each in paths if each.split is not None)
-    return zlib.compress(_LENGTH.pack(len(head)) + head + counts + splits, 6)
+    histograms = b"".join(_packed(each.histogram) for each in paths)
+    splits = b"".join(_packed_split(each.split) for each in paths if each.split is not None)
+    return zlib.compress(_LENGTH.pack(len(head)) + head + histograms + splits, 6)
 
 
 def decode_paths(blob: bytes) -> tuple[PathHistogram, ...]:
@@ -70,11 +69,11 @@ def decode_paths(blob: bytes) -> tuple[PathHistogram, ...]:
         frames = [Frame(name, module) for name, module in table["frames"]]
         histograms = []
         for complete, *rows in table["paths"]:
-            counts, at = _dense(data, at)
+            histogram, at = _unpacked(data, at)
             path = CallPath(tuple(frames[row] for row in rows), complete=bool(complete))
-            histograms.append(PathHistogram(path=path, counts=counts))
+            histograms.append(PathHistogram(path=path, histogram=histogram))
         for row in table.get("splits", ()):  # stores of schema 6 and older have none
-            split, at = _dense_split(data, at)
+            split, at = _unpacked_split(data, at)
             histograms[row] = replace(histograms[row], split=split)
     except (struct.error, KeyError, IndexError, TypeError) as error:
         raise ValueError(f"stored call paths are damaged: {error}") from error
@@ -91,34 +90,33 @@ def decode_durations(blob: bytes) -> tuple[int, ...]:
     return tuple(np.frombuffer(_inflated(blob), dtype="<u8").tolist())
 
 
-def _sparse(counts: Counts) -> bytes:
-    index = np.flatnonzero(counts)
-    return _LENGTH.pack(len(index)) + index.astype("<u2").tobytes() + counts[index].astype("<u8").tobytes()
+def _packed(histogram: Histogram) -> bytes:
+    used, counts = histogram.buckets, histogram.counts
+    return _LENGTH.pack(len(used)) + used.astype("<u2").tobytes() + counts.astype("<u8").tobytes()
 
 
-def _sparse_split(split: Split) -> bytes:
-    return b"".join(_sparse(each) for each in (split.waiting_ns, split.blocked_ns, split.on_cpu))
+def _packed_split(split: Split) -> bytes:
+    return b"".join(_packed(each) for each in (split.waiting_ns, split.blocked_ns, split.on_cpu))
 
 
-def _dense_split(data: bytes, at: int) -> tuple[Split, int]:
+def _unpacked_split(data: bytes, at: int) -> tuple[Split, int]:
     """Return the split that begins at a byte, and where it ends."""
-    waiting, at = _dense(data, at)
-    blocked, at = _dense(data, at)
-    on_cpu, at = _dense(data, at)
+    waiting, at = _unpacked(data, at)
+    blocked, at = _unpacked(data, at)
+    on_cpu, at = _unpacked(data, at)
     return Split(waiting_ns=waiting, blocked_ns=blocked, on_cpu=on_cpu), at
 
 
-def _dense(data: bytes, at: int) -> tuple[Counts, int]:
+def _unpacked(data: bytes, at: int) -> tuple[Histogram, int]:
     """Return the histogram that begins at a byte, and where it ends."""
     try:
         (used,) = _LENGTH.unpack_from(data, at)
         at += _LENGTH.size
-        index = np.frombuffer(data, "<u2", used, at)
-        counts = np.zeros(BUCKETS, dtype=np.uint64)
-        counts[index] = np.frombuffer(data, "<u8", used, at + 2 * used)
+        buckets = np.frombuffer(data, "<u2", used, at)
+        histogram = Histogram.from_pairs(buckets, np.frombuffer(data, "<u8", used, at + 2 * used))
     except (struct.error, IndexError) as error:
         raise ValueError(f"a stored histogram is damaged: {error}") from error
-    return counts, at + 10 * used
+    return histogram, at + 10 * used
 
 
 def _inflated(blob: bytes) -> bytes:

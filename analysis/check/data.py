@@ -14,12 +14,13 @@ from specmine.analysis.lifetimes.lifetime import FunctionLifetime
 from specmine.analysis.lifetimes.selection import lifetimes_named
 from specmine.mining.assertions.expression import evaluate
 from specmine.mining.regression.comparison import LifetimeSample
-from specmine.mining.regression.sample import Sample, sample_of_counts
+from specmine.mining.regression.sample import Sample, sample_of_histogram
 from specmine.mining.spl.data import ClassCalls, Missing
 from specmine.mining.spl.syntax import Condition, Subject
-from specmine.model.buckets import BUCKETS
 from specmine.model.errors import InputError
 from specmine.model.globs import names_of
+from specmine.model.histogram import Histogram
+from specmine.model.json_codec import decode
 from specmine.model.text import listed
 
 BASE, NEW = "base", "new"
@@ -129,11 +130,9 @@ class DocumentData:
         histogram = _on_cpu(entry).get("histogram") if subject.cpu else entry.get("histogram")
         if histogram is None:
             raise Missing("this specification holds no durations; check against a store")
-        counts = np.zeros(BUCKETS, dtype=np.uint64)
-        for bucket, calls in histogram:
-            counts[bucket] = calls
+        durations: Histogram = decode(Histogram, histogram)
         rate = entry.get("rate_per_second")
-        sample = sample_of_counts(counts, 1e9 * float(entry.get("bias_seconds") or 0.0))
+        sample = sample_of_histogram(durations, 1e9 * float(entry.get("bias_seconds") or 0.0))
         return [LifetimeSample(lifetime="1", host="", sample=sample, rate=rate)]
 
     def class_calls(self, subject: Subject, borders_ns: Sequence[float]) -> ClassCalls:

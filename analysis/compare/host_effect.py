@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
 from specmine.mining.regression.attribution import ChangeAttribution, histogram
 from specmine.mining.regression.host_effect import HostEvidence, host_evidence
-from specmine.model.buckets import BUCKETS
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 from specmine.model.host_environment import Environment, common, differences
 
 
@@ -49,8 +46,5 @@ def _environment(observed: Iterable[FunctionLifetime]) -> Environment | None:
     return common([newest[host] for host in sorted(newest)])
 
 
-def _pooled(observed: Sequence[FunctionLifetime]) -> Counts:
-    total = np.zeros(BUCKETS, dtype=np.uint64)
-    for each in observed:
-        total += histogram(each.sample)
-    return total
+def _pooled(observed: Sequence[FunctionLifetime]) -> Histogram:
+    return Histogram.sum(histogram(each.sample) for each in observed)

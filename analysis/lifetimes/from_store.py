@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from specmine.mining.assertions.expression import shared_names, shown
-from specmine.mining.regression.sample import sample_of_counts
+from specmine.mining.regression.sample import sample_of_histogram
 from specmine.model.batch import CallSamples
 from specmine.model.call_path import CallPath
 from specmine.model.function import Function
@@ -59,7 +59,7 @@ def from_store(path: Path) -> list[FunctionLifetime]:
                 host=hosts.get(each.lifetime.split(":", maxsplit=1)[0], ""),
                 lifetime=each.lifetime,
                 start_ns=each.start_utc_ns,
-                sample=sample_of_counts(each.counts, each.bias_ns),
+                sample=sample_of_histogram(each.histogram, each.bias_ns),
                 rate=each.calls / (each.watched_ns * 1e-9) if each.watched_ns else None,
                 warmup=each.warmup_calls,
                 first_ns=np.array(single.first, dtype=np.float64) if single is not None else None,
@@ -80,7 +80,7 @@ def windows_of_store(path: Path) -> list[FunctionLifetime]:
     return [
         replace(
             window,
-            sample=sample_of_counts(one.counts, seen.bias_ns),
+            sample=sample_of_histogram(one.histogram, seen.bias_ns),
             path=tuple(shown(frame, shared[seen.function]) for frame in one.path.frames),
         )
         for seen, window in windows
@@ -92,7 +92,7 @@ def windows_of_store(path: Path) -> list[FunctionLifetime]:
 def on_cpu_of_store(path: Path) -> list[FunctionLifetime]:
     """Return the windows of which it is known, oldest first, with their calls' time on CPU."""
     return [
-        replace(window, sample=sample_of_counts(seen.split.on_cpu, seen.bias_ns))
+        replace(window, sample=sample_of_histogram(seen.split.on_cpu, seen.bias_ns))
         for seen, window in _windows(path)
         if seen.split is not None and seen.timed
     ]
@@ -120,7 +120,7 @@ def _windows(path: Path) -> list[tuple[Observation, FunctionLifetime]]:
             host=hosts.get(seen.lifetime.split(":", maxsplit=1)[0], ""),
             lifetime=seen.lifetime,
             start_ns=seen.start_ns,
-            sample=sample_of_counts(seen.counts, seen.bias_ns),
+            sample=sample_of_histogram(seen.histogram, seen.bias_ns),
             window=seen.start_ns,
         )
         found.append((seen, window))

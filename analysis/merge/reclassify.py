@@ -23,10 +23,9 @@ from specmine.daemon.worker.jobs import Job, run_job
 from specmine.mining.assertions.explanation import JobResult
 from specmine.mining.borders.recurrence import Execution, Recurring, recurring
 from specmine.mining.settings import MiningSettings
-from specmine.mining.statistics.class_shares import class_counts
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.function import Reason
-from specmine.model.histogram import frozen_counts
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation
 
 from .model import Key, key_of
@@ -106,7 +105,7 @@ def _part(
     paths = tuple(each for each in observations if each.paths)
     windows = tuple(each for each in observations if not each.paths) or paths
     execution = Execution(
-        counts=frozen_counts(np.sum([each.counts for each in windows], axis=0)),
+        histogram=Histogram.sum(each.histogram for each in windows),
         edges=(),
         scale=((document.get("host") or {}).get("boot_id"), entry.get("build_id")),
         bias_ns=windows[-1].bias_ns,
@@ -129,9 +128,9 @@ def _cut(part: _Part, place: int, borders: Sequence[Recurring], mining: MiningSe
     if part.paths:  # the probes cost more there
         bias_ns = part.paths[-1].bias_ns
         there = tuple(replace(execution, bias_ns=bias_ns).edge_at(1e9 * each) for each in upper)
-        classes = class_counts(frozen_counts(np.sum([each.counts for each in part.paths], axis=0)), there)
+        classes = Histogram.sum(each.histogram for each in part.paths).class_counts(there)
     else:
-        there, classes = (), class_counts(execution.counts, edges)
+        there, classes = (), execution.histogram.class_counts(edges)
     shares = [float(each) for each in classes / max(int(classes.sum()), 1)]
     entry = dict(part.entry) | {
         "borders_seconds": upper,

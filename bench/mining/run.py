@@ -26,7 +26,7 @@ from bench.mining.tables.distributions import DIRT, FAMILIES, history, observed
 from specmine.mining.borders.detection import borders
 from specmine.mining.borders.stability import chain
 from specmine.mining.settings import MiningSettings
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation
 
 S = MiningSettings()
@@ -77,7 +77,9 @@ def changes(cases: int, _: Sequence[str]) -> None:
         def one(index: int, share: float, spread: float | None = spread, rng: np.random.Generator = rng) -> Observation:
             own = float(rng.beta(share * spread, (1 - share) * spread)) if spread else share
             slow = rng.random(1_000) < own
-            return observed(index, histogram_of(rng.lognormal(np.log(2e4), 0.2, 1_000) * np.where(slow, 8.0, 1.0)))
+            return observed(
+                index, Histogram.from_durations(rng.lognormal(np.log(2e4), 0.2, 1_000) * np.where(slow, 8.0, 1.0))
+            )
 
         kept: list[bool] = []
         seen: dict[float, list[bool]] = {0.05: [], 0.1: [], 0.2: []}
@@ -122,10 +124,11 @@ def speed(cases: int, _: Sequence[str]) -> None:
     rng = np.random.default_rng(5)
     values = rng.normal(2e4, 1e3, 10_000) + (rng.random(10_000) < 0.3) * 6e3
     logs = np.log(values)[:, None]
-    counts, one = histogram_of(values), histogram_of(rng.lognormal(np.log(2e4), 0.5, 10_000))
+    counts, one = Histogram.from_durations(values), Histogram.from_durations(rng.lognormal(np.log(2e4), 0.5, 10_000))
     past = [history(rng, Mixture(weights=(0.7, 0.3), apart=6.0).chances(), 1_000) for _ in range(500)]
     single = [
-        [observed(i, histogram_of(rng.lognormal(np.log(2e4), 0.5, 1_000))) for i in range(10)] for _ in range(500)
+        [observed(i, Histogram.from_durations(rng.lognormal(np.log(2e4), 0.5, 1_000))) for i in range(10)]
+        for _ in range(500)
     ]
 
     def median(work: Callable[[], object], repeats: int) -> float:
@@ -140,7 +143,10 @@ def speed(cases: int, _: Sequence[str]) -> None:
     rows: list[list[object]] = [["scikit-learn's Gaussian mixture, k 1 to 6, BIC, 10,000 calls", mixture, 1.0]]
     for name, work in (
         ("borders of two classes, 10,000 calls", lambda: borders(counts, settings=S)),
-        ("the same, 10 million calls", lambda: borders(counts * np.uint64(1_000), settings=S)),
+        (
+            "the same, 10 million calls",
+            lambda: borders(Histogram.from_pairs(counts.buckets, 1_000 * counts.counts), settings=S),
+        ),
         ("borders of one class, 10,000 calls", lambda: borders(one, settings=S)),
         ("500 functions of two classes, mined anew from 10 observations", lambda: [chain(p, settings=S) for p in past]),
         ("500 functions of one class, mined anew from 10 observations", lambda: [chain(p, settings=S) for p in single]),

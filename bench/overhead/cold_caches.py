@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.lib.driver import TARGETS, Driver, Spoken, built, driven, table
-from specmine.model.histogram import quantiles
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind
 from specmine.probes.calibration.cold_cache import bias_factor, price_factor
 
@@ -103,7 +103,8 @@ def measured(driver: Driver, target: Spoken, work: tuple[int, int, int], rounds:
         driver.counted("empty", "handlers_timed") - handlers,
         driver.counted("empty", "handler_ns") - took_ns,
     )
-    return statistics.median(added), quantiles(histogram[w.slot.number] - before, (0.5,))[0], took_ns / max(1, handlers)
+    median = Histogram.from_dense(histogram[w.slot.number] - before).quantile(0.5)
+    return statistics.median(added), median, took_ns / max(1, handlers)
 
 
 if __name__ == "__main__":

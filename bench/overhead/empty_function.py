@@ -21,7 +21,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench.lib.driver import TARGETS, Driver, Spoken, built, driven, table
-from specmine.model.histogram import quantiles
 from specmine.model.observation import Kind
 
 WAYS = {"sessions": "", "sites": "libgcc_s.so.1"}
@@ -96,7 +95,7 @@ def timed(driver: Driver, target: Spoken, name: str, way: str, calls: int) -> Re
     return Reported(
         way=way,
         place=PLACES[name],
-        median=quantiles(report[0].counts, (0.5,))[0],
+        median=report[0].histogram.quantile(0.5),
         bias=report[0].bias_ns,
         uncertainty=report[0].uncertainty_ns,
     )

@@ -22,7 +22,6 @@ from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
 from specmine.mining.regression.lifetime_utility import utility_over_lifetimes
 from specmine.model.batch import Batch, Lifetime
-from specmine.model.histogram import quantiles
 from tests.support.planted import Planted, unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
 
@@ -70,7 +69,7 @@ def simulated(deviation: float, life_s: float, seconds: float) -> tuple[float, f
     def listen(step: Step) -> None:
         batch = getattr(step.event, "batch", None)
         for seen in batch.observations if batch is not None else ():
-            medians[seen.function][seen.lifetime].append((seen.timed, quantiles(seen.counts, (0.5,))[0]))
+            medians[seen.function][seen.lifetime].append((seen.timed, seen.histogram.quantile(0.5)))
 
     run(source, Settings(), clock, InlineWorker(), listeners=[listen], deadline_ns=int(seconds * SECOND))
     lifetimes, errors = [], []

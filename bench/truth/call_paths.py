@@ -86,7 +86,7 @@ class Run:
             self.refused |= {refusal.function: refusal.reason.text for refusal in batch.refusals}
             for seen in batch.observations:
                 for each in seen.paths:
-                    calls = int(each.counts.sum())
+                    calls = each.histogram.total
                     self.timed[seen.function] += calls
                     if each.path.complete:
                         self.whole[seen.function] += calls

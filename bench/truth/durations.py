@@ -28,9 +28,8 @@ from pathlib import Path
 import numpy as np
 
 from specmine.model.buckets import BUCKET_MIDDLES, BUCKETS
-from specmine.model.histogram import quantiles
 from specmine.model.observation import Kind, Observation
-from specmine.model.split import added
+from specmine.model.split import sum_of_splits
 from specmine.probes.calibration.recalibrate import measured_here
 from specmine.probes.kernel.loader import LINK_KINDS, load
 from tests.support.paths import TESTS
@@ -99,7 +98,7 @@ def spins(folder: Path) -> dict[str, tuple[float, float, float]]:
             driver.poll(lambda: driver.functions)
             key = driver.watch(next(iter(driver.functions.values())).name, kind)
             last = wait(driver, 3, key)[-1]
-            ns = BUCKET_MIDDLES[int(last.counts.argmax())] - last.bias_ns
+            ns = BUCKET_MIDDLES[int(last.histogram.dense.argmax())] - last.bias_ns
         found[f"{name}: duration / spun"] = (float(ns) / spun_ns, 0.9, 1.15)
     return found
 
@@ -139,9 +138,9 @@ def split(folder: Path) -> dict[str, tuple[float, float, float]]:
     with running(built(folder, "splits"), 600) as child, driven(child.pid, "work") as driver:
         key = driver.watch("work", Kind.TIME, window_calls=150, window_ns=4 * 10**9)
         driver.poll(lambda: len(of(driver, key)) >= 4)
-        parts = added([each.split for each in of(driver, key) if each.split is not None])
+        parts = sum_of_splits([each.split for each in of(driver, key) if each.split is not None])
         assert parts is not None
-        middle = quantiles(parts.on_cpu, (0.5,))[0] - of(driver, key)[-1].bias_ns
+        middle = parts.on_cpu.quantile(0.5) - of(driver, key)[-1].bias_ns
     return {"time on CPU / asked": (middle / 1e6, 0.95, 1.05)}
 
 
@@ -150,14 +149,13 @@ def lately(driver: Driver, *keys: str) -> list[float]:
     driver.observations.clear()
     driver.poll(lambda: min(len(of(driver, key)) for key in keys) >= 3)
     return [
-        float(np.median([quantiles(each.counts, (0.5,))[0] - each.bias_ns for each in of(driver, key)[-3:]]))
-        for key in keys
+        float(np.median([each.histogram.quantile(0.5) - each.bias_ns for each in of(driver, key)[-3:]])) for key in keys
     ]
 
 
 def empty(observation: Observation) -> bool:
     """Tell whether the median is 0 within what the observation states."""
-    return abs(quantiles(observation.counts, (0.5,))[0] - observation.bias_ns) <= observation.uncertainty_ns
+    return abs(observation.histogram.quantile(0.5) - observation.bias_ns) <= observation.uncertainty_ns
 
 
 def wait(driver: Driver, number: int, key: str) -> list[Observation]:

@@ -16,14 +16,13 @@ from specmine.mining.off_cpu.on_cpu import OnCpu
 from specmine.mining.regression.lifetime_utility import Lifetimes
 from specmine.mining.settings import MiningSettings
 from specmine.model.function import Function, Reason
-from specmine.model.histogram import Counts
+from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.json_codec import decode, encode
 from specmine.model.observation import Kind, Observation
-from specmine.model.sparse import Kept, kept
 
 from .call_counts import CallCounts, ProbeState
 from .function import ExplanationState, FunctionState, Identity
-from .history import RETAINED, History, Totals, spread_of
+from .history import RETAINED, History, Totals
 from .inference import InferenceState, VerificationState
 from .phase import FINISHED, Phase, State
 from .profile import Profile
@@ -42,7 +41,7 @@ class Record:
     totals: Mapping[str, Any] = field(default_factory=dict)
     """``CallCounts`` and ``Totals`` as one object."""
     span_ns: int = 0
-    histogram: Counts = field(default_factory=lambda: History().histogram)
+    histogram: Histogram = EMPTY
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
     tried: int = 0
     learned: Conclusion | None = None
@@ -105,7 +104,7 @@ def restored(
     states = {}
     for function in functions:
         timing, paths = (
-            tuple(kept(one) for one in retained.get((function.key, kind), ())[-RETAINED[kind] * mining.recent :])
+            tuple(retained.get((function.key, kind), ())[-RETAINED[kind] * mining.recent :])
             for kind in (Kind.TIME, Kind.PATH)
         )
         try:
@@ -121,8 +120,8 @@ def _state(
     record: Record,
     now_ns: int,
     *,
-    timing: tuple[Kept, ...],
-    paths: tuple[Kept, ...],
+    timing: tuple[Observation, ...],
+    paths: tuple[Observation, ...],
 ) -> FunctionState:
     # probes are off now and refusals belong to processes that may be gone, so both are found out again
     state = record.state
@@ -146,7 +145,7 @@ def _state(
             timing=timing,
             paths=paths,
             histogram=record.histogram,
-            spread_ns=spread_of(record.histogram),
+            spread_ns=record.histogram.std(),
             lifetimes=record.lifetimes,
             tried=record.tried,
             totals=decode(Totals, record.totals),

@@ -47,7 +47,7 @@ def job_for(function: FunctionState, settings: Settings, program_modules: tuple[
         return None
     return Job(
         function=function.key,
-        observations=tuple(observation.whole() for observation in observations),
+        observations=tuple(observations),
         borders=edges,
         program_modules=program_modules,
         mining=mining,

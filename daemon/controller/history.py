@@ -6,17 +6,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from specmine.mining.regression.lifetime_utility import Lifetimes, with_window
-from specmine.model.buckets import BUCKET_MIDDLES, BUCKETS
-from specmine.model.call_path import CallPath
-from specmine.model.histogram import Counts, frozen_counts, quantiles
-from specmine.model.observation import Kind, Observation
+from specmine.model.histogram import EMPTY, Histogram
+from specmine.model.observation import Kind, Observation, with_shared_paths
 from specmine.model.pooling import pooled
-from specmine.model.sparse import Kept, kept
 
-_EMPTY = frozen_counts(np.zeros(BUCKETS))
 RETAINED = {Kind.TIME: 1, Kind.PATH: 2}
 """Observations retained one by one, in multiples of those that stable borders come from."""
 MEDIAN_CALLS = 200
@@ -43,11 +37,11 @@ class Totals:
 class History:
     """What was observed of one function."""
 
-    timing: tuple[Kept, ...] = ()
+    timing: tuple[Observation, ...] = ()
     """The newest observations without call paths, oldest first."""
-    paths: tuple[Kept, ...] = ()
+    paths: tuple[Observation, ...] = ()
     """The newest observations with call paths; the first one may be several merged."""
-    histogram: Counts = field(default_factory=lambda: _EMPTY)
+    histogram: Histogram = EMPTY
     """All durations ever timed."""
     spread_ns: float = 0.0
     """Their standard deviation."""
@@ -57,12 +51,12 @@ class History:
     """Observations since the function last began to be learned."""
     totals: Totals = field(default_factory=Totals)
 
-    def of_kind(self, kind: Kind) -> tuple[Kept, ...]:
+    def of_kind(self, kind: Kind) -> tuple[Observation, ...]:
         """Return the retained observations of a kind, oldest first."""
         return self.paths if kind is Kind.PATH else self.timing
 
     @property
-    def longest(self) -> tuple[Kept, ...]:
+    def longest(self) -> tuple[Observation, ...]:
         """The retained observations of the kind that has more of them."""
         return self.paths if len(self.paths) >= len(self.timing) else self.timing
 
@@ -77,37 +71,33 @@ def with_observation(history: History, observation: Observation, recent: int) ->
     recent : int
         Observations that stable borders come from.
     """
-    histogram = frozen_counts(history.histogram + observation.counts)
+    histogram = history.histogram + observation.histogram
     most = recent * RETAINED[observation.kind]
     if observation.kind is Kind.PATH:
         timing, paths = history.timing, _with_paths(history.paths, observation, most)
     else:
-        timing, paths = (*history.timing, kept(observation))[-most:], history.paths
+        timing, paths = (*history.timing, observation)[-most:], history.paths
     return History(
         timing=timing,
         paths=paths,
         histogram=histogram,
-        spread_ns=spread_of(histogram),
+        spread_ns=histogram.std(),
         lifetimes=_with_median(history.lifetimes, observation),
         tried=history.tried + 1,
         totals=_added(history.totals, observation),
     )
 
 
-def _with_paths(paths: tuple[Kept, ...], observation: Observation, most: int) -> tuple[Kept, ...]:
-    shared = {path: path for earlier in paths[-2:] for path, _, _ in earlier.paths}
-    paths = (*paths, kept(observation, shared))
+def _with_paths(paths: tuple[Observation, ...], observation: Observation, most: int) -> tuple[Observation, ...]:
+    newest = paths[-2:]
+    paths = (*paths, with_shared_paths(observation, newest))
     if len(paths) <= most:
         return paths
-    return (_merged(paths[:2], shared), *paths[2:])
-
-
-def _merged(observations: Iterable[Kept], shared: dict[CallPath, CallPath]) -> Kept:
-    return kept(pooled([observation.whole() for observation in observations]), shared)
+    return (with_shared_paths(pooled(paths[:2]), newest), *paths[2:])
 
 
 def _with_median(lifetimes: Lifetimes, observation: Observation) -> Lifetimes:
-    median_ns = quantiles(observation.counts, (0.5,))[0] - observation.bias_ns
+    median_ns = observation.histogram.quantile(0.5) - observation.bias_ns
     if observation.timed < MEDIAN_CALLS or median_ns <= 0:
         return lifetimes
     return with_window(lifetimes, observation.lifetime, math.log(median_ns))
@@ -124,24 +114,15 @@ def _added(totals: Totals, observation: Observation) -> Totals:
     split = observation.split
     if split is None:
         return totals
-    running_ns = float(split.on_cpu @ BUCKET_MIDDLES) - observation.bias_ns * observation.timed
+    running_ns = split.on_cpu.time_ns() - observation.bias_ns * observation.timed
     return replace(
         totals,
         running_ns=totals.running_ns + max(0.0, running_ns),
-        waiting_ns=totals.waiting_ns + int(split.waiting_ns.sum()),
-        blocked_ns=totals.blocked_ns + int(split.blocked_ns.sum()),
+        waiting_ns=totals.waiting_ns + split.waiting_ns.total,
+        blocked_ns=totals.blocked_ns + split.blocked_ns.total,
     )
 
 
-def enough(observations: Iterable[Kept], minimum_calls: int) -> int:
+def enough(observations: Iterable[Observation], minimum_calls: int) -> int:
     """Return how many observations hold enough calls to be judged."""
     return sum(observation.timed >= minimum_calls for observation in observations)
-
-
-def spread_of(counts: Counts) -> float:
-    """Return the standard deviation of the durations of a histogram, ns."""
-    number = float(counts.sum())
-    if number < 2:
-        return 0.0
-    mean = float(counts @ BUCKET_MIDDLES) / number
-    return math.sqrt(max(0.0, float(counts @ (BUCKET_MIDDLES - mean) ** 2) / number))

@@ -11,7 +11,6 @@ from specmine.mining.off_cpu import on_cpu
 from specmine.mining.off_cpu.on_cpu import OnCpu
 from specmine.mining.settings import MiningSettings
 from specmine.model.observation import Kind, Observation
-from specmine.model.sparse import Kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -22,7 +21,7 @@ class InferenceState:
     """What the last observations say; None while there is no observation."""
     kind: Kind = Kind.TIME
     """Kind of those observations."""
-    borders: Mapping[Kept, Found] = field(default_factory=dict)
+    borders: Mapping[Observation, Found] = field(default_factory=dict)
     """Borders of each of those observations: every later inference needs them again."""
     learned: Conclusion | None = None
     """What the observations said when the function was found stable; None before."""
@@ -30,19 +29,21 @@ class InferenceState:
     """The same of its time on CPU; None while no call leaves its CPU."""
 
 
-def with_on_cpu(inference: InferenceState, observations: Sequence[Kept], mining: MiningSettings) -> InferenceState:
+def with_on_cpu(
+    inference: InferenceState, observations: Sequence[Observation], mining: MiningSettings
+) -> InferenceState:
     """Infer what the newest observations of a kind say of time on CPU."""
     return replace(inference, on_cpu=on_cpu.observed(inference.on_cpu, observations, mining))
 
 
 def with_chain(
-    inference: InferenceState, observations: Sequence[Kept], kind: Kind, mining: MiningSettings
+    inference: InferenceState, observations: Sequence[Observation], kind: Kind, mining: MiningSettings
 ) -> InferenceState:
     """Infer stable borders from the newest observations of a kind, oldest first."""
-    borders: dict[Kept, Found] = {}
+    borders: dict[Observation, Found] = {}
     whole = []
     for retained in observations:
-        observation = retained.whole()
+        observation = retained
         whole.append(observation)
         known = inference.borders.get(retained)
         borders[retained] = borders_of(observation, no_finer(mining, [observation])) if known is None else known

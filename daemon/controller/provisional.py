@@ -16,7 +16,6 @@ from specmine.mining.borders.inference import Check, Conclusion, borders_of, che
 from specmine.mining.settings import MiningSettings
 from specmine.model.function import Function
 from specmine.model.observation import Observation
-from specmine.model.sparse import Kept, kept
 
 NEWEST = 3
 RETAINED = 10
@@ -32,9 +31,9 @@ class Provisional:
     """The build that the statement comes from."""
     learned: Conclusion
     result: JobResult | None = None
-    before: tuple[Kept, ...] = ()
+    before: tuple[Observation, ...] = ()
     """The newest observations that it rests on."""
-    since: tuple[Kept, ...] = ()
+    since: tuple[Observation, ...] = ()
     """The newest of the new build: one unknown border may be chance, in two of three it is none."""
     checks: tuple[Check, ...] = ()
     checked_ns: int | None = None
@@ -78,7 +77,7 @@ def with_build(provisional: Provisional, observation: Observation, mining: Minin
     """Return the statement after one more observation of the new build."""
     if observation.timed < mining.minimum_calls:
         return provisional
-    since = (*provisional.since, kept(observation))[-NEWEST:]
+    since = (*provisional.since, observation)[-NEWEST:]
     result, learned = provisional.result, provisional.learned
     fits = _agrees((*provisional.before, *since)[-mining.recent :], mining)
     checks = check(observation, result, learned, fits, mining)
@@ -95,9 +94,8 @@ def with_build(provisional: Provisional, observation: Observation, mining: Minin
     )
 
 
-def _agrees(retained: Sequence[Kept], mining: MiningSettings) -> bool:
+def _agrees(observations: Sequence[Observation], mining: MiningSettings) -> bool:
     """Tell whether the new build's observations continue the chain of the build before."""
-    observations = [one.whole() for one in retained]
     finer = no_finer(mining, observations)
     borders = [borders_of(observation, finer) for observation in observations]
     return conclude(observations, borders, None, mining).chain > 0

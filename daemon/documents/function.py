@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from specmine.daemon.controller.budget import price
 from specmine.daemon.controller.call_counts import calls_interval, estimated_calls
 from specmine.daemon.controller.function import FunctionState
@@ -117,8 +115,8 @@ def _host_causes(function: FunctionState, state: ControllerState) -> list[dict[s
     """Return what of a violation the host explains: classes that gained calls at what it adds to a call."""
     if _verdict(function) != "violated" or not state.environment or not function.history.longest:
         return []
-    newest = function.history.longest[-1].counts
-    before = function.history.histogram - np.minimum(newest, function.history.histogram)
+    newest = function.history.longest[-1].histogram
+    before = function.history.histogram.without(newest)
     host = environment_from(state.environment)
     return [
         shift.document() | {"code": shift.cause.code}

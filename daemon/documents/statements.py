@@ -5,22 +5,19 @@ Nothing is claimed before the function is stable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.mining.assertions.explanation import JobResult
 from specmine.mining.assertions.expression import shared_names, shown, to_records
 from specmine.mining.borders.inference import Conclusion
-from specmine.mining.statistics.class_shares import class_counts
-from specmine.model.buckets import BUCKET_EDGES, BUCKETS
+from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.call_path import CallPath
-from specmine.model.histogram import Counts, frozen_counts
-from specmine.model.sparse import Kept
+from specmine.model.histogram import Histogram
+from specmine.model.observation import Observation
 
 from .time_split import SplitCalls, path_facts, split_calls
 
@@ -29,11 +26,11 @@ from .time_split import SplitCalls, path_facts, split_calls
 class Data:
     """What the statements about a function rest on."""
 
-    counts: Counts
+    histogram: Histogram
     edges: tuple[int, ...]
     bias_ns: float
     uncertainty_ns: float
-    held: tuple[Kept, ...]
+    held: tuple[Observation, ...]
     split: SplitCalls | None
     """What the same calls did of their time; None where this is not known."""
 
@@ -47,7 +44,7 @@ def data_of(function: FunctionState) -> Data | None:
     held = history.paths if result is not None else history.timing or history.paths
     bias_ns = result.bias_ns if result is not None else learned.bias_ns
     return Data(
-        counts=_summed(held),
+        histogram=Histogram.sum(one.histogram for one in held),
         edges=result.borders if result is not None else learned.edges,
         bias_ns=bias_ns,
         uncertainty_ns=max((one.uncertainty_ns for one in held), default=learned.uncertainty_ns),
@@ -61,14 +58,14 @@ def statements(function: FunctionState, data: Data | None) -> dict[str, Any]:
     if data is None:
         return {"borders_seconds": [], "borders": [], "classes": [], "behaviours": [], "paths": []}
     upper = [_seconds(edge, data.bias_ns) for edge in data.edges]
-    shares = _shares(class_counts(data.counts, data.edges))
+    shares = _shares(data.histogram.class_counts(data.edges))
     result = function.explanation.result if function.state in (State.EXPLAINED, State.UNEXPLAINED) else None
     behaviours: list[dict[str, Any]] = []
     paths: list[dict[str, Any]] = []
     if result is not None:
         behaviours, paths = behaviours_and_paths(result, path_facts(data.held, data.bias_ns))
     if not behaviours and function.state in FINISHED:
-        calls = int(data.counts.sum())
+        calls = data.histogram.total
         count = len(paths) or None
         behaviours = [{"expression": "true", "formula": [[]], "calls": calls, "paths": count, "shares": shares}]
     return {
@@ -144,13 +141,6 @@ def _borders(learned: Conclusion | None, data: Data) -> list[dict[str, Any]]:
             }
         )
     return stated
-
-
-def _summed(observations: Sequence[Kept]) -> Counts:
-    total = np.zeros(BUCKETS, dtype=np.uint64)
-    for observation in observations:
-        total += observation.counts
-    return frozen_counts(total)
 
 
 def _seconds(edge: int, bias_ns: float) -> float:

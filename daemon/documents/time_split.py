@@ -6,47 +6,41 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from specmine.mining.borders.inference import shifted
 from specmine.mining.off_cpu.breakdown import Part, Parts, parts
 from specmine.mining.off_cpu.host_causes import HostTimes
 from specmine.mining.off_cpu.on_cpu import OnCpu, range_seconds
-from specmine.mining.statistics.class_shares import class_counts
-from specmine.model.buckets import BUCKET_EDGES, BUCKET_MIDDLES, BUCKETS
+from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.call_path import CallPath
-from specmine.model.histogram import Counts, frozen_counts, quantiles
+from specmine.model.histogram import Histogram
 from specmine.model.json_codec import encode
-from specmine.model.sparse import Kept
-from specmine.model.split import Split, added, split_or_unbroken
+from specmine.model.observation import Observation
+from specmine.model.split import Split, sum_of_splits, unbroken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SplitCalls:
     """Timed calls whose time is split: all of some observations."""
 
-    counts: Counts
+    histogram: Histogram
     split: Split
     bias_ns: float
 
 
-def split_calls(held: Sequence[Kept], bias_ns: float) -> SplitCalls | None:
+def split_calls(held: Sequence[Observation], bias_ns: float) -> SplitCalls | None:
     """Return the calls whose time is split, None if there are none."""
-    known = [(each.counts, split) for each in held if (split := each.whole_split()) is not None and each.timed]
-    split = added([split for _, split in known])
+    known = [(each.histogram, each.split) for each in held if each.split is not None and each.timed]
+    split = sum_of_splits([split for _, split in known])
     if split is None:
         return None
-    counts = np.zeros(BUCKETS, dtype=np.uint64)
-    for own, _ in known:
-        counts += own
-    return SplitCalls(counts=frozen_counts(counts), split=split, bias_ns=bias_ns)
+    return SplitCalls(histogram=Histogram.sum(histogram for histogram, _ in known), split=split, bias_ns=bias_ns)
 
 
 def explained(
     calls: SplitCalls, edges: Sequence[int], host: HostTimes, path_classes: Sequence[Sequence[int]] = ()
 ) -> Parts:
     """Return what each class did of its time."""
-    return parts(calls.counts, calls.split, edges, host, bias_ns=calls.bias_ns, path_classes=path_classes)
+    return parts(calls.histogram, calls.split, edges, host, bias_ns=calls.bias_ns, path_classes=path_classes)
 
 
 def class_facts(part: Part, *, main: bool) -> dict[str, Any]:
@@ -70,9 +64,9 @@ def class_facts(part: Part, *, main: bool) -> dict[str, Any]:
 
 def time_facts(calls: SplitCalls, found: Parts, host: HostTimes) -> dict[str, Any]:
     """Return running, waiting and blocked of all calls, and what explains the classes."""
-    running, waiting, blocked = _shares(calls.counts, calls.split, calls.bias_ns)
+    running, waiting, blocked = _shares(calls.histogram, calls.split, calls.bias_ns)
     return {
-        "calls": int(calls.counts.sum()),
+        "calls": calls.histogram.total,
         "running": running,
         "waiting": waiting,
         "blocked": blocked,
@@ -84,24 +78,21 @@ def time_facts(calls: SplitCalls, found: Parts, host: HostTimes) -> dict[str, An
     }
 
 
-def path_facts(held: Sequence[Kept], bias_ns: float) -> dict[CallPath, dict[str, float]]:
+def path_facts(held: Sequence[Observation], bias_ns: float) -> dict[CallPath, dict[str, float]]:
     """Return running, waiting and blocked of the calls over each path."""
-    by_path: dict[CallPath, list[tuple[Counts, Split]]] = {}
+    by_path: dict[CallPath, list[tuple[Histogram, Split]]] = {}
     for each in held:
-        left = each.split is not None and (each.split.waiting_ns or each.split.blocked_ns)
-        if each.split is None or (left and not any(split for _, _, split in each.paths)):
+        left = each.split is not None and (each.split.waiting_ns.total or each.split.blocked_ns.total)
+        if each.split is None or (left and not any(one.split for one in each.paths)):
             continue  # not known, or not of each path: it comes from an old store
-        for path, own, split in each.paths:
-            counts = own.counts
-            by_path.setdefault(path, []).append(
-                (counts, split_or_unbroken(counts, split.whole(counts) if split else None))
-            )
+        for one in each.paths:
+            by_path.setdefault(one.path, []).append((one.histogram, one.split or unbroken(one.histogram)))
     told = {}
     for path, every in by_path.items():
-        whole = added([split for _, split in every])
+        whole = sum_of_splits([split for _, split in every])
         if whole is not None:
-            counts = frozen_counts(sum(counts for counts, _ in every))
-            told[path] = dict(zip(("running", "waiting", "blocked"), _shares(counts, whole, bias_ns), strict=True))
+            histogram = Histogram.sum(histogram for histogram, _ in every)
+            told[path] = dict(zip(("running", "waiting", "blocked"), _shares(histogram, whole, bias_ns), strict=True))
     return told
 
 
@@ -113,12 +104,12 @@ def on_cpu_facts(known: OnCpu | None, calls: SplitCalls | None, detail: bool = F
     if known is None or known.chain is None or calls is None:
         return None
     said = known.learned or known.chain
-    counts, edges, bias = calls.split.on_cpu, said.edges, said.bias_ns
+    on_cpu, edges, bias = calls.split.on_cpu, said.edges, said.bias_ns
     upper = [max(0.0, float(BUCKET_EDGES[edge]) - bias) * 1e-9 for edge in edges]
-    own = class_counts(counts, shifted(edges, bias, calls.bias_ns))
-    middle, high = quantiles(counts, (0.5, 0.99))
+    own = on_cpu.class_counts(shifted(edges, bias, calls.bias_ns))
+    middle, high = on_cpu.quantiles((0.5, 0.99))
     return {
-        "calls": int(counts.sum()),
+        "calls": on_cpu.total,
         "stable": known.learned is not None,
         "observations": known.chain.chain,
         "range_seconds": range_seconds(known),
@@ -129,18 +120,18 @@ def on_cpu_facts(known: OnCpu | None, calls: SplitCalls | None, detail: bool = F
         ]
         if said.stable
         else [],
-        "mean_seconds": max(0.0, float(counts @ BUCKET_MIDDLES) / max(1, int(counts.sum())) - calls.bias_ns) * 1e-9,
+        "mean_seconds": on_cpu.mean(calls.bias_ns) * 1e-9,
         "median_seconds": max(0.0, middle - calls.bias_ns) * 1e-9,
         "p99_seconds": max(0.0, high - calls.bias_ns) * 1e-9,
         "verdict": known.check.verdict if known.check else "unknown",
         "p_value": known.check.p_value if known.check else None,
-        **({"histogram": encode(counts)} if detail else {}),
+        **({"histogram": encode(on_cpu)} if detail else {}),
     }
 
 
-def _shares(counts: Counts, split: Split, bias_ns: float) -> tuple[float, float, float]:
-    total = float(counts @ BUCKET_MIDDLES) - bias_ns * float(counts.sum())
-    waiting, blocked = float(split.waiting_ns.sum()), float(split.blocked_ns.sum())
+def _shares(histogram: Histogram, split: Split, bias_ns: float) -> tuple[float, float, float]:
+    total = histogram.time_ns() - bias_ns * histogram.total
+    waiting, blocked = split.waiting_ns.total, split.blocked_ns.total
     running = max(0.0, total - waiting - blocked)
     total = running + waiting + blocked
     return (running / total, waiting / total, blocked / total) if total > 0 else (0.0, 0.0, 0.0)

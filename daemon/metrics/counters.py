@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from specmine.daemon.config.settings import SECOND
 from specmine.model.buckets import BUCKET_MIDDLES
-from specmine.model.histogram import Counts
+from specmine.model.histogram import EMPTY, Histogram
 
-from .snapshot import FunctionSnapshot, by_class
+from .snapshot import FunctionSnapshot
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ class _Account:
     """The counters of one function."""
 
     calls_seen: int
-    histogram: Counts
+    histogram: Histogram
     split: Floats | None = None
     """Share of each class in the newest durations."""
     seconds: Floats | None = None
@@ -52,7 +52,7 @@ class ClassCounters:
     def _advanced(self, function: FunctionSnapshot) -> _Account:
         account = self._accounts.get(function.key)
         if account is None or function.calls < account.calls_seen:
-            account = _Account(calls_seen=0, histogram=np.zeros_like(function.histogram))
+            account = _Account(calls_seen=0, histogram=EMPTY)
         if not function.behaviours:
             return account  # what comes before the first assertion is counted with it
         if account.borders != function.borders:
@@ -65,18 +65,16 @@ class ClassCounters:
     @staticmethod
     def _split(account: _Account, function: FunctionSnapshot) -> None:
         """Renew the split over classes and the mean durations, if there are new durations."""
-        new = np.maximum(function.histogram.astype(np.float64) - account.histogram.astype(np.float64), 0.0)
-        for counts in (new, function.histogram.astype(np.float64)):
-            if counts.sum() > 0:
-                break
-        if counts is not new and account.split is not None:
+        new = function.histogram.without(account.histogram)
+        if not new.total and account.split is not None:
             return
-        durations = np.maximum(BUCKET_MIDDLES - function.bias_ns, 0.0) / SECOND
-        number = by_class(counts, function.borders)
+        histogram = new if new.total else function.histogram
+        number = histogram.class_counts(function.borders).astype(np.float64)
         total = number.sum()
         account.split = number / total if total else np.full(len(number), 1 / len(number))
-        means = by_class(counts * durations, function.borders) / np.maximum(number, 1.0)
-        account.seconds = means
+        durations = np.maximum(BUCKET_MIDDLES - function.bias_ns, 0.0) / SECOND
+        seconds = np.add.reduceat(histogram.dense * durations, [0, *function.borders])
+        account.seconds = seconds / np.maximum(number, 1.0)
 
 
 def _add(account: _Account, function: FunctionSnapshot, calls: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +17,7 @@ from specmine.daemon.controller.scheduler import utility
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.timestamps import utc_offset_ns
 from specmine.model.buckets import BUCKET_EDGES
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class FunctionSnapshot:
     watched_ns: int
     cost_ns: float
     totals: Totals
-    histogram: Counts
+    histogram: Histogram
     bias_ns: float
     borders: tuple[int, ...] = ()
     """First bucket of each class but the lowest."""
@@ -139,8 +139,7 @@ def _stated(function: FunctionState) -> tuple[tuple[int, ...], float, tuple[Stat
         borders, bias_ns = result.borders, result.bias_ns
     else:
         borders, bias_ns = learned.edges, learned.bias_ns
-        counts = by_class(function.history.histogram.astype(np.float64), borders)
-        rows = [("true", tuple(int(count) for count in counts))]
+        rows = [("true", tuple(function.history.histogram.class_counts(borders).tolist()))]
     stated = tuple(
         StatedBehaviour(
             id=behaviour_id(title, named.build_id, expression),
@@ -151,8 +150,3 @@ def _stated(function: FunctionState) -> tuple[tuple[int, ...], float, tuple[Stat
         for expression, class_calls in rows
     )
     return borders, bias_ns, stated
-
-
-def by_class(values: Floats, borders: Sequence[int]) -> Floats:
-    """Add up values per bucket, shape (BUCKETS,), to values per class, shape (len(borders) + 1,)."""
-    return np.add.reduceat(values, [0, *borders])

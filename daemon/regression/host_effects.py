@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from specmine.mining.regression.host_effect import host_evidence
-from specmine.model.buckets import BUCKET_EDGES, BUCKETS, bucket_of
-from specmine.model.histogram import Counts
+from specmine.model.buckets import BUCKET_MIDDLES, bucket_of
+from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.host_environment import Environment, common, environment_from
 
 Build = tuple[tuple[str, str], str]
@@ -24,16 +23,13 @@ class ChangeHosts:
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self._calls: dict[Build, tuple[NDArray[np.uint16], NDArray[np.uint64]]] = {}
+        self._calls: dict[Build, Histogram] = {}
         self._vectors: dict[Build, Environment] = {}
         self._judged: dict[tuple[Build, Build], tuple[tuple[int, ...], dict[str, Any]]] = {}
 
-    def add(self, build: Build, counts: Counts, bias_ns: float, environment: Mapping[str, Any] | None) -> None:
+    def add(self, build: Build, histogram: Histogram, bias_ns: float, environment: Mapping[str, Any] | None) -> None:
         """Add a lifetime: its calls by duration, what probes added to each, and what was known of the host then."""
-        whole = self._counts(build) + _without_bias(counts, bias_ns)
-        used = np.flatnonzero(whole)
-        self._calls.pop(build, None)
-        self._calls[build] = used.astype(np.uint16), whole[used]
+        self._calls[build] = self._calls.pop(build, EMPTY) + _without_bias(histogram, bias_ns)
         if environment:
             before, now = self._vectors.get(build), environment_from(environment)
             # of what differed between lifetimes of a build nothing is known
@@ -50,23 +46,16 @@ class ChangeHosts:
         known = self._judged.get((base, new))
         if known is None or known[0] != lifetimes:
             vectors = self._vectors.get(base), self._vectors.get(new)
-            known = lifetimes, host_evidence(self._counts(base), self._counts(new), vectors).document()
+            known = (
+                lifetimes,
+                host_evidence(self._calls.get(base, EMPTY), self._calls.get(new, EMPTY), vectors).document(),
+            )
             for old in list(self._judged)[: max(0, len(self._judged) - MOST)]:
                 del self._judged[old]
             self._judged[base, new] = known
         return known[1]
 
-    def _counts(self, build: Build) -> Counts:
-        whole = np.zeros(BUCKETS, dtype=np.uint64)
-        if build in self._calls:
-            used, calls = self._calls[build]
-            whole[used] = calls
-        return whole
 
-
-def _without_bias(counts: Counts, bias_ns: float) -> Counts:
-    used = np.flatnonzero(counts)
-    middles = 0.5 * (BUCKET_EDGES[used] + BUCKET_EDGES[used + 1]) - bias_ns
-    shifted = np.zeros(BUCKETS, dtype=np.uint64)
-    np.add.at(shifted, bucket_of(np.maximum(middles, 0.0).round()), counts[used])
-    return shifted
+def _without_bias(histogram: Histogram, bias_ns: float) -> Histogram:
+    middles = BUCKET_MIDDLES[histogram.buckets] - bias_ns
+    return Histogram.from_pairs(bucket_of(np.maximum(middles, 0.0).round()), histogram.counts)

@@ -11,8 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.events import Arrived, Begun, Stopping
 from specmine.daemon.documents.timestamps import utc_offset_ns
@@ -20,11 +18,10 @@ from specmine.daemon.loop import Step
 from specmine.mining.regression.acknowledgement import Acknowledgement
 from specmine.mining.regression.code_diff import same_code
 from specmine.mining.regression.comparison import Change
-from specmine.mining.regression.sample import quantile, sample_of_counts
+from specmine.mining.regression.sample import quantile, sample_of_histogram
 from specmine.model.batch import Lifetime
-from specmine.model.buckets import BUCKETS
 from specmine.model.function import Function
-from specmine.model.histogram import Counts
+from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import Kind, Observation
 from specmine.store import Contents, LifetimeSummary, Verdict, environment_at
 
@@ -41,7 +38,7 @@ OLD_NS = 600 * SECOND
 class _Growing:
     """A lifetime's calls of one function, not counted yet."""
 
-    counts: Counts
+    histogram: Histogram
     bias: float
     first_ns: int
     calls: int = 0
@@ -67,11 +64,11 @@ class ChangeWatcher:
         self._functions |= {each.key: each for each in contents.functions}
         self._builds |= {each.id: each.build_id for each in contents.lifetimes}
         for each in sorted(summaries, key=lambda one: (one.end_utc_ns, one.lifetime, one.function)):
-            counts = each.counts
-            if each.kind is Kind.TIME and int(counts.sum()) >= FEWEST_CALLS:
+            histogram = each.histogram
+            if each.kind is Kind.TIME and histogram.total >= FEWEST_CALLS:
                 boot = each.lifetime.split(":", maxsplit=1)[0]
                 host = environment_at(contents.environments, boot, each.end_utc_ns)
-                self._settle(each.function, each.lifetime, counts, each.bias_ns, each.end_utc_ns, host)
+                self._settle(each.function, each.lifetime, histogram, each.bias_ns, each.end_utc_ns, host)
         for entry in contents.documents.get("changes", {}).get("changes", ()):
             key, known = acknowledgement_of(entry)
             if known is not None:
@@ -139,10 +136,10 @@ class ChangeWatcher:
             return
         one = self._growing.get(key)
         if one is None:
-            one = _Growing(counts=np.zeros(BUCKETS, dtype=np.uint64), bias=0.0, first_ns=seen.start_ns)
+            one = _Growing(histogram=EMPTY, bias=0.0, first_ns=seen.start_ns)
             self._growing[key] = one
         one.bias = (one.bias * one.calls + seen.bias_ns * seen.timed) / (one.calls + seen.timed)
-        one.counts = one.counts + seen.counts
+        one.histogram += seen.histogram
         one.calls += seen.timed
 
     def _settle_due(self, step: Step, changed: Sequence[Lifetime], *, last: bool = False) -> None:
@@ -157,7 +154,7 @@ class ChangeWatcher:
         for key, one in due:
             del self._growing[key]
             if one.calls >= FEWEST_CALLS:
-                self._settle(*key, one.counts, one.bias, now_ns + offset, step.state.environment)
+                self._settle(*key, one.histogram, one.bias, now_ns + offset, step.state.environment)
         if due:
             self.changes = self._entries(_calls(step))
             news = [_verdict(each) for key, each in self._history.comparisons.items()
@@ -168,18 +165,18 @@ class ChangeWatcher:
         self,
         function: str,
         lifetime: str,
-        counts: Counts,
+        histogram: Histogram,
         bias_ns: float,
         utc_ns: int,
         environment: Mapping[str, Any] | None,
     ) -> None:
         described, build = self._functions.get(function), self._builds.get(lifetime)
-        median_ns = quantile(sample_of_counts(counts, bias_ns), 0.5)
+        median_ns = quantile(sample_of_histogram(histogram, bias_ns), 0.5)
         if described is None or build is None or median_ns <= 0.0 or (function, lifetime) in self._counted:
             return
         self._counted.add((function, lifetime))
         name = (described.name, described.module)
-        self._hosts.add((name, build), counts, bias_ns, environment)
+        self._hosts.add((name, build), histogram, bias_ns, environment)
         self._history = with_settled(
             self._history,
             Settled(

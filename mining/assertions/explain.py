@@ -12,7 +12,7 @@ from specmine.mining.behaviours.outlier_windows import usual_windows
 from specmine.mining.behaviours.path_clustering import group_paths, path_dispersion
 from specmine.mining.behaviours.tree_refinement import refined_groups
 from specmine.mining.settings import MiningSettings
-from specmine.mining.statistics.class_shares import Dispersion, class_counts
+from specmine.mining.statistics.class_shares import Dispersion
 from specmine.model.call_path import CallPath
 from specmine.model.observation import Observation
 
@@ -100,7 +100,7 @@ def _table(observations: Sequence[Observation], borders: Sequence[int]) -> tuple
     calls: dict[CallPath, int] = {}
     for observation in observations:
         for one in observation.paths:
-            calls[one.path] = calls.get(one.path, 0) + int(one.counts.sum())
+            calls[one.path] = calls.get(one.path, 0) + one.histogram.total
     paths = sorted((path for path, n in calls.items() if n), key=lambda path: (-calls[path], path))
     index = {path: i for i, path in enumerate(paths)}
     kept = [observation for observation in observations if observation.paths]
@@ -108,7 +108,7 @@ def _table(observations: Sequence[Observation], borders: Sequence[int]) -> tuple
     for window, observation in enumerate(kept):
         for one in observation.paths:
             if one.path in index:
-                table[window, index[one.path]] += class_counts(one.counts, borders)
+                table[window, index[one.path]] += one.histogram.class_counts(borders)
     return table, paths
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from specmine.mining.settings import MiningSettings
-from specmine.mining.statistics.class_shares import Dispersion, agreement, class_counts
+from specmine.mining.statistics.class_shares import Dispersion, agreement
 from specmine.model.observation import Observation
 
 from .expression import Formula, evaluate, named_edges
@@ -84,12 +84,12 @@ def check(
     named = [(named_edges(one.path, shared), one) for one in observation.paths if one.path.complete]
     for claim in expected:
         if claim.formula == ((),):
-            rows.append(class_counts(observation.counts, edges))
+            rows.append(observation.histogram.class_counts(edges))
         else:
             row = np.zeros(len(edges) + 1, dtype=np.int64)
             for own, one in named:
                 if evaluate(claim.formula, own):
-                    row += class_counts(one.counts, edges)
+                    row += one.histogram.class_counts(edges)
             rows.append(row)
     level = settings.level / max(len(expected), 1)
     return tuple(

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from specmine.model.buckets import BUCKET_EDGES, BUCKETS
-from specmine.model.histogram import Counts
 
 from .heaping import rounding_steps
 
@@ -48,7 +47,7 @@ class Grain:
     """Other steps that this may have been."""
 
 
-def grain_of(counts: Counts, *, above_ns: float = 0.0) -> Grain:
+def grain_of(counts: NDArray[np.uint64], *, above_ns: float = 0.0) -> Grain:
     """Return the steps that are evident in a histogram of at least one call; those up to ``above_ns`` do not matter."""
     clock = clock_step(counts, ripple=_RIPPLE)
     heaps, *others = rounding_steps(counts) or (0.0,)

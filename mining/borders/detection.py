@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from specmine.mining.settings import MiningSettings
 from specmine.model.buckets import BUCKETS
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 
 from .clock_resolution import Grain, grain_of, spread
 from .heaping import without_heaps
@@ -59,14 +59,14 @@ class Border:
 
 
 def borders(
-    counts: Counts, *, settings: MiningSettings, z: float | None = None, grain: Grain | None = None
+    histogram: Histogram, *, settings: MiningSettings, z: float | None = None, grain: Grain | None = None
 ) -> tuple[Border, ...]:
     """Find the borders of a histogram.
 
     Parameters
     ----------
-    counts : ndarray of uint64, shape (BUCKETS,)
-        Calls per bucket of duration.
+    histogram : Histogram
+        Of durations.
     settings : MiningSettings
         ``match_threshold``, ``window_shares``, ``minimum_depth``, ``minimum_calls``, ``resolution_ns``, ``firm_z``.
     z : float, optional
@@ -79,36 +79,36 @@ def borders(
     tuple of Border
         Ascending; any two differ by at least the match threshold in CDF value.
     """
-    total = int(counts.sum())
+    total = histogram.total
     if total < settings.minimum_calls:
         return ()
     least = settings.firm_z if z is None else z
     if grain is None:
-        grain = grain_behind(counts, settings=settings, z=least)
+        grain = grain_behind(histogram, settings=settings, z=least)
         if grain is None:
             return ()
-    cdf, found = _valleys(counts, total, grain, least, settings)
+    cdf, found = _valleys(histogram, total, grain, least, settings)
     for step in grain.perhaps_ns:
         if not found:
             break
-        also = _valleys(counts, total, replace(grain, heaps_ns=step), least, settings)[1]
+        also = _valleys(histogram, total, replace(grain, heaps_ns=step), least, settings)[1]
         found = [valley for valley in found if any(valley.holds(other) for other in also)]
     if not found:
         return ()
-    exact = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64) / total))
+    exact = np.concatenate(([0.0], np.cumsum(histogram.dense, dtype=np.float64) / total))
     placed = sorted(((lowest(cdf, valley), valley) for valley in found), key=lambda each: each[0])
     return _as_borders(_one_per_match(placed, exact, settings), cdf, exact, total)
 
 
-def grain_behind(counts: Counts, *, settings: MiningSettings, z: float) -> Grain | None:
+def grain_behind(histogram: Histogram, *, settings: MiningSettings, z: float) -> Grain | None:
     """Return the coarseness of durations whose density has valleys, of at least one call; None if it has none.
 
     What a coarse clock leaves may look like valleys; it hides none.
     """
-    cdf, _ = smoothed(counts, settings=settings, grain=Grain())
+    cdf, _ = smoothed(histogram, settings=settings, grain=Grain())
     shares = _shares(settings)
-    if has_valleys(cdf, int(counts.sum()), shares=shares, z=z, depth=settings.minimum_depth):
-        return grain_of(counts, above_ns=settings.resolution_ns)
+    if has_valleys(cdf, histogram.total, shares=shares, z=z, depth=settings.minimum_depth):
+        return grain_of(histogram.dense, above_ns=settings.resolution_ns)
     return None
 
 
@@ -117,9 +117,9 @@ def _shares(settings: MiningSettings) -> list[float]:
 
 
 def _valleys(
-    counts: Counts, total: int, grain: Grain, z: float, settings: MiningSettings
+    histogram: Histogram, total: int, grain: Grain, z: float, settings: MiningSettings
 ) -> tuple[NDArray[np.float64], list[Valley]]:
-    cdf, unmoved = smoothed(counts, settings=settings, grain=grain)
+    cdf, unmoved = smoothed(histogram, settings=settings, grain=grain)
     return cdf, valleys(
         cdf,
         math.floor(total * unmoved),
@@ -130,12 +130,12 @@ def _valleys(
     )
 
 
-def smoothed(counts: Counts, *, settings: MiningSettings, grain: Grain) -> tuple[NDArray[np.float64], float]:
+def smoothed(histogram: Histogram, *, settings: MiningSettings, grain: Grain) -> tuple[NDArray[np.float64], float]:
     """Return the CDF without the traces of coarse clocks and rounding, and the share of the calls not moved for it.
 
     Parameters
     ----------
-    counts : ndarray of uint64, shape (BUCKETS,)
+    histogram : Histogram
         At least one call.
     settings : MiningSettings
         ``resolution_ns``.
@@ -149,7 +149,8 @@ def smoothed(counts: Counts, *, settings: MiningSettings, grain: Grain) -> tuple
         Calls taken off heaps tell nothing of the density within a step: only this share does.
     """
     resolution = max(settings.resolution_ns, grain.clock_ns)
-    values, unmoved = counts.astype(np.float64), 1.0
+    counts = histogram.dense.astype(np.float64)
+    values, unmoved = counts, 1.0
     if grain.heaps_ns > 0:  # finer teeth may be finer heaps
         values = without_heaps(without_heaps(counts, grain.heaps_ns), grain.clock_ns)
         unmoved -= 0.5 * float(np.abs(values - counts).sum() / counts.sum())

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from specmine.model.buckets import BUCKET_EDGES
-from specmine.model.histogram import Counts
 
 _EDGES = BUCKET_EDGES.copy()
 _EDGES[0] = 0.0  # the first bucket also holds all shorter durations
@@ -74,7 +73,7 @@ class _Places:
         return np.interp(self.high, _EDGES, below) - np.interp(self.low, _EDGES, below)
 
 
-def rounding_steps(counts: Counts) -> tuple[float, ...]:
+def rounding_steps(counts: NDArray[np.uint64]) -> tuple[float, ...]:
     """Return the steps to whose multiples a share of the durations may have been rounded.
 
     Parameters

@@ -15,7 +15,7 @@ from specmine.mining.assertions.explanation import JobResult
 from specmine.mining.assertions.expression import shared_names
 from specmine.mining.assertions.verification import Expected, Verdict
 from specmine.mining.settings import MiningSettings
-from specmine.mining.statistics.class_shares import Dispersion, class_counts, dispersion
+from specmine.mining.statistics.class_shares import Dispersion, dispersion
 from specmine.mining.utility import utility
 from specmine.model.buckets import BUCKET_EDGES, bucket_of
 from specmine.model.observation import Observation
@@ -59,7 +59,7 @@ Found = tuple[Border, ...]
 
 def borders_of(seen: Observation, settings: MiningSettings) -> Found:
     """Return the borders of one observation, to be kept beside it: each later one needs them again."""
-    return borders(seen.counts, settings=settings) if seen.timed >= settings.minimum_calls else ()
+    return borders(seen.histogram, settings=settings) if seen.timed >= settings.minimum_calls else ()
 
 
 def no_finer(settings: MiningSettings, observations: Sequence[Observation]) -> MiningSettings:
@@ -93,7 +93,7 @@ def conclude(
     if covers_all and before is not None and before.start_ns is not None:
         start = min(before.start_ns, start) if start is not None else None
     edges = [border.edge for border in present.borders]
-    rows = [class_counts(each.counts, edges) for each in observations if each.timed >= settings.minimum_calls]
+    rows = [each.histogram.class_counts(edges) for each in observations if each.timed >= settings.minimum_calls]
     return Conclusion(
         borders=present.borders,
         chain=present.observations,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from specmine.mining.settings import MiningSettings
 from specmine.model.buckets import BUCKET_EDGES
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 
 from .detection import borders, share_between
 
@@ -33,7 +33,7 @@ Regions = tuple[tuple[float, float], ...]
 class Execution:
     """The durations of one function in one execution, and the borders found in them."""
 
-    counts: Counts
+    histogram: Histogram
     edges: tuple[int, ...]
     """First bucket of each class but the lowest, ascending."""
     scale: Hashable
@@ -44,7 +44,7 @@ class Execution:
     @property
     def cdf(self) -> NDArray[np.float64]:
         """Share of the calls below each bucket edge, shape (BUCKETS + 1,)."""
-        below = np.concatenate(([0.0], np.cumsum(self.counts, dtype=np.float64)))
+        below = np.concatenate(([0.0], np.cumsum(self.histogram.dense, dtype=np.float64)))
         return np.asarray(below / max(below[-1], 1.0), dtype=np.float64)
 
     def edge_at(self, duration_ns: float) -> int:
@@ -135,7 +135,7 @@ def factors(executions: Sequence[Execution]) -> tuple[float, ...]:
     together: dict[Hashable, NDArray[np.float64]] = {}
     calls: dict[Hashable, int] = {}
     for each in executions:
-        total = int(each.counts.sum())
+        total = each.histogram.total
         together[each.scale] = together.get(each.scale, 0.0) + total * _logarithmic(each)
         calls[each.scale] = calls.get(each.scale, 0) + total
     reference = max(calls, key=lambda scale: calls[scale])
@@ -161,7 +161,7 @@ def _factor(reference: NDArray[np.float64], density: NDArray[np.float64]) -> flo
 
 def _members(number: int, execution: Execution, factor: float, settings: MiningSettings) -> list[_Member]:
     cdf, bias = execution.cdf, execution.bias_ns
-    seen = borders(execution.counts, settings=settings, z=_DIM) if execution.edges else ()
+    seen = borders(execution.histogram, settings=settings, z=_DIM) if execution.edges else ()
     members = []
     for edge in execution.edges:
         below = float(cdf[edge])
@@ -213,6 +213,6 @@ def _falls(execution: Execution, factor: float, border: _Member) -> bool:
     if not regions or any(low <= 0 or high <= low for low, high in regions):
         return False
     left, low, right = (share_between(execution.cdf, region) for region in regions)
-    low += 0.5 / max(int(execution.counts.sum()), 1)  # an empty region is sparse, not infinitely so
+    low += 0.5 / max(execution.histogram.total, 1)  # an empty region is sparse, not infinitely so
     width = [math.log(end / start) for start, end in regions]
     return low / width[1] < min(left / width[0], right / width[2]) * math.sqrt(max(1 - border.depth, 1e-9))

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.mining.settings import MiningSettings
-from specmine.mining.statistics.class_shares import agreement, class_counts, dispersion
+from specmine.mining.statistics.class_shares import agreement, dispersion
 from specmine.model.buckets import BUCKETS
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation
 
 from .clock_resolution import Grain, grain_of
@@ -66,14 +66,6 @@ class Chain:
     classes have other shares), 'missing' (a stable border is missing too often); '' if there is none
     before.
     """
-
-
-def merged(observations: Sequence[Observation]) -> Counts:
-    """Return the sum of the histograms."""
-    total = np.zeros(BUCKETS, dtype=np.uint64)
-    for observation in observations:
-        total += observation.counts
-    return total
 
 
 def stable_borders(observations: Sequence[Observation], *, settings: MiningSettings) -> tuple[StableBorder, ...]:
@@ -134,7 +126,7 @@ def chain(
     other = [_others(own, one, stable, reach, cdf, grain, settings) for one, own in zip(kept, theirs, strict=True)]
     cdfs = [_cdf(o, grain, settings) for o in kept] if stable else []
     edges = [b.edge for b in stable]
-    rows = [class_counts(o.counts, edges) for o in kept]
+    rows = [o.histogram.class_counts(edges) for o in kept]
     noise = dispersion(rows[-_NOISE:])
     pool = np.zeros(len(edges) + 1, dtype=np.int64)
     missing = [0] * len(stable)
@@ -170,11 +162,11 @@ def _shared(
     kept: Sequence[Observation], theirs: Sequence[tuple[Border, ...]], settings: MiningSettings
 ) -> tuple[tuple[StableBorder, ...], NDArray[np.float64], Grain]:
     """Return the stable borders of these observations, the CDF of all their calls, and the grain of their clock."""
-    together = merged(kept)
+    together = Histogram.sum(one.histogram for one in kept)
     behind = grain_behind(together, settings=settings, z=settings.stable_z)
-    grain = behind or (grain_of(together, above_ns=settings.resolution_ns) if any(theirs) else Grain())
+    grain = behind or (grain_of(together.dense, above_ns=settings.resolution_ns) if any(theirs) else Grain())
     evident = borders(together, settings=settings, z=settings.stable_z, grain=grain) if behind else ()
-    below = np.concatenate(([0.0], np.cumsum(together, dtype=np.float64)))
+    below = np.concatenate(([0.0], np.cumsum(together.dense, dtype=np.float64)))
     stable = []
     cdfs = [_cdf(one, grain, settings) for one in kept] if evident else []
     for border in evident:
@@ -197,8 +189,8 @@ def _shared(
 def _cdf(one: Observation, grain: Grain, settings: MiningSettings) -> NDArray[np.float64]:
     """Return the CDF of an observation, freed of a coarse clock if there is one."""
     if grain != Grain():
-        return smoothed(one.counts, settings=settings, grain=grain)[0]
-    return np.concatenate(([0.0], np.cumsum(one.counts, dtype=np.float64) / one.timed))
+        return smoothed(one.histogram, settings=settings, grain=grain)[0]
+    return np.concatenate(([0.0], np.cumsum(one.histogram.dense, dtype=np.float64) / one.timed))
 
 
 def _has(cdf: NDArray[np.float64], calls: int, border: Border | StableBorder) -> bool:
@@ -239,7 +231,7 @@ def _others(
     first = unknown(own)
     if first and grain != Grain():
         # one observation may hold too few calls to show the step of a coarse clock, whose teeth then look like borders
-        return unknown(borders(one.counts, settings=settings, grain=grain))
+        return unknown(borders(one.histogram, settings=settings, grain=grain))
     return first
 
 
@@ -260,6 +252,6 @@ def _judged(
         if observation.timed >= settings.minimum_calls:
             kept.append(observation)
             theirs.append(
-                found[index] if found is not None else borders(observation.counts, settings=settings, grain=Grain())
+                found[index] if found is not None else borders(observation.histogram, settings=settings, grain=Grain())
             )
     return kept, theirs

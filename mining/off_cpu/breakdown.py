@@ -17,9 +17,8 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.mining.statistics.class_shares import class_counts
-from specmine.model.buckets import BUCKET_MIDDLES
-from specmine.model.histogram import Counts
+from specmine.model.buckets import BUCKETS
+from specmine.model.histogram import Histogram
 from specmine.model.split import Split
 
 from .host_causes import NOTABLE, HostTimes, named
@@ -75,7 +74,7 @@ class Parts:
 
 
 def parts(
-    counts: Counts,
+    histogram: Histogram,
     split: Split,
     edges: Sequence[int],
     host: HostTimes,
@@ -87,7 +86,7 @@ def parts(
 
     Parameters
     ----------
-    counts : ndarray, shape (BUCKETS,)
+    histogram : Histogram
         Calls by duration.
     split : Split
         Of the same calls.
@@ -105,20 +104,19 @@ def parts(
     Parts
         One entry per class.
     """
-    borders = [0, *edges, len(counts)]
-    calls = class_counts(counts, edges)
-    raw = [_sums(counts, split, low, high, bias_ns) for low, high in pairwise(borders)]
+    borders = [0, *edges, BUCKETS]
+    calls = histogram.class_counts(edges)
+    raw = [_sums(histogram, split, low, high, bias_ns) for low, high in pairwise(borders)]
     main = int(np.argmax(calls))
     base = raw[main] / max(1, int(calls[main]))
     found = []
     for number, (low, high) in enumerate(pairwise(borders)):
-        own = slice(low, high)
         found.append(
             _part(
                 int(calls[number]),
                 raw[number],
                 None if number == main else base,
-                _median(counts[own], split.waiting_ns[own]),
+                _median(histogram.part(low, high), split.waiting_ns),
                 host,
             )
         )
@@ -130,22 +128,21 @@ def parts(
     )
 
 
-def _sums(counts: Counts, split: Split, low: int, high: int, bias_ns: float) -> NDArray[np.float64]:
+def _sums(histogram: Histogram, split: Split, low: int, high: int, bias_ns: float) -> NDArray[np.float64]:
     """Return running, waiting and blocked of a class, ns."""
-    number = float(counts[low:high].sum())
-    total = max(0.0, float(counts[low:high] @ BUCKET_MIDDLES[low:high]) - bias_ns * number)
-    waiting, blocked = float(split.waiting_ns[low:high].sum()), float(split.blocked_ns[low:high].sum())
+    part = histogram.part(low, high)
+    total = max(0.0, part.time_ns() - bias_ns * part.total)
+    waiting, blocked = split.waiting_ns.part(low, high).total, split.blocked_ns.part(low, high).total
     return np.array([max(0.0, total - waiting - blocked), waiting, blocked])
 
 
-def _median(counts: Counts, summed: Counts) -> tuple[float, float, float]:
-    """Return the median over calls of a mean by bucket, and its interval by order statistics."""
-    used = np.flatnonzero(counts)
-    if not len(used):
+def _median(calls: Histogram, sums: Histogram) -> tuple[float, float, float]:
+    """Return the median over calls of the mean of each one's bucket, and its interval by order statistics."""
+    if not calls.total:
         return 0.0, 0.0, 0.0
-    means = summed[used] / counts[used]
+    means = sums.dense[calls.buckets] / calls.counts
     order = np.argsort(means, kind="stable")
-    means, below = means[order], np.cumsum(counts[used][order])
+    means, below = means[order], np.cumsum(calls.counts[order])
     number = int(below[-1])
     half = 0.5 * _Z / sqrt(number)
 

@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from specmine.mining.assertions import verification
 from specmine.mining.assertions.verification import Expected
 from specmine.mining.borders.inference import Check, Conclusion, Found, borders_of, conclude, no_finer, shifted
 from specmine.mining.settings import MiningSettings
-from specmine.mining.statistics.class_shares import class_counts
 from specmine.model.buckets import BUCKET_EDGES, BUCKETS, bucket_of
-from specmine.model.histogram import quantiles
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation
-from specmine.model.sparse import Kept
 
 SUBJECT = "time on CPU"
 NEARLY_ALL = 0.99
@@ -51,27 +47,25 @@ def on_cpu_of(seen: Observation) -> Observation | None:
     """Return an observation of the same calls by their time on CPU; None if it is not known."""
     if seen.split is None:
         return None
-    counts = seen.split.on_cpu
-    return replace(seen, counts=counts, calls=max(seen.calls, int(counts.sum())), paths=(), split=None)
+    on_cpu = seen.split.on_cpu
+    return replace(seen, histogram=on_cpu, calls=max(seen.calls, on_cpu.total), paths=(), split=None)
 
 
-def left_share(seen: Kept) -> float:
+def left_share(seen: Observation) -> float:
     """Return the share of calls whose time on CPU is not their duration, at least; 0 if it is not known."""
-    split = seen.whole_split()
-    if split is None or not seen.timed:
+    if seen.split is None or not seen.timed:
         return 0.0
-    moved = (split.on_cpu.astype("int64") - seen.counts.astype("int64")).clip(0)
-    return int(moved.sum()) / seen.timed
+    return seen.split.on_cpu.without(seen.histogram).total / seen.timed
 
 
-def observed(before: OnCpu | None, held: Sequence[Kept], settings: MiningSettings) -> OnCpu | None:
+def observed(before: OnCpu | None, held: Sequence[Observation], settings: MiningSettings) -> OnCpu | None:
     """Return what is known after the newest of these observations of one kind, oldest first.
 
     Parameters
     ----------
     before : OnCpu, optional
         What was known before; None: nothing, or time on CPU was duration so far.
-    held : sequence of Kept
+    held : sequence of Observation
         As many as stable borders come from, at most.
     settings : MiningSettings
 
@@ -82,7 +76,7 @@ def observed(before: OnCpu | None, held: Sequence[Kept], settings: MiningSetting
     """
     if before is None and not any(left_share(each) >= NOTABLE for each in held):
         return None
-    every = [own for each in held if (own := on_cpu_of(each.whole())) is not None]
+    every = [own for each in held if (own := on_cpu_of(each)) is not None]
     if not every:
         return before
     before = before or OnCpu()
@@ -101,11 +95,11 @@ def observed(before: OnCpu | None, held: Sequence[Kept], settings: MiningSetting
 
 def _learned(known: OnCpu, chain: Conclusion, every: Sequence[Observation]) -> OnCpu:
     """Return it with an assertion: classes by the stable borders, and the range of nearly all calls."""
-    total = np.sum([each.counts for each in every], axis=0)
-    low, high = quantiles(total, ((1 - NEARLY_ALL) / 2, (1 + NEARLY_ALL) / 2))
+    total = Histogram.sum(each.histogram for each in every)
+    low, high = total.quantiles(((1 - NEARLY_ALL) / 2, (1 + NEARLY_ALL) / 2))
     ends = bucket_of([round(low / ROOM), round(high * ROOM)])
     edges = tuple(sorted({*chain.edges, max(1, int(ends[0])), min(BUCKETS - 1, int(ends[1]))}))
-    calls = tuple(int(number) for number in class_counts(total, edges))
+    calls = tuple(int(number) for number in total.class_counts(edges))
     return replace(known, learned=chain, edges=edges, class_calls=calls)
 
 

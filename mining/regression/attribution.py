@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from specmine.mining.borders.detection import borders
 from specmine.mining.settings import MiningSettings
-from specmine.mining.statistics.class_shares import class_counts
 from specmine.mining.statistics.student_t import t_quantile
 from specmine.model.buckets import BUCKET_EDGES, BUCKETS, bucket_of
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 
 from .comparison import LifetimeSample, Rule
 from .ratio_estimate import ratio_estimate, welch_freedom
-from .sample import Floats, Sample
+from .sample import Floats, Sample, quantile, sample_of_histogram
 
 FEWEST_IN_CLASS = 20
 """A lifetime with fewer calls in a class says nothing about the durations in it."""
@@ -74,7 +73,7 @@ def attribute(base: Sequence[LifetimeSample], new: Sequence[LifetimeSample], rul
     """
     settings = MiningSettings()
     sides = [[histogram(each.sample) for each in side] for side in (base, new)]
-    pooled = [np.sum(side, axis=0).astype(np.uint64) for side in sides]
+    pooled = [Histogram.sum(side) for side in sides]
     edges = _sure_borders(pooled[0], settings)
     level = 1.0 - (1.0 - rule.level) / (len(edges) + 1)
     changes = _classes(sides, edges, level, rule.tolerance)
@@ -93,19 +92,19 @@ def attribute(base: Sequence[LifetimeSample], new: Sequence[LifetimeSample], rul
     )
 
 
-def histogram(sample: Sample) -> Counts:
+def histogram(sample: Sample) -> Histogram:
     """Return a sample in the fixed buckets."""
     counts = np.bincount(
         bucket_of(np.round(sample.middle)), weights=sample.counts.astype(np.float64), minlength=BUCKETS
     )
-    return counts.astype(np.uint64)
+    return Histogram.from_dense(counts.astype(np.uint64))
 
 
 def _classes(
-    sides: Sequence[Sequence[Counts]], edges: Sequence[int], level: float, tolerance: float
+    sides: Sequence[Sequence[Histogram]], edges: Sequence[int], level: float, tolerance: float
 ) -> tuple[ClassChange, ...]:
     bounds = BUCKET_EDGES
-    tables = [np.array([class_counts(each, edges) for each in side], dtype=np.float64) for side in sides]
+    tables = [np.array([each.class_counts(edges) for each in side], dtype=np.float64) for side in sides]
     shares = [table / np.maximum(table.sum(axis=1, keepdims=True), 1.0) for table in tables]
     found = []
     for at in range(len(edges) + 1):
@@ -129,30 +128,21 @@ def _classes(
 
 
 def _inside(
-    sides: Sequence[Sequence[Counts]], first: int, last: int, level: float
+    sides: Sequence[Sequence[Histogram]], first: int, last: int, level: float
 ) -> tuple[float, float, float] | None:
     """Return ratio and interval of the medians inside a class."""
-    bounds = BUCKET_EDGES
     values: list[list[float]] = []
     for side in sides:
         medians = []
-        for counts in side:
-            part = counts[first:last].astype(np.int64)
-            if part.sum() >= FEWEST_IN_CLASS:
-                used = np.flatnonzero(part)
-                cells = Sample(bounds[first + used], bounds[first + used + 1], part[used])
-                medians.append(_median(cells))
+        for one in side:
+            part = one.part(first, last)
+            if part.total >= FEWEST_IN_CLASS:
+                medians.append(quantile(sample_of_histogram(part), 0.5))
         values.append(medians)
     if min(map(len, values)) < 2:
         return None
     found = ratio_estimate({"": values[0]}, {"": values[1]}, level=level)
     return (found.ratio, found.low, found.high) if found else None
-
-
-def _median(cells: Sample) -> float:
-    from .sample import quantile  # noqa: PLC0415
-
-    return quantile(cells, 0.5)
 
 
 def _differ(first: Floats, second: Floats, level: float) -> bool:
@@ -168,18 +158,18 @@ def _differ(first: Floats, second: Floats, level: float) -> bool:
     return distance > t_quantile(0.5 + 0.5 * level, freedom) * math.sqrt(sum(parts))
 
 
-def _sure_borders(counts: Counts, settings: MiningSettings) -> list[int]:
+def _sure_borders(histogram: Histogram, settings: MiningSettings) -> list[int]:
     """Return the borders of many lifetimes together that stand out as a stable border must."""
-    found = borders(counts, settings=settings)
+    found = borders(histogram, settings=settings)
     return [border.edge for border in found if border.evidence.significance >= settings.stable_z]
 
 
-def _new_classes(pooled: Sequence[Counts], edges: Sequence[int], settings: MiningSettings) -> list[tuple[int, int]]:
+def _new_classes(pooled: Sequence[Histogram], edges: Sequence[int], settings: MiningSettings) -> list[tuple[int, int]]:
     """Return bucket ranges of classes that only the new side shows."""
     own = _sure_borders(pooled[1], settings)
     found = []
     for first, last in zip([0, *own], [*own, BUCKETS], strict=True):
-        parts = [float(each[first:last].sum()) / max(float(each.sum()), 1.0) for each in pooled]
+        parts = [each.part(first, last).total / max(float(each.total), 1.0) for each in pooled]
         if parts[1] >= NEW_CLASS_SHARE and parts[1] >= NEW_CLASS_FACTOR * parts[0]:
             found.append((first, last))
     return found if len(own) >= 1 and len(own) > len(edges) else []

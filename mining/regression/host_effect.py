@@ -16,7 +16,7 @@ import numpy as np
 from specmine.mining.borders.detection import borders
 from specmine.mining.settings import MiningSettings
 from specmine.model.buckets import BUCKET_EDGES, BUCKETS
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 from specmine.model.host_environment import (
     WITHIN,
     Cause,
@@ -28,7 +28,7 @@ from specmine.model.host_environment import (
     moved_slice,
 )
 
-from .sample import quantile, sample_of_counts
+from .sample import quantile, sample_of_histogram
 
 SMALLEST_GAIN = 0.02
 """A class that gained a smaller share of the calls needs no cause."""
@@ -91,13 +91,13 @@ class HostEvidence:
 
 
 def host_evidence(
-    base: Counts, new: Counts, environments: tuple[Environment | None, Environment | None]
+    base: Histogram, new: Histogram, environments: tuple[Environment | None, Environment | None]
 ) -> HostEvidence:
     """Explain by the hosts how durations changed.
 
     Parameters
     ----------
-    base, new : ndarray of uint64, shape (BUCKETS,)
+    base, new : Histogram
         Calls per bucket of duration.
     environments : pair of Environment or None
         Of the hosts on which each side was measured; None: nothing is known.
@@ -110,7 +110,7 @@ def host_evidence(
     """
     was, now = (each or Environment() for each in environments)
     unlike = differences(was, now)
-    if min(int(base.sum()), int(new.sum())) < FEWEST:
+    if min(base.total, new.total) < FEWEST:
         return HostEvidence(shifts=(), differences=unlike)
     edges = _edges(new)
     main_base, main_new = _main(base, _edges(base)), None
@@ -120,10 +120,10 @@ def host_evidence(
     bounds = BUCKET_EDGES
     shifts = []
     for at, (first, last) in enumerate(_ranges(edges)):
-        part = _only(new, first, last)
-        if int(part.sum()) < FEWEST:
+        part = new.part(first, last)
+        if part.total < FEWEST:
             continue
-        median = quantile(sample_of_counts(part), 0.5)
+        median = quantile(sample_of_histogram(part), 0.5)
         excess = median - main_base
         if bounds[first] <= main_base < (bounds[last] if last < BUCKETS else np.inf):
             main_new = median
@@ -145,9 +145,9 @@ def host_evidence(
     return HostEvidence(shifts=tuple(shifts), differences=unlike)
 
 
-def _edges(counts: Counts) -> list[int]:
+def _edges(histogram: Histogram) -> list[int]:
     settings = MiningSettings()
-    found = borders(counts, settings=settings)
+    found = borders(histogram, settings=settings)
     return [each.edge for each in found if each.evidence.significance >= settings.stable_z]
 
 
@@ -155,19 +155,12 @@ def _ranges(edges: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip([0, *edges], [*edges, BUCKETS], strict=True))
 
 
-def _only(counts: Counts, first: int, last: int) -> Counts:
-    part = np.zeros(BUCKETS, dtype=np.uint64)
-    part[first:last] = counts[first:last]
-    return part
+def _shares(histogram: Histogram, edges: Sequence[int]) -> list[float]:
+    return [float(count) / max(1.0, histogram.total) for count in histogram.class_counts(edges)]
 
 
-def _shares(counts: Counts, edges: Sequence[int]) -> list[float]:
-    total = max(1.0, float(counts.sum()))
-    return [float(counts[first:last].sum()) / total for first, last in _ranges(edges)]
-
-
-def _main(counts: Counts, edges: Sequence[int]) -> float | None:
+def _main(histogram: Histogram, edges: Sequence[int]) -> float | None:
     """Return the median of the class with most calls, ns."""
-    parts = [_only(counts, first, last) for first, last in _ranges(edges)]
-    largest = max(parts, key=lambda part: int(part.sum()))
-    return quantile(sample_of_counts(largest), 0.5) if largest.any() else None
+    parts = [histogram.part(first, last) for first, last in _ranges(edges)]
+    largest = max(parts, key=lambda part: part.total)
+    return quantile(sample_of_histogram(largest), 0.5) if largest.total else None

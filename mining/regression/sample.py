@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from specmine.model.buckets import BUCKET_EDGES
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 
 TRIMMED_SHARE = 0.05
 """Left out at either end by the trimmed mean."""
@@ -46,11 +46,11 @@ def sample_of_durations(durations_ns: ArrayLike) -> Sample:
     return Sample(values, values, np.ones(len(values), dtype=np.int64))
 
 
-def sample_of_counts(counts: Counts, bias_ns: float = 0.0) -> Sample:
+def sample_of_histogram(histogram: Histogram, bias_ns: float = 0.0) -> Sample:
     """Return the sample of a histogram, its durations less ``bias_ns`` but never below 0."""
-    used = np.flatnonzero(counts)
+    used = histogram.buckets
     edges = np.maximum(BUCKET_EDGES - bias_ns, 0.0)
-    return Sample(edges[used], edges[used + 1], counts[used].astype(np.int64))
+    return Sample(edges[used], edges[1:][used], histogram.counts.astype(np.int64))
 
 
 def order_statistic(sample: Sample, rank: ArrayLike) -> Floats:

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from specmine.model.histogram import Counts
+from numpy.typing import ArrayLike
 
 from .distributions import f_sf
 
@@ -27,23 +25,6 @@ class Dispersion:
     """At least 1."""
     freedom: float = float("inf")
     """Degrees of freedom of the estimate."""
-
-
-def class_counts(counts: Counts, edges: Sequence[int]) -> NDArray[np.int64]:
-    """Count the calls of each class.
-
-    Parameters
-    ----------
-    counts : ndarray of uint64, shape (BUCKETS,)
-    edges : sequence of int
-        First bucket of each class but the lowest, ascending.
-
-    Returns
-    -------
-    ndarray of int64, shape (len(edges) + 1,)
-    """
-    below = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
-    return np.diff(below[[0, *edges, -1]])
 
 
 def homogeneity(first: ArrayLike, second: ArrayLike) -> tuple[float, int]:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from specmine.model.batch import Prices
 from specmine.model.buckets import BUCKETS
 from specmine.model.errors import ProbeError
-from specmine.model.histogram import quantiles
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind
 from specmine.probes.arch.interface import INNER
 from specmine.probes.arch.machine import machine
@@ -86,6 +86,10 @@ class Round:
     """What the returns' handlers took, the geometric mean; 0 if there was none."""
 
 
+def _quartiles(histogram: Histogram) -> list[float]:
+    return histogram.quantiles((0.25, 0.5, 0.75)) if histogram.total else [np.nan] * 3
+
+
 class _Bench:
     """The program on disk, and runs of it."""
 
@@ -136,7 +140,9 @@ class _Bench:
         if child.returncode:
             raise ProbeError(f"the calibrating program ended with {child.returncode}")
         booked = self.booked[[SLOT_NUMBER, OUTER_SLOT]] - before
-        quartiles = [quantiles(each, (0.25, 0.5, 0.75)) if each.any() else [np.nan] * 3 for each in booked]
+        quartiles = [
+            Histogram.from_dense(each).quantiles((0.25, 0.5, 0.75)) if each.any() else [np.nan] * 3 for each in booked
+        ]
         now = self._handlers()
         handlers = now[0] - handlers[0], now[1] - handlers[1]
         handler_ns = geometric_mean(*handlers) if handlers[0] else 0.0

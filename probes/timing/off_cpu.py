@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.buckets import BUCKETS
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 from specmine.model.split import Split
 from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import OFF_CPU, OFF_CPU_VALUE
@@ -51,24 +50,23 @@ class OffCpuCounts:
         return np.concatenate(found) if found else np.empty(0, _ROWS)
 
 
-def split_of(counts: NDArray[np.uint64], rows: NDArray[np.void]) -> Split:
+def split_of(histogram: Histogram, rows: NDArray[np.void]) -> Split:
     """Return what timed calls did of their time.
 
     Parameters
     ----------
-    counts : ndarray, shape (BUCKETS,)
+    histogram : Histogram
         All timed calls by duration.
     rows : ndarray
         Of those that left their CPU: ``key`` and ``value``.
     """
     key, value = rows["key"], rows["value"]
-    left = _summed(key["bucket"], value["calls"])
+    left = Histogram.from_pairs(key["bucket"], value["calls"])
     # a call that ended while the counts were read may be in one of them only
-    stayed = counts.astype(np.int64) - np.minimum(left.astype(np.int64), counts.astype(np.int64))
     return Split(
-        waiting_ns=_summed(key["bucket"], value["waiting"]),
-        blocked_ns=_summed(key["bucket"], value["blocked"]),
-        on_cpu=stayed.astype(np.uint64) + _summed(key["running"], value["calls"]),
+        waiting_ns=Histogram.from_pairs(key["bucket"], value["waiting"]),
+        blocked_ns=Histogram.from_pairs(key["bucket"], value["blocked"]),
+        on_cpu=histogram.without(left) + Histogram.from_pairs(key["running"], value["calls"]),
     )
 
 
@@ -76,9 +74,3 @@ def by_path(rows: NDArray[np.void]) -> dict[int, NDArray[np.void]]:
     """Return the rows of each path id."""
     paths = rows["key"]["path"]
     return {int(path): rows[paths == path] for path in np.unique(paths)}
-
-
-def _summed(buckets: NDArray[np.uint16], values: NDArray[np.uint64]) -> Counts:
-    total = np.zeros(BUCKETS, np.uint64)
-    np.add.at(total, buckets, values)
-    return total

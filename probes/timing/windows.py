@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from specmine.model.batch import Prices
 from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath
-from specmine.model.histogram import quantiles
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
-from specmine.model.split import Split, added, split_or_unbroken
+from specmine.model.split import Split, sum_of_splits, unbroken
 from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import MAX_SLOTS
 from specmine.probes.symbols.symbolizer import Symbolizer
@@ -141,7 +141,7 @@ class Windows:
         after = self._snapshot(w, now_ns)
         calls, timed = after.calls - window.calls, after.timed - window.timed
         by_path = w.watch.kind is Kind.PATH
-        counts = _summed(window.paths.values()) if by_path else after.histogram - window.histogram
+        histogram = _histogram(window.paths.values() if by_path else [after.histogram - window.histogram])
         nested_ns = (after.nested_ns - window.nested_ns) / max(1, timed)
         if w.by_site and after.inner > window.inner and after.unlearnt > window.unlearnt:
             # calls within one whose return site is not probed were taken for outermost
@@ -151,20 +151,20 @@ class Windows:
             return
         measure_handlers(w, self._prices)
         own_ns, known_ns = bias_ns(w, self._prices)
-        if is_perturbed(nested_ns, quantiles(counts, (0.5,))[0], known_ns) and self._may_retry(w):
+        if is_perturbed(nested_ns, histogram.quantile(0.5), known_ns) and self._may_retry(w):
             self.perturbed += timed
             w.discard_contaminated()
             self._begin(w, after)
             return
-        split, splits = self._split(w, window, counts)
+        split, splits = self._split(w, window, histogram)
         observation = Observation(
             function=w.function.key,
             lifetime=w.lifetime,
             kind=w.watch.kind,
             start_ns=window.start_ns,
             end_ns=now_ns,
-            counts=counts,
-            calls=max(calls, int(counts.sum())),  # a call may have begun in the window before
+            histogram=histogram,
+            calls=max(calls, histogram.total),  # a call may have begun in the window before
             watched_ns=after.watched_ns - window.watched_ns,
             inner=after.inner - window.inner,
             censored=0 if w.attachment.on_ns or w.sampled else max(0, calls - timed),
@@ -180,19 +180,17 @@ class Windows:
         """Tell whether a contaminated window can be had better without the probes inside the calls."""
         return w.contaminated < CONTAMINATED_MOST and w.may_isolate and bool(self._isolation.inside(w.slot.number))
 
-    def _split(
-        self, w: TimedFunction, window: Window, counts: NDArray[np.uint64]
-    ) -> tuple[Split | None, dict[int, Split]]:
+    def _split(self, w: TimedFunction, window: Window, histogram: Histogram) -> tuple[Split | None, dict[int, Split]]:
         """Return what the calls of the window did of their time, in all and by path id."""
         if self._off_cpu is None:
             return None, {}
         rows = self._off_cpu.take(w.slot.number)
         splits = {
-            path: split_of(window.paths[path], of_path)
+            path: split_of(Histogram.from_dense(window.paths[path]), of_path)
             for path, of_path in by_path(rows).items()
             if path in window.paths
         }
-        return split_of(counts, rows), splits
+        return split_of(histogram, rows), splits
 
     def finished(self, now_ns: int) -> tuple[Observation, ...]:
         """Return the observations whose paths have names by now."""
@@ -219,18 +217,20 @@ class Windows:
             merged[path] = merged[path] + counts if path in merged else counts
             numbers.setdefault(path, []).append(number)
         order = sorted(merged, key=lambda p: (-int(merged[p].sum()), p))
-        return tuple(PathHistogram(path=path, counts=merged[path], split=_split_of(u, numbers[path])) for path in order)
+        return tuple(
+            PathHistogram(path=path, histogram=Histogram.from_dense(merged[path]), split=_split_of(u, numbers[path]))
+            for path in order
+        )
 
 
 def _split_of(u: _Unnamed, numbers: list[int]) -> Split | None:
     """Return the split of a path from those of its ids, None if none of its calls left the CPU."""
     if not any(number in u.splits for number in numbers):
         return None
-    return added([split_or_unbroken(u.paths[number], u.splits.get(number)) for number in numbers])
+    return sum_of_splits(
+        [u.splits.get(number) or unbroken(Histogram.from_dense(u.paths[number])) for number in numbers]
+    )
 
 
-def _summed(counts: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    total = np.zeros(BUCKETS, np.uint64)
-    for one in counts:
-        total += one
-    return total
+def _histogram(counts: Iterable[NDArray[np.uint64]]) -> Histogram:
+    return Histogram.from_dense(sum(counts, np.zeros(BUCKETS, np.uint64)))

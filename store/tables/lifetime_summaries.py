@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
-from specmine.model.buckets import BUCKETS
-from specmine.model.histogram import Counts
+from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import Kind, Observation
-from specmine.store.codec import decode_counts, encode_counts
+from specmine.store.codec import decode_histogram, encode_histogram
 from specmine.store.statements import put, read
 from specmine.store.table import BYTES, INTEGER, REAL, Column, Database, Table, WriteContext
 
@@ -44,25 +41,25 @@ class LifetimeSummary:
     """Histogram of the other windows."""
 
     @property
-    def early(self) -> Counts:
+    def early(self) -> Histogram:
         """Durations of windows that began within ``WARMUP_NS`` of the exec."""
-        return decode_counts(self.packed_early)
+        return decode_histogram(self.packed_early)
 
     @property
-    def later(self) -> Counts:
+    def later(self) -> Histogram:
         """Durations of the other windows."""
-        return decode_counts(self.packed_later)
+        return decode_histogram(self.packed_later)
 
     @property
-    def counts(self) -> Counts:
+    def histogram(self) -> Histogram:
         """Durations without the warm-up; with it if most calls are in it."""
         early, later = self.early, self.later
-        return later if int(later.sum()) >= max(int(early.sum()), 1) else early + later
+        return later if later.total >= max(early.total, 1) else early + later
 
     @property
     def warmup_calls(self) -> int:
         """Timed calls left out as warm-up."""
-        return int(self.early.sum() + self.later.sum() - self.counts.sum())
+        return self.early.total + self.later.total - self.histogram.total
 
 
 def add_observations(db: Database, observations: Iterable[Observation], context: WriteContext) -> None:
@@ -103,17 +100,17 @@ def _added(before: LifetimeSummary | None, window: Observation, context: WriteCo
     """Return a summary with one more window."""
     offset = context.offsets.get(boot_of(window.lifetime), 0)
     start, end, calls, watched_ns = window.start_ns + offset, window.end_ns + offset, 0, 0
-    early = later = np.zeros(BUCKETS, dtype=np.uint64)
+    early = later = EMPTY
     bias_ns, timed = 0.0, 0
     if before is not None:
         start, end = min(start, before.start_utc_ns), max(end, before.end_utc_ns)
         calls, watched_ns, bias_ns = before.calls, before.watched_ns, before.bias_ns
         early, later = before.early, before.later
-        timed = int(early.sum() + later.sum())
+        timed = early.total + later.total
     if window.start_ns < _exec_ns(window.lifetime) + WARMUP_NS:
-        early = early + window.counts
+        early += window.histogram
     else:
-        later = later + window.counts
+        later += window.histogram
     return LifetimeSummary(
         function=window.function,
         lifetime=window.lifetime,
@@ -123,8 +120,8 @@ def _added(before: LifetimeSummary | None, window: Observation, context: WriteCo
         calls=calls + window.calls,
         watched_ns=watched_ns + window.watched_ns,
         bias_ns=(bias_ns * timed + window.bias_ns * window.timed) / (timed + window.timed),
-        packed_early=encode_counts(early),
-        packed_later=encode_counts(later),
+        packed_early=encode_histogram(early),
+        packed_later=encode_histogram(later),
     )
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from specmine.model.observation import Kind, Observation
-from specmine.store.codec import decode_counts, decode_paths, decode_split, encode_counts, encode_paths, encode_split
+from specmine.store.codec import (
+    decode_histogram,
+    decode_paths,
+    decode_split,
+    encode_histogram,
+    encode_paths,
+    encode_split,
+)
 from specmine.store.table import INTEGER, REAL, Column, Form, Table, WriteContext
 
 from .hosts import boot_of
 
 KIND = Form("text", lambda kind: kind.value, Kind)
-COUNTS = Form("bytes", encode_counts, decode_counts)
+HISTOGRAM = Form("bytes", encode_histogram, decode_histogram)
 _PATHS = Form(
     "bytes", lambda paths: encode_paths(paths) if paths else None, lambda data: decode_paths(data) if data else ()
 )
@@ -42,7 +49,7 @@ OBSERVATIONS = Table(
         Column("bias_ns", REAL),
         # how often it was merged with others; retention counts it up
         Column("merges", INTEGER, computed=lambda *_: 0),
-        Column("counts", COUNTS),
+        Column("counts", HISTOGRAM, "histogram"),
         Column("paths", _PATHS, null=True),
         # null where it is not known what calls did of their time
         Column("split", _SPLIT, since=6, null=True),

@@ -15,6 +15,8 @@ RECORDING_KEYS: Mapping[str, str] = {
     "spent.inside_ns": "overhead_ns",
     "where": "profile",
     "spent.beside_ns": "agent_ns",
+    "observations.counts": "histogram",
+    "paths.counts": "histogram",
     "batch.singles": "call_samples",
     "singles.kept": "sample",
     "batch.findings": "hot_samples",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +13,7 @@ from specmine.model.batch import Activity, Batch, HotSample, Refusal, Spent, Wat
 from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.function import Function, Reason
-from specmine.model.histogram import frozen_counts
+from specmine.model.histogram import Histogram
 from specmine.model.json_codec import decode, encode
 from specmine.model.observation import Kind, Observation, PathHistogram
 
@@ -23,7 +22,7 @@ frames = st.builds(Frame, names, names)
 numbers = st.integers(0, 1 << 60)
 costs = st.floats(0, 1e15, allow_nan=False)
 histograms = st.dictionaries(st.integers(0, BUCKETS - 1), st.integers(1, 1 << 62), max_size=5).map(
-    lambda used: frozen_counts([used.get(place, 0) for place in range(BUCKETS)])
+    lambda used: Histogram.from_pairs(list(used), list(used.values()))
 )
 paths = st.builds(CallPath, st.lists(frames, max_size=4).map(tuple), st.booleans())
 observations = st.builds(
@@ -33,11 +32,11 @@ observations = st.builds(
     kind=st.sampled_from(Kind),
     start_ns=st.just(1),
     end_ns=st.integers(2, 1 << 60),
-    counts=histograms,
+    histogram=histograms,
     calls=numbers,
     watched_ns=numbers,
     bias_ns=costs,
-    paths=st.lists(st.builds(PathHistogram, path=paths, counts=histograms), max_size=2).map(tuple),
+    paths=st.lists(st.builds(PathHistogram, path=paths, histogram=histograms), max_size=2).map(tuple),
 )
 functions = st.builds(Function, build_id=names, offset=numbers, name=names, module=names)
 reasons = st.builds(Reason, code=names, text=names)
@@ -77,7 +76,7 @@ def test_a_batch_survives_json(batch: Batch) -> None:
     for name in ("activity", "hot_samples", "functions", "refusals", "lost", "spent", "exit_status", "now_ns"):
         assert getattr(again, name) == getattr(batch, name)
     for old, new in zip(batch.observations, again.observations, strict=True):
-        assert np.array_equal(old.counts, new.counts) and new.counts.dtype == np.uint64
+        assert old.histogram == new.histogram
         assert [each.path for each in old.paths] == [each.path for each in new.paths]
 
 

@@ -111,12 +111,12 @@ def test_paths_are_complete_and_durations_possible(program: Programs, variant: s
         driver.poll(lambda: len(driver.observations) >= 3)
         for observation in driver.observations:
             whole = [p for p in observation.paths if p.path.complete]
-            assert sum(int(p.counts.sum()) for p in whole) >= 0.99 * observation.timed
+            assert sum(p.histogram.total for p in whole) >= 0.99 * observation.timed
             tails = {tuple(f.name for f in p.path.frames[-3:]) for p in whole}
             assert tails <= {("b", "c", "z"), ("a", "b", "z"), ("a", "c", "z")}
-            shortest = BUCKET_EDGES[np.flatnonzero(observation.counts)[0] + 1] - observation.bias_ns
+            shortest = BUCKET_EDGES[int(observation.histogram.buckets[0]) + 1] - observation.bias_ns
             assert shortest > 0.9 * 20_000
-            assert float(observation.counts @ BUCKET_EDGES[:-1]) <= observation.watched_ns
+            assert float(observation.histogram.dense @ BUCKET_EDGES[:-1]) <= observation.watched_ns
 
 
 def test_counts_what_the_program_counts(program: Programs) -> None:
@@ -159,7 +159,7 @@ def test_exceptions_pass_timed_functions(program: Programs, name: str, kind: Kin
         assert not driver.refusals
         for observation in driver.observations[1:]:
             assert 0.6 < observation.timed / observation.calls < 0.73  # every third call is thrown out of
-            middle = BUCKET_EDGES[int(observation.counts.argmax()) + 1] - observation.bias_ns
+            middle = BUCKET_EDGES[int(observation.histogram.dense.argmax()) + 1] - observation.bias_ns
             assert middle > 0.9 * 5_000  # it spins so long
             for each in observation.paths:
                 assert not each.path.complete or each.path.frames[-1].name.startswith(name)

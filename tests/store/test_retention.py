@@ -22,7 +22,7 @@ def test_old_observations_merge_ten_to_one_and_again(tmp_path: Path) -> None:
     assert len(found) == 2 + 5
     assert sum(each.timed for each in found) == 205 * 100
     assert sum(each.calls for each in found) == 205 * 120
-    assert sum(int(path.counts.sum()) for each in found for path in each.paths) == 205 * 100
+    assert sum(path.histogram.total for each in found for path in each.paths) == 205 * 100
 
 
 def test_only_observations_of_one_lifetime_merge(tmp_path: Path) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from specmine.model.buckets import BUCKETS
+from specmine.model.histogram import Histogram
 from specmine.model.json_codec import encode
 from specmine.model.observation import Observation
 from specmine.store import Build, Document, FunctionRecord, Verdict, Writes, open_store
-from specmine.store.codec import decode_counts, decode_paths, encode_counts, encode_paths
+from specmine.store.codec import decode_histogram, decode_paths, encode_histogram, encode_paths
 from tests.support.stored import FUNCTION, HOST, LIFETIME, SECOND, UTC, fill, observation
 
 
@@ -79,10 +79,9 @@ def test_a_repeated_verdict_is_kept_once(tmp_path: Path) -> None:
 @given(st.dictionaries(st.integers(0, BUCKETS - 1), st.integers(1, 2**64 - 1), max_size=50))
 def test_histograms_survive_the_bytes(counts: dict[int, int]) -> None:
     """Any counts come back exactly."""
-    histogram = np.zeros(BUCKETS, dtype=np.uint64)
-    for bucket, count in counts.items():
-        histogram[bucket] = count
-    assert np.array_equal(decode_counts(encode_counts(histogram)), histogram)
+    histogram = Histogram.from_pairs(list(counts), list(counts.values()))
+    assert decode_histogram(encode_histogram(histogram)) == histogram
+    assert {bucket: count for bucket, count in histogram.pairs} == counts
 
 
 @given(st.data())
@@ -94,4 +93,4 @@ def test_damaged_bytes_are_an_error_and_never_a_wrong_shape(data: st.DataObject)
         found = decode_paths(bytes(blob))
     except ValueError:
         return
-    assert all(each.counts.shape == (BUCKETS,) for each in found)
+    assert all(each.histogram.dense.shape == (BUCKETS,) for each in found)

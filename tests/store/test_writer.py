@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from specmine.model.function import Function
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
 from specmine.store import (
     Document,
@@ -40,7 +40,7 @@ def observation(second: int = 1) -> Observation:
         kind=Kind.TIME,
         start_ns=second,
         end_ns=second + 1,
-        counts=histogram_of([100, 200]),
+        histogram=Histogram.from_durations([100, 200]),
         calls=2,
         watched_ns=1,
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from specmine.model.buckets import BUCKET_EDGES
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 from tests.support.chaos_hostile import Target
 from tests.support.chaos_watching_targets import Outcome
 
@@ -50,7 +50,7 @@ def faults(target: Target, alone: Outcome, seen: Outcome, *, quiet: bool) -> lis
 def _in_books(target: Target, seen: Outcome, name: str) -> list[str]:
     counted, made = seen.counted[name], seen.truth.get(name, 0)
     calls, left_open = counted["calls"] + counted["inner"], seen.open(name)
-    told = int(seen.durations[name].sum())
+    told = seen.durations[name].total
     # windows in which a recursion was entered over unknown return sites are thrown away
     least = 0.0 if counted["inner"] and counted["unlearnt"] else TOLD * counted["timed"]
     checks = {
@@ -63,25 +63,25 @@ def _in_books(target: Target, seen: Outcome, name: str) -> list[str]:
 
 def _in_durations(target: Target, seen: Outcome, name: str, *, quiet: bool) -> list[str]:
     least, counts = seen.least_ns.get(name), seen.durations[name]
-    if least is None or not counts.any():
+    if least is None or not counts.total:
         return []
     counted = seen.counted[name]
     subtracted_ns = counted["nested_ns"] / max(1, counted["timed"])  # for other probes: an estimate, too much at most
     short, middle = shorter(counts, SHORT * least - subtracted_ns), median(counts)
-    found = [f"{name}: {short} of {counts.sum()} durations cannot be: below {least} ns"] if short else []
+    found = [f"{name}: {short} of {counts.total} durations cannot be: below {least} ns"] if short else []
     if quiet and middle > LONG * least and name not in target.waits:
         found.append(f"{name}: a median of {middle:.0f} ns where {least} were worked")
     return found
 
 
-def shorter(counts: Counts, ns: float) -> int:
+def shorter(histogram: Histogram, ns: float) -> int:
     """Return how many durations are certainly shorter: their whole bucket is."""
-    return int(counts[BUCKET_EDGES[1:] <= ns].sum())
+    return int(histogram.dense[BUCKET_EDGES[1:] <= ns].sum())
 
 
-def median(counts: Counts) -> float:
+def median(histogram: Histogram) -> float:
     """Return the lower edge of the bucket that holds the median, ns."""
-    return float(BUCKET_EDGES[np.searchsorted(np.cumsum(counts), (counts.sum() + 1) // 2)])
+    return float(BUCKET_EDGES[np.searchsorted(np.cumsum(histogram.dense), (histogram.total + 1) // 2)])
 
 
 def gained(runs: Sequence[tuple[Target, Outcome]]) -> tuple[int, list[str], Counter[str]]:

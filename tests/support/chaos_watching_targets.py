@@ -13,12 +13,9 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from specmine.model.batch import Refusal, Unwatch, Watch
-from specmine.model.buckets import BUCKETS
 from specmine.model.function import Function
-from specmine.model.histogram import Counts
+from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import Kind
 from specmine.probes.process.proc import Selection
 from specmine.probes.source import BpfSource, SourceSettings
@@ -50,7 +47,7 @@ class Outcome:
     """Function -> reason code."""
     ways: dict[str, str] = field(default_factory=dict)
     """Function -> session, sites or count."""
-    durations: dict[str, Counts] = field(default_factory=dict)
+    durations: dict[str, Histogram] = field(default_factory=dict)
     """Function -> histogram of all its observations."""
     left: list[tuple[int, str, int]] = field(default_factory=list)
     """Pid, path, offset of bytes of the target's text that were not its file's after the probes were taken off."""
@@ -204,7 +201,7 @@ class _Run:
         self.source, self.members = source, members
         self.functions: dict[tuple[str, str], Function] = {}
         self.refusals: list[Refusal] = []
-        self.durations: dict[str, Counts] = {}
+        self.durations: dict[str, Histogram] = {}
 
     @property
     def by_key(self) -> dict[str, tuple[_Member, str]]:
@@ -221,8 +218,8 @@ class _Run:
             self.functions |= {(f.module, f.name): f for f in batch.functions}
             self.refusals += batch.refusals
             for each in batch.observations:
-                so_far = self.durations.get(each.function, np.zeros(BUCKETS, np.uint64))
-                self.durations[each.function] = so_far + each.counts
+                so_far = self.durations.get(each.function, EMPTY)
+                self.durations[each.function] = so_far + each.histogram
             time.sleep(0.01)
 
     def put_on(self, number: int, limits: dict[str, float]) -> None:
@@ -304,7 +301,7 @@ class _Run:
                 watching.windows.cut(w, time.monotonic_ns())
         self.poll(lambda: not watching.windows._unnamed)
         for key, (member, name) in self.by_key.items():
-            member.result.durations[name] = self.durations.get(key, np.zeros(BUCKETS, np.uint64))
+            member.result.durations[name] = self.durations.get(key, EMPTY)
 
     def take_off(self) -> None:
         """Take all probes off and see that none is left in the targets' memory."""

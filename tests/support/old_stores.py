@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from specmine.store.codec import encode_counts, encode_durations, encode_paths, encode_split
+from specmine.store.codec import encode_durations, encode_histogram, encode_paths, encode_split
 from tests.support.stored import FUNCTION, HOST, LIFETIME, UTC, observation
 
 _FIRST = """
@@ -103,14 +103,14 @@ def write_old_store(path: Path, version: int) -> None:
         observed = (
             None, window.function, window.lifetime, window.kind.value, "boot", window.start_ns, window.end_ns,
             window.end_ns + UTC, window.calls, window.watched_ns, window.inner, window.censored, window.bias_ns, 0,
-            encode_counts(window.counts), encode_paths(paths), *split, *uncertainty,
+            encode_histogram(window.histogram), encode_paths(paths), *split, *uncertainty,
         )  # fmt: skip
         db.execute(f"INSERT INTO observations VALUES({', '.join('?' * len(observed))})", observed)
         db.execute("INSERT INTO states VALUES(?, ?, 1)", (FUNCTION.key, '{"state":"single"}'))
         db.execute("INSERT INTO verdicts VALUES(NULL, 'f', 'a', 'holds', 5, '{}')")
         db.execute("INSERT INTO documents VALUES('specification', '{}', 1)")
         if version >= 2:
-            counts = encode_counts(window.counts)
+            counts = encode_histogram(window.histogram)
             db.execute(
                 "INSERT INTO summaries VALUES('f', 'boot:7:99', 'time', 1, 2, 3, 4, 5.0, ?, ?)", (counts, counts)
             )

@@ -22,7 +22,7 @@ from specmine.model.batch import (
     Watch,
 )
 from specmine.model.errors import ProbeError
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 from tests.support.planted import Planted, path_of
 
@@ -247,7 +247,7 @@ class SimulatedSource:
         paths = tuple(
             PathHistogram(
                 path=path_of(planted.ways[place], planted.name),
-                counts=histogram_of(np.concatenate(durations)),
+                histogram=Histogram.from_durations(np.concatenate(durations)),
             )
             for place, durations in sorted(window.by_way.items())
         )
@@ -258,7 +258,7 @@ class SimulatedSource:
             kind=watch.kind,
             start_ns=window.start_ns,
             end_ns=now_ns,
-            counts=histogram_of(durations.astype(np.int64)),
+            histogram=Histogram.from_durations(durations.astype(np.int64)),
             calls=window.calls,
             watched_ns=window.watched_ns,
             inner=int(window.timed * planted.inner),

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from specmine.model.batch import Lifetime
-from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.function import Function
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
-from specmine.model.split import Split, added, split_or_unbroken
+from specmine.model.split import Split, sum_of_splits, unbroken
 from specmine.store import Host, Store, Writes
 
 SECOND = 10**9
@@ -34,22 +33,25 @@ def observation(
 ) -> Observation:
     """Return an observation of one second that holds 100 calls over each path."""
     rng = np.random.default_rng(second)
-    nothing = np.zeros(BUCKETS, np.uint64)
     paths = []
     for number, name in enumerate(names):
         path = CallPath((Frame("main", "app"), Frame(name, "app"), Frame("z", "app")), name != "?")
-        counts = histogram_of(rng.integers(1000, 9000, 100))
+        histogram = Histogram.from_durations(rng.integers(1000, 9000, 100))
         # of every second path the calls were blocked for half of their time
-        split = Split(waiting_ns=nothing, blocked_ns=counts * np.uint64(500), on_cpu=np.roll(counts, -16))
-        paths.append(PathHistogram(path=path, counts=counts, split=split if number % 2 else None))
-    splits = [split_or_unbroken(each.counts, each.split) for each in paths]
+        split = Split(
+            waiting_ns=EMPTY,
+            blocked_ns=Histogram.from_pairs(histogram.buckets, histogram.counts * 500),
+            on_cpu=Histogram.from_pairs(histogram.buckets - 16, histogram.counts),
+        )
+        paths.append(PathHistogram(path=path, histogram=histogram, split=split if number % 2 else None))
+    splits = [each.split or unbroken(each.histogram) for each in paths]
     return Observation(
         function=key,
         lifetime=lifetime,
         kind=Kind.PATH,
         start_ns=second * SECOND,
         end_ns=(second + 1) * SECOND,
-        counts=np.sum([path.counts for path in paths], axis=0),
+        histogram=Histogram.sum(path.histogram for path in paths),
         calls=120 * len(names),
         watched_ns=SECOND // 2,
         inner=3,
@@ -57,7 +59,7 @@ def observation(
         bias_ns=float(second % 7),
         uncertainty_ns=float(second % 5),
         paths=tuple(paths),
-        split=added(splits),
+        split=sum_of_splits(splits),
     )
 
 

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from bench.mining.tables.alternatives import METHODS
 from bench.mining.tables.distributions import DIRT, FAMILIES, Cdf, Chances, chances_of, history, parted, sum_of_history
 from specmine.mining.borders.detection import borders
-from specmine.mining.borders.stability import merged, stable_borders
+from specmine.mining.borders.stability import stable_borders
 from specmine.mining.settings import MiningSettings
+from specmine.model.histogram import Histogram
+from specmine.model.observation import Observation
 
 S = MiningSettings()
 SIZES = (200, 1_000, 10_000, 100_000, 1_000_000)
@@ -117,12 +120,17 @@ def _right(mixture: Mixture, places: Sequence[float]) -> list[float]:
     return [p for p in places if min(abs(p - true) for true in mixture.borders) <= mixture.reach]
 
 
+def sum_of(observations: Sequence[Observation]) -> NDArray[np.float64]:
+    """Return the counts of all together, shape (BUCKETS,)."""
+    return Histogram.sum(one.histogram for one in observations).dense.astype(np.float64)
+
+
 def thresholds(calls: int) -> dict[str, float]:
     """Return the statistic of each alternative that is exceeded at ``_FALSE`` in the family worst for it."""
     worst = dict.fromkeys(METHODS, -np.inf)
     for family in FAMILIES:
         rng = np.random.default_rng(6)
-        nulls = [merged(history(rng, chances_of(FAMILIES[family]), calls)).astype(float) for _ in range(_NULLS)]
+        nulls = [sum_of(history(rng, chances_of(FAMILIES[family]), calls)) for _ in range(_NULLS)]
         for name, method in METHODS.items():
             values = [method(counts)[0] for counts in nulls]
             worst[name] = max(worst[name], float(np.quantile(values, 1 - _FALSE)))
@@ -143,7 +151,7 @@ def power(mixtures: Sequence[Mixture], cases: int, calls: int, limits: dict[str,
             own = [b.cdf for b in stable_borders(past, settings=S)]
             hits[OURS] += found(mixture, own)
             hits[ONE] += bool(_right(mixture, own))
-            counts = merged(past).astype(float)
+            counts = sum_of(past)
             for name, method in METHODS.items():
                 value, places = method(counts)
                 right = found(mixture, places) if name.startswith("Gauss") else bool(_right(mixture, places))

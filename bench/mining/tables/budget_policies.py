@@ -11,7 +11,7 @@ from bench.mining.tables.distributions import observed
 from specmine.mining.borders.detection import Border
 from specmine.mining.borders.inference import Conclusion, borders_of, conclude, utility_of
 from specmine.mining.settings import MiningSettings
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation
 
 S = MiningSettings()
@@ -87,7 +87,7 @@ class _Watched:
         workload = WORKLOADS[self.workload]
         slow = rng.random(_CALLS) < workload.share(slot)
         durations = rng.lognormal(np.log(2e4), 0.2, _CALLS) * np.where(slow, 8.0, 1.0) * workload.scale(slot)
-        seen = observed(slot, histogram_of(durations))
+        seen = observed(slot, Histogram.from_durations(durations))
         self.on_unknown += not self.stable
         self.observations += 1
         self.past, self.found = [*self.past, seen][-_HELD:], [*self.found, borders_of(seen, S)][-_HELD:]

@@ -20,8 +20,8 @@ from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.assertions.expression import evaluate, named_edges, shared_names
 from specmine.mining.model_merge.consistency import merge
 from specmine.mining.settings import MiningSettings
-from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath, Frame
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation, PathHistogram
 
 _LAYERS = 8
@@ -122,12 +122,11 @@ def _drawn(
         seen = []
         for path, label, share in zip(paths, labels, weight, strict=True):
             number = int(rng.poisson(calls / 10 * share))
-            counts = np.zeros(BUCKETS, dtype=np.uint64)
             slow = rng.binomial(number, rng.beta(upper[label] * 200, (1 - upper[label]) * 200))
-            counts[_BORDER + 50], counts[_BORDER - 50] = slow, number - slow
+            histogram = Histogram.from_pairs([_BORDER - 50, _BORDER + 50], [number - slow, slow])
             if number:
-                seen.append(PathHistogram(path=path, counts=counts))
-        windows.append(observed(index, np.sum([p.counts for p in seen], axis=0, dtype=np.uint64), tuple(seen)))
+                seen.append(PathHistogram(path=path, histogram=histogram))
+        windows.append(observed(index, Histogram.sum(p.histogram for p in seen), tuple(seen)))
     return windows
 
 
@@ -259,7 +258,7 @@ def again(cases: int) -> Iterator[list[object]]:
             index = {path: i for i, path in enumerate(model.truth)}
             for window in model.windows:
                 for one in window.paths:
-                    weight[index[one.path]] += float(one.counts.sum())
+                    weight[index[one.path]] += float(one.histogram.total)
             labels = np.array(list(model.truth.values()))
             rng = np.random.default_rng([9, seed])
             other = _drawn(rng, list(model.truth), labels, weight / weight.sum(), int(weight.sum()))

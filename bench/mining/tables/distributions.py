@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from specmine.model.buckets import BUCKET_EDGES, BUCKETS, bucket_of
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 
 Cdf = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -69,7 +69,7 @@ DIRT: dict[str, Callable[[Cdf], Chances]] = {
 }
 
 
-def observed(index: int, counts: Counts, paths: tuple[PathHistogram, ...] = ()) -> Observation:
+def observed(index: int, histogram: Histogram, paths: tuple[PathHistogram, ...] = ()) -> Observation:
     """Return an observation of ten seconds."""
     return Observation(
         function="f",
@@ -77,8 +77,8 @@ def observed(index: int, counts: Counts, paths: tuple[PathHistogram, ...] = ()) 
         kind=Kind.PATH if paths else Kind.TIME,
         start_ns=index * 10**10,
         end_ns=(index + 1) * 10**10,
-        counts=counts,
-        calls=int(counts.sum()),
+        histogram=histogram,
+        calls=histogram.total,
         watched_ns=10**10,
         paths=paths,
     )
@@ -89,25 +89,24 @@ def history(rng: np.random.Generator, chances: Chances, calls: int, count: int =
     return [observed(index, row) for index, row in enumerate(_drawn(rng, chances, calls, count))]
 
 
-def sum_of_history(rng: np.random.Generator, chances: Chances, calls: int, count: int = 10) -> Counts:
+def sum_of_history(rng: np.random.Generator, chances: Chances, calls: int, count: int = 10) -> Histogram:
     """Draw the sum of such observations only."""
-    counts: Counts = _drawn(rng, chances, calls * count, 1)[0]
-    return counts
+    return _drawn(rng, chances, calls * count, 1)[0]
 
 
-def parted(rng: np.random.Generator, together: Counts, count: int = 10) -> list[Observation]:
+def parted(rng: np.random.Generator, together: Histogram, count: int = 10) -> list[Observation]:
     """Draw the observations of equal size that have this sum; with the above the same as ``history``."""
-    left, calls = together.astype(np.int64), int(together.sum()) // count
+    left, calls = together.dense.astype(np.int64), together.total // count
     parts = []
     for index in range(count):
         own = rng.multivariate_hypergeometric(left, calls, method="marginals") if index < count - 1 else left
         left = left - own
-        parts.append(observed(index, own.astype(np.uint64)))
+        parts.append(observed(index, Histogram.from_dense(own)))
     return parts
 
 
-def _drawn(rng: np.random.Generator, chances: Chances, calls: int, count: int) -> NDArray[np.uint64]:
+def _drawn(rng: np.random.Generator, chances: Chances, calls: int, count: int) -> list[Histogram]:
     filled = np.flatnonzero(chances > 0)
     rows = np.zeros((count, BUCKETS), dtype=np.uint64)
     rows[:, filled] = rng.multinomial(calls, chances[filled] / chances[filled].sum(), size=count)
-    return rows
+    return [Histogram.from_dense(row) for row in rows]

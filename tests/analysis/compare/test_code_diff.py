@@ -13,7 +13,7 @@ import pytest
 
 from specmine.model.batch import Lifetime
 from specmine.model.function import Function
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
 from specmine.store import FunctionProfile, Host, Writes, open_store
 
@@ -51,7 +51,8 @@ def _nested(path: Path, slow: float) -> Path:
                     durations = start * median * rng.lognormal(0, 0.05, calls)
                     window = Observation(
                         function=functions[name].key, lifetime=identity, kind=Kind.TIME, start_ns=(60 + at) * 10**9,
-                        end_ns=(61 + at) * 10**9, counts=histogram_of(durations), calls=calls, watched_ns=10**9,
+                        end_ns=(61 + at) * 10**9,
+                        histogram=Histogram.from_durations(durations), calls=calls, watched_ns=10**9,
                     )  # fmt: skip
                     store.write(Writes((window,)), 10**18)
     return path

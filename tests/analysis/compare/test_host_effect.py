@@ -12,7 +12,7 @@ import pytest
 
 from specmine.model.batch import Lifetime
 from specmine.model.function import Function
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.host_environment import Environment
 from specmine.model.observation import Kind, Observation
 from specmine.store import EnvironmentVector, Host, Writes, open_store
@@ -42,7 +42,7 @@ def _host_store(
             durations += np.where(rng.random(1000) < waiting, slice_ms * 1e6, 0.0)
             window = Observation(
                 function=function.key, lifetime=lifetime.id, kind=Kind.TIME, start_ns=(60 + at) * 10**9,
-                end_ns=(61 + at) * 10**9, counts=histogram_of(durations), calls=1000, watched_ns=10**9,
+                end_ns=(61 + at) * 10**9, histogram=Histogram.from_durations(durations), calls=1000, watched_ns=10**9,
             )  # fmt: skip
             store.write(Writes((lifetime, window)), 10**18)
     return path

@@ -11,7 +11,7 @@ import pytest
 
 from specmine.model.batch import Lifetime
 from specmine.model.function import Function
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
 from specmine.store import Build, Host, Writes, open_store
 
@@ -36,7 +36,8 @@ def _store(
                 durations = factor * np.exp(rng.normal(0, 0.01)) * rng.lognormal(12, 0.1, 500)
                 window = Observation(
                     function=function.key, lifetime=lifetime.id, kind=Kind.TIME, start_ns=(60 + at) * 10**9,
-                    end_ns=(61 + at) * 10**9, counts=histogram_of(durations), calls=500, watched_ns=10**9,
+                    end_ns=(61 + at) * 10**9,
+                    histogram=Histogram.from_durations(durations), calls=500, watched_ns=10**9,
                 )  # fmt: skip
                 store.write(Writes((function, lifetime, window)), 10**18)
             if label:

@@ -10,7 +10,7 @@ from specmine.analysis.merge.reclassify import by_function, reclassify
 from specmine.analysis.merge.specifications import merge_specifications
 from specmine.mining.settings import MiningSettings
 from specmine.model.call_path import CallPath, Frame
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 from tests.support.recordings import FAST_NS, PATHS, SLOW_NS
 
@@ -32,8 +32,8 @@ def windows(seed: int, *, paths: bool, slow: tuple[float, ...] = SLOW, calls: in
         made.append(
             Observation(
                 function=KEY, lifetime=f"boot:{seed}", kind=Kind.PATH if paths else Kind.TIME, start_ns=number,
-                end_ns=number + 1, counts=histogram_of(durations), calls=calls, watched_ns=1,
-                paths=tuple(PathHistogram(path=path, counts=histogram_of(durations[which == at]))
+                end_ns=number + 1, histogram=Histogram.from_durations(durations), calls=calls, watched_ns=1,
+                paths=tuple(PathHistogram(path=path, histogram=Histogram.from_durations(durations[which == at]))
                             for at, path in enumerate(own)) if paths else (),
             )
         )  # fmt: skip

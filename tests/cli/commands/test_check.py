@@ -15,7 +15,7 @@ from specmine.model.batch import Lifetime
 from specmine.model.buckets import bucket_of
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.function import Function
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.split import Split
 from specmine.store import Host, Writes, open_store
@@ -172,11 +172,12 @@ def test_against_a_store(tmp_path: Path, outcome: Outcome) -> None:
             for second in range(20, 26):
                 durations = {slow: rng.lognormal(18, 0.1, 100), fast: rng.lognormal(10, 0.1, 100)}
                 parts = tuple(
-                    PathHistogram(path=each, counts=histogram_of(values)) for each, values in durations.items()
+                    PathHistogram(path=each, histogram=Histogram.from_durations(values))
+                    for each, values in durations.items()
                 )
                 window = Observation(function=function.key, lifetime=lifetime.id, kind=Kind.PATH,
                                      start_ns=second * 10**9, end_ns=(second + 1) * 10**9,
-                                     counts=parts[0].counts + parts[1].counts, calls=200, watched_ns=10**9,
+                                     histogram=parts[0].histogram + parts[1].histogram, calls=200, watched_ns=10**9,
                                      paths=parts)  # fmt: skip
                 store.write(Writes((window,)), 10**18)
 
@@ -210,14 +211,14 @@ def _on_cpu(path: Path, waits: float) -> None:
             for second in range(20, 24):
                 needed = rng.normal(1e6, 1e4, 500)
                 taken = needed + 4e6 * (rng.random(500) < waits)
-                counts = histogram_of(taken)
-                waited = np.where(counts * (np.arange(len(counts)) >= bucket_of([3_000_000])[0]), 4_000_000, 0)
-                split = Split(waiting_ns=(counts * waited).astype(np.uint64), blocked_ns=np.zeros_like(counts),
-                              on_cpu=histogram_of(needed))  # fmt: skip
+                counts = Histogram.from_durations(taken)
+                waited = np.where(counts.buckets >= bucket_of([3_000_000])[0], 4_000_000, 0)
+                split = Split(waiting_ns=Histogram.from_pairs(counts.buckets, counts.counts * waited), blocked_ns=EMPTY,
+                              on_cpu=Histogram.from_durations(needed))  # fmt: skip
                 seen.append(
                     Observation(function=function.key, lifetime=lifetime.id, kind=Kind.TIME,
                                 start_ns=second * 10**9, end_ns=(second + 1) * 10**9,
-                                counts=counts, calls=500, watched_ns=10**9, split=split)
+                                histogram=counts, calls=500, watched_ns=10**9, split=split)
                 )  # fmt: skip
         store.write(Writes(tuple(seen)), 10**18)
 
@@ -260,8 +261,7 @@ def test_time_on_cpu_of_a_specification(tmp_path: Path, outcome: Outcome) -> Non
     on_cpu = {"calls": 4000, "borders_seconds": [0.002], "classes": classes}
     spec = tmp_path / "first.json"
     spec.write_text(json.dumps(document | {"functions": [entry | {"on_cpu": on_cpu, "time": {"calls": 4000}}]}))
-    counts = histogram_of(np.full(4000, 5e6))
-    slower = {"histogram": [[int(at), int(counts[at])] for at in np.flatnonzero(counts)]}
+    slower = {"histogram": Histogram.from_durations(np.full(4000, 5e6)).pairs}
     against = tmp_path / "second.json"
     for told, verdict in (({}, "holds"), (slower, "violated")):
         other = entry | {"on_cpu": on_cpu | told, "time": {"calls": 4000}}

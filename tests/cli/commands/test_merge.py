@@ -14,7 +14,7 @@ import pytest
 from specmine.model.batch import Lifetime
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.function import Function
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.store import Document, Host, Writes, open_store
 from tests.support.recordings import calls, csv_text
@@ -141,11 +141,11 @@ def test_nothing_in_common_is_no_data(analyzed: Analyzed, outcome: Outcome, tmp_
 def store_of(path: Path, boot: str, document: dict[str, Any]) -> Path:
     """Make a store with one lifetime, one observation and a specification."""
     function = Function(build_id="b1", offset=16, name="z", module="app")
-    counts = histogram_of(np.full(300, 20_000))
+    counts = Histogram.from_durations(np.full(300, 20_000))
     own = CallPath((Frame("main", "app"), Frame("z", "app")))
     seen = Observation(
-        function=function.key, lifetime=f"{boot}:1", kind=Kind.PATH, start_ns=5, end_ns=9, counts=counts, calls=300,
-        watched_ns=4, paths=(PathHistogram(path=own, counts=counts),),
+        function=function.key, lifetime=f"{boot}:1", kind=Kind.PATH, start_ns=5, end_ns=9, histogram=counts, calls=300,
+        watched_ns=4, paths=(PathHistogram(path=own, histogram=counts),),
     )  # fmt: skip
     with open_store(path) as store:
         host = Host(boot_id=boot, hostname=boot, utc_offset_ns=100)

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from specmine.cli.text.histogram import MOST_ROWS, distribution, histogram_bins
 from specmine.model.buckets import BUCKET_EDGES, BUCKETS
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.json_codec import encode
 
 
 def _written(durations_ns: list[int]) -> list[list[float]]:
     """Return the histogram as a document has it, by way of the daemon's own encoding."""
-    written: list[list[float]] = json.loads(json.dumps(encode(histogram_of(durations_ns))))
+    written: list[list[float]] = json.loads(json.dumps(encode(Histogram.from_durations(durations_ns))))
     return written
 
 

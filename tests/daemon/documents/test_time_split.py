@@ -27,12 +27,11 @@ from specmine.mining.off_cpu.host_causes import HostTimes, host_times
 from specmine.model.buckets import BUCKETS, bucket_of
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.function import Function, Reason
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.host_environment import Environment, Known
 from specmine.model.json_codec import encode
 from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.pooling import pooled
-from specmine.model.sparse import kept
 from specmine.model.split import Split
 from specmine.store import Writes, open_store
 from specmine.store.codec import decode_split, encode_split
@@ -49,21 +48,21 @@ def window(number: int, rivals: int, demand_ns: float = 1e6, calls: int = 600) -
     chance = np.random.default_rng([number, rivals])
     running = demand_ns * chance.normal(1, 0.01, calls)
     waiting = np.where(chance.random(calls) < demand_ns / SLICE_NS, rivals * SLICE_NS, 0.0)
-    buckets, waited = bucket_of((running + waiting).round()), np.zeros(BUCKETS)
-    np.add.at(waited, buckets, waiting)
+    durations = (running + waiting).round()
+    waited = np.bincount(bucket_of(durations), weights=waiting, minlength=BUCKETS)
     return Observation(
         function=WORK.key,
         lifetime="l",
         kind=Kind.TIME,
         start_ns=number * SECOND,
         end_ns=(number + 1) * SECOND,
-        counts=np.bincount(buckets, minlength=BUCKETS).astype(np.uint64),
+        histogram=Histogram.from_durations(durations),
         calls=calls,
         watched_ns=SECOND,
         split=Split(
-            waiting_ns=waited.astype(np.uint64),
-            blocked_ns=np.zeros(BUCKETS, np.uint64),
-            on_cpu=histogram_of(running.round()),
+            waiting_ns=Histogram.from_dense(waited),
+            blocked_ns=EMPTY,
+            on_cpu=Histogram.from_durations(running.round()),
         ),
     )
 
@@ -120,7 +119,7 @@ def test_time_on_cpu_holds_while_rivals_come_and_is_violated_when_the_work_grows
     settings, known, said = Settings().mining, None, []
     windows = [window(number, 0 if number < 12 else 1 if number < 24 else 2) for number in range(36)]
     for number in range(36):
-        held = [kept(each) for each in windows[max(0, number - settings.recent + 1) : number + 1]]
+        held = windows[max(0, number - settings.recent + 1) : number + 1]
         known = oncpu.observed(known, held, settings)
         said.append(known.check.verdict if known and known.check else "")
     assert known is not None
@@ -129,7 +128,7 @@ def test_time_on_cpu_holds_while_rivals_come_and_is_violated_when_the_work_grows
     assert learned(windows[:24]).inference.learned is not None
     more = [window(number, 2, demand_ns=2.5e6) if number > 38 else window(number, 2) for number in range(30, 42)]
     for number in range(10, 12):
-        held = [kept(each) for each in more[max(0, number - settings.recent + 1) : number + 1]]
+        held = more[max(0, number - settings.recent + 1) : number + 1]
         known = oncpu.observed(known, held, settings)
     assert known is not None
     assert known.check is not None
@@ -178,7 +177,7 @@ def test_splits_go_through_the_store(tmp_path: Path) -> None:
     assert [encode(each.split) for each in found] == [*(encode(each.split) for each in windows), None]
     whole = pooled(windows)
     assert whole.split is not None
-    assert int(whole.split.waiting_ns.sum()) == sum(int(w.split.waiting_ns.sum()) for w in windows if w.split)
+    assert whole.split.waiting_ns.total == sum(w.split.waiting_ns.total for w in windows if w.split)
     assert pooled([windows[0], replace(windows[1], split=None)]).split is None
     with pytest.raises(ValueError, match="cut short"):
         decode_split(encode_split(whole.split)[:-3])
@@ -189,18 +188,19 @@ def test_what_paths_did_of_their_time_is_the_same_after_a_restart(tmp_path: Path
     windows = []
     for number in range(3):
         one = window(number, 1)
-        ran = histogram_of(np.full(400, 1e5))
+        ran = Histogram.from_durations(np.full(400, 1e5))
         paths = (
-            PathHistogram(path=CallPath((Frame("waits", "app"),), True), counts=one.counts, split=one.split),
-            PathHistogram(path=CallPath((Frame("runs", "app"),), True), counts=ran),
+            PathHistogram(path=CallPath((Frame("waits", "app"),), True), histogram=one.histogram, split=one.split),
+            PathHistogram(path=CallPath((Frame("runs", "app"),), True), histogram=ran),
         )
         assert one.split is not None
         whole = replace(one.split, on_cpu=one.split.on_cpu + ran)
-        windows.append(replace(one, kind=Kind.PATH, counts=one.counts + ran, calls=1000, paths=paths, split=whole))
+        both = one.histogram + ran
+        windows.append(replace(one, kind=Kind.PATH, histogram=both, calls=1000, paths=paths, split=whole))
     with open_store(tmp_path / "s.db") as store:
         store.write(Writes(tuple(windows)), 0)
         found = store.load().observations
-    before, after = (path_facts([kept(each) for each in every], 0.0) for every in (windows, found))
+    before, after = (path_facts(every, 0.0) for every in (windows, found))
     assert before == after
     assert [facts["waiting"] > 0.3 for _, facts in sorted(after.items())] == [False, True]
 

@@ -25,9 +25,8 @@ from specmine.experiments.results.document import document
 from specmine.experiments.results.journal import Journal, write_journal
 from specmine.experiments.types import Finding, Host
 from specmine.mining.borders.inference import Check
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.host_environment import Environment
-from specmine.model.sparse import sparse
 from specmine.store import ExperimentWindow, environment_at, open_store
 from tests.support.planted import unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
@@ -149,8 +148,8 @@ def test_a_violation_at_one_slice_names_the_host() -> None:
     usual = rng.normal(1e6, 1e4, 4000)
     newest = np.concatenate([rng.normal(1e6, 1e4, 750), rng.normal(5e6, 1e4, 250)])
     check = Check(subject="true", verdict="violated", calls=1000, shares=(1.0,), p_value=0.0)
-    last = replace(each.history.longest[-1], histogram=sparse(histogram_of(newest)))
-    histogram = histogram_of(np.concatenate([usual, newest]))
+    last = replace(each.history.longest[-1], histogram=Histogram.from_durations(newest))
+    histogram = Histogram.from_durations(np.concatenate([usual, newest]))
     changed = replace(
         each,
         history=replace(each.history, histogram=histogram, timing=(last,), paths=()),

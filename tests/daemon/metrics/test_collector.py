@@ -19,7 +19,7 @@ from specmine.daemon.metrics.families import FAMILIES
 from specmine.daemon.metrics.snapshot import FunctionSnapshot, StatedBehaviour, behaviour_id
 from specmine.model.batch import Batch, Lifetime, Prices, Spent, Started
 from specmine.model.buckets import bucket_of
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from tests.support.paths import ROOT
 
 BORDER = int(bucket_of(2048))
@@ -62,7 +62,7 @@ def reading(name: str = "z", *, calls: int = 1000, fast: int = 700, slow: int = 
         watched_ns=calls * 10**6,
         totals=Totals(timed=len(durations)),
         cost_ns=calls * 1000.0,
-        histogram=histogram_of(durations),
+        histogram=Histogram.from_durations(durations),
         bias_ns=0.0,
         borders=(BORDER,),
         behaviours=tuple(

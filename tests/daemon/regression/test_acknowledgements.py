@@ -21,13 +21,12 @@ from specmine.daemon.socket.server import Peer
 from specmine.mining.regression.acknowledgement import Acknowledgement
 from specmine.mining.regression.comparison import Change
 from specmine.model.batch import Batch, Lifetime
-from specmine.model.buckets import BUCKETS
 from specmine.model.errors import InputError
 from specmine.model.function import Function
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import Kind
 from specmine.store import Contents, Document, LifetimeSummary, Writes, open_store
-from specmine.store.codec import encode_counts
+from specmine.store.codec import encode_histogram
 from tests.daemon.metrics.test_collector import status
 from tests.daemon.regression.test_watcher import Told, grown, run_lifetimes
 
@@ -145,13 +144,13 @@ def remembered(told: Told) -> Contents:
 
 def summaries() -> list[LifetimeSummary]:
     """Return lifetimes of two builds, 20 % apart."""
-    empty = encode_counts(histogram_of([])[:BUCKETS])
+    empty = encode_histogram(EMPTY)
     return [
         LifetimeSummary(
             function=f"{build}+0x10", lifetime=f"boot:{number}:{build}", kind=Kind.TIME, start_utc_ns=0,
             end_utc_ns=number + after, calls=400, watched_ns=1, bias_ns=0.0,
             packed_early=empty,
-            packed_later=encode_counts(histogram_of([factor * (1e5 + 300 * number)] * 400)),
+            packed_later=encode_histogram(Histogram.from_durations([factor * (1e5 + 300 * number)] * 400)),
         )
         for build, count, factor, after in (("old", 20, 1.0, 0), ("slow", 8, 1.2, 100)) for number in range(count)
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from specmine.daemon.regression.history import History, Settled, entries, with_s
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.model.batch import Batch, Lifetime
 from specmine.model.function import Function
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.host_environment import Environment
 from specmine.model.observation import Kind, Observation
 from specmine.store import Contents, Verdict
@@ -110,7 +110,7 @@ def run_lifetimes(
         durations = 1e5 * factor * np.exp(rng.normal(0, 0.01)) * rng.lognormal(0, 0.05, calls)
         seen = Observation(
             function=function.key, lifetime=identity, kind=Kind.TIME, start_ns=1, end_ns=SECOND,
-            counts=histogram_of(durations), calls=calls, watched_ns=SECOND,
+            histogram=Histogram.from_durations(durations), calls=calls, watched_ns=SECOND,
         )  # fmt: skip
         ended = Lifetime(id=identity, pid=number, executable="/bin/app", build_id=build, start_ns=1, processes=0)
         for batch in (
@@ -203,7 +203,7 @@ def test_a_change_names_the_host_if_that_explains_it(excess_ns: float, explained
             durations = 1e6 * np.exp(rng.normal(0, 0.01, 400)) + excess_ns * (rng.random(400) < late)
             seen = Observation(
                 function=function.key, lifetime=identity, kind=Kind.TIME, start_ns=1, end_ns=SECOND,
-                counts=histogram_of(durations), calls=400, watched_ns=SECOND,
+                histogram=Histogram.from_durations(durations), calls=400, watched_ns=SECOND,
             )  # fmt: skip
             for batch in (
                 Batch(now_ns=SECOND, functions=(function,), lifetimes=(lifetime,), observations=(seen,)),

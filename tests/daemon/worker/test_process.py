@@ -16,7 +16,7 @@ from specmine.daemon.worker.jobs import Job, run_job
 from specmine.daemon.worker.process import IDLE_NS, Done, ProcessWorker
 from specmine.mining.settings import MiningSettings
 from specmine.model.buckets import BUCKETS
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 from tests.support.planted import FAST, Way, path_of
 
@@ -29,16 +29,16 @@ def job() -> Job:
     observations = []
     for number in range(6):
         paths = tuple(
-            PathHistogram(path=path_of(Way(callers=callers, weight=1.0, classes=(FAST,)), "f"), counts=counts)
+            PathHistogram(path=path_of(Way(callers=callers, weight=1.0, classes=(FAST,)), "f"), histogram=counts)
             for callers, counts in (
-                ("main;quick", histogram_of(random.lognormal(np.log(2e4), 0.1, 400).astype(np.int64))),
-                ("main;slow", histogram_of(random.lognormal(np.log(2e9), 0.1, 400).astype(np.int64))),
+                ("main;quick", Histogram.from_durations(random.lognormal(np.log(2e4), 0.1, 400).astype(np.int64))),
+                ("main;slow", Histogram.from_durations(random.lognormal(np.log(2e9), 0.1, 400).astype(np.int64))),
             )
         )
         observations.append(
             Observation(
                 function="k", lifetime="l", kind=Kind.PATH, start_ns=number, end_ns=number + 1,
-                counts=paths[0].counts + paths[1].counts, calls=800, watched_ns=1, bias_ns=300.0, paths=paths,
+                histogram=paths[0].histogram + paths[1].histogram, calls=800, watched_ns=1, bias_ns=300.0, paths=paths,
             )
         )  # fmt: skip
     return Job(

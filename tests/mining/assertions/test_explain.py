@@ -15,7 +15,7 @@ from specmine.mining.assertions.expression import evaluate, named_edges, shared_
 from specmine.mining.borders.stability import chain
 from specmine.mining.settings import MiningSettings
 from specmine.model.call_path import CallPath, Frame
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 
 S = MiningSettings()
@@ -36,8 +36,8 @@ def history(
         for own, (calls, slow) in mix.items():
             n = int(rng.poisson(calls))
             values = rng.lognormal(np.log(2e4), 0.1, n) * np.where(rng.random(n) < slow, 5.0, 1.0)
-            paths.append(PathHistogram(path=own, counts=histogram_of(values)))
-        counts = np.sum([p.counts for p in paths], axis=0)
+            paths.append(PathHistogram(path=own, histogram=Histogram.from_durations(values)))
+        histogram = Histogram.sum(p.histogram for p in paths)
         result.append(
             Observation(
                 function="z",
@@ -45,8 +45,8 @@ def history(
                 kind=Kind.PATH,
                 start_ns=w * 10,
                 end_ns=w * 10 + 10,
-                counts=counts,
-                calls=int(counts.sum()),
+                histogram=histogram,
+                calls=histogram.total,
                 watched_ns=10,
                 paths=tuple(paths),
             )
@@ -144,7 +144,7 @@ def test_the_result_is_plain_and_the_same_again() -> None:
             kind=o.kind,
             start_ns=o.start_ns,
             end_ns=o.end_ns,
-            counts=o.counts,
+            histogram=o.histogram,
             calls=o.calls,
             watched_ns=o.watched_ns,
             paths=o.paths[::-1],

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from specmine.mining.assertions.expression import parse
 from specmine.mining.assertions.verification import Expected, Verdict, check, overall
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion
-from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath, Frame
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 
 S = MiningSettings()
@@ -24,28 +21,26 @@ CLAIMS = [
 ]
 
 
-def histogram(lower: int, upper: int) -> Counts:
+def histogram(lower: int, upper: int) -> Histogram:
     """Return a histogram with so many calls in each class."""
-    counts = np.zeros(BUCKETS, dtype=np.uint64)
-    counts[300], counts[400] = lower, upper
-    return counts
+    return Histogram.from_pairs([300, 400], [lower, upper])
 
 
 def observation(quick: tuple[int, int], mixed: tuple[int, int], *, paths: bool = True) -> Observation:
     """Return an observation with these calls per class over the two paths."""
     own = (
-        PathHistogram(path=QUICK, counts=histogram(*quick)),
-        PathHistogram(path=MIXED, counts=histogram(*mixed)),
+        PathHistogram(path=QUICK, histogram=histogram(*quick)),
+        PathHistogram(path=MIXED, histogram=histogram(*mixed)),
     )
-    counts = own[0].counts + own[1].counts
+    both = own[0].histogram + own[1].histogram
     return Observation(
         function="z",
         lifetime="l",
         kind=Kind.PATH if paths else Kind.TIME,
         start_ns=0,
         end_ns=1,
-        counts=counts,
-        calls=int(counts.sum()),
+        histogram=both,
+        calls=both.total,
         watched_ns=1,
         paths=own if paths else (),
     )

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from specmine.mining.assertions.explain import explain
 from specmine.mining.behaviours.outlier_windows import usual_windows
 from specmine.mining.settings import MiningSettings
-from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath, Frame
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 
 S = MiningSettings()
@@ -75,14 +75,12 @@ def observed(table: NDArray[np.int64]) -> list[Observation]:
     for number, rows in enumerate(table):
         seen = []
         for path, row in enumerate(rows):
-            counts = np.zeros(BUCKETS, dtype=np.uint64)
-            counts[[300, 400]] = row
             own = CallPath(tuple(Frame(name, "app") for name in ("main", f"p{path}", "z")))
-            seen.append(PathHistogram(path=own, counts=counts))
+            seen.append(PathHistogram(path=own, histogram=Histogram.from_pairs([300, 400], row)))
         made.append(
             Observation(
                 function="b1+0x10", lifetime="boot:1", kind=Kind.PATH, start_ns=number, end_ns=number + 1,
-                counts=np.sum([each.counts for each in seen], axis=0, dtype=np.uint64), calls=int(rows.sum()),
+                histogram=Histogram.sum(each.histogram for each in seen), calls=int(rows.sum()),
                 watched_ns=1, paths=tuple(seen),
             )
         )  # fmt: skip

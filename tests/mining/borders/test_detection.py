@@ -17,7 +17,7 @@ from specmine.mining.borders.detection import borders
 from specmine.mining.borders.valleys import alternating
 from specmine.mining.settings import MiningSettings
 from specmine.model.buckets import BUCKET_EDGES, BUCKETS
-from specmine.model.histogram import frozen_counts, histogram_of
+from specmine.model.histogram import Histogram
 
 S = MiningSettings()
 
@@ -32,7 +32,7 @@ def test_two_separated_classes_give_one_border_between_them() -> None:
     """A clear gap gets exactly one border, and its evidence counts the calls on each side."""
     rng = np.random.default_rng(1)
     values = np.concatenate((rng.normal(20_000, 500, 700), rng.normal(80_000, 2_000, 300)))
-    (border,) = borders(histogram_of(values), settings=S)
+    (border,) = borders(Histogram.from_durations(values), settings=S)
     assert 23_000 < border.duration_ns < 70_000
     assert border.cdf == pytest.approx(0.7)
     assert (border.evidence.lower_calls, border.evidence.upper_calls) == (700, 300)
@@ -47,7 +47,7 @@ def test_minority_and_close_classes_are_found_in_ten_thousand_calls(weight: floa
     rng = np.random.default_rng(2)
     found = 0
     for _ in range(40):
-        got = borders(histogram_of(mixture(rng, 10_000, weight, separation)), settings=S, z=S.stable_z)
+        got = borders(Histogram.from_durations(mixture(rng, 10_000, weight, separation)), settings=S, z=S.stable_z)
         found += any(abs(b.cdf - (1 - weight)) < min(0.5 * weight, 0.05) for b in got)
     assert found >= 39
 
@@ -68,7 +68,7 @@ def test_one_class_gives_no_border_beyond_doubt(shape: str, calls: int) -> None:
     doubtless = 0
     for _ in range(50):
         values = draw[shape]() + (rng.random(calls) < 0.005) * 4e6
-        got = borders(histogram_of(values), settings=S)
+        got = borders(Histogram.from_durations(values), settings=S)
         doubtless += any(b.evidence.significance >= S.firm_z for b in got)
     assert doubtless <= 1
 
@@ -77,8 +77,8 @@ def test_classes_closer_than_the_resolution_get_no_border() -> None:
     """Two classes 300 ns apart are one to an instrument that is uncertain by 400 ns."""
     rng = np.random.default_rng(4)
     values = np.concatenate((rng.normal(1_000, 10, 500), rng.normal(1_300, 10, 500)))
-    assert len(borders(histogram_of(values), settings=replace(S, resolution_ns=20))) == 1
-    assert borders(histogram_of(values), settings=replace(S, resolution_ns=400)) == ()
+    assert len(borders(Histogram.from_durations(values), settings=replace(S, resolution_ns=20))) == 1
+    assert borders(Histogram.from_durations(values), settings=replace(S, resolution_ns=400)) == ()
 
 
 def test_a_class_smaller_than_the_threshold_gets_no_border() -> None:
@@ -87,7 +87,7 @@ def test_a_class_smaller_than_the_threshold_gets_no_border() -> None:
     for share, expected in ((0.01, 0), (0.02, 1)):
         slow = int(10_000 * share)
         values = np.concatenate((rng.normal(20_000, 800, 10_000 - slow), rng.normal(90_000, 3_000, slow)))
-        assert len(borders(histogram_of(values), settings=S)) == expected
+        assert len(borders(Histogram.from_durations(values), settings=S)) == expected
 
 
 def test_of_two_matching_borders_the_leftmost_stays() -> None:
@@ -95,20 +95,20 @@ def test_of_two_matching_borders_the_leftmost_stays() -> None:
     rng = np.random.default_rng(6)
     coarse = MiningSettings(match_threshold=0.05, window_shares=(0.3, 1.0))
     values = np.concatenate((rng.normal(1e4, 300, 4_800), rng.normal(1e5, 3_000, 400), rng.normal(1e6, 3e4, 4_800)))
-    assert len(borders(histogram_of(values), settings=S)) == 2
-    (border,) = borders(histogram_of(values), settings=coarse)
+    assert len(borders(Histogram.from_durations(values), settings=S)) == 2
+    (border,) = borders(Histogram.from_durations(values), settings=coarse)
     assert 1.1e4 < border.duration_ns < 9e4
 
 
 def test_too_few_calls_or_none_give_no_border() -> None:
     """Nothing is said from fewer than ``minimum_calls`` calls."""
-    assert borders(frozen_counts(np.zeros(BUCKETS)), settings=S) == ()
-    assert borders(histogram_of([1_000] * 99 + [100_000] * 100), settings=S) == ()
+    assert borders(Histogram.from_dense(np.zeros(BUCKETS)), settings=S) == ()
+    assert borders(Histogram.from_durations([1_000] * 99 + [100_000] * 100), settings=S) == ()
 
 
 def test_one_constant_duration_gives_no_border() -> None:
     """A single full bucket has no inside."""
-    assert borders(histogram_of(np.full(1_000, 12_345)), settings=S) == ()
+    assert borders(Histogram.from_durations(np.full(1_000, 12_345)), settings=S) == ()
 
 
 @settings(max_examples=60, deadline=None)
@@ -118,7 +118,7 @@ def test_one_constant_duration_gives_no_border() -> None:
 )
 def test_borders_of_any_durations_keep_their_promises(durations: list[int], resolution_ns: float) -> None:
     """Ascending, apart by the threshold and away from both ends, classes adding up to all calls."""
-    got = borders(histogram_of(durations), settings=replace(S, resolution_ns=resolution_ns), z=1.0)
+    got = borders(Histogram.from_durations(durations), settings=replace(S, resolution_ns=resolution_ns), z=1.0)
     cdf = [0.0, *(b.cdf for b in got), 1.0]
     assert not got or all(high - low >= S.match_threshold - 1e-12 for low, high in pairwise(cdf))
     assert [b.edge for b in got] == sorted({b.edge for b in got})
@@ -153,8 +153,8 @@ def test_hysteresis_finds_the_valleys_of_the_definition(level: list[int], needed
 def test_the_time_does_not_depend_on_the_number_of_calls() -> None:
     """A hundred times the calls take no longer, by the medians of one run."""
     rng = np.random.default_rng(7)
-    few = histogram_of(mixture(rng, 10_000, 0.3, 6))
-    many = few * np.uint64(100)
+    few = Histogram.from_durations(mixture(rng, 10_000, 0.3, 6))
+    many = Histogram.from_pairs(few.buckets, few.counts * 100)
     times: dict[int, list[float]] = {0: [], 1: []}
     for _ in range(60):
         for which, counts in enumerate((few, many)):

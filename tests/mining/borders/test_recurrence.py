@@ -8,7 +8,7 @@ import pytest
 from specmine.mining.borders.recurrence import Execution, factors, recurring
 from specmine.mining.settings import MiningSettings
 from specmine.model.buckets import bucket_of
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 
 SETTINGS = MiningSettings()
 FAST, SLOW, BORDER = 10_000.0, 40_000.0, 20_000.0
@@ -21,7 +21,7 @@ def execution(
     random = np.random.default_rng(seed)
     durations = random.lognormal(0, 0.15, calls) * np.where(random.random(calls) < slow, SLOW, FAST) * times
     edges = tuple(int(bucket_of(each * times)) for each in borders)
-    return Execution(counts=histogram_of(durations.astype(np.int64)), edges=edges, scale=scale)
+    return Execution(histogram=Histogram.from_durations(durations.astype(np.int64)), edges=edges, scale=scale)
 
 
 def test_a_border_that_one_found_and_all_have_is_one_of_all() -> None:
@@ -63,7 +63,7 @@ def test_the_probes_cost_is_no_difference() -> None:
     """Durations that hold more of it have their borders later."""
     late = execution(2, slow=0.5)
     moved = Execution(
-        counts=histogram_of(np.repeat(np.array([FAST, SLOW], dtype=np.int64) + 5_000, 500)),
+        histogram=Histogram.from_durations(np.repeat(np.array([FAST, SLOW], dtype=np.int64) + 5_000, 500)),
         edges=(),
         scale=late.scale,
         bias_ns=5_000,

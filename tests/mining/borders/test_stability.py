@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import ArrayLike
 
 from specmine.mining.borders.detection import borders
-from specmine.mining.borders.stability import chain, merged, stable_borders
+from specmine.mining.borders.stability import chain, stable_borders
 from specmine.mining.settings import MiningSettings
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
 
 S = MiningSettings()
@@ -18,15 +18,15 @@ SECOND = 1_000_000_000
 
 def observation(index: int, durations: ArrayLike) -> Observation:
     """Return the observation of the ten seconds number ``index``."""
-    counts = histogram_of(durations)
+    counts = Histogram.from_durations(durations)
     return Observation(
         function="f",
         lifetime="l",
         kind=Kind.TIME,
         start_ns=index * 10 * SECOND,
         end_ns=(index + 1) * 10 * SECOND,
-        counts=counts,
-        calls=int(counts.sum()),
+        histogram=counts,
+        calls=counts.total,
         watched_ns=10 * SECOND,
     )
 
@@ -128,17 +128,10 @@ def test_cached_borders_give_the_same_chain() -> None:
     """A caller may keep what was found in each observation; a wrong number of them is refused."""
     rng = np.random.default_rng(9)
     history = [two_classes(rng, i, 0.3) for i in range(8)]
-    found = [borders(o.counts, settings=S) for o in history]
+    found = [borders(o.histogram, settings=S) for o in history]
     assert chain(history, settings=S, found=found) == chain(history, settings=S)
     with pytest.raises(ValueError, match="8 observations"):
         chain(history, settings=S, found=found[1:])
-
-
-def test_merging_adds_the_calls() -> None:
-    """No call is lost or made."""
-    rng = np.random.default_rng(10)
-    history = [one_class(rng, i) for i in range(3)]
-    assert int(merged(history).sum()) == 3_000
 
 
 def test_a_clock_step_that_only_all_calls_together_show_ends_no_chain() -> None:

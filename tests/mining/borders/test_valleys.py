@@ -7,14 +7,14 @@ import pytest
 from numpy.typing import NDArray
 
 from specmine.mining.borders.valleys import EDGES, has_valleys, lowest, valleys
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 
 def cdf_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the share of the values below each edge."""
-    return np.concatenate(([0.0], np.cumsum(histogram_of(values) / values.size)))
+    return np.concatenate(([0.0], np.cumsum(Histogram.from_durations(values).dense / values.size)))
 
 
 def two_classes(rng: np.random.Generator, calls: int, apart: float) -> NDArray[np.float64]:

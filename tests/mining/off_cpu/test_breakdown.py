@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from specmine.mining.off_cpu.breakdown import Part, Parts, parts
 from specmine.mining.off_cpu.host_causes import HostTimes
 from specmine.model.buckets import BUCKETS, bucket_of
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.split import Split
 
 MS = 1_000_000
@@ -19,15 +19,14 @@ HOST = HostTimes(
 Array = NDArray[np.float64]
 
 
-def split_of(running: Array, waiting: Array, blocked: Array) -> tuple[NDArray[np.uint64], Split]:
+def split_of(running: Array, waiting: Array, blocked: Array) -> tuple[Histogram, Split]:
     """Return histogram and split of calls of which all three are known, ns."""
     buckets = bucket_of((running + waiting + blocked).round())
-    waited, off = np.zeros(BUCKETS), np.zeros(BUCKETS)
-    np.add.at(waited, buckets, waiting)
-    np.add.at(off, buckets, blocked)
-    counts = np.bincount(buckets, minlength=BUCKETS).astype(np.uint64)
-    sums = {"waiting_ns": waited.astype(np.uint64), "blocked_ns": off.astype(np.uint64)}
-    return counts, Split(**sums, on_cpu=histogram_of(running.round()))
+    waited, off = (
+        Histogram.from_dense(np.bincount(buckets, weights=part, minlength=BUCKETS)) for part in (waiting, blocked)
+    )
+    split = Split(waiting_ns=waited, blocked_ns=off, on_cpu=Histogram.from_durations(running.round()))
+    return Histogram.from_durations((running + waiting + blocked).round()), split
 
 
 def told(extra: str, size: float, border_ns: float, host: HostTimes = HOST) -> Parts:

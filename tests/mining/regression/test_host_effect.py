@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from specmine.mining.regression.host_effect import host_evidence
-from specmine.model.buckets import BUCKETS, bucket_of
-from specmine.model.histogram import Counts
+from specmine.model.histogram import Histogram
 from specmine.model.host_environment import Environment, Known, differences, environment_from
 
 HOST = Environment(
@@ -18,11 +17,11 @@ HOST = Environment(
 )  # fmt: skip
 
 
-def calls(*parts: tuple[int, float], spread: float = 0.01, seed: int = 1) -> Counts:
+def calls(*parts: tuple[int, float], spread: float = 0.01, seed: int = 1) -> Histogram:
     """Return a histogram of normal parts: number and mean in ms."""
     random = np.random.default_rng(seed)
     values = np.concatenate([random.normal(mean * 1e6, spread * 1e6, number) for number, mean in parts])
-    return np.bincount(bucket_of(np.round(values)), minlength=BUCKETS).astype(np.uint64)
+    return Histogram.from_durations(np.round(values))
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ from specmine.mining.regression.sample import (
     granularity_ns,
     mean,
     quantile,
-    sample_of_counts,
     sample_of_durations,
+    sample_of_histogram,
     share_above,
     trimmed,
     variance,
 )
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 
 durations = st.lists(st.floats(0.0, 1e9), min_size=1, max_size=80)
 
@@ -40,7 +40,7 @@ def test_a_histogram_is_summarised_within_its_buckets() -> None:
     """Buckets are at most 3.2 % wide: every summary is within 1 % of the raw one, bias taken off."""
     rng = np.random.default_rng(1)
     values = np.round(rng.lognormal(12, 0.5, 20_000))
-    raw, held = sample_of_durations(values - 500.0), sample_of_counts(histogram_of(values), 500.0)
+    raw, held = sample_of_durations(values - 500.0), sample_of_histogram(Histogram.from_durations(values), 500.0)
     for summarise in SUMMARIES.values():
         assert summarise(held) == pytest.approx(summarise(raw), rel=0.01)
     assert share_above(held, 2e5) == pytest.approx(share_above(raw, 2e5), abs=0.005)
@@ -50,4 +50,4 @@ def test_the_step_of_a_clock_is_seen() -> None:
     """Durations in whole microseconds step by 1,000 ns; inside buckets calls lie evenly."""
     assert granularity_ns([sample_of_durations([3000, 5000]), sample_of_durations([4000])]) == 1000.0
     assert granularity_ns([sample_of_durations([7.0, 7.0])]) == 1.0
-    assert granularity_ns([sample_of_counts(histogram_of([100, 200]))]) == 0.0
+    assert granularity_ns([sample_of_histogram(Histogram.from_durations([100, 200]))]) == 0.0

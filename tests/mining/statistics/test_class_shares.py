@@ -8,18 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from specmine.mining.statistics.class_shares import Dispersion, agreement, class_counts, dispersion, homogeneity
-from specmine.model.buckets import BUCKET_EDGES
-from specmine.model.histogram import histogram_of
-
-
-def test_a_duration_equal_to_a_border_begins_the_bucket_above_it() -> None:
-    """Class of a bucket = number of borders at or below it."""
-    edges = BUCKET_EDGES
-    counts = histogram_of([int(edges[400]) - 1, int(edges[400]), int(edges[500])])
-    assert class_counts(counts, [400, 500]).tolist() == [1, 1, 1]
-    assert class_counts(counts, []).tolist() == [3]
-
+from specmine.mining.statistics.class_shares import Dispersion, agreement, dispersion, homogeneity
 
 rows = st.lists(st.integers(0, 500), min_size=3, max_size=3)
 

@@ -6,10 +6,10 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from specmine.model.buckets import BUCKET_EDGES
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind
 from tests.support.source_driver import Driver, counts_of, driven, running
 
@@ -45,7 +45,7 @@ def test_calls_through_pointers_are_timed_until_stacks_are_switched(program: Pro
         assert after["unlearnt"] - before["unlearnt"] >= 490
         assert not following._processes[child.pid].links
 
-        shortest = BUCKET_EDGES[np.flatnonzero(sum(each.counts for each in driver.observations))[0] + 1]
+        shortest = BUCKET_EDGES[Histogram.sum(each.histogram for each in driver.observations).buckets[0] + 1]
         assert shortest - driver.observations[-1].bias_ns > 0.9 * 20_000
         assert counts_of(child)["calls"]
         assert child.returncode == 0

@@ -241,6 +241,6 @@ def test_a_container_is_watched_from_the_host(program: Programs) -> None:
         with driven(pid, "z") as driver:
             driver.watch("z", Kind.PATH)
             driver.poll(lambda: len(driver.observations) >= 2)
-            whole = sum(int(p.counts.sum()) for p in driver.observations[-1].paths if p.path.complete)
+            whole = sum(p.histogram.total for p in driver.observations[-1].paths if p.path.complete)
             assert whole >= 0.99 * driver.observations[-1].timed
         os.kill(pid, signal.SIGKILL)

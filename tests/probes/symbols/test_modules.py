@@ -66,7 +66,7 @@ def observed(cache: Path, *pids: int) -> dict[Function, set[tuple[str, ...]]]:
             assert not batch.refusals, batch.refusals
             for each in batch.observations:
                 for path in each.paths:
-                    count = int(path.counts.sum())
+                    count = path.histogram.total
                     timed[each.function][path.path.complete] += count
                     if path.path.complete:
                         tails[each.function].add(tuple(f.name for f in path.path.frames[-3:]))

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from specmine.model.histogram import quantiles
 from specmine.model.observation import Kind, Observation
 from specmine.probes.kernel.loader import LINK_KINDS
 from specmine.probes.kernel.maps import map_array
@@ -84,7 +83,7 @@ def test_what_hits_within_would_spoil_is_timed_without_them(program: Programs, l
         driver.poll(lambda: min(len(of(driver, key)) for key in (outer, inner)) >= 3)
         assert driver.source._registry.by_function[outer].isolated
         unspoilt = [
-            each.uncertainty_ns < 2 * each.bias_ns + 2 * TOLERABLE * quantiles(each.counts, (0.5,))[0]
+            each.uncertainty_ns < 2 * each.bias_ns + 2 * TOLERABLE * each.histogram.quantile(0.5)
             for each in of(driver, outer)
         ]
         assert any(unspoilt)
@@ -106,7 +105,7 @@ def test_a_path_goes_through_a_call_whose_return_address_was_replaced(
     for each in (p for o in driver.observations if o.function == inner for p in o.paths or ()):
         frames = [frame.name for frame in each.path.frames]
         if frames[-2:] == ["light", "inner"]:
-            found[each.path.complete and "main" in frames] += int(each.counts.sum())
+            found[each.path.complete and "main" in frames] += each.histogram.total
     # links that come one after the other leave some calls whose entry was not seen
     assert found[True] >= 100
     assert found[False] <= (0 if links == LINK_KINDS else found[True] // 10)

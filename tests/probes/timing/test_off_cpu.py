@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from specmine.model.buckets import BUCKET_MIDDLES, BUCKETS
+from specmine.model.buckets import BUCKET_MIDDLES
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
-from specmine.model.split import added, split_or_unbroken
+from specmine.model.split import sum_of_splits, unbroken
 from specmine.probes.kernel.structs import OFF_CPU, OFF_CPU_VALUE
 from specmine.probes.timing.off_cpu import split_of
 from tests.support.source_driver import Driver, driven, running
@@ -49,17 +50,18 @@ class Parts:
 
 def parts(observations: list[Observation]) -> Parts:
     """Add up the calls of some observations."""
-    split = added([each.split for each in observations if each.split is not None])
+    split = sum_of_splits([each.split for each in observations if each.split is not None])
     assert split is not None
-    counts = np.sum([each.counts for each in observations], axis=0)
+    histogram = Histogram.sum(each.histogram for each in observations)
     bias_ns = max(each.bias_ns for each in observations)
     return Parts(
-        calls=int(counts.sum()),
-        whole=float(counts @ BUCKET_MIDDLES),
-        running=float(split.on_cpu @ BUCKET_MIDDLES),
-        waiting=int(split.waiting_ns.sum()),
-        blocked=int(split.blocked_ns.sum()),
-        least=float(BUCKET_MIDDLES[np.searchsorted(np.cumsum(split.on_cpu), 0.01 * split.on_cpu.sum())]) - bias_ns,
+        calls=histogram.total,
+        whole=histogram.time_ns(),
+        running=split.on_cpu.time_ns(),
+        waiting=split.waiting_ns.total,
+        blocked=split.blocked_ns.total,
+        least=float(BUCKET_MIDDLES[np.searchsorted(np.cumsum(split.on_cpu.dense), 0.01 * split.on_cpu.total)])
+        - bias_ns,
     )
 
 
@@ -97,9 +99,9 @@ def test_calls_are_split_as_the_kernel_and_the_program_account(program: Programs
         assert each.least > 0.95 * run_ns - 10_000, name
         assert each.blocked >= 0.9 * slept_ns * each.calls, name
         if kind is Kind.PATH:
-            own = added([p.split for o in seen(driver, keys[name]) for p in o.paths if p.split is not None])
+            own = sum_of_splits([p.split for o in seen(driver, keys[name]) for p in o.paths if p.split is not None])
             assert name == "work" or own is not None
-            assert own is None or int(own.blocked_ns.sum()) == each.blocked
+            assert own is None or own.blocked_ns.total == each.blocked
     assert found["work"].blocked < 0.01 * found["work"].running, "it never sleeps"
     assert sum(each.waiting for each in found.values()) <= delay_ns
     assert not busy or found["work"].waiting > 0, "a busy task wants the CPU as well"
@@ -107,14 +109,12 @@ def test_calls_are_split_as_the_kernel_and_the_program_account(program: Programs
 
 def test_calls_that_never_left_their_cpu_are_running() -> None:
     """What is not told to have left ran all the time; what left is moved from its duration to its time on CPU."""
-    counts = np.zeros(BUCKETS, np.uint64)
-    counts[[100, 300]] = 7, 5
+    histogram = Histogram.from_pairs([100, 300], [7, 5])
     key = np.array([(0, 1, 300, 100), (0, 1, 300, 90)], OFF_CPU)
     value = np.array([(2, 1000, 50), (1, 10, 0)], OFF_CPU_VALUE)
     rows = np.empty(2, np.dtype([("key", OFF_CPU), ("value", OFF_CPU_VALUE)]))
     rows["key"], rows["value"] = key, value
-    split = split_of(counts, rows)
-    assert {int(b): int(split.on_cpu[b]) for b in np.flatnonzero(split.on_cpu)} == {90: 1, 100: 9, 300: 2}
-    assert (int(split.waiting_ns[300]), int(split.blocked_ns[300])) == (1010, 50)
-    assert int(split.waiting_ns.sum()) == 1010
-    assert np.array_equal(split_or_unbroken(counts, None).on_cpu, counts)
+    split = split_of(histogram, rows)
+    assert split.on_cpu.pairs == [[90, 1], [100, 9], [300, 2]]
+    assert (split.waiting_ns.pairs, split.blocked_ns.pairs) == ([[300, 1010]], [[300, 50]])
+    assert unbroken(histogram).on_cpu == histogram

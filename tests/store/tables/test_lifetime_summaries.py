@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from specmine.model.batch import Lifetime
-from specmine.model.histogram import histogram_of
+from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
 from specmine.store import Host, LifetimeSummary, Retention, Store, Writes, open_store
 
@@ -24,7 +24,7 @@ def observation(second: int, duration_ns: int, calls: int = 100, kind: Kind = Ki
         kind=kind,
         start_ns=second * SECOND,
         end_ns=(second + 1) * SECOND,
-        counts=histogram_of(np.full(calls, duration_ns)),
+        histogram=Histogram.from_durations(np.full(calls, duration_ns)),
         calls=2 * calls,
         watched_ns=SECOND // 2,
         bias_ns=float(second),
@@ -39,15 +39,15 @@ def fill(store: Store, observations: list[Observation]) -> None:
 
 
 def test_windows_of_a_lifetime_add_up(tmp_path: Path) -> None:
-    """Counts, calls and watched time of all windows are there; the bias is the mean over timed calls."""
+    """Histogram, calls and watched time of all windows are there; the bias is the mean over timed calls."""
     with open_store(tmp_path / "s.db") as store:
         fill(store, [observation(20, 1000, 100), observation(30, 2000, 300), observation(31, 9000, kind=Kind.PATH)])
         both, path = sorted(store.read(LifetimeSummary), key=lambda each: each.kind.value, reverse=True)
-    assert both.counts.sum() == 400
+    assert both.histogram.total == 400
     assert (both.calls, both.watched_ns) == (800, SECOND)
     assert both.bias_ns == (20 * 100 + 30 * 300) / 400
     assert (both.start_utc_ns, both.end_utc_ns) == (UTC + 20 * SECOND, UTC + 31 * SECOND)
-    assert (path.kind, path.counts.sum()) == (Kind.PATH, 100)
+    assert (path.kind, path.histogram.total) == (Kind.PATH, 100)
 
 
 def test_the_first_ten_seconds_of_a_lifetime_are_warmup(tmp_path: Path) -> None:
@@ -57,9 +57,9 @@ def test_the_first_ten_seconds_of_a_lifetime_are_warmup(tmp_path: Path) -> None:
         (young,) = store.read(LifetimeSummary)
         fill(store, [observation(14, 1000, 50)])
         (grown,) = store.read(LifetimeSummary)
-    assert (young.counts.sum(), young.warmup_calls) == (350, 0)
-    assert (grown.counts.sum(), grown.warmup_calls) == (200, 200)
-    assert np.array_equal(grown.counts, histogram_of(np.full(200, 1000)))
+    assert (young.histogram.total, young.warmup_calls) == (350, 0)
+    assert (grown.histogram.total, grown.warmup_calls) == (200, 200)
+    assert grown.histogram == Histogram.from_durations(np.full(200, 1000))
 
 
 def test_summaries_outlive_observations(tmp_path: Path) -> None:
@@ -72,5 +72,5 @@ def test_summaries_outlive_observations(tmp_path: Path) -> None:
         assert store.load().observations == ()
         (after,) = store.read(LifetimeSummary)
         assert store.load().lifetimes == (LIFETIME,)
-    assert np.array_equal(after.counts, before.counts)
-    assert after.counts.sum() == 3000
+    assert after.histogram == before.histogram
+    assert after.histogram.total == 3000

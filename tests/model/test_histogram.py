@@ -1,0 +1,87 @@
+"""Histograms: their sums, classes and quantiles, and how little they take."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specmine.model.buckets import BUCKET_EDGES, BUCKET_MIDDLES, BUCKETS
+from specmine.model.histogram import EMPTY, Histogram
+
+counted = st.dictionaries(st.integers(0, BUCKETS - 1), st.integers(1, 1 << 40), max_size=8)
+histograms = counted.map(lambda counts: Histogram.from_pairs(list(counts), list(counts.values())))
+
+
+@given(histograms)
+def test_dense_and_pairs_hold_the_same(histogram: Histogram) -> None:
+    """Either form leads back to the histogram."""
+    assert Histogram.from_dense(histogram.dense) == histogram
+    assert Histogram.from_pairs(*zip(*histogram.pairs, strict=True) if histogram.pairs else ((), ())) == histogram
+    assert histogram.dense.sum() == histogram.total
+
+
+@given(st.lists(histograms, max_size=4))
+def test_a_sum_adds_bucket_by_bucket(parts: list[Histogram]) -> None:
+    """No call is lost or made, in whatever order they are added."""
+    whole = Histogram.sum(parts)
+    assert np.array_equal(whole.dense, sum((part.dense for part in parts), np.zeros(BUCKETS, np.uint64)))
+    assert whole == Histogram.sum(reversed(parts)) == sum(parts, EMPTY)
+
+
+@given(histograms, histograms)
+def test_what_is_taken_away_is_never_more_than_there_is(first: Histogram, second: Histogram) -> None:
+    """A bucket of the difference holds at least 0."""
+    assert (first + second).without(second) == first
+    assert first.without(first + second) == EMPTY
+
+
+@given(histograms, st.lists(st.integers(1, BUCKETS - 1), unique=True, max_size=4).map(sorted))
+def test_classes_are_the_parts_between_the_edges(histogram: Histogram, edges: list[int]) -> None:
+    """Each call is in exactly one class."""
+    parts = [histogram.part(low, high) for low, high in zip([0, *edges], [*edges, BUCKETS], strict=True)]
+    assert histogram.class_counts(edges).tolist() == [part.total for part in parts]
+    assert Histogram.sum(parts) == histogram
+
+
+def test_a_duration_equal_to_a_border_begins_the_bucket_above_it() -> None:
+    """Class of a bucket = number of borders at or below it."""
+    edges = BUCKET_EDGES
+    counts = Histogram.from_durations([int(edges[400]) - 1, int(edges[400]), int(edges[500])])
+    assert counts.class_counts([400, 500]).tolist() == [1, 1, 1]
+    assert counts.class_counts([]).tolist() == [3]
+
+
+def test_moments_are_those_of_the_middles_of_buckets() -> None:
+    """Mean and standard deviation as numpy computes them; the bias is subtracted from the mean only."""
+    middles = np.repeat(BUCKET_MIDDLES[[200, 300, 301]], [5, 2, 9])
+    histogram = Histogram.from_pairs([200, 300, 301], [5, 2, 9])
+    assert histogram.mean() == pytest.approx(middles.mean())
+    assert histogram.mean(bias_ns=100.0) == pytest.approx(middles.mean() - 100)
+    assert histogram.std() == pytest.approx(middles.std())
+    assert histogram.mean(bias_ns=1e9) == EMPTY.mean() == EMPTY.std() == EMPTY.quantile(0.5) == 0.0
+
+
+def test_quantiles_lie_within_their_bucket() -> None:
+    """Half of ten calls in a bucket lie below its middle."""
+    histogram = Histogram.from_pairs([100, 200], [10, 10])
+    assert histogram.quantile(0.25) == BUCKET_MIDDLES[100]
+    assert histogram.quantiles((0.25, 0.75)) == [BUCKET_MIDDLES[100], BUCKET_MIDDLES[200]]
+
+
+def test_counts_beyond_32_bits_are_held() -> None:
+    """Merged observations of years may hold more calls than fit into 32 bits."""
+    assert Histogram.from_pairs([3, 3, 4], [1 << 32, 1, 2]).pairs == [[3, (1 << 32) + 1], [4, 2]]
+
+
+def test_it_takes_little_memory_and_nothing_changes_it() -> None:
+    """3,000 calls of one kind take a tenth of the dense form."""
+    histogram = Histogram.from_durations(np.random.default_rng(1).lognormal(10, 0.3, 3000))
+    assert sys.getsizeof(histogram.buckets) + sys.getsizeof(histogram.counts) < 8 * BUCKETS / 8
+    with pytest.raises(ValueError, match="read-only"):
+        histogram.counts[0] = 1
+    with pytest.raises(ValueError, match="shape"):
+        Histogram.from_dense([1, 2, 3])
