@@ -1,7 +1,7 @@
-"""What the programs must know of this kernel's own structs, from its BTF, as definitions for the compiler."""
+"""Offsets in this kernel's own structs, from its BTF, as definitions for the compiler."""
 import struct
 
-KERNEL_STRUCTS = {  # what is read of the kernel's own structs, where its BTF says they lie
+KERNEL_STRUCTS = {  # structs of the kernel, and the members that the programs read
     "task_struct": ("pid", "tgid", "start_time", "__state", "state", "sched_info", "se", "bpf_ctx", "utask"),
     "sched_info": ("pcount", "run_delay"),
     "sched_entity": ("sum_exec_runtime", "exec_start", "cfs_rq"),
@@ -36,7 +36,7 @@ def kernel_types():
     within = []  # type: list[tuple[str, int, int]]
 
     def take(owner, members, base):
-        """Note the places of a struct's members, and which ones are structs or unions without a name."""
+        """Record the offsets of a struct's members, and those that are structs or unions without a name."""
         for at, kind, bits in struct.iter_unpack("<III", members):
             field = data[strings + at : data.index(b"\0", strings + at)].decode()
             if field in KERNEL_STRUCTS[owner]:
@@ -66,7 +66,7 @@ def kernel_types():
 
 
 def scheduler_accounts():
-    """Tell whether the scheduler of this kernel counts how often a thread was given a CPU: ours was, at least once."""
+    """Return whether this kernel's scheduler counts how often a thread was given a CPU: ours was, at least once."""
     try:
         with open("/proc/self/schedstat") as file:
             return int(file.read().split()[2]) > 0

@@ -1,4 +1,4 @@
-"""From C to bytecode, by bcc, or by what it said the last time."""
+"""From C to bytecode: by bcc, or from the cache of its results."""
 import base64
 import ctypes
 import hashlib
@@ -53,7 +53,7 @@ def compile_object(sources, include, flags):
 
 
 def cached_object(request, flags):
-    """Compile, or take the result of an earlier run on this kernel with these sources."""
+    """Compile, or return the result of an earlier run with these sources on this kernel."""
     digest = hashlib.sha256()
     ours = [os.path.join(HERE, name) for name in sorted(os.listdir(HERE)) if name.endswith(".py")]
     for path in ours + request["sources"]:
@@ -65,7 +65,7 @@ def cached_object(request, flags):
     if path:
         try:
             with open(path) as file:
-                return json.load(file), True
+                return json.load(file)
         except (OSError, ValueError):
             pass
     compiled = compile_object(request["sources"], request["include"], flags)
@@ -77,4 +77,4 @@ def cached_object(request, flags):
             os.replace(temporary, path)
         except OSError:
             pass
-    return compiled, False
+    return compiled

@@ -1,4 +1,4 @@
-"""Which kind of uprobe link works here: the best one that times calls of a function of our own."""
+"""Find the best kind of uprobe link here: the first that times calls of a function of our own."""
 import ctypes
 import errno
 import os
@@ -36,7 +36,7 @@ def load_calls(request, compiled, numbers, fds):
             programs = {
                 name: load_program(name, compiled["programs"][name], numbers, KPROBE, attach) for name in names
             }
-            # Return sites are ordinary probes; they need links that come off fast
+            # Return sites are ordinary probes; they need links that detach fast
             if attach:
                 for name in SITE_PROGRAMS:
                     programs[name] = load_program(name, compiled["programs"][name], numbers, KPROBE, UPROBE_MULTI)
@@ -56,7 +56,7 @@ def load_calls(request, compiled, numbers, fds):
 
 
 def fires(mode, programs, counters):
-    """Attach to a function of our own, call it, and see whether the calls were timed; then take it off."""
+    """Attach to a function of our own, call it, return whether the calls were timed, and detach."""
     path, offset = own_function("getppid")
     cookie, fds = 255, []
     try:

@@ -1,4 +1,4 @@
-"""One request: what is compiled, loaded and handed back."""
+"""One request: compile, load, and send the fds back."""
 import array
 import errno
 import json
@@ -14,7 +14,7 @@ from .link_selftest import load_calls
 
 
 def may_read_fields(types, compiled, numbers):
-    """Tell whether the verifier takes programs that read the kernel's fields, if these do."""
+    """Return whether the verifier accepts these programs, if they read fields of the kernel's structs."""
     if not field_flags(types):
         return True
     try:
@@ -36,7 +36,7 @@ def others(request, has_types):
 
 
 def build(request):
-    """Do the whole job; returns (answer, fds in the order of the answer's names)."""
+    """Return (answer, fds in the order of the names in the answer)."""
     started = time.time()
     SYSCALLS.update(request["syscalls"])
     types = kernel_types()
@@ -46,11 +46,11 @@ def build(request):
     flags = ["-Wno-everything"] + request["flags"] + waiting
     flags += ["-DTASK_PID=%d" % offsets.get("pid", 0), "-DTASK_TGID=%d" % offsets.get("tgid", 0)]
     flags += ["-DTASK_STATE=%d" % (state or 0)]
-    compiled, from_cache = cached_object(request, flags + field_flags(types))
+    compiled = cached_object(request, flags + field_flags(types))
     made = [make_map(spec, request["sizes"]) for spec in compiled["maps"]]
     numbers = [fd for fd, _ in made]
     if not may_read_fields(types, compiled, numbers):
-        compiled, from_cache = cached_object(request, flags)
+        compiled = cached_object(request, flags)
     fds = {info["name"]: fd for fd, info in made}
     mode, programs, notes = load_calls(request, compiled, numbers, fds)
     if state is None:
@@ -65,7 +65,6 @@ def build(request):
         "mode": mode,
         "notes": notes,
         "waiting": bool(waiting),
-        "cached": from_cache,
         "seconds": round(time.time() - started, 3),
         "maps": [info for _, info in made],
         "programs": list(programs),

@@ -1,4 +1,4 @@
-"""The ring buffer on which the kernel says that a bucket ran empty."""
+"""The ring buffer by which the kernel reports rate limits and hits of unwatched processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 
 
 class Alarms:
-    """Alarms that were not read yet."""
+    """The reader's end of the ring buffer."""
 
     def __init__(self, fd: int, size: int) -> None:
         page = mmap.PAGESIZE
@@ -16,7 +16,7 @@ class Alarms:
         self.producer = mmap.mmap(fd, page + 2 * size, mmap.MAP_SHARED, mmap.PROT_READ, offset=page)
 
     def read(self) -> list[tuple[int, int, int, int]]:
-        """Return (type, tgid, value) of each record not yet read."""
+        """Return (type, tgid, value, address) of each unread record."""
         records = []
         at = struct.unpack_from("<Q", self.consumer)[0]
         while at < struct.unpack_from("<Q", self.producer)[0]:

@@ -1,4 +1,4 @@
-"""Have the BPF programs compiled and loaded by the child that has bcc; receive maps and programs as fds."""
+"""Compile and load the BPF programs in the child that has bcc; receive maps and programs as fds."""
 
 from __future__ import annotations
 
@@ -66,7 +66,6 @@ class Loaded:
     """Number of entries of each map; of ring buffers the bytes."""
     programs: dict[str, int]
     notes: tuple[str, ...]
-    cached: bool
     seconds: float
     waiting: bool = False
     """Calls are split into running, waiting and blocked."""
@@ -83,7 +82,7 @@ def bpf_sources() -> list[Path]:
 
 
 def sources_digest() -> str:
-    """Return a short name of what the programs are made of: other programs have other prices."""
+    """Return a short digest of the sources: other programs have other prices."""
     return hashlib.sha256(b"".join(path.read_bytes() for path in bpf_sources())).hexdigest()[:12]
 
 
@@ -126,7 +125,7 @@ def load(
     waiting: bool = True,
     variants: tuple[tuple[str, ...], ...] | None = None,
 ) -> Loaded:
-    """Compile and load everything; without ``sampling`` not what samples, which takes the verifier a second.
+    """Compile and load the programs; without ``sampling`` not those that sample, which take the verifier a second.
 
     With ``waiting`` calls are split into running, waiting and blocked where the kernel accounts for that.
 
@@ -153,7 +152,7 @@ def load(
     for flags, split in itertools.product(variants, sorted({waiting, False}, reverse=True)):
         try:
             return _run(interpreter, request | {"flags": list(flags), "waiting": split})
-        except ProbeError as failed:  # the verifier of an older kernel may need a shorter walk, or trust no struct
+        except ProbeError as failed:  # an older verifier may need a shorter walk, or may trust no struct
             error = failed
     raise error
 
@@ -212,7 +211,6 @@ def _answered(answer: dict[str, object], fds: list[int], interpreter: str, noise
         programs=dict(zip(programs, fds[len(names) :], strict=True)),
         notes=tuple(str(n) for n in answer["notes"]) if isinstance(answer["notes"], list) else (),
         waiting=bool(answer["waiting"]),
-        cached=bool(answer["cached"]),
         seconds=float(str(answer["seconds"])),
     )
 

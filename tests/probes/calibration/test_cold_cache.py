@@ -68,7 +68,7 @@ def test_handlers_are_measured_and_durations_corrected_by_the_law(program: Progr
         for key in keys:
             w = watching.by_function[key]
             row = driver.source._counters[w.slot.number]
-            timed, measured = int(row["timed"]), int(row["paced"])
+            timed, measured = int(row["timed"]), int(row["handlers_timed"])
             assert 0 < measured <= timed / 32 + 6 * (timed / 32) ** 0.5  # none that an interrupt made long
             assert 1 <= w.handlers.typical <= MOST and 1 <= w.handlers.coldness <= MOST
             loop_ns = prices.site_bias_ns if w.by_site else prices.bias_ns

@@ -6,7 +6,7 @@ import os
 import random
 import select
 
-from specmine.probes.holder.link_threads import Keeper
+from specmine.probes.holder.link_threads import LinkThreads
 
 LINKS = 200
 
@@ -14,15 +14,15 @@ LINKS = 200
 def test_each_link_is_closed_by_its_own_descriptors() -> None:
     """Descriptors that are sent on in a burst are not mixed up: who is closed is gone, and nobody else."""
     for burst in range(5):
-        keeper = Keeper(())
+        table = LinkThreads(())
         reading, kept = [], []
         for number in range(LINKS):
             ends = [os.pipe() for _ in range(1 + number % 3)]
             reading.append([read for read, _ in ends])
-            kept.append(keeper.take([write for _, write in ends]))
+            kept.append(table.take([write for _, write in ends]))
         order = random.Random(burst).sample(range(LINKS), LINKS)
         for at, number in enumerate(order):
-            assert keeper.close(kept[number], lambda: None).wait(20)
+            assert table.close(kept[number], lambda: None).wait(20)
             still = [fd for other in order[at + 1 : at + 9] for fd in reading[other]]
             ready, _, _ = select.select([*reading[number], *still], [], [], 0)
             assert set(ready) == set(reading[number])

@@ -35,7 +35,7 @@ def arrays(rows: int, pages: int) -> Loaded:
     for name, count in entries.items():
         maps[name] = os.memfd_create(name)
         os.truncate(maps[name], -(-count * sizes[name] // 4096) * 4096)
-    return Loaded(mode="", maps=maps, entries=entries, programs={}, notes=(), cached=False, seconds=0)
+    return Loaded(mode="", maps=maps, entries=entries, programs={}, notes=(), seconds=0)
 
 
 def settled(modules: Modules) -> list[Module]:
