@@ -55,7 +55,13 @@ def command(
 
 
 def _in_store(store: Path, function: str | None, build: str, note: str, *, undo: bool) -> Sequence[Mapping[str, Any]]:
-    from specmine.daemon.regression.acknowledgements import chosen, key_of, known_of, marked, standing  # noqa: PLC0415
+    from specmine.daemon.regression.acknowledgements import (  # noqa: PLC0415
+        acknowledgement_now,
+        key_of,
+        matching_alarms,
+        open_alarms,
+        shown_with,
+    )
     from specmine.model.clock import utc_ns  # noqa: PLC0415
     from specmine.store import Document, Writes, open_store  # noqa: PLC0415
 
@@ -64,10 +70,10 @@ def _in_store(store: Path, function: str | None, build: str, note: str, *, undo:
     with open_store(store, read_only=function is None) as opened:
         document = opened.document("changes") or {"schema": "specmine.changes/1", "changes": []}
         if function is None:
-            return standing(document["changes"])
+            return open_alarms(document["changes"])
         now = utc_ns()
-        found = chosen(document["changes"], function, build, undo=undo)
-        new = {key_of(each): marked(each, None if undo else known_of(each, now, note)) for each in found}
+        found = matching_alarms(document["changes"], function, build, undo=undo)
+        new = {key_of(each): shown_with(each, None if undo else acknowledgement_now(each, now, note)) for each in found}
         changes = [new.get(key_of(each), each) for each in document["changes"]]
         opened.write(Writes((Document(name="changes", document={**document, "changes": changes}),)), now)
     return list(new.values())

@@ -1,4 +1,4 @@
-"""Which alarms a user means, and how an acknowledgement stands in the list of changes."""
+"""Which alarms a user means, and how an acknowledgement is shown in the list of changes."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from specmine.model.globs import fits
 
 Entry = Mapping[str, Any]
 """One comparison of a ``specmine.changes/1``."""
-STANDING = ("raised", "acknowledged")
+OPEN_ALARMS = ("raised", "acknowledged")
 
 
 def key_of(entry: Entry) -> str:
-    """Return what tells a comparison from others."""
+    """Return the text that identifies a comparison."""
     return "\0".join(str(entry[name]) for name in ("function", "module", "base", "new"))
 
 
 def acknowledgement_of(entry: Entry) -> tuple[str, Acknowledgement | None]:
     """Return the key of a comparison, and what was acknowledged of it."""
-    held = entry.get("acknowledged")
-    if held is None:
+    stored = entry.get("acknowledged")
+    if stored is None:
         return key_of(entry), None
     direction = Change(entry["direction"])
-    known = Acknowledgement(direction=direction, ratio=held["ratio"], utc_ns=held["utc_ns"], note=held["note"])
+    known = Acknowledgement(direction=direction, ratio=stored["ratio"], utc_ns=stored["utc_ns"], note=stored["note"])
     return key_of(entry), known
 
 
-def known_of(entry: Entry, utc_ns: int, note: str) -> Acknowledgement:
-    """Return the acknowledgement of an alarm as it stands now."""
+def acknowledgement_now(entry: Entry, utc_ns: int, note: str) -> Acknowledgement:
+    """Return the acknowledgement of an alarm with its ratio of now."""
     return Acknowledgement(direction=Change(entry["direction"]), ratio=entry["ratio"], utc_ns=utc_ns, note=note)
 
 
-def standing(entries: Sequence[Entry]) -> list[Entry]:
+def open_alarms(entries: Sequence[Entry]) -> list[Entry]:
     """Return the comparisons with an alarm, acknowledged or not."""
-    return [each for each in entries if each["alarm"] in STANDING]
+    return [each for each in entries if each["alarm"] in OPEN_ALARMS]
 
 
-def chosen(entries: Sequence[Entry], glob: str, build: str, *, undo: bool) -> list[Entry]:
+def matching_alarms(entries: Sequence[Entry], glob: str, build: str, *, undo: bool) -> list[Entry]:
     """Return the comparisons whose alarm a user means.
 
     Parameters
@@ -58,7 +58,7 @@ def chosen(entries: Sequence[Entry], glob: str, build: str, *, undo: bool) -> li
     InputError
         If there is none.
     """
-    wanted = STANDING[1] if undo else STANDING[0]
+    wanted = OPEN_ALARMS[1] if undo else OPEN_ALARMS[0]
     found = [
         each for each in entries if each["alarm"] == wanted and str(each["new"]).startswith(build) and _fits(each, glob)
     ]
@@ -68,10 +68,10 @@ def chosen(entries: Sequence[Entry], glob: str, build: str, *, undo: bool) -> li
     return found
 
 
-def marked(entry: Entry, known: Acknowledgement | None) -> dict[str, Any]:
+def shown_with(entry: Entry, known: Acknowledgement | None) -> dict[str, Any]:
     """Return a comparison as it is shown with, or without, an acknowledgement."""
-    held = None if known is None else {"ratio": known.ratio, "utc_ns": known.utc_ns, "note": known.note}
-    return {**entry, "alarm": STANDING[known is not None], "acknowledged": held}
+    shown = None if known is None else {"ratio": known.ratio, "utc_ns": known.utc_ns, "note": known.note}
+    return {**entry, "alarm": OPEN_ALARMS[known is not None], "acknowledged": shown}
 
 
 def _fits(entry: Entry, glob: str) -> bool:

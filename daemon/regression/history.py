@@ -1,6 +1,6 @@
 """The builds of a program compared lifetime by lifetime, and the alarms that follow: pure.
 
-What was said stays valid however often it was looked at (``mining/regression/sequential_test.py``). Needs numpy only.
+A verdict stays valid however often it is asked for (``mining/regression/sequential_test.py``). Needs numpy only.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ MONTH_NS = 30 * 86_400 * SECOND
 MOST = 2_000
 """Comparisons held at most; the oldest go first."""
 
-_STANDING = frozenset({Status.RAISED, Status.ACKNOWLEDGED})
+_OPEN = frozenset({Status.RAISED, Status.ACKNOWLEDGED})
 Name = tuple[str, str]
-"""Function and module: what makes it the same in another build."""
+"""Function and module: they identify it in another build."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class LifetimeMedian:
     """The median of a function in one lifetime that counts from now on."""
 
     name: Name
@@ -46,8 +46,8 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Compared:
-    """Where the comparison of a function between two builds stands."""
+class BuildComparison:
+    """The comparison of a function between two builds so far."""
 
     name: Name
     function: str
@@ -55,33 +55,32 @@ class Compared:
     new: str
     state: Sequential
     alarm: Alarm = field(default_factory=Alarm)
-    said: Change = Change.UNDECIDED
+    verdict: Change = Change.UNDECIDED
     utc_ns: int = 0
-    known: Acknowledgement | None = None
-    """What somebody acknowledged."""
+    acknowledgement: Acknowledgement | None = None
 
     @property
     def key(self) -> str:
-        """What tells it from other comparisons."""
+        """Identifies the comparison."""
         return key_of({"function": self.name[0], "module": self.name[1], "base": self.base, "new": self.new})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class History:
+class BuildHistory:
     """All lifetimes that count, and the comparisons between their builds."""
 
     medians: Mapping[Name, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     """Function to build to the medians of its lifetimes, builds in the order in which they were first seen."""
-    comparisons: Mapping[str, Compared] = field(default_factory=dict)
+    comparisons: Mapping[str, BuildComparison] = field(default_factory=dict)
     month: int = 0
     tested: frozenset[str] = frozenset()
-    """Comparisons looked at this month."""
+    """Comparisons tested this month."""
 
 
-def with_settled(history: History, one: Settled) -> History:
+def with_median(history: BuildHistory, one: LifetimeMedian) -> BuildHistory:
     """Return the history after one more lifetime. A build is compared with the one before, and with the first.
 
-    The second catches what creeps: many builds, each a little slower than the last.
+    The second detects slow drift: many builds, each a little slower than the last.
     """
     month = one.utc_ns // MONTH_NS
     if month != history.month:
@@ -92,7 +91,9 @@ def with_settled(history: History, one: Settled) -> History:
     comparisons = dict(history.comparisons)
     touched = []
     for base in dict.fromkeys([*earlier[-1:], *earlier[:1]]) if is_latest else ():
-        fresh = Compared(name=one.name, function=one.function, base=base, new=one.build, state=begin(builds[base]))
+        fresh = BuildComparison(
+            name=one.name, function=one.function, base=base, new=one.build, state=begin(builds[base])
+        )
         before = comparisons.get(fresh.key, fresh)
         comparisons[fresh.key] = replace(
             before, state=with_lifetime(before.state, one.median_ns), utc_ns=one.utc_ns, function=one.function
@@ -100,18 +101,18 @@ def with_settled(history: History, one: Settled) -> History:
         touched.append(fresh.key)
     builds[one.build] = (*builds.get(one.build, ()), one.median_ns)
     tested = history.tested | set(touched)
-    comparisons = _judged(comparisons, touched, tested)
+    comparisons = _with_verdicts(comparisons, touched, tested)
     for key in list(comparisons)[: max(0, len(comparisons) - MOST)]:
         del comparisons[key]
     return replace(history, medians={**history.medians, one.name: builds}, comparisons=comparisons, tested=tested)
 
 
-def entries(history: History, calls: Collection[tuple[Name, Name]] = ()) -> list[dict[str, Any]]:
+def entries(history: BuildHistory, calls: Collection[tuple[Name, Name]] = ()) -> list[dict[str, Any]]:
     """Return the comparisons as JSON values: those with an alarm first, then by name.
 
     Parameters
     ----------
-    history : History
+    history : BuildHistory
     calls : collection of (caller, callee)
         Call edges seen. Of functions that call each other and were raised between the same builds only the
         deepest is a ``cause``; the others are in its ``explains``.
@@ -120,7 +121,7 @@ def entries(history: History, calls: Collection[tuple[Name, Name]] = ()) -> list
     named = [(title(*caller), title(*callee)) for caller, callee in calls]
     for pair in {(each.base, each.new) for each in history.comparisons.values()}:
         raised = [each for each in history.comparisons.values()
-                  if (each.base, each.new) == pair and each.alarm.status in _STANDING]  # fmt: skip
+                  if (each.base, each.new) == pair and each.alarm.status in _OPEN]  # fmt: skip
         explained["\0".join(pair)] = causes({title(*each.name) for each in raised}, named)
     found = sorted(
         history.comparisons.values(),
@@ -129,41 +130,46 @@ def entries(history: History, calls: Collection[tuple[Name, Name]] = ()) -> list
     return [entry_of(each, explained[f"{each.base}\0{each.new}"].get(title(*each.name))) for each in found]
 
 
-def _judged(comparisons: Mapping[str, Compared], touched: Iterable[str], tested: frozenset[str]) -> dict[str, Compared]:
-    """Say what may be said after a look, alarms at the stated rate."""
+def _with_verdicts(
+    comparisons: Mapping[str, BuildComparison], touched: Iterable[str], tested: frozenset[str]
+) -> dict[str, BuildComparison]:
+    """Return the comparisons with new verdicts, and with alarms at the stated rate."""
     result = dict(comparisons)
     alarms = {key: result[key].alarm for key in tested if key in result}
     evidence = {key: result[key].state.log_e for key in tested if key in result}
     found = discoveries(alarms, evidence, len(tested), FALSE_RATE)
     for key in touched:
         each = result[key]
-        said = verdict(each.state, LEVEL, TOLERANCE)
-        alarm = next_alarm(each.alarm, said, each.state.log_e, discovered=key in found, now_ns=each.utc_ns)
-        alarm, known = apply_acknowledgement(
-            alarm, each.known or _known_before(each, result), interval(each.state, LEVEL)
-        )
-        result[key] = replace(each, said=said, alarm=alarm, known=known)
+        change = verdict(each.state, LEVEL, TOLERANCE)
+        alarm = next_alarm(each.alarm, change, each.state.log_e, discovered=key in found, now_ns=each.utc_ns)
+        known = each.acknowledgement or _earlier_acknowledgement(each, result)
+        alarm, known = apply_acknowledgement(alarm, known, interval(each.state, LEVEL))
+        result[key] = replace(each, verdict=change, alarm=alarm, acknowledgement=known)
     return result
 
 
-def _known_before(each: Compared, comparisons: Mapping[str, Compared]) -> Acknowledgement | None:
+def _earlier_acknowledgement(
+    each: BuildComparison, comparisons: Mapping[str, BuildComparison]
+) -> Acknowledgement | None:
     """Return what was acknowledged of the function between the same base and an earlier build."""
-    found = [other.known for other in comparisons.values() if (other.name, other.base) == (each.name, each.base)]
+    found = [
+        other.acknowledgement for other in comparisons.values() if (other.name, other.base) == (each.name, each.base)
+    ]
     return next((known for known in reversed(found) if known is not None), None)
 
 
-def with_known(history: History, keys: Collection[str], known: Acknowledgement | None) -> History:
-    """Acknowledge the alarms of some comparisons, or with None take that back."""
+def with_acknowledgement(history: BuildHistory, keys: Collection[str], known: Acknowledgement | None) -> BuildHistory:
+    """Acknowledge the alarms of some comparisons; None undoes that."""
     comparisons = dict(history.comparisons)
     for key in keys:
         each = comparisons.get(key)
         if each is not None:
-            alarm, kept = apply_acknowledgement(each.alarm, known, interval(each.state, LEVEL))
-            comparisons[key] = replace(each, alarm=alarm, known=kept)
+            alarm, valid = apply_acknowledgement(each.alarm, known, interval(each.state, LEVEL))
+            comparisons[key] = replace(each, alarm=alarm, acknowledgement=valid)
     return replace(history, comparisons=comparisons)
 
 
-def entry_of(each: Compared, explains: Sequence[str] | None = None) -> dict[str, Any]:
+def entry_of(each: BuildComparison, explains: Sequence[str] | None = None) -> dict[str, Any]:
     """Return a comparison as JSON values; ``explains``: what it is the cause of, None if it is none."""
     bounds = interval(each.state, LEVEL)
     return {
@@ -171,15 +177,15 @@ def entry_of(each: Compared, explains: Sequence[str] | None = None) -> dict[str,
         "module": each.name[1],
         "base": each.base,
         "new": each.new,
-        "verdict": each.said.value,
+        "verdict": each.verdict.value,
         "alarm": each.alarm.status.value,
         "direction": each.alarm.direction.value,
         "acknowledged": None
-        if each.known is None
+        if each.acknowledgement is None
         else {
-            "ratio": each.known.ratio,
-            "utc_ns": each.known.utc_ns,
-            "note": each.known.note,
+            "ratio": each.acknowledgement.ratio,
+            "utc_ns": each.acknowledgement.utc_ns,
+            "note": each.acknowledgement.note,
         },
         "cause": explains is not None,
         "explains": list(explains or ()),

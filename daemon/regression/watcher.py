@@ -26,7 +26,16 @@ from specmine.model.observation import Kind, Observation
 from specmine.store import Contents, LifetimeSummary, Verdict, environment_at
 
 from .acknowledgements import acknowledgement_of, key_of
-from .history import Compared, History, Name, Settled, entries, entry_of, with_known, with_settled
+from .history import (
+    BuildComparison,
+    BuildHistory,
+    LifetimeMedian,
+    Name,
+    entries,
+    entry_of,
+    with_acknowledgement,
+    with_median,
+)
 from .host_effects import ChangeHosts
 
 FEWEST_CALLS = 200
@@ -50,7 +59,7 @@ class ChangeWatcher:
     def __init__(self, tell: Callable[[Sequence[Verdict], Sequence[Mapping[str, Any]]], None]) -> None:
         """Take what is told of new verdicts, with all comparisons as they stand."""
         self._tell = tell
-        self._history = History()
+        self._history = BuildHistory()
         self._functions: dict[str, Function] = {}
         self._builds: dict[str, str] = {}
         self._growing: dict[tuple[str, str], _Growing] = {}
@@ -72,7 +81,7 @@ class ChangeWatcher:
         for entry in contents.documents.get("changes", {}).get("changes", ()):
             key, known = acknowledgement_of(entry)
             if known is not None:
-                self._history = with_known(self._history, [key], known)
+                self._history = with_acknowledgement(self._history, [key], known)
         self.changes = self._entries()
 
     def acknowledge(self, entries: Sequence[Mapping[str, Any]], known: Sequence[Acknowledgement] | None) -> None:
@@ -126,7 +135,7 @@ class ChangeWatcher:
         while self._answers:
             keys, known = self._answers.popleft()
             for key in keys:
-                self._history = with_known(self._history, [key], known[key] if known is not None else None)
+                self._history = with_acknowledgement(self._history, [key], known[key] if known is not None else None)
         self.changes = self._entries(_calls(step))
         self._tell((), self.changes)
 
@@ -158,7 +167,7 @@ class ChangeWatcher:
         if due:
             self.changes = self._entries(_calls(step))
             news = [_verdict(each) for key, each in self._history.comparisons.items()
-                    if key not in before or before[key].said is not each.said]  # fmt: skip
+                    if key not in before or before[key].verdict is not each.verdict]  # fmt: skip
             self._tell(news, self.changes)
 
     def _settle(
@@ -177,9 +186,9 @@ class ChangeWatcher:
         self._counted.add((function, lifetime))
         name = (described.name, described.module)
         self._hosts.add((name, build), histogram, bias_ns, environment)
-        self._history = with_settled(
+        self._history = with_median(
             self._history,
-            Settled(
+            LifetimeMedian(
                 name=name,
                 function=function,
                 build=build,
@@ -201,13 +210,13 @@ def _calls(step: Step) -> frozenset[tuple[Name, Name]]:
     )
 
 
-def _verdict(each: Compared) -> Verdict:
+def _verdict(each: BuildComparison) -> Verdict:
     entry = entry_of(each)
     kept = ("ratio", "interval", "level", "lifetimes", "log_e", "alarm")
     return Verdict(
         function=each.function,
         subject=f"change {each.base} -> {each.new}",
-        verdict=each.said.value,
+        verdict=each.verdict.value,
         utc_ns=each.utc_ns,
         evidence={name: entry[name] for name in kept},
     )

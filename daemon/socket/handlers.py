@@ -9,7 +9,7 @@ from typing import Any
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.documents.status import DaemonFacts, status_of
-from specmine.daemon.regression.acknowledgements import chosen, known_of, marked, standing
+from specmine.daemon.regression.acknowledgements import acknowledgement_now, matching_alarms, open_alarms, shown_with
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.daemon.system.kill_switch import DEFAULT, switch
 from specmine.model.clock import utc_ns
@@ -135,18 +135,18 @@ class RequestHandlers:
 
     def _acknowledge(self, request: Request, peer: Peer) -> dict[str, Any]:
         """List the open alarms; with a function acknowledge its alarms, or undo that."""
-        entries = standing(self._changes.changes) if self._changes is not None else []
+        entries = open_alarms(self._changes.changes) if self._changes is not None else []
         if request.get("function") is None or self._changes is None:
             return {"changes": [dict(each) for each in entries]}
         _check_right(peer)
         undo, note, build = bool(request.get("undo")), request.get("note", ""), request.get("build", "")
         if not isinstance(note, str) or not isinstance(build, str) or len(note) > 1000:
             raise InputError("note and build are texts of at most 1000 characters")
-        found = chosen(entries, _text(request, "function"), build, undo=undo)
-        known = None if undo else [known_of(each, self._utc_ns(), note) for each in found]
+        found = matching_alarms(entries, _text(request, "function"), build, undo=undo)
+        known = None if undo else [acknowledgement_now(each, self._utc_ns(), note) for each in found]
         self._changes.acknowledge(found, known)
         shown = known if known is not None else [None for _ in found]
-        return {"changes": [marked(each, one) for each, one in zip(found, shown, strict=True)]}
+        return {"changes": [shown_with(each, one) for each, one in zip(found, shown, strict=True)]}
 
     def _lease(self, request: Request, peer: Peer) -> dict[str, Any]:
         """Lease part of the budget to the peer, until its connection ends."""

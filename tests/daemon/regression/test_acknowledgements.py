@@ -12,8 +12,8 @@ from specmine.daemon.controller.events import Arrived
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step
 from specmine.daemon.metrics.collector import SnapshotCollector
-from specmine.daemon.regression.acknowledgements import chosen, known_of, marked, standing
-from specmine.daemon.regression.history import History, entries, with_known
+from specmine.daemon.regression.acknowledgements import acknowledgement_now, matching_alarms, open_alarms, shown_with
+from specmine.daemon.regression.history import BuildHistory, entries, with_acknowledgement
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.daemon.socket.budget_leases import BudgetLeases
 from specmine.daemon.socket.handlers import RequestHandlers
@@ -33,24 +33,24 @@ from tests.daemon.regression.test_watcher import Told, grown, run_lifetimes
 ROOT = Peer(connection=1, pid=1, uid=0)
 
 
-def one(history: History, new: str, base: str = "old") -> dict[str, object]:
+def one(history: BuildHistory, new: str, base: str = "old") -> dict[str, object]:
     """Return the comparison of two builds."""
     return next(each for each in entries(history) if (each["base"], each["new"]) == (base, new))
 
 
-def known(history: History, new: str) -> History:
+def known(history: BuildHistory, new: str) -> BuildHistory:
     """Acknowledge what is said of a build."""
     entry = one(history, new)
-    return with_known(history, ["f\0app\0old\0" + new], known_of(entry, 7, "we know"))
+    return with_acknowledgement(history, ["f\0app\0old\0" + new], acknowledgement_now(entry, 7, "we know"))
 
 
 @pytest.fixture(scope="module")
-def raised() -> History:
+def raised() -> BuildHistory:
     """Ten per cent between two builds, raised."""
-    return grown(grown(History(), "old", 1.0, 20, 1), "new", 1.1, 10, 2)
+    return grown(grown(BuildHistory(), "old", 1.0, 20, 1), "new", 1.1, 10, 2)
 
 
-def test_it_is_silent_while_the_change_is_the_same(raised: History) -> None:
+def test_it_is_silent_while_the_change_is_the_same(raised: BuildHistory) -> None:
     """More lifetimes of the same change wake nobody; the note stays."""
     history = grown(known(raised, "new"), "new", 1.1, 20, 3)
     found = one(history, "new")
@@ -58,13 +58,13 @@ def test_it_is_silent_while_the_change_is_the_same(raised: History) -> None:
     assert isinstance(found["acknowledged"], Mapping) and found["acknowledged"]["note"] == "we know"
 
 
-def test_a_change_that_grows_is_raised_again(raised: History) -> None:
+def test_a_change_that_grows_is_raised_again(raised: BuildHistory) -> None:
     """The build slows down by another 15 %: that is not what was acknowledged."""
     history = grown(known(raised, "new"), "new", 1.3, 60, 3)
     assert (one(history, "new")["alarm"], one(history, "new")["acknowledged"]) == ("raised", None)
 
 
-def test_a_later_build_with_the_same_change_is_known_too(raised: History) -> None:
+def test_a_later_build_with_the_same_change_is_known_too(raised: BuildHistory) -> None:
     """Against the first build it is what was acknowledged; a build that is slower still is not."""
     history = known(raised, "new")
     same = grown(history, "later", 1.1, 10, 4)
@@ -72,20 +72,20 @@ def test_a_later_build_with_the_same_change_is_known_too(raised: History) -> Non
     assert [one(each, "later")["alarm"] for each in (same, slower)] == ["acknowledged", "raised"]
 
 
-def test_it_is_taken_back(raised: History) -> None:
+def test_it_is_taken_back(raised: BuildHistory) -> None:
     """Undone it is raised as before."""
-    history = with_known(known(raised, "new"), ["f\0app\0old\0new"], None)
+    history = with_acknowledgement(known(raised, "new"), ["f\0app\0old\0new"], None)
     assert (one(history, "new")["alarm"], one(history, "new")["acknowledged"]) == ("raised", None)
 
 
 def test_only_an_alarm_can_be_acknowledged() -> None:
     """Of what is quiet nothing is known, whoever says so."""
-    history = grown(grown(History(), "old", 1.0, 5, 1), "new", 1.0, 5, 2)
+    history = grown(grown(BuildHistory(), "old", 1.0, 5, 1), "new", 1.0, 5, 2)
     about = Acknowledgement(direction=Change.WORSE, ratio=1.1, utc_ns=0)
-    assert one(with_known(history, ["f\0app\0old\0new"], about), "new")["acknowledged"] is None
+    assert one(with_acknowledgement(history, ["f\0app\0old\0new"], about), "new")["acknowledged"] is None
 
 
-def test_an_acknowledged_alarm_is_exported_as_such(raised: History) -> None:
+def test_an_acknowledged_alarm_is_exported_as_such(raised: BuildHistory) -> None:
     """The alarm's series is 0, the other 1."""
     shown = {**status(), "changes": entries(known(raised, "new"))}
     families = {each.name: each for each in SnapshotCollector(lambda: ((), shown), series=2000).collect()}
@@ -167,20 +167,20 @@ def test_names_and_builds_choose() -> None:
         "direction": "worse",
         "ratio": 1.2,
     }
-    silent = marked({**entry, "function": "g"}, known_of(entry, 1, ""))
+    silent = shown_with({**entry, "function": "g"}, acknowledgement_now(entry, 1, ""))
     quiet = {**entry, "function": "h", "alarm": "quiet"}
     every = [entry, silent, quiet]
-    assert standing(every) == [entry, silent]
+    assert open_alarms(every) == [entry, silent]
     for glob in ("f", "f*", "f(int)", "* (app)"):
-        assert chosen(every, glob, "bc", undo=False) == [entry]
-    assert chosen(every, "*", "", undo=True) == [silent]
-    assert marked(silent, None)["alarm"] == "raised"
+        assert matching_alarms(every, glob, "bc", undo=False) == [entry]
+    assert matching_alarms(every, "*", "", undo=True) == [silent]
+    assert shown_with(silent, None)["alarm"] == "raised"
     for glob, build in (("f", "x"), ("h", ""), ("g", "")):
         with pytest.raises(InputError):
-            chosen(every, glob, build, undo=False)
+            matching_alarms(every, glob, build, undo=False)
 
 
-def test_the_command_works_on_a_store(tmp_path: Path, raised: History) -> None:
+def test_the_command_works_on_a_store(tmp_path: Path, raised: BuildHistory) -> None:
     """Listed, acknowledged, undone; what is not there is an error."""
     from click.testing import CliRunner  # noqa: PLC0415
 

@@ -13,7 +13,7 @@ from specmine.daemon.controller.events import Arrived
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step
 from specmine.daemon.metrics.collector import SnapshotCollector
-from specmine.daemon.regression.history import History, Settled, entries, with_settled
+from specmine.daemon.regression.history import BuildHistory, LifetimeMedian, entries, with_median
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.model.batch import Batch, Lifetime
 from specmine.model.function import Function
@@ -26,25 +26,25 @@ SECOND = 10**9
 UTC = 1_700_000_000 * SECOND
 
 
-def settled(build: str, number: int, median_ns: float, *, name: str = "f", at: int = 0) -> Settled:
+def settled(build: str, number: int, median_ns: float, *, name: str = "f", at: int = 0) -> LifetimeMedian:
     """Return one lifetime's median."""
-    return Settled(
+    return LifetimeMedian(
         name=(name, "app"), function=f"{build}+0x10", build=build, lifetime=f"boot:{build}:{number}",
         median_ns=median_ns, utc_ns=UTC + (at or number) * SECOND,
     )  # fmt: skip
 
 
-def grown(history: History, build: str, factor: float, count: int, seed: int, name: str = "f") -> History:
+def grown(history: BuildHistory, build: str, factor: float, count: int, seed: int, name: str = "f") -> BuildHistory:
     """Return the history after some lifetimes that differ by 1 %."""
     rng = np.random.default_rng(seed)
     for number in range(count):
-        history = with_settled(history, settled(build, number, 1e5 * factor * np.exp(rng.normal(0, 0.01)), name=name))
+        history = with_median(history, settled(build, number, 1e5 * factor * np.exp(rng.normal(0, 0.01)), name=name))
     return history
 
 
 def test_a_slower_build_raises_one_alarm() -> None:
     """Twenty lifetimes of the old build, ten of one 10 % slower: worse, raised, with an interval above 1."""
-    history = grown(grown(History(), "old", 1.0, 20, 1), "new", 1.1, 10, 2)
+    history = grown(grown(BuildHistory(), "old", 1.0, 20, 1), "new", 1.1, 10, 2)
     (found,) = entries(history)
     assert (found["verdict"], found["alarm"], found["direction"]) == ("worse", "raised", "worse")
     assert (found["base"], found["new"], found["lifetimes"]) == ("old", "new", [20, 10])
@@ -53,14 +53,14 @@ def test_a_slower_build_raises_one_alarm() -> None:
 
 def test_an_unchanged_build_raises_none() -> None:
     """The same code built again is not worse, and in the end equivalent."""
-    history = grown(grown(History(), "old", 1.0, 30, 1), "new", 1.0, 40, 2)
+    history = grown(grown(BuildHistory(), "old", 1.0, 30, 1), "new", 1.0, 40, 2)
     (found,) = entries(history)
     assert (found["verdict"], found["alarm"]) == ("equivalent", "quiet")
 
 
 def test_what_creeps_is_seen_against_the_first_build() -> None:
     """Six builds, each 1 % slower: no step is worth an alarm, the way from the first build is."""
-    history = History()
+    history = BuildHistory()
     for number in range(7):
         history = grown(history, f"v{number}", 1.01**number, 15, number)
     worse = {(each["base"], each["new"]) for each in entries(history) if each["verdict"] == "worse"}
@@ -70,14 +70,14 @@ def test_what_creeps_is_seen_against_the_first_build() -> None:
 
 def test_a_late_lifetime_of_an_old_build_changes_nothing() -> None:
     """The base of a comparison is fixed before the first new lifetime."""
-    history = grown(grown(History(), "old", 1.0, 10, 1), "new", 1.0, 5, 2)
-    later = with_settled(history, settled("old", 99, 9e9))
+    history = grown(grown(BuildHistory(), "old", 1.0, 10, 1), "new", 1.0, 5, 2)
+    later = with_median(history, settled("old", 99, 9e9))
     assert entries(later) == entries(history)
 
 
 def test_callers_come_with_the_cause() -> None:
     """Caller and callee both raised: the callee is the alarm and explains the caller; one on its own stands alone."""
-    history = History()
+    history = BuildHistory()
     for name in ("caller", "callee", "other"):
         history = grown(grown(history, "old", 1.0, 20, 1, name), "new", 1.2, 10, 2, name)
     found = {each["function"]: each for each in entries(history, {(("caller", "app"), ("callee", "app"))})}
@@ -148,7 +148,7 @@ def test_comparisons_are_exported() -> None:
     """Each comparison has its series; all together stay few."""
     from tests.daemon.metrics.test_collector import status  # noqa: PLC0415
 
-    history = grown(grown(History(), "old", 1.0, 20, 1), "new", 1.1, 10, 2)
+    history = grown(grown(BuildHistory(), "old", 1.0, 20, 1), "new", 1.1, 10, 2)
     for number in range(60):
         history = grown(grown(history, "old", 1.0, 3, 1, f"g{number}"), "new", 1.0, 1, 2, f"g{number}")
     shown = {**status(), "changes": entries(history)}
