@@ -139,8 +139,7 @@ class Table(Generic[T]):
 
     def identity(self, record: T) -> tuple[Any, ...] | None:
         """Return the values of a record's key, None if its row is added at the end."""
-        fields = {column.name: column.field or column.name for column in self.columns}
-        return tuple(getattr(record, fields[name]) for name in self.key) if self.key else None
+        return tuple(getattr(record, name) for name in self.key) if self.key else None
 
     def row(self, record: Any, context: WriteContext) -> dict[str, object]:
         """Return the row of a record, by the names of columns."""
