@@ -1,4 +1,4 @@
-"""What the host explains of a change between two builds: durations and environments of each, kept small."""
+"""The host's part in a change between two builds, from durations and environments of each, in little memory."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ MOST = 4_000
 """Builds of functions held at most, some 1 kB each; the oldest go first."""
 
 
-class ChangeHosts:
-    """Remembers what the calls of each build took, on which kind of host, and judges pairs of builds by it."""
+class HostEffects:
+    """Holds the durations and the environment of each build, and returns the host's part in a change."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self._calls: dict[Build, Histogram] = {}
         self._vectors: dict[Build, Environment] = {}
-        self._judged: dict[tuple[Build, Build], tuple[tuple[int, ...], dict[str, Any]]] = {}
+        self._evidence: dict[tuple[Build, Build], tuple[tuple[int, ...], dict[str, Any]]] = {}
 
     def add(self, build: Build, histogram: Histogram, bias_ns: float, environment: Mapping[str, Any] | None) -> None:
-        """Add a lifetime: its calls by duration, what probes added to each, and what was known of the host then."""
+        """Add a lifetime: its durations, what probes added to each, and the environment of its host."""
         self._calls[build] = self._calls.pop(build, EMPTY) + _without_bias(histogram, bias_ns)
         if environment:
             before, now = self._vectors.get(build), environment_from(environment)
-            # of what differed between lifetimes of a build nothing is known
+            # what differed between the lifetimes of a build counts as unknown
             self._vectors[build] = (common([before, now]) or now) if before else now
         for old in list(self._calls)[: max(0, len(self._calls) - MOST)]:
             del self._calls[old]
             self._vectors.pop(old, None)
 
     def explained(self, base: Build, new: Build, lifetimes: tuple[int, ...]) -> dict[str, Any]:
-        """Return what of the change the hosts explain, as ``specmine compare`` tells it in ``host``.
+        """Return the part of the change that the hosts explain, as ``host`` of ``specmine compare``.
 
-        ``lifetimes`` are those counted on both sides: while they stay the same, so does the answer.
+        ``lifetimes`` are those counted on both sides: while they stay the same, so does the result.
         """
-        known = self._judged.get((base, new))
+        known = self._evidence.get((base, new))
         if known is None or known[0] != lifetimes:
             vectors = self._vectors.get(base), self._vectors.get(new)
             known = (
                 lifetimes,
                 host_evidence(self._calls.get(base, EMPTY), self._calls.get(new, EMPTY), vectors).document(),
             )
-            for old in list(self._judged)[: max(0, len(self._judged) - MOST)]:
-                del self._judged[old]
-            self._judged[base, new] = known
+            for old in list(self._evidence)[: max(0, len(self._evidence) - MOST)]:
+                del self._evidence[old]
+            self._evidence[base, new] = known
         return known[1]
 
 

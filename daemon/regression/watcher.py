@@ -1,7 +1,7 @@
-"""Has a function changed from build to build, evaluated after each lifetime while the daemon runs.
+"""Comparisons of builds while the daemon runs, evaluated after each lifetime.
 
-Each lifetime counts once, when it has ended or is old enough; what was said stays valid however often it was
-looked at (``mining/regression/sequential_test.py``). Needs numpy only.
+Each lifetime counts once, when it has ended or is old enough. A verdict stays valid however often it is asked for
+(``mining/regression/sequential_test.py``). Needs numpy only.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .history import (
     with_acknowledgement,
     with_median,
 )
-from .host_effects import ChangeHosts
+from .host_effects import HostEffects
 
 FEWEST_CALLS = 200
 OLD_NS = 600 * SECOND
@@ -44,7 +44,7 @@ OLD_NS = 600 * SECOND
 
 
 @dataclass(slots=True)
-class _Growing:
+class _OpenLifetime:
     """A lifetime's calls of one function, not counted yet."""
 
     histogram: Histogram
@@ -54,22 +54,22 @@ class _Growing:
 
 
 class ChangeWatcher:
-    """Follows the loop's steps; give ``listen`` to it. ``changes`` may be read from any thread."""
+    """Compares builds by the loop's steps; the loop gets ``listen``. ``changes`` may be read from any thread."""
 
-    def __init__(self, tell: Callable[[Sequence[Verdict], Sequence[Mapping[str, Any]]], None]) -> None:
-        """Take what is told of new verdicts, with all comparisons as they stand."""
-        self._tell = tell
+    def __init__(self, report: Callable[[Sequence[Verdict], Sequence[Mapping[str, Any]]], None]) -> None:
+        """Take the function that gets new verdicts, with all comparisons of now."""
+        self._report = report
         self._history = BuildHistory()
         self._functions: dict[str, Function] = {}
         self._builds: dict[str, str] = {}
-        self._growing: dict[tuple[str, str], _Growing] = {}
+        self._open: dict[tuple[str, str], _OpenLifetime] = {}
         self._counted: set[tuple[str, str]] = set()
-        self._hosts = ChangeHosts()
-        self._answers: deque[tuple[frozenset[str], Mapping[str, Acknowledgement] | None]] = deque()
+        self._host_effects = HostEffects()
+        self._requests: deque[tuple[frozenset[str], Mapping[str, Acknowledgement] | None]] = deque()
         self.changes: tuple[dict[str, Any], ...] = ()
 
     def restore(self, contents: Contents, summaries: Sequence[LifetimeSummary]) -> None:
-        """Take up what a store remembers, lifetimes in the order of time; nothing is told of it again."""
+        """Go on from the contents of a store, lifetimes in the order of time; none of it is reported again."""
         self._functions |= {each.key: each for each in contents.functions}
         self._builds |= {each.id: each.build_id for each in contents.lifetimes}
         for each in sorted(summaries, key=lambda one: (one.end_utc_ns, one.lifetime, one.function)):
@@ -77,7 +77,7 @@ class ChangeWatcher:
             if each.kind is Kind.TIME and histogram.total >= FEWEST_CALLS:
                 boot = each.lifetime.split(":", maxsplit=1)[0]
                 host = environment_at(contents.environments, boot, each.end_utc_ns)
-                self._settle(each.function, each.lifetime, histogram, each.bias_ns, each.end_utc_ns, host)
+                self._count_lifetime(each.function, each.lifetime, histogram, each.bias_ns, each.end_utc_ns, host)
         for entry in contents.documents.get("changes", {}).get("changes", ()):
             key, known = acknowledgement_of(entry)
             if known is not None:
@@ -85,37 +85,37 @@ class ChangeWatcher:
         self.changes = self._entries()
 
     def acknowledge(self, entries: Sequence[Mapping[str, Any]], known: Sequence[Acknowledgement] | None) -> None:
-        """Have alarms acknowledged at the next step, or with None raised again; from any thread."""
+        """Acknowledge alarms at the next step; None undoes that. May be called from any thread."""
         keys = [key_of(each) for each in entries]
-        self._answers.append((frozenset(keys), None if known is None else dict(zip(keys, known, strict=True))))
+        self._requests.append((frozenset(keys), None if known is None else dict(zip(keys, known, strict=True))))
 
     def listen(self, step: Step) -> None:
-        """Take up a step of the loop; returns at once."""
-        self._take_answers(step)
+        """Take a step of the loop; returns at once."""
+        self._apply_requests(step)
         match step.event:
             case Begun(started=started):
                 self._builds |= {each.id: each.build_id for each in started.lifetimes}
             case Arrived(batch=batch):
                 self._functions |= {each.key: each for each in batch.functions}
                 self._builds |= {each.id: each.build_id for each in batch.lifetimes}
-                for seen in batch.observations:
-                    self._grow(seen)
-                if self._growing:
-                    self._settle_due(step, batch.lifetimes)
+                for window in batch.observations:
+                    self._add_window(window)
+                if self._open:
+                    self._count_due(step, batch.lifetimes)
             case Stopping():
-                self._settle_due(step, (), last=True)
+                self._count_due(step, (), last=True)
 
     def _entries(self, calls: Collection[tuple[Name, Name]] = ()) -> tuple[dict[str, Any], ...]:
-        """Return the comparisons, with what became of each function's machine code and what the host explains.
+        """Return the comparisons, with the change of each function's machine code and the effect of the host.
 
-        ``machine_code`` is changed, same or None; ``host`` is as ``specmine compare`` tells it, None of no change.
+        ``machine_code`` is changed, same or None. ``host`` is as in ``specmine compare``, None without a change.
         """
         code = {(each.name, each.module, each.build_id): each.code for each in self._functions.values()}
-        said = {None: None, True: "same", False: "changed"}
+        texts = {None: None, True: "same", False: "changed"}
         return tuple(
             {
                 **each,
-                "machine_code": said[same_code(*(
+                "machine_code": texts[same_code(*(
                     code.get((each["function"], each["module"], each[side]), "") for side in ("base", "new")
                 ))],
                 "host": self._host_of(each),
@@ -127,50 +127,50 @@ class ChangeWatcher:
         if entry["verdict"] not in (Change.WORSE.value, Change.BETTER.value):
             return None
         name = entry["function"], entry["module"]
-        return self._hosts.explained((name, entry["base"]), (name, entry["new"]), tuple(entry["lifetimes"]))
+        return self._host_effects.explained((name, entry["base"]), (name, entry["new"]), tuple(entry["lifetimes"]))
 
-    def _take_answers(self, step: Step) -> None:
-        if not self._answers:
+    def _apply_requests(self, step: Step) -> None:
+        if not self._requests:
             return
-        while self._answers:
-            keys, known = self._answers.popleft()
+        while self._requests:
+            keys, known = self._requests.popleft()
             for key in keys:
                 self._history = with_acknowledgement(self._history, [key], known[key] if known is not None else None)
         self.changes = self._entries(_calls(step))
-        self._tell((), self.changes)
+        self._report((), self.changes)
 
-    def _grow(self, seen: Observation) -> None:
-        key = seen.function, seen.lifetime
-        if seen.kind is not Kind.TIME or seen.timed == 0 or key in self._counted:
+    def _add_window(self, window: Observation) -> None:
+        key = window.function, window.lifetime
+        if window.kind is not Kind.TIME or window.timed == 0 or key in self._counted:
             return
-        one = self._growing.get(key)
-        if one is None:
-            one = _Growing(histogram=EMPTY, bias=0.0, first_ns=seen.start_ns)
-            self._growing[key] = one
-        one.bias = (one.bias * one.calls + seen.bias_ns * seen.timed) / (one.calls + seen.timed)
-        one.histogram += seen.histogram
-        one.calls += seen.timed
+        lifetime = self._open.get(key)
+        if lifetime is None:
+            lifetime = _OpenLifetime(histogram=EMPTY, bias=0.0, first_ns=window.start_ns)
+            self._open[key] = lifetime
+        lifetime.bias = (lifetime.bias * lifetime.calls + window.bias_ns * window.timed) / (
+            lifetime.calls + window.timed
+        )
+        lifetime.histogram += window.histogram
+        lifetime.calls += window.timed
 
-    def _settle_due(self, step: Step, changed: Sequence[Lifetime], *, last: bool = False) -> None:
+    def _count_due(self, step: Step, changed: Sequence[Lifetime], *, last: bool = False) -> None:
         ended = {each.id for each in changed if each.processes == 0}
         now_ns, offset = step.state.now_ns, utc_offset_ns(step.state)
         before = {each.key: each for each in self._history.comparisons.values()}
         due = [
-            (key, one)
-            for key, one in self._growing.items()
-            if last or key[1] in ended or now_ns - one.first_ns >= OLD_NS
+            (key, one) for key, one in self._open.items() if last or key[1] in ended or now_ns - one.first_ns >= OLD_NS
         ]
         for key, one in due:
-            del self._growing[key]
+            del self._open[key]
             if one.calls >= FEWEST_CALLS:
-                self._settle(*key, one.histogram, one.bias, now_ns + offset, step.state.environment)
+                self._count_lifetime(*key, one.histogram, one.bias, now_ns + offset, step.state.environment)
         if due:
             self.changes = self._entries(_calls(step))
             news = [_verdict(each) for key, each in self._history.comparisons.items()
                     if key not in before or before[key].verdict is not each.verdict]  # fmt: skip
-            self._tell(news, self.changes)
+            self._report(news, self.changes)
 
-    def _settle(
+    def _count_lifetime(
         self,
         function: str,
         lifetime: str,
@@ -185,7 +185,7 @@ class ChangeWatcher:
             return
         self._counted.add((function, lifetime))
         name = (described.name, described.module)
-        self._hosts.add((name, build), histogram, bias_ns, environment)
+        self._host_effects.add((name, build), histogram, bias_ns, environment)
         self._history = with_median(
             self._history,
             LifetimeMedian(
@@ -212,11 +212,11 @@ def _calls(step: Step) -> frozenset[tuple[Name, Name]]:
 
 def _verdict(each: BuildComparison) -> Verdict:
     entry = entry_of(each)
-    kept = ("ratio", "interval", "level", "lifetimes", "log_e", "alarm")
+    names = ("ratio", "interval", "level", "lifetimes", "log_e", "alarm")
     return Verdict(
         function=each.function,
         subject=f"change {each.base} -> {each.new}",
         verdict=each.verdict.value,
         utc_ns=each.utc_ns,
-        evidence={name: entry[name] for name in kept},
+        evidence={name: entry[name] for name in names},
     )
