@@ -24,7 +24,7 @@ from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.worker.jobs import Job, run_job
-from specmine.mining.borders.inference import borders_of, conclude
+from specmine.mining.borders.inference import infer_stable_borders
 from specmine.model.buckets import BUCKETS
 from specmine.model.function import Function, Reason
 from specmine.model.histogram import Histogram
@@ -140,7 +140,7 @@ def _of_function(function: FunctionState, parts: Sequence[Part], names: Names, s
     """Return what the parts of a function say of it."""
     mining = settings.mining
     seen = [_observation(function.function, part, names) for part in parts[-NEWEST:]]
-    chain = conclude(seen, [borders_of(each, mining) for each in seen], None, mining)
+    chain, _ = infer_stable_borders(seen, {}, None, mining)
     now_ns = parts[-1].end_ns
     function = replace(
         function,

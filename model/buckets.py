@@ -56,3 +56,11 @@ BUCKET_EDGES = _edges()
 """Edges in ns, shape (BUCKETS + 1,): bucket i holds durations in [BUCKET_EDGES[i], BUCKET_EDGES[i + 1])."""
 BUCKET_MIDDLES = _read_only(0.5 * (BUCKET_EDGES[:-1] + BUCKET_EDGES[1:]))
 """Middles of the buckets in ns, shape (BUCKETS,)."""
+
+
+def shifted_edges(edges: tuple[int, ...], was_ns: float, is_ns: float) -> tuple[int, ...]:
+    """Move edges that were found under one bias of the probes to durations measured under another."""
+    if abs(is_ns - was_ns) < 1.0:
+        return edges
+    durations = BUCKET_EDGES[list(edges)] + (is_ns - was_ns)
+    return tuple(int(bucket) for bucket in bucket_of(np.round(durations)))

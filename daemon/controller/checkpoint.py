@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from specmine.mining.assertions.checks import Check, Verification
 from specmine.mining.assertions.explanation import JobResult
-from specmine.mining.borders.inference import Check, Conclusion
+from specmine.mining.borders.inference import Inference
 from specmine.mining.off_cpu.on_cpu import OnCpu
 from specmine.mining.regression.lifetime_utility import Lifetimes
 from specmine.mining.settings import MiningSettings
@@ -23,7 +24,7 @@ from specmine.model.observation import Kind, Observation
 from .call_counts import CallCounts, ProbeState
 from .function import ExplanationState, FunctionState, Identity
 from .history import RETAINED, History, Totals
-from .inference import InferenceState, VerificationState
+from .inference import InferenceState
 from .phase import FINISHED, Phase, State
 from .profile import Profile
 
@@ -44,7 +45,7 @@ class Record:
     histogram: Histogram = EMPTY
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
     tried: int = 0
-    learned: Conclusion | None = None
+    learned: Inference | None = None
     result: JobResult | None = None
     on_cpu: OnCpu | None = None
     explained_with: int = 0
@@ -157,7 +158,7 @@ def _state(
             on_cpu=record.on_cpu,
         ),
         explanation=ExplanationState(result=record.result, observations=record.explained_with),
-        verification=VerificationState(
+        verification=Verification(
             checks=record.checks,
             checked_ns=now_ns if state in FINISHED else None,
             violations=record.violations,

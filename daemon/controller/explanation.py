@@ -6,14 +6,15 @@ from dataclasses import replace
 
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.worker.jobs import Job
+from specmine.mining.assertions.checks import Verification
 from specmine.mining.assertions.explanation import JobResult
-from specmine.mining.borders.inference import shifted
+from specmine.model.buckets import shifted_edges
 from specmine.model.observation import Kind
 
 from . import reasons
 from .function import ExplanationState, FunctionState
 from .history import enough
-from .inference import VerificationState, with_chain
+from .inference import with_chain
 from .phase import FINISHED, State
 
 PATIENCE = 5
@@ -31,7 +32,7 @@ def job_for(function: FunctionState, settings: Settings, program_modules: tuple[
     if function.explanation.job is not None or learned is None or chain is None or not observations:
         return None
     number = enough(observations, mining.minimum_calls)
-    edges = shifted(learned.edges, learned.bias_ns, observations[-1].bias_ns)
+    edges = shifted_edges(learned.edges, learned.bias_ns, observations[-1].bias_ns)
     if function.state is State.EXPLAINING:
         # rare paths need calls: wait for more observations unless they come slowly
         patience = now_ns - function.phase.since_ns >= PATIENCE * settings.window_ns
@@ -58,7 +59,7 @@ def is_relearned(function: FunctionState) -> bool:
     """Tell whether an explanation that no longer held was found stable again, in whatever form."""
     violated = function.verification.violations >= VIOLATIONS and function.explanation.result is not None
     chain = function.inference.chain
-    return function.state in FINISHED and violated and chain is not None and chain.stable
+    return function.phase.state in FINISHED and violated and chain is not None and chain.stable
 
 
 def explained(function: FunctionState, result: JobResult, now_ns: int, settings: Settings) -> FunctionState:
@@ -67,7 +68,7 @@ def explained(function: FunctionState, result: JobResult, now_ns: int, settings:
     verification = replace(function.verification, checked_ns=now_ns)
     if is_relearned(function):
         inference = replace(inference, learned=inference.chain)
-        verification = VerificationState(checked_ns=now_ns)
+        verification = Verification(checked_ns=now_ns)
     if function.state is State.EXPLAINING and history.paths:
         inference = with_chain(inference, history.paths[-mining.recent :], Kind.PATH, mining)
     observations = enough(history.paths, mining.minimum_calls)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from specmine.mining.assertions.checks import Verification
 from specmine.mining.assertions.explanation import JobResult
 from specmine.model.function import Function, Reason
 
 from .call_counts import ProbeState
 from .history import History
-from .inference import InferenceState, VerificationState
+from .inference import InferenceState
 from .phase import Phase, State
 from .profile import Profile
 from .provisional import Provisional
@@ -55,7 +56,7 @@ class FunctionState:
     history: History = field(default_factory=History)
     inference: InferenceState = field(default_factory=InferenceState)
     explanation: ExplanationState = field(default_factory=ExplanationState)
-    verification: VerificationState = field(default_factory=VerificationState)
+    verification: Verification = field(default_factory=Verification)
     provisional: Provisional | None = None
     """What another build stated, until there is a statement of its own."""
 

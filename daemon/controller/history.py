@@ -51,10 +51,6 @@ class History:
     """Observations since the function last began to be learned."""
     totals: Totals = field(default_factory=Totals)
 
-    def of_kind(self, kind: Kind) -> tuple[Observation, ...]:
-        """Return the retained observations of a kind, oldest first."""
-        return self.paths if kind is Kind.PATH else self.timing
-
     @property
     def longest(self) -> tuple[Observation, ...]:
         """The retained observations of the kind that has more of them."""
@@ -82,9 +78,9 @@ def with_observation(history: History, observation: Observation, recent: int) ->
         paths=paths,
         histogram=histogram,
         spread_ns=histogram.std(),
-        lifetimes=_with_median(history.lifetimes, observation),
         tried=history.tried + 1,
         totals=_added(history.totals, observation),
+        lifetimes=_with_median(history.lifetimes, observation),
     )
 
 

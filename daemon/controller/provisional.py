@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from specmine.mining.assertions.checks import Check, check
 from specmine.mining.assertions.explanation import JobResult
 from specmine.mining.assertions.expression import named_edges, shared_names
-from specmine.mining.borders.inference import Check, Conclusion, borders_of, check, conclude, no_finer
+from specmine.mining.borders.inference import Inference, at_resolution, borders_of, infer_stable_borders
 from specmine.mining.settings import MiningSettings
 from specmine.model.function import Function
 from specmine.model.observation import Observation
@@ -29,7 +30,7 @@ class Provisional:
 
     build_id: str
     """The build that the statement comes from."""
-    learned: Conclusion
+    learned: Inference
     result: JobResult | None = None
     before: tuple[Observation, ...] = ()
     """The newest observations that it rests on."""
@@ -96,9 +97,9 @@ def with_build(provisional: Provisional, observation: Observation, mining: Minin
 
 def _agrees(observations: Sequence[Observation], mining: MiningSettings) -> bool:
     """Tell whether the new build's observations continue the chain of the build before."""
-    finer = no_finer(mining, observations)
-    borders = [borders_of(observation, finer) for observation in observations]
-    return conclude(observations, borders, None, mining).chain > 0
+    settings = at_resolution(mining, observations)
+    borders = {observation: borders_of(observation, settings) for observation in observations}
+    return infer_stable_borders(observations, borders, None, mining)[0].chain > 0
 
 
 def _shows(result: JobResult, observation: Observation) -> bool:

@@ -9,16 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specmine.daemon.config.settings import MS, SECOND, Settings
+from specmine.mining.assertions.checks import Verification, with_check
+from specmine.mining.off_cpu import on_cpu
 from specmine.mining.settings import MiningSettings
 from specmine.model.batch import Refusal
-from specmine.model.function import Reason
 from specmine.model.observation import Kind, Observation
 
 from . import reasons
 from .explanation import VIOLATIONS, is_relearned
 from .function import FunctionState
 from .history import with_observation
-from .inference import VerificationState, with_chain, with_check, with_on_cpu
+from .inference import with_chain
 from .phase import FINISHED, State
 from .provisional import with_build
 
@@ -61,29 +62,35 @@ def counted(function: FunctionState, now_ns: int) -> FunctionState:
 
 def observed(function: FunctionState, observation: Observation, settings: Settings) -> FunctionState:
     """Take up an observation: history, then inference, then checks, then phase."""
-    mining, kind = settings.mining, observation.kind
+    mining, kind, state = settings.mining, observation.kind, function.phase.state
+    lately = _is_checked_lately(function, observation, settings)
     history = with_observation(function.history, observation, mining.recent)
-    if _is_checked_lately(function, observation, settings):
+    if lately:
         return replace(function, history=history)
-    provisional = function.provisional
-    if provisional is not None and function.state not in FINISHED:
-        provisional = with_build(provisional, observation, mining)
-    newest = history.of_kind(kind)[-mining.recent :]
-    inference = with_on_cpu(function.inference, newest, mining)
-    if function.state is not State.EXPLAINING or kind is not Kind.PATH:  # else they are asked once they are explained
+    newest = (history.paths if kind is Kind.PATH else history.timing)[-mining.recent :]
+    inference = function.inference
+    if state is not State.EXPLAINING or kind is not Kind.PATH:  # else inferred once they are explained
         inference = with_chain(inference, newest, kind, mining)
-    function = replace(function, history=history, provisional=provisional, inference=inference)
-    if function.state in FINISHED:
-        return _checked(function, observation, mining)
-    if function.state is State.TIMING and kind is Kind.TIME:
+    inference = replace(inference, on_cpu=on_cpu.observed(inference.on_cpu, newest, mining))
+    verification, provisional = function.verification, function.provisional
+    if state in FINISHED:
+        result = function.explanation.result
+        verification = with_check(verification, observation, result, inference.learned, inference.chain, mining)
+    elif provisional is not None:
+        provisional = with_build(provisional, observation, mining)
+    checked = verification.checks is not function.verification.checks
+    function = replace(
+        function, history=history, inference=inference, verification=verification, provisional=provisional
+    )
+    if state is State.TIMING and kind is Kind.TIME:
         return _timed(function, observation.end_ns, mining)
-    return function
+    return _checked(function, observation.end_ns) if checked else function
 
 
 def _is_checked_lately(function: FunctionState, observation: Observation, settings: Settings) -> bool:
     """Tell whether a finished function that held was checked a moment ago: busy ones bring a window every second."""
     checked_ns, chain = function.verification.checked_ns, function.inference.chain
-    if function.state not in FINISHED or function.verification.violations or checked_ns is None or chain is None:
+    if function.phase.state not in FINISHED or function.verification.violations or checked_ns is None or chain is None:
         return False
     every_ns = min(CHECK_EVERY_NS, settings.verify_every_ns // 6)
     same_kind = function.inference.kind is observation.kind
@@ -117,26 +124,28 @@ def _timed(function: FunctionState, now_ns: int, mining: MiningSettings) -> Func
     return function.moved(State.UNEXPLAINED, no_paths, now_ns)
 
 
-def _checked(function: FunctionState, observation: Observation, mining: MiningSettings) -> FunctionState:
-    """Check an observation against what was stated; after enough violations running learn anew."""
-    inference, explanation, now_ns = function.inference, function.explanation, observation.end_ns
-    before = function.verification
-    verification = with_check(before, observation, inference, explanation.result, mining)
-    function = replace(function, verification=verification)
-    if observation.timed < mining.minimum_calls or verification is before:
-        return function
+def _checked(function: FunctionState, now_ns: int) -> FunctionState:
+    """Move on a finished function that was checked; after enough violations running it is learned anew."""
+    inference, explanation, verification = function.inference, function.explanation, function.verification
     if is_relearned(function) and inference.chain is not None and not inference.chain.borders:
         function = replace(
             function,
             inference=replace(inference, learned=inference.chain),
             explanation=replace(explanation, result=None),
-            verification=VerificationState(checked_ns=now_ns),
+            verification=Verification(checked_ns=now_ns),
         )
         return function.moved(State.SINGLE, None, now_ns)
-    explained = function.state is State.UNEXPLAINED and explanation.result is not None
-    if explained or function.state is State.EXPLAINED:
-        reason = reasons.violated(verification.wrong) if verification.wrong else _standing_reason(function)
-        return function.moved(function.state, reason, now_ns)
+    state, reason = function.phase.state, function.phase.reason
+    result = explanation.result
+    if state is State.EXPLAINED or (state is State.UNEXPLAINED and result is not None):
+        wrong = sum(check.verdict == "violated" for check in verification.checks)
+        if wrong:
+            reason = reasons.violated(wrong)
+        elif state is State.EXPLAINED:
+            reason = None
+        elif result is not None and reason is not None and reason.code == "violated":
+            reason = reasons.unexplained(result.why)
+        return function.moved(state, reason, now_ns)
     if verification.violations < VIOLATIONS:
         return function
     # nothing but borders was stated, so there is nothing to keep while they are found again
@@ -144,14 +153,6 @@ def _checked(function: FunctionState, observation: Observation, mining: MiningSe
         function,
         history=replace(function.history, tried=0),
         inference=replace(inference, learned=None),
-        verification=VerificationState(checked_ns=now_ns),
+        verification=Verification(checked_ns=now_ns),
     )
     return function.moved(State.TIMING, None, now_ns)
-
-
-def _standing_reason(function: FunctionState) -> Reason | None:
-    """Return the reason of a finished function whose statements hold."""
-    reason, result = function.reason, function.explanation.result
-    if function.state is not State.UNEXPLAINED or reason is None or reason.code != "violated":
-        return reason if function.state is State.UNEXPLAINED else None
-    return reasons.unexplained(result.why) if result else function.phase.refusal(Kind.PATH)

@@ -13,7 +13,7 @@ from specmine.daemon.controller.provisional import document_of
 from specmine.daemon.controller.reasons import by_waiting, violated_off_cpu
 from specmine.daemon.controller.scheduler import kind_for, utility
 from specmine.daemon.controller.state import ControllerState
-from specmine.mining.borders.inference import Check
+from specmine.mining.assertions.checks import Check
 from specmine.mining.off_cpu.host_causes import host_times
 from specmine.mining.regression.host_effect import host_evidence
 from specmine.model.function import Reason

@@ -13,7 +13,7 @@ from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.mining.assertions.explanation import JobResult
 from specmine.mining.assertions.expression import shared_names, shown, to_records
-from specmine.mining.borders.inference import Conclusion
+from specmine.mining.borders.inference import Inference
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.call_path import CallPath
 from specmine.model.histogram import Histogram
@@ -115,7 +115,7 @@ def behaviours_and_paths(
     return behaviours, paths
 
 
-def _borders(learned: Conclusion | None, data: Data) -> list[dict[str, Any]]:
+def _borders(learned: Inference | None, data: Data) -> list[dict[str, Any]]:
     known = learned.borders if learned and len(learned.borders) == len(data.edges) else ()
     edges = BUCKET_EDGES
     stated = []

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from specmine.mining.borders.inference import shifted
 from specmine.mining.off_cpu.breakdown import Part, Parts, parts
 from specmine.mining.off_cpu.host_causes import HostTimes
 from specmine.mining.off_cpu.on_cpu import OnCpu, range_seconds
-from specmine.model.buckets import BUCKET_EDGES
+from specmine.model.buckets import BUCKET_EDGES, shifted_edges
 from specmine.model.call_path import CallPath
 from specmine.model.histogram import Histogram
 from specmine.model.json_codec import encode
@@ -106,7 +105,7 @@ def on_cpu_facts(known: OnCpu | None, calls: SplitCalls | None, detail: bool = F
     said = known.learned or known.chain
     on_cpu, edges, bias = calls.split.on_cpu, said.edges, said.bias_ns
     upper = [max(0.0, float(BUCKET_EDGES[edge]) - bias) * 1e-9 for edge in edges]
-    own = on_cpu.class_counts(shifted(edges, bias, calls.bias_ns))
+    own = on_cpu.class_counts(shifted_edges(edges, bias, calls.bias_ns))
     middle, high = on_cpu.quantiles((0.5, 0.99))
     return {
         "calls": on_cpu.total,

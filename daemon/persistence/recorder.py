@@ -17,7 +17,7 @@ from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.documents.timestamps import utc_offset_ns
 from specmine.daemon.loop import Step
-from specmine.mining.borders.inference import Check
+from specmine.mining.assertions.checks import Check
 from specmine.model.clock import utc_ns
 from specmine.store import (
     Build,

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from specmine.mining.assertions import verification
+from specmine.mining.assertions.checks import Check
 from specmine.mining.assertions.verification import Expected
-from specmine.mining.borders.inference import Check, Conclusion, Found, borders_of, conclude, no_finer, shifted
+from specmine.mining.borders.inference import Inference, ObservationBorders, infer_stable_borders
 from specmine.mining.settings import MiningSettings
-from specmine.model.buckets import BUCKET_EDGES, BUCKETS, bucket_of
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS, bucket_of, shifted_edges
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation
 
@@ -30,10 +31,10 @@ NOTABLE = 0.005
 class OnCpu:
     """What is known of a function's time on CPU."""
 
-    found: tuple[tuple[int, Found], ...] = ()
-    """Borders of each observation held, by its end."""
-    chain: Conclusion | None = None
-    learned: Conclusion | None = None
+    found: tuple[tuple[int, ObservationBorders], ...] = ()
+    """Borders of each observation that is retained, by its end."""
+    chain: Inference | None = None
+    learned: Inference | None = None
     """What the observations said when they were first stable."""
     edges: tuple[int, ...] = ()
     """Its borders, and outside of them the range that nearly all calls kept to; first buckets, ascending."""
@@ -80,25 +81,22 @@ def observed(before: OnCpu | None, held: Sequence[Observation], settings: Mining
     if not every:
         return before
     before = before or OnCpu()
-    known = dict(before.found)
-    found = [
-        known[each.end_ns] if each.end_ns in known else borders_of(each, no_finer(settings, [each])) for each in every
-    ]
-    chain = conclude(every, found, before.chain, settings)
-    known_now = replace(
-        before, found=tuple((each.end_ns, one) for each, one in zip(every, found, strict=True)), chain=chain
-    )
-    if before.learned is not None:
-        return replace(known_now, check=_checked(before, every[-1], settings) or before.check)
-    return _learned(known_now, chain, every) if chain.stable else known_now
+    by_end = dict(before.found)
+    known = {each: by_end[each.end_ns] for each in every if each.end_ns in by_end}
+    chain, borders = infer_stable_borders(every, known, before.chain, settings)
+    known_now = replace(before, found=tuple((each.end_ns, borders[each]) for each in borders), chain=chain)
+    if before.learned is None:
+        return _learned(known_now, chain, every) if chain.stable else known_now
+    return replace(known_now, check=_checked(before, every[-1], settings) or before.check)
 
 
-def _learned(known: OnCpu, chain: Conclusion, every: Sequence[Observation]) -> OnCpu:
+def _learned(known: OnCpu, chain: Inference, every: Sequence[Observation]) -> OnCpu:
     """Return it with an assertion: classes by the stable borders, and the range of nearly all calls."""
     total = Histogram.sum(each.histogram for each in every)
     low, high = total.quantiles(((1 - NEARLY_ALL) / 2, (1 + NEARLY_ALL) / 2))
     ends = bucket_of([round(low / ROOM), round(high * ROOM)])
-    edges = tuple(sorted({*chain.edges, max(1, int(ends[0])), min(BUCKETS - 1, int(ends[1]))}))
+    borders = (border.edge for border in chain.borders)
+    edges = tuple(sorted({*borders, max(1, int(ends[0])), min(BUCKETS - 1, int(ends[1]))}))
     calls = tuple(int(number) for number in total.class_counts(edges))
     return replace(known, learned=chain, edges=edges, class_calls=calls)
 
@@ -117,6 +115,6 @@ def _checked(known: OnCpu, seen: Observation, settings: MiningSettings) -> Check
     if seen.timed < settings.minimum_calls:
         return None
     claim = Expected(formula=((),), class_calls=known.class_calls)
-    edges = shifted(known.edges, known.learned.bias_ns, seen.bias_ns)
+    edges = shifted_edges(known.edges, known.learned.bias_ns, seen.bias_ns)
     (one,) = verification.check(seen, [claim], edges, noise=known.learned.noise, settings=settings)
     return Check(subject=SUBJECT, verdict=one.verdict.value, calls=one.calls, p_value=one.p_value, shares=one.seen)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from bench.mining.tables.distributions import observed
-from specmine.mining.borders.detection import Border
-from specmine.mining.borders.inference import Conclusion, borders_of, conclude, utility_of
+from specmine.mining.borders.inference import Inference, ObservationBorders, infer_stable_borders, utility_of
 from specmine.mining.settings import MiningSettings
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation
@@ -71,8 +70,8 @@ class _Watched:
     workload: str
     born: int
     past: list[Observation] = field(default_factory=list)
-    found: list[tuple[Border, ...]] = field(default_factory=list)
-    known: Conclusion | None = None
+    borders: Mapping[Observation, ObservationBorders] = field(default_factory=dict)
+    known: Inference | None = None
     last: int = -1
     unsettled: int = 0
     parked_until: int = 0
@@ -90,9 +89,9 @@ class _Watched:
         seen = observed(slot, Histogram.from_durations(durations))
         self.on_unknown += not self.stable
         self.observations += 1
-        self.past, self.found = [*self.past, seen][-_HELD:], [*self.found, borders_of(seen, S)][-_HELD:]
-        before = self.known
-        self.known, self.last = conclude(self.past, self.found, before, S), slot
+        self.past = [*self.past, seen][-_HELD:]
+        self.known, self.borders = infer_stable_borders(self.past, self.borders, self.known, S)
+        self.last = slot
         if self.known.stable and self.first is None:
             self.first = slot
         self.unsettled = 0 if self.known.stable else self.unsettled + 1

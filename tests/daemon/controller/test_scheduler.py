@@ -8,10 +8,11 @@ from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.history import History
-from specmine.daemon.controller.inference import InferenceState, VerificationState
+from specmine.daemon.controller.inference import InferenceState
 from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.scheduler import Means, plan, utility
-from specmine.mining.borders.inference import Conclusion
+from specmine.mining.assertions.checks import Verification
+from specmine.mining.borders.inference import Inference
 from specmine.mining.regression.lifetime_utility import Lifetimes, with_window
 from specmine.model.batch import Lifetime, Prices
 from specmine.model.function import Function
@@ -36,14 +37,14 @@ def learned() -> FunctionState:
     for number in range(6):
         for window in range(4):
             seen = with_window(seen, str(number), 10 + 0.1 * (number % 3) + 0.001 * (window % 2))
-    chain = Conclusion(chain=10, start_ns=100 * SECOND, end_ns=200 * SECOND, stable=True)
+    chain = Inference(chain=10, start_ns=100 * SECOND, end_ns=200 * SECOND, stable=True)
     return FunctionState(
         identity=Identity(function=FUNCTION),
         phase=Phase(state=State.SINGLE),
         probe=ProbeState(rate=20_000.0),
         history=History(lifetimes=seen),
         inference=InferenceState(chain=chain, learned=chain),
-        verification=VerificationState(checked_ns=NOW_NS - SECOND),
+        verification=Verification(checked_ns=NOW_NS - SECOND),
     )
 
 
@@ -56,7 +57,7 @@ def test_utility_follows_the_lifetimes_that_run() -> None:
     assert utility(function, NOW_NS, running("6")) == 1.0
     assert utility(function, NOW_NS, running("5") + running("x", build="other")) == 0.0
     assert utility(function, NOW_NS, running("x", build="other")) == 1.0
-    assert utility(replace(function, verification=VerificationState(violations=1)), NOW_NS, running("5")) == 1.0
+    assert utility(replace(function, verification=Verification(violations=1)), NOW_NS, running("5")) == 1.0
 
 
 def test_it_is_not_learned_again_but_its_check_is_planned() -> None:
@@ -67,5 +68,5 @@ def test_it_is_not_learned_again_but_its_check_is_planned() -> None:
     function = learned()
     assert plan({FUNCTION.key: function}, means, Settings()).watches == {}
     assert FUNCTION.key in plan({FUNCTION.key: function}, replace(means, running=running("6")), Settings()).watches
-    due = replace(function, verification=VerificationState(checked_ns=NOW_NS - 61 * SECOND))
+    due = replace(function, verification=Verification(checked_ns=NOW_NS - 61 * SECOND))
     assert FUNCTION.key in plan({FUNCTION.key: due}, means, Settings()).watches

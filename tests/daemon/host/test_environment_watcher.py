@@ -24,7 +24,7 @@ from specmine.experiments.library import EXPERIMENTS
 from specmine.experiments.results.document import document
 from specmine.experiments.results.journal import Journal, write_journal
 from specmine.experiments.types import Finding, Host
-from specmine.mining.borders.inference import Check
+from specmine.mining.assertions.checks import Check
 from specmine.model.histogram import Histogram
 from specmine.model.host_environment import Environment
 from specmine.store import ExperimentWindow, environment_at, open_store
