@@ -47,7 +47,7 @@ def main() -> int:
     options = parser.parse_args()
     in_order()
     if os.geteuid() != 0:
-        print("bench_experiments: needs root", file=sys.stderr)
+        print("bench.host.experiments: needs root", file=sys.stderr)
         return 4
     table = Table()
     print("| check | expected | found | |\n| --- | --- | --- | --- |")

@@ -61,7 +61,7 @@ def main() -> int:
     options = parser.parse_args()
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
-        print("bench_experiments_prediction: needs two CPUs", file=sys.stderr)
+        print("bench.host.prediction: needs two CPUs", file=sys.stderr)
         return 4
     os.sched_setaffinity(0, set(cpus[:2]))
     # ordinary weight, all in one session: competing threads are equals here

@@ -9,62 +9,59 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from specmine.model.batch import Refusal, Watch
-from specmine.model.function import Function
-from specmine.model.observation import Kind, Observation
+from specmine.model.batch import Watch
+from specmine.model.observation import Kind
 from specmine.probes.process.proc import Selection
 from specmine.probes.source import BpfSource, SourceSettings
+from specmine.probes.timing.timed_function import TimedFunction
+from tests.support import source_driver
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = ROOT / "bench" / "targets"
 LIMIT_S = 30.0
 
 
-class Driver:
-    """Polls a live source, watches functions by name, and gathers what it reports."""
-
-    def __init__(self, source: BpfSource) -> None:
-        self.source = source
-        self.functions: dict[str, Function] = {}
-        self.observations: list[Observation] = []
-        self.refusals: list[Refusal] = []
+class Driver(source_driver.Driver):
+    """The driver of the tests, which ends the bench if nothing comes and reads the kernel's counters."""
 
     def poll(self, done: Callable[[], object] = lambda: True, limit_s: float = LIMIT_S) -> None:
         """Poll at least once, and until something is true; ends the bench if that does not happen."""
         end = time.monotonic() + limit_s
         while True:
-            batch = self.source.poll(time.monotonic_ns())
-            self.functions |= {f.name: f for f in batch.functions}
-            self.observations += batch.observations
-            self.refusals += batch.refusals
+            self.step()
             if done():
                 return
             if time.monotonic() > end:
                 raise SystemExit(f"nothing came of it in {limit_s:g} s; refused: {self.refusals}")
             time.sleep(0.01)
 
-    def watch(self, name: str, kind: Kind, **how: float) -> None:
-        """Put a probe on a function and wait until it is on."""
-        self.poll(lambda: name in self.functions)
-        key = self.functions[name].key
+    def watch(self, name: str, kind: Kind, **how: float) -> str:
+        """Put a probe on a function and wait until it is on; return the function's key."""
+        key = self.key(name)
         self.source.apply(Watch(function=key, kind=kind, **how))  # type: ignore[arg-type]
         registry = self.source._registry
         self.poll(lambda: key in registry.by_function and registry.by_function[key].attachment.on_ns)
+        return key
+
+    def timed(self, name: str) -> TimedFunction:
+        """Return what the kernel side holds of a watched function; does not poll."""
+        registry = self.source._registry
+        return next(timed for key, timed in registry.by_function.items() if self.functions[key].name == name)
 
     def way(self, name: str) -> str:
         """Return how the returns of a watched function are timed: session or sites."""
-        return "sites" if self.source._registry.by_function[self.functions[name].key].by_site else "session"
+        return "sites" if self.timed(name).by_site else "session"
 
     def counted(self, name: str, what: str) -> int:
         """Return one of the kernel's counters of a watched function."""
-        return self.source._registry.by_function[self.functions[name].key].slot.count(what)
+        return self.timed(name).slot.count(what)
 
     def time_some(self, name: str, share: float) -> bool:
         """Have only this share of a function's calls timed, where the programs can choose; False: they cannot."""
-        w = self.source._registry.by_function[self.functions[name].key]
-        if w.by_site:
+        function = self.timed(name)
+        if function.by_site:
             return False
-        w.slot.set_timed_share(share)
+        function.slot.set_timed_share(share)
         return True
 
 

@@ -90,7 +90,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     if os.geteuid() != 0 or not shutil.which("gcc"):
-        print("bench_overhead_gaps: needs root and gcc", file=sys.stderr)
+        print("bench.overhead.attach_pauses: needs root and gcc", file=sys.stderr)
         return 4
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder:
         program = built(Path(folder), TARGETS / "thousand.c")

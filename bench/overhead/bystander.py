@@ -35,7 +35,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=3, help="length of each run of the control program")
     options = parser.parse_args()
     if os.geteuid() != 0 or (os.cpu_count() or 1) < 2:
-        print("bench_bystander: needs root and two CPUs", file=sys.stderr)
+        print("bench.overhead.bystander: needs root and two CPUs", file=sys.stderr)
         return 4
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder:
         return measure(Path(folder), options.pairs, options.seconds)
@@ -79,10 +79,10 @@ def timed(control: Path, cpu: str, seconds: int, watched: int | None) -> dict[st
             if b"timing" in line or b"explaining" in line:  # the probes are on
                 break
         else:
-            raise SystemExit(f"bench_bystander: specmine mine ended with {process.wait()}")
+            raise SystemExit(f"bench.overhead.bystander: specmine mine ended with {process.wait()}")
         found = read(command)
         if process.poll() is not None:
-            raise SystemExit("bench_bystander: specmine mine ended before the control program did")
+            raise SystemExit("bench.overhead.bystander: specmine mine ended before the control program did")
         return found
 
 

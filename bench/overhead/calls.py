@@ -59,7 +59,7 @@ def main() -> int:
     options = parser.parse_args()
     missing = [tool for tool in ("gcc", "bpftrace", "unshare") if not shutil.which(tool)]
     if os.geteuid() != 0 or missing:
-        print(f"bench_overhead_prices: needs root{''.join(f' and {tool}' for tool in missing)}", file=sys.stderr)
+        print(f"bench.overhead.calls: needs root{''.join(f' and {tool}' for tool in missing)}", file=sys.stderr)
         return 4
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder, ExitStack() as stack:
         return measure(Path(folder), stack, options.rounds, options.calls)

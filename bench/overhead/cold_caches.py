@@ -45,7 +45,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=13)
     options = parser.parse_args()
     if os.geteuid() != 0:
-        print("bench_overhead_cold: needs root", file=sys.stderr)
+        print("bench.overhead.cold_caches: needs root", file=sys.stderr)
         return 4
     ratios = ["handler", "added", "by law", "recorded", "by law"]
     rows = []
@@ -89,9 +89,9 @@ def looped(target: Spoken, work: tuple[int, int, int], called: int) -> float:
 
 def measured(driver: Driver, target: Spoken, work: tuple[int, int, int], rounds: int) -> tuple[float, float, float]:
     """Return what a timed call adds, what is recorded of it and what its handler takes: medians and a mean, ns."""
-    w = driver.source._registry.by_function[driver.functions["empty"].key]
+    slot = driver.timed("empty").slot
     histogram = driver.source._registry.windows._histogram
-    before = histogram[w.slot.number].copy()
+    before = histogram[slot.number].copy()
     handlers, took_ns = driver.counted("empty", "handlers_timed"), driver.counted("empty", "handler_ns")
     added = []
     for _ in range(rounds):
@@ -103,7 +103,7 @@ def measured(driver: Driver, target: Spoken, work: tuple[int, int, int], rounds:
         driver.counted("empty", "handlers_timed") - handlers,
         driver.counted("empty", "handler_ns") - took_ns,
     )
-    median = Histogram.from_dense(histogram[w.slot.number] - before).quantile(0.5)
+    median = Histogram.from_dense(histogram[slot.number] - before).quantile(0.5)
     return statistics.median(added), median, took_ns / max(1, handlers)
 
 

@@ -53,7 +53,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="file of results to add to; all in it are reported")
     options = parser.parse_args()
     if os.geteuid() != 0:
-        print("bench_overhead_empty: needs root", file=sys.stderr)
+        print("bench.overhead.empty_function: needs root", file=sys.stderr)
         return 4
     found: list[Reported] = []
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder:
@@ -83,8 +83,7 @@ def one_run(program: Path, cache: Path, way: str, preload: str, calls: int) -> l
 
 def timed(driver: Driver, target: Spoken, name: str, way: str, calls: int) -> Reported:
     """Time an empty function and return what the kernel side reports of it."""
-    driver.watch(name, Kind.TIME, window_calls=calls, window_ns=10**10, minimum_calls=calls // 2)
-    key = driver.functions[name].key
+    key = driver.watch(name, Kind.TIME, window_calls=calls, window_ns=10**10, minimum_calls=calls // 2)
     end = time.monotonic() + 30
     while not (report := [o for o in driver.observations if o.function == key]):
         target.say(f"{name} {calls // 2}")

@@ -51,7 +51,7 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=0.01)
     options = parser.parse_args()
     if os.geteuid() != 0:
-        print("bench_overhead_hot: needs root", file=sys.stderr)
+        print("bench.overhead.hot_function: needs root", file=sys.stderr)
         return 4
     rows, broken = [], False
     for name, flags in (("single-stepped", ()), ("emulated", ("-DWELL_BEGUN",))):

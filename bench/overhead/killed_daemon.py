@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument("--most", type=float, default=3.0, help="longest time before the kill, in seconds")
     options = parser.parse_args()
     if os.geteuid() != 0:
-        print("bench_kill: needs root", file=sys.stderr)
+        print("bench.overhead.killed_daemon: needs root", file=sys.stderr)
         return 4
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder:
         program = built(Path(folder), options.program)

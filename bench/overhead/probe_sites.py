@@ -90,7 +90,7 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=20_000)
     options = parser.parse_args()
     if os.geteuid() != 0:
-        print("bench_sites: needs root", file=sys.stderr)
+        print("bench.overhead.probe_sites: needs root", file=sys.stderr)
         return 4
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder:
         program = built(Path(folder))

@@ -89,7 +89,7 @@ def main() -> int:
     if unknown:
         parser.error(f"there is no {', '.join(unknown)}")
     if os.geteuid() != 0:
-        print("bench_overhead_programs: needs root", file=sys.stderr)
+        print("bench.overhead.servers: needs root", file=sys.stderr)
         return 4
     runs: list[Run] = []
     for name in options.programs or NAMES:

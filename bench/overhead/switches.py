@@ -40,7 +40,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=60)
     options = parser.parse_args()
     if os.geteuid() != 0:
-        print("bench_overhead_switches: needs root", file=sys.stderr)
+        print("bench.overhead.switches: needs root", file=sys.stderr)
         return 4
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as name:
         folder = Path(name)

@@ -70,7 +70,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     if os.geteuid() != 0:
-        print("bench_unwind_prices: needs root", file=sys.stderr)
+        print("bench.overhead.unwinding: needs root", file=sys.stderr)
         return 4
     with tempfile.TemporaryDirectory(prefix="specmine-prices-") as name, ExitStack() as stack:
         folder = Path(name)

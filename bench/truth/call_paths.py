@@ -44,7 +44,7 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="show incomplete paths and differences")
     options = parser.parse_args()
     if os.geteuid() != 0:
-        print("bench_paths: needs root", file=sys.stderr)
+        print("bench.truth.call_paths: needs root", file=sys.stderr)
         return 4
     print(
         "| program | functions | timed calls | reach the start | other walks | compared | equal | paths | frames "

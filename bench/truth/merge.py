@@ -56,7 +56,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="kept afterwards; builds and stores found there are used again")
     options = parser.parse_args()
     if os.geteuid() != 0:
-        print("bench_merge: needs root", file=sys.stderr)
+        print("bench.truth.merge: needs root", file=sys.stderr)
         return 4
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as temporary:
         folder = options.folder or Path(temporary)
@@ -69,7 +69,7 @@ def main() -> int:
             if options.only != "stock":
                 good &= builds(folder, options)
         except SetupError as error:
-            print(f"bench_merge: {error}", file=sys.stderr)
+            print(f"bench.truth.merge: {error}", file=sys.stderr)
             return 4
     return 0 if good else 1
 
@@ -157,7 +157,7 @@ def mined(folder: Path, server: Httpd, number: int, options: argparse.Namespace)
 
 def progress(text: str) -> None:
     """Tell what happens."""
-    print(f"bench_merge: {text}", file=sys.stderr, flush=True)
+    print(f"bench.truth.merge: {text}", file=sys.stderr, flush=True)
 
 
 def merged_into(target: Path, inputs: Sequence[Path]) -> Path:

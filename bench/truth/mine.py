@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=30)
     options = parser.parse_args()
     if os.geteuid() != 0:
-        print("bench_mine: needs root", file=sys.stderr)
+        print("bench.truth.mine: needs root", file=sys.stderr)
         return 4
     right = 0
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder:

@@ -57,7 +57,7 @@ def main() -> int:
     options = parser.parse_args()
     cpus = sorted(os.sched_getaffinity(0))
     if os.geteuid() != 0 or len(cpus) < 2:
-        print("bench_waiting: needs root and two CPUs", file=sys.stderr)
+        print("bench.truth.off_cpu: needs root and two CPUs", file=sys.stderr)
         return 4
     in_order()
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder:
@@ -124,7 +124,7 @@ def mined(pid: int, seconds: float, watch: Callable[[dict[str, Any]], None] | No
     options = MineOptions(pid=pid, duration_s=seconds, functions=("demand",))
     functions = mine(options, progress).document["functions"]
     if not functions:
-        raise SystemExit("bench_waiting: the function was not found")
+        raise SystemExit("bench.truth.off_cpu: the function was not found")
     found: dict[str, Any] = functions[0]
     return found
 

@@ -69,7 +69,7 @@ def main() -> int:
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(LIVES)}; all by default")
     options = parser.parse_args()
     if os.geteuid() != 0:
-        print("bench_life: needs root", file=sys.stderr)
+        print("bench.truth.server_life: needs root", file=sys.stderr)
         return 4
     rows = []
     for name in options.programs or LIVES:

@@ -39,7 +39,7 @@ def counts_of(child: subprocess.Popen[str]) -> dict[str, object]:
 
 
 class Driver:
-    """Polls a source and gathers what it tells."""
+    """Polls a source and gathers what it reports."""
 
     def __init__(self, source: BpfSource) -> None:
         self.source = source
@@ -56,13 +56,17 @@ class Driver:
         end = time.monotonic() + limit_s
         while not done():
             assert time.monotonic() < end, f"not within {limit_s} s: {self.last}"
-            b = self.last = self.source.poll(time.monotonic_ns())
-            self.functions |= {f.key: f for f in b.functions}
-            self.observations += b.observations
-            self.hot_samples += b.hot_samples
-            self.runtime += b.runtime
-            self.refusals += b.refusals
+            self.step()
             time.sleep(0.02)
+
+    def step(self) -> None:
+        """Poll once."""
+        batch = self.last = self.source.poll(time.monotonic_ns())
+        self.functions |= {function.key: function for function in batch.functions}
+        self.observations += batch.observations
+        self.hot_samples += batch.hot_samples
+        self.runtime += batch.runtime
+        self.refusals += batch.refusals
 
     def key(self, name: str) -> str:
         """Return the key of a function that was named, once it is."""
