@@ -124,6 +124,8 @@ static struct thread *find_thread(void *task)
 }
 
 #include "arch.h"
+#include "walk/stack_window.h"
+#include "walk/lookup.h"
 #include "walk/walk.h"
 
 static void read_whole(void *to, u64 size)

@@ -4,8 +4,6 @@
  * What the loop carries from frame to frame lives in map memory, not in registers: the verifier knows nothing
  * of its value there, so the states of all rounds are one and 64 rounds stay far below its limit. */
 
-#define barrier_var(v) asm volatile("" : "+r"(v))
-
 /* For each frame: i is its number, ``count`` (in map memory) the frames before it. A kernel that counts rounds itself
  * (MAY_GOTO, from 6.9) need not be shown that they end, and takes half of the time to verify them. */
 #ifdef MAY_GOTO
@@ -24,128 +22,6 @@
 #else
 #define ROUNDS(i, count) for (i = 0; i < MAX_FRAMES; i++)
 #endif
-
-static inline __attribute__((always_inline)) int read_stack(struct walk *w, u64 address, u64 *value)
-{
-	u64 index = (address - w->base) >> 3;
-
-	if (!(address & 7) && address >= w->base && address + 8 <= w->base + w->length) {
-		barrier_var(index);
-		if (index < WINDOW / 8) {
-			*value = w->window[index];
-			return 0;
-		}
-	}
-	return bpf_probe_read_user(value, 8, (void *)address);
-}
-
-/* This near to the end of the window the next one is copied: each read beyond it costs as much as a copy. */
-#define NEAR_END 256
-
-/* The memory of the walking thread. A sampler looks it up only where it is needed: for the verifier, the walks of a
- * thread with and without memory would be two programs, with twice the work. */
-static inline __attribute__((always_inline)) struct thread *walking(struct thread *t)
-{
-	return t ? t : find_thread(this_task());
-}
-
-/* Copy the stack from sp upward. Near its end there is less; the last page is found once and stored. */
-static inline __attribute__((always_inline)) void copy_window(struct walk *w, struct thread *t)
-{
-	u64 length = WINDOW;
-
-	t = walking(t);
-	w->base = w->sp;
-	if (t && t->stack_end > w->sp && t->stack_end - w->sp < WINDOW)
-		length = t->stack_end - w->sp;
-	barrier_var(length);
-	if (length > WINDOW)
-		length = WINDOW;
-	w->length = length;
-	if (!bpf_probe_read_user(w->window, length, (void *)w->sp))
-		return;
-	length = 4096 - (w->sp & 4095);
-	if (t)
-		t->stack_end = w->sp + length;
-	barrier_var(length);
-	if (length > WINDOW)
-		length = WINDOW;
-	w->length = length;
-	if (bpf_probe_read_user(w->window, length, (void *)w->sp))
-		w->length = 0;
-}
-
-/* Find the mapping of an address: w->range. */
-static inline __attribute__((always_inline)) struct range *find_range(struct walk *w, struct layout *l, u64 address)
-{
-	u64 at = w->range;
-	struct range *r;
-	u32 step;
-
-	barrier_var(at);
-	at &= MAX_RANGES - 1;
-	r = &l->ranges[at];
-	if (address >= r->start && address < r->end)
-		return r;
-	w->range = 0;
-#pragma clang loop unroll(full)
-	for (step = MAX_RANGES / 2; step; step >>= 1) {
-		at = w->range + step;
-		barrier_var(at);
-		at &= MAX_RANGES - 1;
-		if (l->ranges[at].start <= address)
-			w->range = at;
-	}
-	at = w->range;
-	barrier_var(at);
-	at &= MAX_RANGES - 1;
-	r = &l->ranges[at];
-	return address >= r->start && address < r->end ? r : 0;
-}
-
-/* A return address that lies in no module was replaced by a return probe: a timed call is still open there.
- * One that does is what the program wrote: the open call was abandoned and something else stands there now. */
-static inline __attribute__((always_inline)) bool is_replaced(struct walk *w, struct layout *l, u64 ret)
-{
-	struct range *r = find_range(w, l, ret);
-
-	return !r || r->flags & (RANGE_JIT | RANGE_PROBE);
-}
-
-/* Find the unwind row of a file offset. */
-static inline __attribute__((always_inline)) u32 find_row(struct walk *w, u32 index, u32 offset)
-{
-	u32 key = index + (offset >> PAGE_INDEX_BITS), i;
-	u32 *entry = page_index.lookup(&key);
-	u64 *row;
-
-	if (!entry)
-		return ROW_NONE;
-	w->low = *entry;
-	key++;
-	entry = page_index.lookup(&key);
-	if (!entry)
-		return ROW_NONE;
-	w->high = *entry;
-#pragma clang loop unroll(disable)
-	for (i = 0; i < SEARCH_STEPS; i++) {
-		if (w->low >= w->high)
-			break;
-		key = (w->low + w->high + 1) >> 1;
-		row = rows.lookup(&key);
-		if (!row)
-			return ROW_NONE;
-		if (ROW_PC(*row) <= offset)
-			w->low = key;
-		else
-			w->high = key - 1;
-	}
-	key = w->low;
-	row = rows.lookup(&key);
-	if (!row || ROW_PC(*row) > offset)
-		return ROW_NONE;
-	return ROW_INFO(*row);
-}
 
 /* Step from one frame to its caller: 0 to go on, else how the walk ended. */
 static inline __attribute__((always_inline)) u32 step(struct walk *w, struct thread *t, struct layout *l)

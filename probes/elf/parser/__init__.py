@@ -5,6 +5,6 @@ open file and a question and answers with the values of ``facts``; no other proc
 
 - What is it? ``image`` (its headers), ``binary``, ``stack_switch``, ``unwinder_jumps``
 - Which functions? ``symbols``, ``function_table``, ``tail_calls``; ``code_digest`` distinguishes builds of one
-- Where do callers stand? ``unwind_rows``: ``eh_frame`` and ``cfa_program`` (the call frame information)
+- Where do callers stand? ``unwind_rows``: ``eh_frame``, ``cfa_program``, ``leb128`` (the call frame information)
 - Where may a probe go? ``probe_sites``, ``return_sites``; by ``branches`` and what the machine knows of its code
 """

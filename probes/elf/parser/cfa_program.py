@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from specmine.probes.arch.machine import machine
 
+from .leb128 import Malformed, sleb, uleb
+
 MAX_ROWS = 1 << 16
 """Rows of one program; real ones have a few thousand at most."""
 _FARTHEST = 1 << 40
@@ -23,10 +25,6 @@ _SIGNAL, _END = 7, 6
 _BREG_FRAME, _BREG_STACK = 0x70 + _FRAME, 0x70 + _STACK
 # what follows the register: deref (stacks realigned by compilers), deref + what a call pushes (OpenSSL's assembler)
 _LOADS = {(_BREG_FRAME, b"\x06"): 4, (_BREG_STACK, bytes((0x06, 0x23, _PUSHED))): 5}
-
-
-class Malformed(Exception):
-    """This entry, or the rest of this program, cannot be read."""
 
 
 class Cie(NamedTuple):
@@ -48,30 +46,6 @@ class Program(NamedTuple):
 
     location: list[int]
     info: list[int]
-
-
-def uleb(data: bytes, at: int) -> tuple[int, int]:
-    """Read an unsigned LEB128 number; return it and the place behind it. Raises Malformed, IndexError."""
-    byte = data[at]
-    at += 1
-    if byte < 0x80:
-        return byte, at
-    value, shift = byte & 0x7F, 7
-    while byte >= 0x80:
-        if shift > 63:
-            raise Malformed
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-    return value, at
-
-
-def sleb(data: bytes, at: int) -> tuple[int, int]:
-    """Read a signed LEB128 number; return it and the place behind it. Raises Malformed, IndexError."""
-    value, after = uleb(data, at)
-    bits = 7 * (after - at)
-    return value - (1 << bits) if value >> (bits - 1) else value, after
 
 
 class _State(NamedTuple):

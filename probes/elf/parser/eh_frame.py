@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from specmine.probes.arch.machine import machine
 
-from .cfa_program import Cie, Malformed, sleb, uleb
+from .cfa_program import Cie
 from .image import PT_GNU_EH_FRAME, Image
+from .leb128 import Malformed, sleb, uleb
 
 _RETURN = machine().unwind.return_address
 _ENTRY = struct.Struct("<IIiI")
