@@ -1,4 +1,4 @@
-"""Specifications as documents: read from a store or a file, and taken apart."""
+"""Specifications as documents: reading them from a store or a file, and their parts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def functions_of(document: Document) -> list[Entry]:
 
 
 def is_recorded(entry: Entry) -> bool:
-    """Tell whether a function is known from recorded durations only: nothing was probed, no binary is known."""
+    """Return whether a function is known from recorded durations only: nothing was probed, no binary is known."""
     return not entry.get("build_id")
 
 
@@ -63,7 +63,7 @@ def _without_histogram(entry: Entry) -> dict[str, Any]:
 
 
 def is_store(path: Path) -> bool:
-    """Tell whether a file is an SQLite database, as every store is."""
+    """Return whether a file is an SQLite database, as every store is."""
     try:
         with path.open("rb") as file:
             return file.read(16) == b"SQLite format 3\0"

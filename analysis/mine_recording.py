@@ -65,7 +65,7 @@ def analyze(
     path : str
         File, ``-`` for standard input; may be packed with gzip.
     wanted : str, optional
-        One of ``FORMATS``; by default the file's beginning tells.
+        One of ``FORMATS``; by default it is recognised by the beginning of the file.
     skip_bad : bool
         Count lines that cannot be read, instead of stopping at the first.
     functions : sequence of str

@@ -1,1 +1,7 @@
-"""The command line: one file per command; the only folder that prints."""
+"""The command line: one file per command; the only folder that prints.
+
+- Which commands are there? ``main``, ``commands/``
+- What does a command do beyond options and printing? ``runners/``, or the folder ``analysis``
+- How does a result read? ``text/``, ``pictures/``
+- Which options, exit codes and outputs do all commands share? ``base/``
+"""

@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def _wants_debug(arguments: Sequence[str]) -> bool:
-    """Tell whether ``--debug`` stands before the command; known even if the rest cannot be parsed."""
+    """Return whether ``--debug`` is given before the command, even if the rest cannot be parsed."""
     for argument in arguments:
         if not argument.startswith("-"):
             return False

@@ -1,1 +1,6 @@
-"""Data against which formulas are evaluated."""
+"""Formulas checked against recorded data.
+
+- Where do formulas come from? ``formulas``
+- What are they evaluated on? ``data``
+- What is the result as JSON? ``document``
+"""

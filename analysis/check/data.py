@@ -1,4 +1,4 @@
-"""What formulas are evaluated on: lifetimes from a CSV or a store, or a specification as mined or live."""
+"""The data of formulas: lifetimes from a CSV or a store, or a specification as mined or live."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SAME_BORDER = 0.01
 
 
 class LifetimeData:
-    """Lifetimes of functions; ``by_path`` holds the same calls apart by path, as far as paths are known."""
+    """Lifetimes of functions; ``by_path`` has the same calls split by path, as far as paths are known."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class LifetimeData:
         ----------
         observed, by_path : sequence of FunctionLifetime
         builds : mapping, optional
-            Alias to build; without ``base`` and ``new`` in it these are the two builds seen last.
+            Alias to build; without ``base`` and ``new`` in it these are the two newest builds.
         on_cpu : callable
             What gives the same windows by their calls' time on CPU; asked once, if a formula speaks of it.
         """
@@ -174,7 +174,7 @@ class DocumentData:
 
 
 def _on_cpu(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what an entry tells of time on CPU; where calls do not leave it, that is their duration."""
+    """Return the time on CPU in an entry; for calls that never leave the CPU it is their duration."""
     found: Mapping[str, Any] | None = entry.get("on_cpu")
     if found is not None:
         return found
@@ -197,7 +197,7 @@ def _fulfils(path: Sequence[str], condition: Condition) -> bool:
 
 
 def _last_two(observed: Iterable[FunctionLifetime]) -> dict[str, str]:
-    """Return what base and new mean: the last two builds in the order in which they were first seen."""
+    """Return what base and new mean: the last two builds in the order of their first observation."""
     first: dict[str, int] = {}
     for each in observed:
         first[each.build] = min(first.get(each.build, each.start_ns), each.start_ns)

@@ -1,4 +1,4 @@
-"""Where in the program a change is: inside a function or below it, one cause for those that are worse together."""
+"""Where in the program a change is: in a function or in what it calls; one cause for functions worse together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DECIDED = (Change.WORSE, Change.BETTER)
 
 
 class LocatedChanges:
-    """What one comparison says about the places of its changes."""
+    """The changes of one comparison, located in the call tree."""
 
     def __init__(self, sides: Sides, found: Mapping[Key, Comparison], code: MachineCode, rule: Rule) -> None:
         """Divide each change, and group those that are worse."""
@@ -61,7 +61,7 @@ class LocatedChanges:
         )
 
     def fields(self, key: Key) -> dict[str, Any]:
-        """Return what the comparison's JSON tells of one function."""
+        """Return the fields of one function in the JSON of a comparison."""
         causes = {cause.name: cause for cause in self.causes}
         return {
             "where": _where(self.splits.get(key)),

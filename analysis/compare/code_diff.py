@@ -52,13 +52,13 @@ class MachineCode:
     def of_builds(
         cls, code: ReachedCode, base: Collection[str], new: Collection[str], worse: Mapping[Name, float]
     ) -> MachineCode:
-        """Compare builds that one store saw; a program whose file has another name in each is one."""
+        """Compare builds in one store; a program whose file has another name in each counts as one."""
         sides = [code.reached(each) for each in (base, new)]
         modules = other_name(*({module for _, module in side} for side in sides))
         return cls(_renamed(sides[0], modules), sides[1], worse)
 
     def of(self, key: Key) -> str | None:
-        """Return what became of a function's code, None if that is not known."""
+        """Return how a function's code changed, None if that is not known."""
         if key not in self._base or key not in self._new:
             return None
         what = code_change(self._base[key], self._new[key])

@@ -1,4 +1,4 @@
-"""The functions that a store saw on stacks or observed, by build: where their code is, what it is, what it takes."""
+"""The functions that a program reached, by build: sampled on stacks or observed, with the digest of their code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specmine.store import WHOLE_PROGRAM, Contents, FunctionProfile, LifetimeSum
 
 
 class ReachedCode:
-    """What a store saw, read once for any number of builds."""
+    """The functions in a store, read once for any number of builds."""
 
     def __init__(self, path: Path) -> None:
         """Read the store."""

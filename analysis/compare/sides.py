@@ -39,13 +39,13 @@ class Sides:
             everything = self._read(file)
             chosen = (
                 [lifetimes_named(everything, name, what) for name, what in zip(names, ("BASE", "NEW"), strict=True)]
-                if (everything)
+                if everything
                 else [[], []]
             )
         else:
             chosen = [self._read(Path(name)) for name in names]
         self.renamed = other_name(*({each.module for each in side} for side in chosen))
-        """Module of the base to what the same program is called in the new side."""
+        """Module of the base to the name of the same program on the new side."""
         base = [replace(each, module=self.renamed.get(each.module, each.module)) for each in chosen[0]]
         self.base, self.new = _by_function(base), _by_function(chosen[1])
 
@@ -77,7 +77,7 @@ def _meant(
 
 
 def other_name(base: Set[str], new: Set[str]) -> dict[str, str]:
-    """Take a program whose file has another name in each build, as ``app-1.2`` and ``app-1.3``, for one."""
+    """Map base module to new module if the program's file changed its name, as from ``app-1.2`` to ``app-1.3``."""
     left, right = base - new, new - base
     return {next(iter(left)): next(iter(right))} if len(left) == len(right) == 1 else {}
 

@@ -88,7 +88,7 @@ class CallStacks:
             calls.add(call.path, took, self._names.lifetime(""), time_ns if self.timed else None)
 
     def close(self) -> None:
-        """Count what is still open as calls whose end was not seen."""
+        """Count calls that are still open as calls without an end."""
         for own in self._threads.values():
             while own.calls:
                 self._drop(own)

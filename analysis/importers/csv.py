@@ -116,7 +116,7 @@ class _Lines:
         self._names_first = sorted(named) == list(range(len(named)))
         self._hashes = np.array([np.iinfo(np.uint64).max], dtype=np.uint64)
         self._index = np.array([-1], dtype=np.int64)
-        """From what stands before the numbers, hashed, to a place in the next two; -1 for what cannot be read."""
+        """From the hash of the names of a line to an index into the next two; -1 for names that cannot be read."""
         self._keys: dict[tuple[str, ...], int] = {}
         self._paths: list[int] = []
         self._lifetimes: list[int] = []
@@ -165,7 +165,7 @@ class _Lines:
         return self._index[place]
 
     def _number_of(self, head: bytes) -> int:
-        """Return the index of what stands before the numbers, -1 if it is not so many whole fields."""
+        """Return the index of the names before the numbers, -1 if they are not as many whole fields."""
         text = _text(head)
         quotes = text.count('"')
         rows = list(csv.reader([text])) if head else [[""] * self._head]
@@ -259,7 +259,7 @@ def whole_ns(text: str) -> tuple[int, str]:
 
 
 def _whole(head: bytes) -> bool:
-    """Tell whether every quote of some fields opens or closes one of them."""
+    """Return whether every quote of some fields opens or closes one of them."""
     return re.fullmatch(rb'(?:"(?:[^"]|"")*"|[^",]*)(?:,(?:"(?:[^"]|"")*"|[^",]*))*', head) is not None
 
 

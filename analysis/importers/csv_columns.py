@@ -40,7 +40,7 @@ class Lines:
         block : bytes
             Whole lines, ended by line feeds alone.
         named : bool
-            True if something stands before the last ``tail`` fields, and may hold commas.
+            True if there is text before the last ``tail`` fields, which may contain commas.
         tail : int
             Number of fields to cut off, at least 1.
 
@@ -66,7 +66,7 @@ class Lines:
         cuts = [commas[before - back] for back in range(cut, 0, -1)]
         after = [cut + 1 for cut in cuts]
         self.head = Fields(begins, cuts[0] if named else begins)
-        """What stands before the fields cut off."""
+        """The text before the fields that are cut off."""
         edges = zip(after if named else [begins, *after], [*cuts[1:], ends] if named else [*cuts, ends], strict=True)
         self.tail = [Fields(begin, end) for begin, end in edges]
         self._data = np.frombuffer(self._block, dtype=np.uint8)
@@ -80,7 +80,7 @@ class Lines:
         return self._block[int(fields.begin[line]) : int(fields.end[line])]
 
     def has(self, fields: Fields, letter: bytes) -> bool:
-        """Tell whether a byte stands in any of these fields."""
+        """Return whether any of these fields contains a byte."""
         at = np.flatnonzero(self._data == ord(letter))
         return bool((np.searchsorted(at, fields.end) > np.searchsorted(at, fields.begin)).any())
 

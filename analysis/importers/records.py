@@ -143,7 +143,7 @@ class Calls:
 
     @property
     def full(self) -> bool:
-        """Tell whether it is time to take a chunk."""
+        """Return whether it is time to take a chunk."""
         return len(self._paths) >= self.SIZE
 
     def take(self) -> Chunk:

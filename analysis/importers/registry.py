@@ -85,12 +85,12 @@ def reader_of(file: BinaryIO, source: str, wanted: str | None) -> tuple[str, Rea
     source : str
         What the file is called.
     wanted : str, optional
-        One of ``FORMATS``; by default the beginning of the file tells.
+        One of ``FORMATS``; by default it is recognised by the beginning of the file.
 
     Raises
     ------
     InputError
-        If the beginning does not tell.
+        If it is not recognised.
     """
     head = cast("io.BufferedReader", file).peek(_SNIFFED)[:_SNIFFED]
     found = wanted or _sniffed(head)

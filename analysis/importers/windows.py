@@ -35,7 +35,7 @@ class Part:
     start_ns: int
     end_ns: int
     timed: bool
-    """False if start and end are only places in the file."""
+    """False if start and end are only positions in the file."""
     paths: Numbers
     buckets: Numbers
     calls: Numbers
@@ -66,7 +66,7 @@ class Cut:
         self._calls = self._counted(self._functions * self._lifetimes, self._series_of)
         self.first_ns, self.last_ns = self._spans()
         self.timed = spool.timed and bool((self.last_ns > self.first_ns).any())
-        """True if times tell the calls apart."""
+        """True if the calls have times that differ."""
         self._windows = self._windows_of_lifetimes()
         self._series = self._cut(minimum_calls)
         self._most = max((series.first + series.parts for series in self._series.values()), default=1)
@@ -264,15 +264,15 @@ class _Sums:
         return numbers[at], np.add.reduceat(calls, at) if len(at) else calls
 
 
-def _ranks(series: Numbers, seen: Numbers) -> Numbers:
-    """Return the how manieth call of its series each is, from 0; ``seen`` counts them and is brought up to date."""
+def _ranks(series: Numbers, counts: Numbers) -> Numbers:
+    """Return the rank of each call in its series, from 0; ``counts`` has the calls before and is updated."""
     order = np.argsort(series, kind="stable")
     ordered = series[order]
     at = np.flatnonzero(np.diff(ordered, prepend=-1))
     lengths = np.diff(np.append(at, len(ordered)))
     ranks = np.empty(len(series), dtype=np.int64)
-    ranks[order] = np.arange(len(series)) - np.repeat(at, lengths) + np.repeat(seen[ordered[at]], lengths)
-    seen[ordered[at]] += lengths
+    ranks[order] = np.arange(len(series)) - np.repeat(at, lengths) + np.repeat(counts[ordered[at]], lengths)
+    counts[ordered[at]] += lengths
     return ranks
 
 

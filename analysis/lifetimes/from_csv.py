@@ -53,7 +53,7 @@ class RecordedCalls:
         ]
 
     def _groups(self, numbers: Numbers, size: int) -> list[Numbers]:
-        """Return the places of the calls of each number and lifetime, in the order of their first appearance."""
+        """Return the positions of the calls of each number and lifetime, in the order of first appearance."""
         keys = self.lifetimes * size + numbers
         order = np.argsort(keys, kind="stable")
         starts = np.flatnonzero(np.diff(keys[order], prepend=-1))

@@ -1,4 +1,4 @@
-"""The lifetimes that compare, check and report speak of, and which of them a user means."""
+"""One function in one lifetime: what comparisons, checks and reports work on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from specmine.mining.regression.sample import Floats, Sample
 from specmine.model.host_environment import Environment
 
 PREFIX = 256
-"""So many durations of each lifetime are kept in their order."""
+"""Durations of each lifetime that are stored in their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,9 +31,9 @@ class FunctionLifetime:
     warmup: int = 0
     """Calls left out as warm-up."""
     path: tuple[str, ...] = ()
-    """The call path that these calls came over, if they are kept apart by path."""
+    """The call path that these calls came over, if lifetimes are split by path."""
     window: int = 0
-    """Start of the window, if they are kept apart by window."""
+    """Start of the window, if lifetimes are split by window."""
     first_ns: Floats | None = None
     """The first durations in their order, ns, if the source has an order."""
     drawn_ns: Floats | None = None

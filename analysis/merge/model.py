@@ -110,7 +110,7 @@ def join_models(first: Model, second: Model) -> Model:
     settings = MiningSettings()
     groups, step = merge(one, other, (first.evidence(), second.evidence()), settings=settings)
     step = replace(step, shares=shares_alike(first.rows, second.rows, settings=settings))
-    # an input that knows paths tells more, however many calls the other has
+    # an input with call paths holds more information, however many calls the other has
     first_is_larger = (has_paths(first), first.calls) >= (has_paths(second), second.calls)
     entry = first.entry if first_is_larger else second.entry
     larger = first if first_is_larger else second

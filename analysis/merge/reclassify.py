@@ -161,7 +161,7 @@ def _cut(part: _Part, place: int, borders: Sequence[Recurring], mining: MiningSe
 
 
 def _single(calls: int, shares: Sequence[float]) -> dict[str, Any]:
-    """Return what is said of a function that has no classes, or whose call paths were not observed."""
+    """Return the fields of a function that has no classes, or whose call paths were not observed."""
     whole = {"expression": "true", "formula": [[]], "calls": calls, "paths": None, "shares": list(shares)}
     state, reason = ("single", None) if len(shares) < 2 else ("unexplained", unexplained("unseen-paths"))
     return {"state": state, "reason": _reason(reason), "behaviours": [whole], "paths": []}

@@ -1,6 +1,6 @@
 """Several specifications of one program as one: from runs, hosts and builds, with how far they agree.
 
-Functions are the same if name and module are; what is merged of each is in models.py.
+Functions are the same if name and module are; ``model`` merges each function.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _entry(model: Model) -> dict[str, Any]:
     labels = _without_gaps([model.groups[path][0] for path in paths])
     made = [CallPath(tuple(Frame(name, "") for name in path)) for path in paths]
     statement = state_groups(made, labels)
-    if statement is None:  # no call edges tell the groups apart
+    if statement is None:  # no call edges distinguish the groups
         labels = [0] * len(paths)
         statement = state_groups(made, labels)
     formulas = statement.formulas if statement is not None else ()

@@ -1,4 +1,4 @@
-"""A report as JSON, ``specmine.report/1``: each build of a function beside the one before."""
+"""A report as JSON, ``specmine.report/1``: each build of a function compared with the one before."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def document_of(observed: Sequence[FunctionLifetime], rule: Rule, source: Path) 
 
 
 def builds_in_order(observed: Sequence[FunctionLifetime]) -> dict[str, str]:
-    """Return build to what it is called, in the order in which they were first seen."""
+    """Return the label of each build, in the order in which the builds were first observed."""
     first: dict[str, int] = {}
     for each in observed:
         first[each.build] = min(first.get(each.build, each.start_ns), each.start_ns)

@@ -60,7 +60,7 @@ def _cell(step: Mapping[str, Any] | None) -> str:
 
 
 def _within_table(entry: Mapping[str, Any]) -> str:
-    """Say of each build how the calls of its lifetimes hang together."""
+    """Return how the calls of a lifetime depend on each other, a row a build."""
     rows = "".join(
         f"<tr><td>{in_markup(build['label'])}</td>"
         f"<td>{found['lifetimes_dependent']} of {found['lifetimes_in_order']}</td>"
@@ -115,8 +115,8 @@ def _code_table(document: Mapping[str, Any]) -> str:
 
 
 def _code(one: Mapping[str, Any]) -> str:
-    said = {"changed": "its code changed", "new": "reached in the newer build only"}.get(one["code"], "")
-    parts = [said or f"calls {', '.join(one['through'][:3])}"]
+    change = {"changed": "its code changed", "new": "reached in the newer build only"}.get(one["code"], "")
+    parts = [change or f"calls {', '.join(one['through'][:3])}"]
     if None not in one["self_share"]:
         before, after = (100 * each for each in one["self_share"])
         parts.append(f"{before:.3g} % of the CPU time inside it became {after:.3g} %")

@@ -1,4 +1,4 @@
-"""The drawings of a report, as SVG that stands in the page."""
+"""The drawings of a report, as SVG inside the page."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def sequence_svg(group: Sequence[FunctionLifetime], document: Mapping[str, Any],
         if at and each.build != ordered[at - 1].build:
             x = 0.5 * (scale.across(at) + scale.across(at - 1))
             marks.append(f"<path d='M{x:.1f} 10V{_HEIGHT - 24}' stroke='#bbb' stroke-dasharray='3 3'/>")
-        said = f"{each.shown} {each.host} {each.lifetime}: {value:.6g} s"
+        label = f"{each.shown} {each.host} {each.lifetime}: {value:.6g} s"
         y = min(max(scale.down(value), 8.0), _HEIGHT - 22.0)
         marks.append(f"<circle cx='{scale.across(at):.1f}' cy='{y:.1f}' r='3' fill='#345'>"
-                     f"<title>{in_markup(said)}</title></circle>")  # fmt: skip
+                     f"<title>{in_markup(label)}</title></circle>")  # fmt: skip
     return _svg("lifetimes in their order", scale, marks)
 
 
@@ -99,14 +99,14 @@ def shortest_range(values: Sequence[float], share: float = _SHOWN_SHARE) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """From numbers to places in a drawing."""
+    """Positions in a drawing."""
 
     low: float
     high: float
     count: int
 
     def across(self, at: int) -> float:
-        """Return the place of a column."""
+        """Return the position of a column."""
         return _MARGIN + 30 + (_WIDTH - _MARGIN - 60) * (at + 0.5) / max(self.count, 1)
 
     def down(self, value: float) -> float:

@@ -1,4 +1,4 @@
-"""From what happened to the exit code: the one place where errors end."""
+"""Exit codes: the only place where errors become one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def exit_code(work: Callable[[], object], *, debug: bool) -> int:
 
 
 def _outcome(error: BaseException, *, debug: bool) -> tuple[int, str]:
-    """Return the exit code and the line that says what happened; '' if nothing needs to be said."""
+    """Return the exit code and the line that says what happened; '' if there is nothing to report."""
     match error:
         case click.exceptions.Exit():
             outcome = error.exit_code, ""

@@ -1,4 +1,4 @@
-"""``specmine acknowledge``: silence an alarm that somebody knows about, until it says something else."""
+"""``specmine acknowledge``: silence a known alarm until the change becomes another one."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def _in_store(store: Path, function: str | None, build: str, note: str, *, undo:
 
 def _line(each: Mapping[str, Any]) -> str:
     percent = 100 * (float(each["ratio"]) - 1)
-    held = each.get("acknowledged")
-    note = f": {held['note']}" if held and held["note"] else ""
+    acknowledged = each.get("acknowledged")
+    note = f": {acknowledged['note']}" if acknowledged and acknowledged["note"] else ""
     builds = f"{str(each['base'])[:12]} -> {str(each['new'])[:12]}"
     host = each.get("host") or {}
     cause = f"; the host explains it: {host['reason']}" if host.get("explained") else ""

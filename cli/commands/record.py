@@ -1,4 +1,4 @@
-"""``specmine record``: mine, but keep what was seen instead of what was learned."""
+"""``specmine record``: mine, and write the inputs instead of the result."""
 
 from __future__ import annotations
 

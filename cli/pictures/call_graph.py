@@ -18,7 +18,7 @@ MOST_FUNCTIONS, MOST_EDGES = 26, 40
 LONGEST_NAME = 34
 _SWEEPS = 12
 _GAP, _NARROW = 3.0, 1.0
-"""Letters between boxes, and beside bends."""
+"""Letters between boxes, and next to bends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

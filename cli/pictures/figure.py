@@ -28,7 +28,7 @@ from .call_graph import Drawing, drawing
 NARROW, WIDE = 9.0, 15.0
 """Inches; only a wide graph makes the picture wider than narrow."""
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#8C8C8C")
-"""Okabe and Ito (2008): told apart by all kinds of eyes."""
+"""Okabe and Ito (2008): distinguishable with any colour vision."""
 _DARK = (0, 2, 5)
 """Those of them that white can be read on."""
 _DECIDES, _PLAIN, _BORDER, _INK = "#D55E00", "#9AA5B1", "#B3261E", "#1F2933"
@@ -216,7 +216,7 @@ def _layer_heights(graph: Drawing) -> list[float]:
 
 
 def _graph(axes: Axes, graph: Drawing, layers: Sequence[float]) -> None:
-    """Draw boxes and edges in inches; deciding edges stand out."""
+    """Draw boxes and edges in inches; deciding edges are highlighted."""
     few = "" if graph.shown == graph.paths else f"; {graph.shown} of {count(graph.paths)} call paths, the busiest"
     axes.set_title(f"Call paths: numbers are calls, thick orange edges decide{few}", loc="left", fontsize=10)
     axes.axis("off")

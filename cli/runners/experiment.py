@@ -161,7 +161,7 @@ def _of_document(document: Mapping[str, Any], function: str | None) -> tuple[lis
     if len(chosen) != 1:
         raise ValueError(f"{len(chosen)} functions match, name one with --function")
     entry = chosen[0]
-    # what waiting added is not what the calls need: time on CPU is the same whatever ran beside them
+    # waiting is not what the calls need: time on CPU is the same whatever else ran
     own = (entry.get("on_cpu") or {}).get("histogram") or entry.get("histogram")
     bins = histogram_bins(own, float(entry.get("bias_seconds") or 0.0))
     return [(low + high) / 2 for low, high, _ in bins], [calls for _, _, calls in bins]

@@ -11,7 +11,7 @@ from specmine.cli.base.sources import ask_daemon
 from specmine.model.errors import NoData
 
 CONFIRMED_S = 3.0
-"""What the daemon tells is up to a second old."""
+"""The status of the daemon is up to a second old."""
 _TEXT = {
     True: "All probes are off. `specmine on` lets them come back.",
     False: "Probes may be on again.",

@@ -105,7 +105,7 @@ class Progress:
 
 
 def wants_live(command: tuple[str, ...]) -> bool:
-    """Tell whether a moving picture may be drawn: on a terminal, unless CMD writes to the same one."""
+    """Return whether a moving picture may be drawn: on a terminal, unless CMD writes to the same one."""
     return sys.stderr.isatty() and not command
 
 

@@ -1,4 +1,4 @@
-"""Assertions as text, made to be read: per behaviour of a function the shares of its classes."""
+"""Assertions as text: for each behaviour of a function the shares of its classes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REPORTED_JIT_SHARE = 0.01
 
 
 def is_asserted(entry: Entry) -> bool:
-    """Tell whether something is stated about this function."""
+    """Return whether something is stated about this function."""
     return entry.get("state") in ASSERTED
 
 
@@ -106,7 +106,7 @@ def class_names(classes: Sequence[Any]) -> list[str]:
 
 
 def verdict_of(entry: Entry) -> str:
-    """Return what the last check of a function's assertion said, '' if there was none."""
+    """Return the verdict of the last check of a function's assertion, '' if there was none."""
     verdict = entry.get("verdict")
     if isinstance(verdict, dict):
         verdict = verdict.get("verdict")

@@ -1,4 +1,4 @@
-"""Call paths merged into one tree; the edges that decide between behaviours stand out."""
+"""Call paths merged into one tree; the edges that decide between behaviours are marked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Edge = tuple[str, str]
 _PLAIN, _DECIDING = "->", "=>"
 _MODULE = re.compile(r" \([^()]+\)$")
 _CERTAIN = 0.9
-"""Below this probability by its own calls a path is where it is because of its edges, and that is said."""
+"""Below this probability by its own calls the behaviour of a path rests on its edges; then it is shown."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class _Node:
 
 
 def deciding_edges(behaviours: Sequence[Mapping[str, Any]]) -> frozenset[Edge]:
-    """Return the edges that stand in any expression, without the modules that only tell namesakes apart."""
+    """Return the edges that stand in any expression, without the modules that only distinguish equal names."""
     return frozenset(
         (_bare(literal.get("caller")), _bare(literal.get("callee")))
         for behaviour in behaviours

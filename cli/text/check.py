@@ -24,10 +24,10 @@ def check_text(document: Mapping[str, Any], columns: int) -> str:
 
 def _why(evidence: Mapping[str, Any], columns: int, indent: int) -> list[str]:
     lines = []
-    said = _sentence(evidence)
-    if said:
+    sentence = _sentence(evidence)
+    if sentence:
         margin = " " * indent
-        lines += textwrap.wrap(said, columns, initial_indent=margin, subsequent_indent=margin)
+        lines += textwrap.wrap(sentence, columns, initial_indent=margin, subsequent_indent=margin)
     for part in evidence.get("parts", ()):
         margin = " " * indent
         lines += textwrap.wrap(
@@ -52,11 +52,11 @@ def _sentence(evidence: Mapping[str, Any]) -> str:
     name = next((each for each in ("ratio", "value", "difference") if each in evidence), None)
     if name is None:
         return ""
-    said = f"{name} {_plain(evidence[name])}"
+    sentence = f"{name} {_plain(evidence[name])}"
     if evidence.get("interval"):
-        said += ", " + " to ".join(_plain(each) for each in evidence["interval"])
+        sentence += ", " + " to ".join(_plain(each) for each in evidence["interval"])
     limit = f"; limit {_plain(evidence['limit'])}" if evidence.get("limit") else ""
-    return said + tail + limit
+    return sentence + tail + limit
 
 
 def _plain(value: float | None) -> str:

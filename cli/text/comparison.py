@@ -89,22 +89,22 @@ def _facts(each: Mapping[str, Any]) -> list[str]:
 
 
 def _sentences(each: Mapping[str, Any]) -> list[str]:
-    said = [f"{each['reason'][:1].upper()}{each['reason'][1:]}."] if each["verdict"] != "equivalent" else []
+    sentences = [f"{each['reason'][:1].upper()}{each['reason'][1:]}."] if each["verdict"] != "equivalent" else []
     if each["needed_lifetimes"] is not None:
-        said.append(f"Needed: {count(each['needed_lifetimes'])} lifetimes a side.")
+        sentences.append(f"Needed: {count(each['needed_lifetimes'])} lifetimes a side.")
     if each["explained_by"]:
-        said.append(f"Explained by {escaped(listed(each['explained_by']))}.")
+        sentences.append(f"Explained by {escaped(listed(each['explained_by']))}.")
     elif each["explains"]:
-        said.append(f"Explains {escaped(listed(each['explains']))}.")
+        sentences.append(f"Explains {escaped(listed(each['explains']))}.")
     place = _part_changed(each)
     if place:
-        said.append(escaped(place))
+        sentences.append(escaped(place))
     if each["change"] is not None:
         kinds = ", ".join(each["change"]["kinds"]) or "no class alone"
-        said.append(f"{kinds}; likely cause: {each['change']['cause']} ({each['change']['reason']}).")
+        sentences.append(f"{kinds}; likely cause: {each['change']['cause']} ({each['change']['reason']}).")
     elif each["host"] and each["host"]["explained"]:
-        said.append(f"The host explains it: {each['host']['reason']}.")
-    return said
+        sentences.append(f"The host explains it: {each['host']['reason']}.")
+    return sentences
 
 
 def _row(name: str, facts: Sequence[str], name_width: int) -> str:

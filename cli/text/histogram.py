@@ -1,4 +1,4 @@
-"""A distribution of durations drawn in text: time runs down on a log axis, borders stand between the bars."""
+"""A distribution of durations drawn in text: time runs down on a log axis, borders are drawn between the bars."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _rows(bins: Sequence[Bin], borders: Sequence[float]) -> list[Bin]:
     edges = {low * math.exp(step * at) for at in range(math.ceil(math.log(high / low) / step - 1e-9))}
     for border in borders:
         if low < border < high:
-            # An edge close to a border gives way, so that no sliver of a row stands beside it
+            # An edge close to a border gives way, so that no narrow row is left next to it
             edges = {edge for edge in edges if edge == low or abs(math.log(edge / border)) > step / 2}
             edges.add(border)
     ordered = [*sorted(edges), high]

@@ -1,4 +1,4 @@
-"""What calls did of their time, in words."""
+"""Running, waiting and blocked time of calls as text."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def overall(entry: Entry) -> Iterator[str]:
 
 
 def on_cpu(entry: Entry) -> Iterator[str]:
-    """Return what is asserted of the time on CPU."""
+    """Return what is asserted about the time on CPU."""
     found = entry.get("on_cpu")
     if not isinstance(found, dict):
         return
@@ -53,19 +53,19 @@ def on_cpu(entry: Entry) -> Iterator[str]:
         yield "time on CPU: not stable yet"
         return
     verdict = found.get("verdict")
-    said = f": {verdict}" if verdict in ("holds", "violated") else ""
+    checked = f": {verdict}" if verdict in ("holds", "violated") else ""
     borders = found.get("borders_seconds") or []
-    kept = found.get("range_seconds")
-    within = f", nearly all calls from {duration(kept[0])} to {duration(kept[1])}" if kept else ""
+    span = found.get("range_seconds")
+    within = f", nearly all calls from {duration(span[0])} to {duration(span[1])}" if span else ""
     if not borders:
-        yield f"assertion on time on CPU, one class{within}{said}"
+        yield f"assertion on time on CPU, one class{within}{checked}"
         return
     shares = ", ".join(share(float(each.get("share") or 0)) for each in found["classes"])
-    yield f"assertion on time on CPU, borders {', '.join(map(duration, borders))}: {shares}{within}{said}"
+    yield f"assertion on time on CPU, borders {', '.join(map(duration, borders))}: {shares}{within}{checked}"
 
 
 def explanation(entry: Entry) -> str:
-    """Return the sentence that names waiting as what tells the classes apart, '' if it does not."""
+    """Return the sentence that waiting distinguishes the classes, '' if it does not."""
     found = entry.get("time")
     if not isinstance(found, dict) or not found.get("is_cause"):
         return ""

@@ -30,9 +30,9 @@ def contracted(path: Names, own: Edges, other: Edges) -> Names:
     path : tuple of str
         Of one build.
     own : frozenset of edges
-        All edges seen in the build of the path, of whatever function: the more, the surer.
+        All edges observed in the build of the path, of whatever function: the more, the surer.
     other : frozenset of edges
-        All seen in the other build.
+        All edges observed in the other build.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def common_forms(
     Parameters
     ----------
     builds : sequence of mapping
-        The call paths of each build by the function that they lead to. All functions together tell which frames a
+        The call paths of each build by the function that they lead to. All functions together show which frames a
         build has: the more, the surer.
 
     Returns

@@ -73,7 +73,7 @@ def shares_alike(
 
     Notes
     -----
-    Shares that lie close together are cut into groups by chance; here nothing is cut. Other loads have other shares
+    Shares that lie close together are cut into groups at random; here nothing is cut. Other loads have other shares
     though their groups may be the same.
     """
     both = [path for path, row in first.items() if row and len(row) == len(second.get(path, ()))]
@@ -113,7 +113,7 @@ def merge(
     ----------
     first, second : mapping from path to (group, calls)
     evidence : pair of mapping from path to independent calls per class, optional
-        Of both models: tells disagreements from what is not decided. Without, all disagree.
+        Of both models: distinguishes disagreement from what is undecided. Without, all disagree.
     settings : MiningSettings, optional
         ``level``, ``minimum_difference``.
 

@@ -1,6 +1,6 @@
-"""Where two models group a call path differently: do their calls contradict each other, or does one merely not tell.
+"""Where two models group a call path differently: whether their calls contradict each other, or one has too few.
 
-That a model has two paths in one group says that its calls did not tell them apart, not that they are alike. So a
+That a model has two paths in one group means that its calls did not distinguish them, not that they are alike. So a
 disagreement is a contradiction only if the calls of both models cannot have the same difference between the path and
 those that it is grouped with in one of them. Otherwise a grouping exists that fits both, and nothing is decided.
 """
@@ -50,7 +50,7 @@ def undecided(
     -----
     Such a path lies together with the others of a pair of groups in one model and apart from them in the other. The
     difference between its class shares and those of these others is taken in both models: they contradict each other if
-    the two differences differ by ``minimum_difference`` in a class and are not the same by chance (a difference of
+    the two differences differ by ``minimum_difference`` in a class and do not differ only at random (a difference of
     differences by its standard error, Bonferroni over classes, paths and both groups).
     """
     partner = {b: a for a, b in pairs.items()}

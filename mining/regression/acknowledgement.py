@@ -1,4 +1,4 @@
-"""An alarm that somebody knows about stays silent until what it says is another thing."""
+"""An acknowledged alarm stays silent until the change becomes another one."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Acknowledgement:
 def apply_acknowledgement(
     alarm: Alarm, known: Acknowledgement | None, bounds: tuple[float, float] | None
 ) -> tuple[Alarm, Acknowledgement | None]:
-    """Return an alarm in the light of what is known, and what still is.
+    """Return an alarm after its acknowledgement is applied, and the acknowledgement if it is still valid.
 
     Parameters
     ----------
     alarm : Alarm
-        As the last look left it.
+        After the last check.
     known : Acknowledgement, optional
     bounds : tuple of float, optional
         The interval of the ratio now. If it no longer holds the ratio that was acknowledged, the change has
-        become another one: the alarm is raised again. The interval is valid over all looks together, so a change
+        become another one: the alarm is raised again. The interval is valid over all checks together, so a change
         that stays as it is comes back with the probability 1 - level at most.
     """
     standing = alarm.status in (Status.RAISED, Status.ACKNOWLEDGED)

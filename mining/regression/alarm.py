@@ -1,4 +1,4 @@
-"""From verdicts to alarms: rate of false ones, persistence, one per cause, acknowledgement, going away."""
+"""From verdicts to alarms: rate of false alarms, persistence, one alarm per cause, acknowledgement, recovery."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .comparison import Change
 from .false_discovery_rate import e_discoveries
 
 PERSIST = 2
-"""Looks running that must agree before an alarm is raised, and before it is taken back."""
+"""Checks in a row that must agree before an alarm is raised, and before it is withdrawn."""
 
 
 class Status(StrEnum):
-    """Where an alarm stands."""
+    """The state of an alarm."""
 
     QUIET = "quiet"
     SUSPECTED = "suspected"
@@ -25,22 +25,22 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """What is said about one function between two builds."""
+    """The alarm about one function between two builds."""
 
     status: Status = Status.QUIET
     direction: Change = Change.UNDECIDED
     """Worse or better, of what was discovered."""
     agreeing: int = 0
-    """Looks running that said the same."""
+    """Checks in a row with the same verdict."""
     leaving: int = 0
-    """Looks running, of a raised alarm, that no longer showed a change."""
+    """Checks in a row, of a raised alarm, that no longer showed a change."""
     since_ns: int | None = None
     log_e: float = 0.0
     """Evidence, frozen when it was discovered: that keeps the rate over all alarms of a month."""
 
 
 def next_alarm(alarm: Alarm, verdict: Change, log_e: float, *, discovered: bool, now_ns: int) -> Alarm:
-    """Return the alarm after one more look.
+    """Return the alarm after one more check.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def next_alarm(alarm: Alarm, verdict: Change, log_e: float, *, discovered: bool,
             return replace(alarm, status=Status.GONE, leaving=0, since_ns=now_ns)
         return replace(alarm, leaving=leaving)
     if alarm.status is Status.GONE and not (changed and discovered and verdict is not alarm.direction):
-        return alarm  # the same change is not told again: it was seen to go
+        return alarm  # the same change is not reported again
     if not changed or not discovered:
         return replace(alarm, status=Status.QUIET, agreeing=0, log_e=log_e)
     agreeing = alarm.agreeing + 1 if verdict is alarm.direction else 1
@@ -87,7 +87,7 @@ def causes(raised: Collection[str], calls: Collection[tuple[str, str]]) -> dict[
     raised : collection of str
         Functions with an alarm.
     calls : collection of (caller, callee)
-        Call edges seen.
+        Call edges that were observed.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Whose fault a change is: a class that moved, shares that changed, a new class; and code, load or host.
+"""What changed in a distribution and its likely cause: moved, heavier or new classes; code, load or host.
 
 A cache that hits less often is not slower code. Durations are cut into the classes that the base shows, and each
 class is compared on its own: its share of the calls, and the durations inside it.
@@ -146,7 +146,7 @@ def _inside(
 
 
 def _differ(first: Floats, second: Floats, level: float) -> bool:
-    """Tell whether shares of lifetimes differ: Welch's t on their variance-stabilising transform."""
+    """Return whether shares of lifetimes differ: Welch's t on their variance-stabilising transform."""
     if min(len(first), len(second)) < 2:
         return False
     angles = [np.arcsin(np.sqrt(np.clip(each, 0.0, 1.0))) for each in (first, second)]
@@ -159,7 +159,7 @@ def _differ(first: Floats, second: Floats, level: float) -> bool:
 
 
 def _sure_borders(histogram: Histogram, settings: MiningSettings) -> list[int]:
-    """Return the borders of many lifetimes together that stand out as a stable border must."""
+    """Return the borders of many lifetimes together that are as significant as a stable border must be."""
     found = borders(histogram, settings=settings)
     return [border.edge for border in found if border.evidence.significance >= settings.stable_z]
 

@@ -1,4 +1,4 @@
-"""What else is known of a change, weighed against what the durations alone speak for."""
+"""The likely cause of a change from its durations, corrected by what is known of the code and of other functions."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Which functions' machine code differs between two builds, and which of them a change is likely to come from.
 
 A digest (``probes/elf/parser/code_digest.py``) is ``scheme:code:names``. Linking anew leaves it as it is, so
-what is found here was compiled to something else. That alone is no fault: ranked
-first is what also takes more of the CPU's time, or
-longer a call, than before.
+functions found here were compiled to something else. That alone is no fault. Functions that
+also take more CPU time, or longer a call, than before are ranked first.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ from enum import StrEnum
 Name = tuple[str, str]
 """Function and module."""
 SMALLEST_GROWTH = 0.01
-"""Growth of the share of CPU time that is worth telling ..."""
+"""Smallest growth of the share of CPU time that is reported ..."""
 SURE = 3.0
 """... if it is so many standard errors of the samples' counts."""
 WORTH_SHARE = 0.01
-"""A function seen in one build only is worth telling from this share of the CPU time."""
+"""A function reached in one build only is reported from this share of the CPU time on."""
 
 
 class CodeChange(StrEnum):
-    """What became of a function's machine code."""
+    """How a function's machine code changed between two builds."""
 
     CHANGED = "changed"
     MOVED = "moved"
-    """The same code at another place."""
+    """The same code at another offset."""
     SAME = "same"
     NEW = "new"
     """Reached in the new build only."""
@@ -39,7 +38,7 @@ class CodeChange(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachedFunction:
-    """A function that was seen on a stack or observed in one build."""
+    """A function that was sampled on a stack or observed in one build."""
 
     name: Name
     digest: str = ""
@@ -56,7 +55,7 @@ class ReachedFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
-    """A function to look at, and why."""
+    """A function that a change may come from, and why."""
 
     name: Name
     code: CodeChange
@@ -72,7 +71,7 @@ class Suspect:
 
 
 def same_code(first: str, second: str) -> bool | None:
-    """Tell whether two digests are of the same code, None if they cannot be compared."""
+    """Return whether two digests are of the same code, None if they cannot be compared."""
     one, other = first.split(":"), second.split(":")
     if len(one) != 3 or len(other) != 3 or one[0] != other[0]:
         return None
@@ -82,7 +81,7 @@ def same_code(first: str, second: str) -> bool | None:
 
 
 def code_change(base: ReachedFunction | None, new: ReachedFunction | None) -> CodeChange:
-    """Return what became of the code of a function reached in at least one build."""
+    """Return how the code of a function changed that was reached in at least one build."""
     if base is None or new is None:
         return CodeChange.NEW if base is None else CodeChange.GONE
     same = same_code(base.digest, new.digest)

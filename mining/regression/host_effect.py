@@ -1,8 +1,8 @@
-"""Is a change the host's? New or heavier classes whose distance from the main one is what the host adds to a call.
+"""Whether the host explains a change: new or heavier classes whose distance from the main one the host adds.
 
 After Hauck (2013, sections 5.5.2 and 6.3): an interrupted call is whole timeslices longer, a limited one its quota's
 pause, and the same work takes longer by one factor on a slower or shared CPU. Only durations and the hosts' vectors
-are looked at.
+are used.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SMALLEST_GAIN = 0.02
 SAME = 0.05
 """The main class is where it was if its median moved by less."""
 FEWEST = 20
-"""A class of fewer calls has no median worth comparing."""
+"""A class of fewer calls has no usable median."""
 _HALF_BUCKET = 1 / 64
 
 
@@ -77,12 +77,12 @@ class HostEvidence:
     @property
     def reason(self) -> str:
         """What it explains, in words; '' if nothing."""
-        told = [
+        reasons = [
             each.cause.text if not each.gain else f"{100 * each.gain:.2g} % more calls {each.cause.text}"
             for each in self.shifts
             if each.cause is not None
         ]
-        return "; ".join(told)
+        return "; ".join(reasons)
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON, without the differences."""

@@ -71,7 +71,7 @@ def autocorrelation(values: ArrayLike, lags: int = 10) -> Floats:
 
 
 def is_dependent(values: ArrayLike, lags: int = 10) -> bool:
-    """Tell whether calls follow each other's durations: an autocorrelation beyond 4 / sqrt(n)."""
+    """Return whether calls follow each other's durations: an autocorrelation beyond 4 / sqrt(n)."""
     found = autocorrelation(values, lags)
     return bool((np.abs(found) > 4.0 / np.sqrt(np.size(np.asarray(values)))).any())
 

@@ -1,4 +1,4 @@
-"""Is it worth observing more calls of the lifetimes that run now, or would only others teach something?
+"""How much more calls of the running lifetimes would add to what is known, and how much only new lifetimes would.
 
 A function's windows in one lifetime share its initial state. Once the medians of lifetimes differ by much more than
 those of windows inside one, more windows of a lifetime that has some do not narrow what is known of the build.
@@ -20,19 +20,19 @@ FEWEST_LIFETIMES = 3
 NEGLIGIBLE = 0.1
 """Windows are enough once what they add to the variance is so small a part of what lifetimes add."""
 LEVEL = 0.9
-"""Of the lower bound of the variance between lifetimes: chance alone must not stop observing."""
+"""Of the lower bound of the variance between lifetimes: random variation alone must not stop the observation."""
 _MOST_FREEDOM = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifetimes:
-    """What windows of one function in each of its latest lifetimes said, oldest lifetime first."""
+    """Medians of the windows of one function in each of its latest lifetimes, oldest lifetime first."""
 
     moments: tuple[tuple[str, Moments], ...] = field(default=())
     """Lifetime, and its windows' log medians."""
 
     def windows(self, lifetime: str) -> int:
-        """Return how many windows of a lifetime were seen."""
+        """Return the number of windows of a lifetime."""
         return next((each.count for name, each in self.moments if name == lifetime), 0)
 
 
@@ -89,7 +89,7 @@ def utility_over_lifetimes(found: float, seen: Lifetimes, running: Mapping[str, 
     Returns
     -------
     float
-        In [0, 1]. The next window is of a lifetime chosen by chance. With the share of those that were not
+        In [0, 1]. The next window is of a lifetime chosen at random. With the share of those that were not
         observed enough it may teach something of the build, as much as was found; with the share of young ones of
         which there is no window at all it is the first of another draw, which is worth most.
     """

@@ -1,4 +1,4 @@
-"""The durations of one function in one lifetime, and the numbers that stand for them.
+"""The durations of one function in one lifetime, and their summaries.
 
 A lifetime is one draw: its processes, windows and calls share one initial state. So each lifetime is reduced to
 a few robust summaries, and only these are compared.

@@ -127,12 +127,12 @@ def smallest_detectable(error: float, freedom: float, level: float, power: float
 def needed_lifetimes(
     log_ratio: float, deviations: Sequence[float], level: float, tolerance: float, power: float = POWER
 ) -> int:
-    """Return with how many lifetimes a side a comparison would be decided, were the truth what is seen now.
+    """Return with how many lifetimes a side a comparison would be decided, if the estimates of now were the truth.
 
     Parameters
     ----------
     log_ratio : float
-        Logarithm of the ratio seen.
+        Logarithm of the estimated ratio.
     deviations : sequence of float
         Standard deviations of log summaries of both sides.
     level, tolerance, power : float

@@ -69,11 +69,11 @@ class ChangeSplit:
     """Change of the time per call in itself, with callees that have no probe; None if not known."""
     self_interval: tuple[float, float] | None = None
     callees_ns: float | None = None
-    """Change of the time per call in its probed callees, or in all of them where samples tell."""
+    """Change of the time per call in its probed callees, or in all of them if it is known from samples."""
     through: tuple[Name, ...] = ()
     """Callees that were observed, the largest change first."""
     by: str = ""
-    """probes, samples, leaf (it was seen to call nothing) or '' if it is not known."""
+    """probes, samples, leaf (no call from it was observed) or '' if it is not known."""
 
 
 def split_change(base: CallTimes, new: CallTimes, level: float, *, leaf: bool = False) -> ChangeSplit:
@@ -86,7 +86,7 @@ def split_change(base: CallTimes, new: CallTimes, level: float, *, leaf: bool = 
     level : float
         Confidence of the intervals.
     leaf : bool
-        True if the function was never seen to call anything.
+        True if no call from the function was observed.
     """
     shared = sorted(set(base.callees) & set(new.callees))
     means = [np.array([each.mean_ns for each in side.own.values()]) for side in (base, new)]

@@ -1,4 +1,4 @@
-"""A comparison that may be looked at after every lifetime, as often as one likes, with the stated error rate.
+"""A comparison that may be checked after every lifetime, any number of times, with the stated error rate.
 
 The evidence is an e-process: under "nothing changed" it exceeds 1 / a with a probability of at most a, over all
 looks together (Ville's inequality). It uses only the order of lifetimes, so it is exact for any distribution;
@@ -42,7 +42,7 @@ class Moments:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sequential:
-    """Where a comparison of one function stands; ``begin`` makes it, ``with_lifetime`` takes it on."""
+    """The state of a comparison of one function; ``begin`` makes it, ``with_lifetime`` adds a lifetime."""
 
     base: NDArray[np.float64]
     """Sorted log summaries of the base's lifetimes."""
@@ -86,7 +86,7 @@ class Sequential:
 def begin(base: Sequence[float]) -> Sequential:
     """Begin a comparison with the summaries (above 0, any unit) of the base's lifetimes, in the order of time.
 
-    The base stays as it is from now on: it must be fixed before the first new lifetime is seen.
+    The base stays as it is from now on: it must be fixed before the first new lifetime is added.
     """
     latest = np.sort(np.log(np.asarray(base, dtype=np.float64)[-MOST_BASE:]))
     latest.flags.writeable = False
@@ -165,7 +165,7 @@ def interval(state: Sequential, level: float) -> tuple[float, float] | None:
 
 
 def verdict(state: Sequential, level: float, tolerance: float) -> Change:
-    """Return what may be said now, and was not said wrongly before but with probability 1 - level.
+    """Return the verdict now; over all checks together a wrong one has at most the probability 1 - level.
 
     Worse and better need the evidence and a ratio beyond the tolerance; equivalent needs the interval within it.
     """

@@ -48,7 +48,7 @@ def components(leaves: Sequence[Leaf]) -> tuple[Component, ...]:
     Parameters
     ----------
     leaves : sequence of Leaf
-        With the same number of labels each; groups are told apart by all labels up to their level.
+        With the same number of labels each; groups are distinguished by all labels up to their level.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def _expected(
     calls: Sequence[NDArray[np.float64]],
     depth: int,
 ) -> list[list[float]]:
-    """Return how often each level's variance stands in each level's expected sum of squares."""
+    """Return how often each level's variance occurs in each level's expected sum of squares."""
     whole = [
         [float((n_fine**2 / calls[coarse][_parent(grouped[fine], grouped[coarse], len(n_fine))]).sum())
          for fine, n_fine in enumerate(calls)]

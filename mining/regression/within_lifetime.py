@@ -1,4 +1,4 @@
-"""How the calls of one lifetime hang together: do they follow each other, and does the lifetime only shift them."""
+"""How the calls of one lifetime depend on each other, and whether the lifetime only shifts their durations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Within:
     ordered: int
     """Lifetimes with enough calls in a row."""
     dependent: int
-    """Those of them in which a call's duration tells something of one of the next ``LAGS``."""
+    """Those of them in which a call's duration depends on one of the ``LAGS`` calls before it."""
     autocorrelation: tuple[float, ...]
     """Of the ranks at lags 1 .. ``LAGS``, of each the median over lifetimes; empty if there are none."""
     sampled: int

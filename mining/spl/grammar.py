@@ -1,4 +1,4 @@
-"""The grammar of formulas; from a text to its tree, and from a mistake to its place."""
+"""The grammar of formulas: the tree of a text, and the position of a mistake."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _ratio_of(first: Term, second: Term, level: float) -> tuple[dict[str, Any], 
     if len(shared) > 1:
         ratios = {host: math.exp(float(np.mean(np.log(sides[1][host])) - np.mean(np.log(sides[0][host]))))
                   for host in shared}  # fmt: skip
-        # ratio of ratios: 1 means that what is said on one host is true on the others
+        # ratio of ratios: 1 means that the ratio of one host is that of the others
         evidence |= {"ratio_by_host": ratios, "portability": max(ratios.values()) / min(ratios.values())}
     return evidence, found.low, found.high
 

@@ -1,4 +1,4 @@
-"""How names, numbers and quantities are written in formulas; what is written comes back equal when it is parsed."""
+"""Names, numbers and quantities as formulas write them; parsing gives back an equal value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS, SHARE, RATE = "seconds", "share", "rate"
 
 
 def quoted(name: str) -> str:
-    """Return a name as it stands in a formula."""
+    """Return a name as it is written in a formula."""
     if re.fullmatch(NAME, name) and name not in KEYWORDS:
         return name
     return "`" + name.replace("`", "``") + "`"

@@ -1,4 +1,4 @@
-"""What a formula is made of and stands for: its parts, the instances of quantifiers, other names instead."""
+"""The parts of a formula, the instances of quantifiers, and the substitution of names."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Subject:
     """True: of each call the time on CPU, without what it waited or was blocked."""
 
     def __str__(self) -> str:
-        """Return the text without the condition, which stands elsewhere."""
+        """Return the text without the condition, which is written elsewhere."""
         named = "@".join(quoted(each) for each in (self.function, self.build, self.host) if each is not None)
         return f"{CPU}({named})" if self.cpu else named
 
