@@ -89,7 +89,7 @@ def mine_file(
 
 
 class ReadProgress:
-    """Says on standard error how far reading is, for those who wait long."""
+    """Reports on standard error how far reading is, if it takes long."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         """Begin to wait."""
@@ -97,7 +97,7 @@ class ReadProgress:
         self._next = now() + FIRST_AFTER_S
 
     def __call__(self, records: int, part: float | None) -> None:
-        """Say it, if it is time to."""
+        """Report if it is time to."""
         if self._now() >= self._next:
             self._next = self._now() + EVERY_S
             write_stderr(f"specmine: read {count(records)} calls" + (f" ({share(part)})" if part is not None else ""))

@@ -99,7 +99,7 @@ def _observed(entry: Entry, columns: int) -> list[str]:
 
 
 def _known(interval: list[int | None] | None) -> str:
-    """Say how well an estimated number is known."""
+    """Return how well an estimated number is known."""
     low, high = interval or (None, None)
     if low is None or low == high:
         return "estimated"
