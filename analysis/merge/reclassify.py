@@ -20,7 +20,7 @@ from specmine.daemon.controller.phase import FINISHED
 from specmine.daemon.controller.reasons import unexplained
 from specmine.daemon.documents.statements import behaviours_and_paths
 from specmine.daemon.worker.jobs import Job, run_job
-from specmine.mining.assertions.explanation import JobResult
+from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.borders.recurrence import Execution, Recurring, recurring
 from specmine.mining.settings import MiningSettings
 from specmine.model.buckets import BUCKET_EDGES
@@ -167,7 +167,7 @@ def _single(calls: int, shares: Sequence[float]) -> dict[str, Any]:
     return {"state": state, "reason": _reason(reason), "behaviours": [whole], "paths": []}
 
 
-def _grouped(result: JobResult) -> dict[str, Any]:
+def _grouped(result: Explanation) -> dict[str, Any]:
     behaviours, paths = behaviours_and_paths(result)
     reason = unexplained(result.why) if result.why else None
     return {

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specmine.mining.assertions.checks import Check, Verification
-from specmine.mining.assertions.explanation import JobResult
+from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.borders.inference import Inference
 from specmine.mining.off_cpu.on_cpu import OnCpu
 from specmine.mining.regression.lifetime_utility import Lifetimes
@@ -46,7 +46,7 @@ class Record:
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
     tried: int = 0
     learned: Inference | None = None
-    result: JobResult | None = None
+    result: Explanation | None = None
     on_cpu: OnCpu | None = None
     explained_with: int = 0
     checks: tuple[Check, ...] = ()

@@ -11,7 +11,7 @@ from typing import Any
 
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.worker.jobs import Job
-from specmine.mining.assertions.explanation import JobResult
+from specmine.mining.assertions.explanation import Explanation
 from specmine.model.batch import Batch, Request, Started
 from specmine.model.function import Function
 from specmine.model.observation import Observation
@@ -50,7 +50,7 @@ class Mined:
 
     now_ns: int
     job: int
-    result: JobResult | None = None
+    result: Explanation | None = None
     failure: str = ""
     cpu_ns: int = 0
     """CPU time that the worker took since its last job, its start included."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.worker.jobs import Job
 from specmine.mining.assertions.checks import Verification
-from specmine.mining.assertions.explanation import JobResult
+from specmine.mining.assertions.explanation import Explanation
 from specmine.model.buckets import shifted_edges
 from specmine.model.observation import Kind
 
@@ -62,7 +62,7 @@ def is_relearned(function: FunctionState) -> bool:
     return function.phase.state in FINISHED and violated and chain is not None and chain.stable
 
 
-def explained(function: FunctionState, result: JobResult, now_ns: int, settings: Settings) -> FunctionState:
+def explained(function: FunctionState, result: Explanation, now_ns: int, settings: Settings) -> FunctionState:
     """Take up the result of a job."""
     mining, history, inference = settings.mining, function.history, function.inference
     verification = replace(function.verification, checked_ns=now_ns)

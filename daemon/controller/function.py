@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from specmine.mining.assertions.checks import Verification
-from specmine.mining.assertions.explanation import JobResult
+from specmine.mining.assertions.explanation import Explanation
 from specmine.model.function import Function, Reason
 
 from .call_counts import ProbeState
@@ -32,7 +32,7 @@ class Identity:
 class ExplanationState:
     """What call paths explain, and the job of the worker that is to find out."""
 
-    result: JobResult | None = None
+    result: Explanation | None = None
     observations: int = 0
     """Path observations that ``result`` rests on."""
     job: int | None = None

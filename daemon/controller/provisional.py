@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from specmine.mining.assertions.checks import Check, check
-from specmine.mining.assertions.explanation import JobResult
+from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.assertions.expression import named_edges, shared_names
 from specmine.mining.borders.inference import Inference, at_resolution, borders_of, infer_stable_borders
 from specmine.mining.settings import MiningSettings
@@ -31,7 +31,7 @@ class Provisional:
     build_id: str
     """The build that the statement comes from."""
     learned: Inference
-    result: JobResult | None = None
+    result: Explanation | None = None
     before: tuple[Observation, ...] = ()
     """The newest observations that it rests on."""
     since: tuple[Observation, ...] = ()
@@ -102,7 +102,7 @@ def _agrees(observations: Sequence[Observation], mining: MiningSettings) -> bool
     return infer_stable_borders(observations, borders, None, mining)[0].chain > 0
 
 
-def _shows(result: JobResult, observation: Observation) -> bool:
+def _shows(result: Explanation, observation: Observation) -> bool:
     """Tell whether every edge that an expression asks for is on some path of the observation."""
     shared = shared_names(path.path for path in result.paths)
     shown = frozenset[tuple[str, str]]().union(*(named_edges(path.path, shared) for path in observation.paths))

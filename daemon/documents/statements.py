@@ -11,7 +11,7 @@ from typing import Any
 
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED, State
-from specmine.mining.assertions.explanation import JobResult
+from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.assertions.expression import shared_names, shown, to_records
 from specmine.mining.borders.inference import Inference
 from specmine.model.buckets import BUCKET_EDGES
@@ -80,7 +80,7 @@ def statements(function: FunctionState, data: Data | None) -> dict[str, Any]:
 
 
 def behaviours_and_paths(
-    result: JobResult, times: Mapping[CallPath, Mapping[str, float]] | None = None
+    result: Explanation, times: Mapping[CallPath, Mapping[str, float]] | None = None
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return both lists sorted by calls, the paths' references renumbered to match."""
     order = sorted(

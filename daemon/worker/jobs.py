@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specmine.mining.assertions.explanation import JobResult
+from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.settings import MiningSettings
 from specmine.model.observation import Observation
 
@@ -25,18 +25,8 @@ class Job:
     mining: MiningSettings
 
 
-def run_job(job: Job) -> JobResult:
+def run_job(job: Job) -> Explanation:
     """Explain a function; equal jobs give equal results."""
     from specmine.mining.assertions.explain import explain  # noqa: PLC0415  (scipy and scikit-learn: for the worker only)
 
-    explanation = explain(job.observations, job.borders, program=job.program_modules, settings=job.mining)
-    return JobResult(
-        borders=explanation.edges,
-        bias_ns=job.observations[-1].bias_ns,
-        class_calls=explanation.class_calls,
-        behaviours=explanation.behaviours,
-        paths=explanation.paths,
-        why=explanation.reason,
-        optimal=explanation.optimal,
-        noise=explanation.dispersion,
-    )
+    return explain(job.observations, job.borders, program=job.program_modules, settings=job.mining)

@@ -15,7 +15,7 @@ import sys
 from collections import deque
 from typing import BinaryIO, Protocol
 
-from specmine.mining.assertions.explanation import JobResult
+from specmine.mining.assertions.explanation import Explanation
 from specmine.probes.process.proc import process
 
 from .jobs import Job, run_job
@@ -27,7 +27,7 @@ _ONE_THREAD = {
     name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 }
 
-Done = tuple[int, JobResult | None, str]
+Done = tuple[int, Explanation | None, str]
 """Number of the job, its result, or the reason why there is none."""
 
 

@@ -10,7 +10,7 @@ from specmine.model.buckets import shifted_edges
 from specmine.model.observation import Observation
 
 from . import verification
-from .explanation import JobResult
+from .explanation import Explanation
 from .expression import shared_names
 from .verification import Expected, Verdict
 
@@ -31,14 +31,14 @@ class Check:
 
 
 def check(
-    observation: Observation, result: JobResult | None, learned: Inference, fits: bool, settings: MiningSettings
+    observation: Observation, result: Explanation | None, learned: Inference, fits: bool, settings: MiningSettings
 ) -> tuple[Check, ...]:
     """Check a later observation against what is asserted.
 
     Parameters
     ----------
     observation : Observation
-    result : JobResult, optional
+    result : Explanation, optional
         What call paths explain; without it only the classes of all calls together are asserted.
     learned : Inference
         What the function was found to be when it was stable.
@@ -94,7 +94,7 @@ class Verification:
 def with_check(
     before: Verification,
     observation: Observation,
-    result: JobResult | None,
+    result: Explanation | None,
     learned: Inference | None,
     chain: Inference | None,
     settings: MiningSettings,
@@ -105,7 +105,7 @@ def with_check(
     ----------
     before : Verification
     observation : Observation
-    result : JobResult, optional
+    result : Explanation, optional
         What call paths explain.
     learned : Inference, optional
         What the observations said when the function was found stable.

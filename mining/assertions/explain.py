@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.mining.behaviours.edge_clustering import pooled_groups
-from specmine.mining.behaviours.outlier_windows import usual_windows
+from specmine.mining.behaviours.outlier_windows import typical_windows
 from specmine.mining.behaviours.path_clustering import group_paths, path_dispersion
 from specmine.mining.behaviours.tree_refinement import refined_groups
 from specmine.mining.settings import MiningSettings
@@ -19,7 +19,7 @@ from specmine.model.observation import Observation
 from .assertion import telling_edges
 from .explanation import Behaviour, ExplainedPath, Explanation
 from .expression import render
-from .model_selection import Settled, settled
+from .model_selection import SelectedModel, select_model
 
 
 def explain(
@@ -48,18 +48,19 @@ def explain(
     Notes
     -----
     Groups are looked for in two ways, path by path (``group_paths``) and over all paths of an edge together
-    (``pooled_groups``); the grouping whose formulas tell more about the calls is stated (``settled``). A window
-    in which the paths had plainly other shares than in all others (``usual_windows``) counts in the shares of the
+    (``pooled_groups``); the grouping whose formulas tell more about the calls is stated (``select_model``). A window
+    in which the paths had plainly other shares than in all others (``typical_windows``) counts in the shares of the
     behaviours, but makes no groups.
     """
+    bias_ns = observations[-1].bias_ns
     windows, paths = _table(observations, borders)
     totals = windows.sum(axis=0)
     complete = np.array([path.complete for path in paths], dtype=bool)
     own = [path for path in paths if path.complete]
     counts = windows[:, complete]
     if not own:
-        return _single(paths, totals, borders, "no-complete-path", Dispersion(), [None] * len(paths))
-    usual = counts[usual_windows(counts, settings=settings)]
+        return _single(paths, totals, borders, bias_ns, "no-complete-path", Dispersion(), [None] * len(paths))
+    usual = counts[typical_windows(counts, settings=settings)]
     grouping, varied = group_paths(usual, settings=settings), path_dispersion(counts)
     rows, noise = grouping.worth.calls(usual.sum(axis=0)), grouping.worth.noise
     worth = iter(grouping.worth.effect)
@@ -68,11 +69,13 @@ def explain(
     told = _groupings(present, rows, grouping.labels, noise, settings)
     if not told:
         reason = "one-path" if len(own) == 1 else "one-group"
-        return _single(paths, totals, borders, reason, varied, effects)
-    best = settled(own, present, rows, told, noise=noise, program=frozenset(program), settings=settings)
+        return _single(paths, totals, borders, bias_ns, reason, varied, effects)
+    best = select_model(own, present, rows, told, noise=noise, program=frozenset(program), settings=settings)
     if best is None:
-        return _single(paths, totals, borders, "same-edges", varied, effects)
-    return _explanation(paths=paths, totals=totals, borders=borders, best=best, noise=varied, effects=effects)
+        return _single(paths, totals, borders, bias_ns, "same-edges", varied, effects)
+    return _explanation(
+        paths=paths, totals=totals, borders=borders, bias_ns=bias_ns, best=best, noise=varied, effects=effects
+    )
 
 
 def _groupings(
@@ -117,7 +120,8 @@ def _explanation(
     paths: Sequence[CallPath],
     totals: NDArray[np.int64],
     borders: Sequence[int],
-    best: Settled,
+    bias_ns: float,
+    best: SelectedModel,
     noise: Dispersion,
     effects: Sequence[float | None],
 ) -> Explanation:
@@ -132,7 +136,8 @@ def _explanation(
     rows.sort(key=lambda row: (-int(row[3].sum()), render(row[1])))
     number = {group: i for i, (group, *_) in enumerate(rows)}
     return Explanation(
-        edges=tuple(int(b) for b in borders),
+        borders=tuple(int(border) for border in borders),
+        bias_ns=bias_ns,
         class_calls=_plain(totals.sum(axis=0)),
         behaviours=tuple(
             Behaviour(
@@ -147,12 +152,8 @@ def _explanation(
         paths=_explained_paths(
             paths, totals, [None if g is None else number[g] for g in all_labels], certainty, effects
         ),
-        explained=True,
-        reason="",
-        atoms=statement.edges,
         optimal=statement.optimal,
-        lower_bound=statement.lower_bound,
-        dispersion=noise,
+        noise=noise,
     )
 
 
@@ -160,6 +161,7 @@ def _single(
     paths: Sequence[CallPath],
     totals: NDArray[np.int64],
     borders: Sequence[int],
+    bias_ns: float,
     reason: str,
     noise: Dispersion,
     effects: Sequence[float | None],
@@ -167,7 +169,8 @@ def _single(
     complete = [i for i, path in enumerate(paths) if path.complete]
     row = totals[complete].sum(axis=0)
     return Explanation(
-        edges=tuple(int(b) for b in borders),
+        borders=tuple(int(border) for border in borders),
+        bias_ns=bias_ns,
         class_calls=_plain(totals.sum(axis=0)),
         behaviours=(
             Behaviour(
@@ -185,12 +188,8 @@ def _single(
             [float(path.complete) for path in paths],
             effects,
         ),
-        explained=False,
-        reason=reason,
-        atoms=0,
-        optimal=True,
-        lower_bound=0,
-        dispersion=noise,
+        why=reason,
+        noise=noise,
     )
 
 

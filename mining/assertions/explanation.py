@@ -1,4 +1,4 @@
-"""What call paths tell about the classes of a function: values without the libraries that find it.
+"""What call paths explain of the classes of a function: values without the libraries that find it.
 
 They go from the worker to the daemon and into recordings.
 """
@@ -52,45 +52,29 @@ class ExplainedPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What call paths tell about the classes of a function; plain values all through."""
-
-    edges: tuple[int, ...]
-    """First bucket of each class but the lowest: the borders it was made with."""
-    class_calls: tuple[int, ...]
-    """Calls per class over all paths, complete or not."""
-    behaviours: tuple[Behaviour, ...]
-    """Most calls first; a single one, ``true``, if call paths do not tell the classes apart."""
-    paths: tuple[ExplainedPath, ...]
-    """Most calls first."""
-    explained: bool
-    """True if there are at least two behaviours."""
-    reason: str
-    """If not: 'one-group' (all paths behave alike), 'same-edges' (different groups, but no call edge tells
-    them apart, or only a great many together), 'no-complete-path', 'one-path'; '' if explained.
-    """
-    atoms: int
-    """Distinct call edges in the expressions."""
-    optimal: bool
-    """False if the search for fewer was cut short."""
-    lower_bound: int
-    """No fewer edges than this would do."""
-    dispersion: Dispersion
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobResult:
-    """Output: behaviours and paths, most calls first."""
+    """What call paths explain of the classes of a function; plain values all through."""
 
     borders: tuple[int, ...]
+    """First bucket of each class but the lowest: the borders it was made with."""
     bias_ns: float
     """What the probes added to the durations."""
     class_calls: tuple[int, ...]
     """Calls per class over all paths, complete or not."""
     behaviours: tuple[Behaviour, ...]
+    """Most calls first; a single one, ``true``, if call paths do not distinguish the classes."""
     paths: tuple[ExplainedPath, ...]
+    """Most calls first."""
     why: str = ""
-    """one-group, same-edges, no-complete-path, one-path; '' if the classes are explained."""
+    """Why the classes are not explained: 'one-group' (all paths behave alike), 'same-edges' (groups differ, but no call
+    edge distinguishes them, or only a great many together), 'no-complete-path', 'one-path'; '' if they are.
+    """
     optimal: bool = True
     """False if the search for the smallest set of edges was cut short."""
     noise: Dispersion = field(default_factory=Dispersion)
     """How much class shares vary from window to window."""
+
+    @property
+    def atoms(self) -> int:
+        """Number of distinct call edges in the expressions."""
+        literals = (one for each in self.behaviours for conjunction in each.formula for one in conjunction)
+        return len({(literal.caller, literal.callee) for literal in literals})

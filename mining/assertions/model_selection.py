@@ -1,6 +1,7 @@
-"""Of several groupings of call paths, the one whose expressions tell most; every path put where they say.
+"""Selection among groupings of call paths, by the likelihood of all calls under the formulas of each grouping.
 
-A grouping is worth what its formulas tell about the calls of all paths, not only of those that it was made from.
+Formulas are judged by the calls of all paths, not only of those that the grouping was made from. Each path is then
+assigned to the group whose formula it fulfils.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _READABLE = 8  # call edges: a grouping that takes more is stated only if there 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
-    """A grouping that formulas can state."""
+class SelectedModel:
+    """A grouping that formulas can state, with its likelihood."""
 
     statement: Statement
     labels: tuple[int | None, ...]
@@ -40,7 +41,7 @@ class Settled:
     calls: float
 
     def gain(self, edges: int) -> float:
-        """Return the likelihood less what its description is worth.
+        """Return the log likelihood less the length of the description.
 
         That is its free numbers (Schwarz 1978), its edges among so many, and the conjunctions of its formulas.
         """
@@ -50,7 +51,7 @@ class Settled:
         return self.likelihood - numbers - self.statement.edges * math.log(edges) - terms * math.log(choices)
 
 
-def settled(
+def select_model(
     paths: Sequence[CallPath],
     present: NDArray[np.bool_],
     counts: NDArray[np.float64],
@@ -59,7 +60,7 @@ def settled(
     noise: Dispersion,
     program: frozenset[str],
     settings: MiningSettings,
-) -> Settled | None:
+) -> SelectedModel | None:
     """Return the best of several groupings.
 
     Parameters
@@ -81,7 +82,7 @@ def settled(
 
     Returns
     -------
-    Settled or None
+    SelectedModel or None
         None if no grouping can be stated over call edges.
 
     Notes
@@ -109,7 +110,7 @@ def _settle(
     noise: Dispersion,
     program: frozenset[str],
     settings: MiningSettings,
-) -> Settled | None:
+) -> SelectedModel | None:
     """State the groups by the paths that are clearly in one, and let the formulas place the others."""
     shared = shared_names(paths)
     named = [named_edges(path, shared) for path in paths]
@@ -138,7 +139,7 @@ def _settle(
     for row, fits in zip(counts, said, strict=True):
         rows[fits[0] if len(fits) == 1 else groups] += row
     shares = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1)
-    return Settled(
+    return SelectedModel(
         statement=statement,
         labels=tuple(labels),
         certainty=(),
@@ -152,7 +153,7 @@ def _certainty(
     paths: Sequence[CallPath],
     present: NDArray[np.bool_],
     counts: NDArray[np.float64],
-    best: Settled,
+    best: SelectedModel,
     level: float,
 ) -> tuple[float, ...]:
     """Return the probability of each path's group."""

@@ -70,7 +70,7 @@ def check(
     shared : frozenset of str
         Names that formulas show with their module (``shared_names``).
     noise : Dispersion
-        Between windows, as learned (``dispersion``, ``Explanation.dispersion``).
+        Between windows, as learned (``dispersion``, ``Explanation.noise``).
     settings : MiningSettings
         ``level`` (divided by the number of claims), ``minimum_difference``, ``minimum_calls``.
 

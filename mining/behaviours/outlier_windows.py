@@ -21,7 +21,7 @@ _MEDIAN = 0.455  # of chi-squared with one degree of freedom
 _KNOWN = 0.5  # of the freedom: a median of few holds less than a mean
 
 
-def usual_windows(windows: NDArray[np.int64], *, settings: MiningSettings) -> NDArray[np.bool_]:
+def typical_windows(windows: NDArray[np.int64], *, settings: MiningSettings) -> NDArray[np.bool_]:
     """Tell the windows in which shares are as in the others from those in which they are not.
 
     Parameters

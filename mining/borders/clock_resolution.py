@@ -41,7 +41,7 @@ class Grain:
 
     clock_ns: float = 0.0
     """Step of the clock: all durations are multiples of it; 0 if none is evident."""
-    heaps_ns: float = 0.0
+    heaping_ns: float = 0.0
     """Step to whose multiples a share of the durations was rounded; 0 if none is evident."""
     perhaps_ns: tuple[float, ...] = ()
     """Other steps that this may have been."""
@@ -61,7 +61,7 @@ def grain_of(counts: NDArray[np.uint64], *, above_ns: float = 0.0) -> Grain:
         return Grain(clock_ns=clock)
     clock = clock_step(counts, above_ns=above_ns)
     # heaps look like the teeth of a clock of their step or a coarser one; of finer teeth only the higher are heaps
-    return Grain(clock_ns=0.0 if 0 < heaps <= clock else clock, heaps_ns=heaps, perhaps_ns=tuple(others))
+    return Grain(clock_ns=0.0 if 0 < heaps <= clock else clock, heaping_ns=heaps, perhaps_ns=tuple(others))
 
 
 def _empties(counts: ArrayLike, step: float) -> bool:

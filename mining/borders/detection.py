@@ -18,8 +18,8 @@ from specmine.model.buckets import BUCKETS
 from specmine.model.histogram import Histogram
 
 from .clock_resolution import Grain, grain_of, spread
-from .heaping import without_heaps
-from .smoothing import blurred
+from .heaping import without_heaping
+from .smoothing import smoothed_cdf
 from .valleys import EDGES, Valley, has_valleys, lowest, valleys
 
 _SMALLEST = 1.5  # least class in units of the match threshold: below the smallest to be found, above a chance excess
@@ -91,7 +91,7 @@ def borders(
     for step in grain.perhaps_ns:
         if not found:
             break
-        also = _valleys(histogram, total, replace(grain, heaps_ns=step), least, settings)[1]
+        also = _valleys(histogram, total, replace(grain, heaping_ns=step), least, settings)[1]
         found = [valley for valley in found if any(valley.holds(other) for other in also)]
     if not found:
         return ()
@@ -151,16 +151,16 @@ def smoothed(histogram: Histogram, *, settings: MiningSettings, grain: Grain) ->
     resolution = max(settings.resolution_ns, grain.clock_ns)
     counts = histogram.dense.astype(np.float64)
     values, unmoved = counts, 1.0
-    if grain.heaps_ns > 0:  # finer teeth may be finer heaps
-        values = without_heaps(without_heaps(counts, grain.heaps_ns), grain.clock_ns)
+    if grain.heaping_ns > 0:  # finer teeth may be finer heaps
+        values = without_heaping(without_heaping(counts, grain.heaping_ns), grain.clock_ns)
         unmoved -= 0.5 * float(np.abs(values - counts).sum() / counts.sum())
     below = spread(values, grain.clock_ns)
     cdf = below / below[-1]
-    if grain.heaps_ns > 0:  # where single heaps cannot be seen their ripples can be closed: they are narrow there
-        beyond = _CLOSED * grain.heaps_ns < EDGES
-        cdf = np.maximum.accumulate(np.where(beyond, blurred(cdf, grain.heaps_ns, BUCKETS), cdf))
+    if grain.heaping_ns > 0:  # where single heaps cannot be seen their ripples can be closed: they are narrow there
+        beyond = _CLOSED * grain.heaping_ns < EDGES
+        cdf = np.maximum.accumulate(np.where(beyond, smoothed_cdf(cdf, grain.heaping_ns, BUCKETS), cdf))
     last = min(int(np.searchsorted(EDGES, _SHARP * resolution)), BUCKETS)
-    return blurred(cdf, resolution, last) if resolution > 0 and cdf[last] >= _TOUCHED else cdf, unmoved
+    return smoothed_cdf(cdf, resolution, last) if resolution > 0 and cdf[last] >= _TOUCHED else cdf, unmoved
 
 
 def share_between(cdf: NDArray[np.float64], region: tuple[float, float]) -> float:

@@ -128,7 +128,7 @@ def rounding_steps(counts: NDArray[np.uint64]) -> tuple[float, ...]:
     return tuple(STEPS_NS[i] for i in (best, *nearest[:_OTHERS]))
 
 
-def without_heaps(counts: ArrayLike, step: float) -> NDArray[np.float64]:
+def without_heaping(counts: ArrayLike, step: float) -> NDArray[np.float64]:
     """Return the counts with each heap spread over half a step to each side, as the other calls are there.
 
     Parameters

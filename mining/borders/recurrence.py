@@ -144,7 +144,7 @@ def factors(executions: Sequence[Execution]) -> tuple[float, ...]:
 
 
 def _logarithmic(execution: Execution) -> NDArray[np.float64]:
-    """Return the density of the logarithms of the durations, blurred a little."""
+    """Return the density of the logarithms of the durations, smoothed_cdf a little."""
     grid = 2.0 ** (np.arange(5 * _OCTAVE, 40 * _OCTAVE + 1) / _OCTAVE)
     density = np.diff(np.interp(grid + execution.bias_ns, BUCKET_EDGES, execution.cdf))
     return np.convolve(density, np.full(2 * _BLUR + 1, 1.0 / (2 * _BLUR + 1)), mode="same")

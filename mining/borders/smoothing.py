@@ -15,7 +15,7 @@ from .valleys import EDGES
 _WIDTH = np.diff(EDGES)
 
 
-def blurred(cdf: NDArray[np.float64], resolution_ns: float, last: int) -> NDArray[np.float64]:
+def smoothed_cdf(cdf: NDArray[np.float64], resolution_ns: float, last: int) -> NDArray[np.float64]:
     """Return the CDF after adding a triangular error of +-resolution to each duration.
 
     Parameters

@@ -68,27 +68,6 @@ class Chain:
     """
 
 
-def stable_borders(observations: Sequence[Observation], *, settings: MiningSettings) -> tuple[StableBorder, ...]:
-    """Return the borders that the newest observations have in common.
-
-    Parameters
-    ----------
-    observations : sequence of Observation
-        Oldest first; the newest ``settings.recent`` of at least ``settings.minimum_calls`` calls are used.
-    settings : MiningSettings
-
-    Returns
-    -------
-    tuple of StableBorder
-        Ascending. Each stands out by ``stable_z`` in all calls together and is found in at least ``stable_share``
-        of the observations.
-    """
-    kept = [o for o in observations if o.timed >= settings.minimum_calls][-settings.recent :]
-    if len(kept) < settings.chain_observations:
-        return ()
-    return _shared(kept, (), settings)[0]
-
-
 def chain(
     observations: Sequence[Observation],
     *,

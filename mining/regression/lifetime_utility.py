@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
-from specmine.mining.statistics.distributions import beta_cdf
+from specmine.mining.statistics.distributions import f_quantile
 
 from .sequential_test import Moments
 
@@ -70,7 +69,7 @@ def windows_worth(seen: Lifetimes) -> float:
     if mean_inside <= 0.0:
         return 1.0 if mean_between > 0.0 else float("inf")
     usual = (total - sum(each.count**2 for each in groups) / total) / between
-    ratio = (mean_between / mean_inside / _f_quantile(LEVEL, between, min(inside, _MOST_FREEDOM)) - 1.0) / usual
+    ratio = (mean_between / mean_inside / f_quantile(LEVEL, between, min(inside, _MOST_FREEDOM)) - 1.0) / usual
     return 1.0 / (NEGLIGIBLE * ratio) if ratio > 0.0 else float("inf")
 
 
@@ -101,14 +100,3 @@ def utility_over_lifetimes(found: float, seen: Lifetimes, running: Mapping[str, 
         return fresh
     enough = windows_worth(seen)
     return max(fresh, found * sum(each < enough for each in counts) / len(counts))
-
-
-@lru_cache(maxsize=8192)
-def _f_quantile(probability: float, first: int, second: int) -> float:
-    """Return a quantile of the F distribution, by halving the beta variable x = d1 F / (d1 F + d2)."""
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if beta_cdf(middle, 0.5 * first, 0.5 * second) < probability else (low, middle)
-    place = 0.5 * (low + high)
-    return second * place / (first * (1.0 - place))

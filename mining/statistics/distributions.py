@@ -7,6 +7,7 @@ Abramowitz and Stegun 26.5.8 and 6.5.31 (modified Lentz) and the power series 6.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 _TINY = 1e-300
 _PRECISION = 1e-15
@@ -74,3 +75,14 @@ def f_sf(value: float, df1: float, df2: float) -> float:
 
 def _away_from_zero(value: float) -> float:
     return value if abs(value) > _TINY else _TINY
+
+
+@lru_cache(maxsize=8192)
+def f_quantile(probability: float, first: int, second: int) -> float:
+    """Return a quantile of the F distribution, by halving the beta variable x = d1 F / (d1 F + d2)."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if beta_cdf(middle, 0.5 * first, 0.5 * second) < probability else (low, middle)
+    place = 0.5 * (low + high)
+    return second * place / (first * (1.0 - place))

@@ -1,4 +1,4 @@
-"""Student's t without scipy, for the process that must stay small: distribution function and quantile."""
+"""Student's t without scipy, for the process that must stay small: tail probability and quantile."""
 
 from __future__ import annotations
 
@@ -19,16 +19,6 @@ def _normal() -> NormalDist:
     from statistics import NormalDist  # noqa: PLC0415  not at import: decimal and fractions come with it
 
     return NormalDist()
-
-
-def t_cdf(value: float, df: float) -> float:
-    """Return P(T <= value) for Student's t with df > 0 degrees of freedom (real numbers are allowed)."""
-    if df >= _LARGEST_DF:
-        return _normal().cdf(value)
-    if math.isinf(value):
-        return 1.0 if value > 0 else 0.0
-    tail = 0.5 * _beyond(value, df)
-    return 1.0 - tail if value > 0 else tail
 
 
 def two_sided_p(value: float, df: float) -> float:

@@ -14,7 +14,7 @@ from scipy import stats
 from bench.mining.tables.alternatives import METHODS
 from bench.mining.tables.distributions import DIRT, FAMILIES, Cdf, Chances, chances_of, history, parted, sum_of_history
 from specmine.mining.borders.detection import borders
-from specmine.mining.borders.stability import stable_borders
+from specmine.mining.borders.stability import StableBorder, chain
 from specmine.mining.settings import MiningSettings
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation
@@ -24,6 +24,11 @@ SIZES = (200, 1_000, 10_000, 100_000, 1_000_000)
 OURS, ONE = "specmine", "specmine, one right"
 _FALSE = 0.01  # rate at which the thresholds of the alternatives are set, in the family that is worst for each
 _NULLS = 300
+
+
+def shared_borders(observations: Sequence[Observation]) -> tuple[StableBorder, ...]:
+    """Return the stable borders alone: what each observation has for itself does not matter to them."""
+    return chain(observations, settings=S, found=[()] * len(observations)).borders
 
 
 def upper_bound(hits: int, of: int, level: float = 0.99) -> float:
@@ -54,7 +59,7 @@ def _is_false(rng: np.random.Generator, chances: Chances, calls: int) -> bool:
     together = sum_of_history(rng, chances, calls)
     if not borders(together, settings=S, z=S.stable_z):
         return False
-    return bool(stable_borders(parted(rng, together), settings=S))
+    return bool(shared_borders(parted(rng, together)))
 
 
 def true_rates(cases: int) -> Iterator[list[object]]:
@@ -65,8 +70,7 @@ def true_rates(cases: int) -> Iterator[list[object]]:
         for number, calls in enumerate(SIZES):
             rng = np.random.default_rng([3, number])
             hits = sum(
-                found(mixture, [b.cdf for b in stable_borders(history(rng, chances, calls), settings=S)])
-                for _ in range(cases)
+                found(mixture, [b.cdf for b in shared_borders(history(rng, chances, calls))]) for _ in range(cases)
             )
             rates.append(f"{100 * hits / cases:.0f}")
         yield [weight, apart, *rates]
@@ -148,7 +152,7 @@ def power(mixtures: Sequence[Mixture], cases: int, calls: int, limits: dict[str,
         hits = dict.fromkeys((OURS, *METHODS, ONE), 0)
         for _ in range(cases):
             past = history(rng, chances, calls)
-            own = [b.cdf for b in stable_borders(past, settings=S)]
+            own = [b.cdf for b in shared_borders(past)]
             hits[OURS] += found(mixture, own)
             hits[ONE] += bool(_right(mixture, own))
             counts = sum_of(past)

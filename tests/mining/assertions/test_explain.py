@@ -76,7 +76,7 @@ def test_the_example_of_the_first_paper_ten_times_out_of_ten(seed: int) -> None:
     assert got.behaviours[0].shares == pytest.approx((0.6, 0.4), abs=0.05)
     assert got.behaviours[1].shares == pytest.approx((1.0, 0.0), abs=0.05)
     assert [b.paths for b in got.behaviours] == [2, 1]
-    assert (got.explained, got.reason, got.atoms, got.optimal) == (True, "", 1, True)
+    assert (got.why, got.atoms, got.optimal) == ("", 1, True)
 
 
 def test_calls_add_up() -> None:
@@ -111,7 +111,7 @@ def test_paths_that_all_behave_alike_explain_nothing() -> None:
     mix = {own: (300, 0.4) for own in EXAMPLE}
     got = explained(history(np.random.default_rng(3), mix))
     assert [(b.expression, b.formula) for b in got.behaviours] == [("true", ((),))]
-    assert (got.explained, got.reason) == (False, "one-group")
+    assert got.why == "one-group"
     assert {p.behaviour for p in got.paths} == {0}
 
 
@@ -119,16 +119,16 @@ def test_groups_without_a_telling_edge_are_unexplained() -> None:
     """Recursion makes two paths with the same edges."""
     mix = {path("main a b a b z"): (500, 0.1), path("main a b a b a b z"): (500, 0.6)}
     got = explained(history(np.random.default_rng(4), mix))
-    assert (got.explained, got.reason) == (False, "same-edges")
+    assert got.why == "same-edges"
     assert [b.expression for b in got.behaviours] == ["true"]
 
 
 def test_without_complete_paths_nothing_can_be_said() -> None:
     """The reason says why."""
     got = explained(history(np.random.default_rng(5), {path("a z", complete=False): (800, 0.4)}))
-    assert (got.explained, got.reason) == (False, "no-complete-path")
+    assert got.why == "no-complete-path"
     only = explained(history(np.random.default_rng(6), {path("main z"): (800, 0.4)}))
-    assert (only.explained, only.reason) == (False, "one-path")
+    assert only.why == "one-path"
 
 
 def test_the_result_is_plain_and_the_same_again() -> None:

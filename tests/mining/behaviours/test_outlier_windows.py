@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from specmine.mining.assertions.explain import explain
-from specmine.mining.behaviours.outlier_windows import usual_windows
+from specmine.mining.behaviours.outlier_windows import typical_windows
 from specmine.mining.settings import MiningSettings
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.histogram import Histogram
@@ -36,7 +36,7 @@ def test_an_episode_stands_out() -> None:
     for seed in range(20):
         table = drawn(np.random.default_rng(seed), 12, spread=200.0)
         table[[3, 4], 0] = table[[3, 4], 4] = 10, 140
-        assert np.flatnonzero(~usual_windows(table, settings=S)).tolist() == [3, 4]
+        assert np.flatnonzero(~typical_windows(table, settings=S)).tolist() == [3, 4]
 
 
 @pytest.mark.parametrize(("spread", "common"), [(None, False), (200.0, False), (20.0, False), (None, True)], ids=str)
@@ -45,7 +45,7 @@ def test_windows_that_merely_vary_all_count(spread: float | None, common: bool) 
     lost = 0
     for seed in range(300):
         table = drawn(np.random.default_rng(seed), 5 + seed % 11, spread=spread, common=common)
-        lost += not usual_windows(table, settings=S).all()
+        lost += not typical_windows(table, settings=S).all()
     assert lost <= 3
 
 
@@ -53,11 +53,11 @@ def test_two_modes_of_operation_are_both_usual() -> None:
     """Where half of the windows differ from the other half none stands out; a quarter at most is ever left out."""
     table = drawn(np.random.default_rng(1), 12)
     table[::2, 0] = 0, 150
-    assert usual_windows(table, settings=S).all()
+    assert typical_windows(table, settings=S).all()
     table = drawn(np.random.default_rng(1), 12)
     for window in range(5):
         table[window, 0] = 150 - 30 * window, 30 * window
-    assert (~usual_windows(table, settings=S)).sum() <= 3
+    assert (~typical_windows(table, settings=S)).sum() <= 3
 
 
 def test_what_tells_nothing_is_usual() -> None:
@@ -66,7 +66,7 @@ def test_what_tells_nothing_is_usual() -> None:
     odd = drawn(rng, 4)
     odd[0, 0] = 0, 150
     for table in (odd, drawn(rng, 9, calls=3), drawn(rng, 9)[..., :1], drawn(rng, 9)[:, :0], drawn(rng, 9)[:0]):
-        assert usual_windows(table, settings=S).all()
+        assert typical_windows(table, settings=S).all()
 
 
 def observed(table: NDArray[np.int64]) -> list[Observation]:

@@ -84,5 +84,5 @@ def test_a_fine_clock_is_no_heaps_of_rounding(calls: int, shape: float) -> None:
     """Its multiples are also those of coarser steps, but between them lies nothing, as rounding leaves it nowhere."""
     rng = np.random.default_rng([3, calls])
     histogram = Histogram.from_durations(rounded(2e4 * rng.weibull(shape, calls), 40.0))
-    assert grain_of(histogram.dense, above_ns=S.resolution_ns).heaps_ns == 0
+    assert grain_of(histogram.dense, above_ns=S.resolution_ns).heaping_ns == 0
     assert borders(histogram, settings=S, z=S.stable_z) == ()

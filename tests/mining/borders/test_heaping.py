@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from specmine.mining.borders.clock_resolution import Grain, grain_of
 from specmine.mining.borders.detection import borders
-from specmine.mining.borders.heaping import rounding_steps, without_heaps
+from specmine.mining.borders.heaping import rounding_steps, without_heaping
 from specmine.mining.settings import MiningSettings
 from specmine.model.histogram import Histogram
 
@@ -74,7 +74,7 @@ def test_spreading_keeps_the_calls_and_brings_them_back() -> None:
     values = rng.exponential(2e4, 50_000)
     before = np.cumsum(Histogram.from_durations(values).dense.astype(float))
     counts = Histogram.from_durations(partly_rounded(rng, values, 0.2, 10_000)).dense
-    after = without_heaps(counts, 10_000.0)
+    after = without_heaping(counts, 10_000.0)
     assert after.sum() == pytest.approx(50_000)
     assert after.min() > -1e-6
     assert np.abs(np.cumsum(after) - before).max() < 0.3 * np.abs(np.cumsum(counts.astype(float)) - before).max()
@@ -83,7 +83,7 @@ def test_spreading_keeps_the_calls_and_brings_them_back() -> None:
 def test_no_step_changes_nothing() -> None:
     """0 is none."""
     counts = Histogram.from_durations(np.random.default_rng(6).exponential(2e4, 1_000)).dense
-    assert np.array_equal(without_heaps(counts, 0.0), counts)
+    assert np.array_equal(without_heaping(counts, 0.0), counts)
 
 
 @pytest.mark.parametrize("calls", [2_000, 100_000])
@@ -120,4 +120,4 @@ def test_heaps_are_not_taken_for_the_teeth_of_a_fine_clock(share: float, step: f
     rng = np.random.default_rng(9)
     drawn = [partly_rounded(rng, rng.uniform(1e4, 3e4, calls), share, step) for _ in range(300)]
     grains = [grain_of(Histogram.from_durations(values).dense, above_ns=50) for values in drawn]
-    assert sum(step in (grain.heaps_ns, *grain.perhaps_ns) for grain in grains) >= 298
+    assert sum(step in (grain.heaping_ns, *grain.perhaps_ns) for grain in grains) >= 298

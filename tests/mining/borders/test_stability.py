@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from specmine.mining.borders.detection import borders
-from specmine.mining.borders.stability import chain, stable_borders
+from specmine.mining.borders.stability import chain
 from specmine.mining.settings import MiningSettings
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
@@ -69,7 +69,7 @@ def test_too_few_observations_are_no_chain() -> None:
     rng = np.random.default_rng(3)
     four = [two_classes(rng, i, 0.3) for i in range(4)]
     assert not chain(four, settings=S).stable
-    assert stable_borders(four, settings=S) == ()
+    assert chain(four, settings=S).borders == ()
     small = [two_classes(rng, 4 + i, 0.3, calls=150) for i in range(5)]
     assert chain([*four, *small], settings=S) == chain(four, settings=S)
     fifth = two_classes(rng, 9, 0.3)
@@ -121,7 +121,7 @@ def test_a_border_seen_in_half_of_the_observations_is_not_stable() -> None:
     """Recurrence in the great majority is asked for, however clear the border is."""
     rng = np.random.default_rng(8)
     history = [two_classes(rng, i, 0.4) if i % 2 else one_class(rng, i) for i in range(10)]
-    assert stable_borders(history, settings=S) == ()
+    assert chain(history, settings=S).borders == ()
 
 
 def test_cached_borders_give_the_same_chain() -> None:

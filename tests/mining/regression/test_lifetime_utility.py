@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from specmine.mining.regression.lifetime_utility import Lifetimes, utility_over_lifetimes, windows_worth, with_window
-from specmine.mining.regression.lifetime_utility import _f_quantile as f_quantile
+from specmine.mining.statistics.distributions import f_quantile
 
 
 def lived(lifetimes: int, windows: int, between: float, inside: float, seed: int = 1) -> Lifetimes:
