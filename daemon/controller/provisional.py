@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from specmine.mining.assertions.checks import Check, check
 from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.assertions.expression import named_edges, shared_names
+from specmine.mining.assertions.verification import Verdict
 from specmine.mining.borders.inference import Inference, at_resolution, borders_of, infer_stable_borders
 from specmine.mining.settings import MiningSettings
 from specmine.model.function import Function
@@ -46,8 +47,7 @@ class Provisional:
     @property
     def verdict(self) -> str:
         """Verdict of the last check on the whole statement."""
-        verdicts = {one.verdict for one in self.checks}
-        return "violated" if "violated" in verdicts else "holds" if "holds" in verdicts else "unknown"
+        return Verdict.of_all(one.verdict for one in self.checks).value
 
 
 class ProvisionalAssertions:

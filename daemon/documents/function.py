@@ -14,6 +14,7 @@ from specmine.daemon.controller.reasons import by_waiting, violated_off_cpu
 from specmine.daemon.controller.scheduler import kind_for, utility
 from specmine.daemon.controller.state import ControllerState
 from specmine.mining.assertions.checks import Check
+from specmine.mining.assertions.verification import Verdict
 from specmine.mining.off_cpu.host_causes import host_times
 from specmine.mining.regression.host_effect import host_evidence
 from specmine.model.function import Reason
@@ -107,8 +108,7 @@ def _holds_on_cpu(function: FunctionState) -> bool:
 
 
 def _verdict(function: FunctionState) -> str:
-    verdicts = {check.verdict for check in function.verification.checks}
-    return "violated" if "violated" in verdicts else "holds" if "holds" in verdicts else "unknown"
+    return Verdict.of_all(check.verdict for check in function.verification.checks).value
 
 
 def _host_causes(function: FunctionState, state: ControllerState) -> list[dict[str, Any]]:

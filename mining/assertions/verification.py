@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -21,6 +21,12 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     VIOLATED = "violated"
     UNKNOWN = "unknown"
+
+    @staticmethod
+    def of_all(verdicts: Iterable[str]) -> Verdict:
+        """Return the verdict on a whole: violated if any part is, else holds if any part does, else unknown."""
+        every = set(verdicts)
+        return next((one for one in (Verdict.VIOLATED, Verdict.HOLDS) if one in every), Verdict.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

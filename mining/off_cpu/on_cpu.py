@@ -44,7 +44,7 @@ class OnCpu:
     """Of the newest observation against that."""
 
 
-def on_cpu_of(seen: Observation) -> Observation | None:
+def as_time_on_cpu(seen: Observation) -> Observation | None:
     """Return an observation of the same calls by their time on CPU; None if it is not known."""
     if seen.split is None:
         return None
@@ -52,8 +52,8 @@ def on_cpu_of(seen: Observation) -> Observation | None:
     return replace(seen, histogram=on_cpu, calls=max(seen.calls, on_cpu.total), paths=(), split=None)
 
 
-def left_share(seen: Observation) -> float:
-    """Return the share of calls whose time on CPU is not their duration, at least; 0 if it is not known."""
+def off_cpu_share(seen: Observation) -> float:
+    """Return a lower bound of the share of calls that left their CPU; 0 if it is not known."""
     if seen.split is None or not seen.timed:
         return 0.0
     return seen.split.on_cpu.without(seen.histogram).total / seen.timed
@@ -75,9 +75,9 @@ def observed(before: OnCpu | None, held: Sequence[Observation], settings: Mining
     OnCpu or None
         None while no call leaves its CPU.
     """
-    if before is None and not any(left_share(each) >= NOTABLE for each in held):
+    if before is None and not any(off_cpu_share(each) >= NOTABLE for each in held):
         return None
-    every = [own for each in held if (own := on_cpu_of(each)) is not None]
+    every = [own for each in held if (own := as_time_on_cpu(each)) is not None]
     if not every:
         return before
     before = before or OnCpu()
