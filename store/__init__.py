@@ -1,4 +1,4 @@
-"""What specmine remembers. SQL stands nowhere else.
+"""The store: what specmine remembers. There is SQL in no other folder.
 
 - What a store can do: ``protocol``. What can be written: ``writes``. What is read at once: ``contents``.
 - Which tables there are, and how an older store becomes one of today: ``schema``. One table: ``tables/``.

@@ -2,7 +2,7 @@
 
 A histogram is its number of used buckets (uint32), their indices (uint16 each) and their counts (uint64
 each), little-endian. Single durations are uint64 each. A call path's frames are indices into a table of names
-that stands once at the head.
+that is stored once, at the head.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class FileLock:
             os.close(self._fd)
             by = f" by process {holder}" if holder.isdigit() else ""
             raise LockTaken(f"{what} is in use{by} (lock {self.path})", remedy=remedy) from None
-        with suppress(OSError):  # whose it is is told for people; on a full disk the lock holds all the same
+        with suppress(OSError):  # the process id is for people; on a full disk the lock holds without it
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 

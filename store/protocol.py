@@ -83,7 +83,7 @@ class Store(Protocol):
         ...
 
     def begin_anew(self, why: str) -> str:
-        """Set the damaged store aside and begin a new one; return one line that says so. Raises StoreError."""
+        """Set the damaged store aside and begin a new one; return one line about it. Raises StoreError."""
         ...
 
     def close(self) -> None:

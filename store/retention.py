@@ -16,7 +16,7 @@ from .tables.hosts import boot_of
 from .tables.observations import OBSERVATIONS
 
 MERGED_TO_ONE = 10
-_FULL = 0.9  # of the limit: the write-ahead log needs room beside the file
+_FULL = 0.9  # of the limit: the write-ahead log needs room next to the file
 _MOST_FUNCTIONS = 50_000
 _AT_ONCE = 2000  # rows merged in one transaction, so that no transaction is long
 

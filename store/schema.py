@@ -1,7 +1,7 @@
 """The list of tables, and how a store of an older schema becomes one of this schema.
 
-A table or column says itself since which version it exists, so a new one is added to older stores without further
-ado. A migration that changes rows is a function in ``MIGRATIONS``.
+Each table and column names the version that brought it, so older stores get a new one without a migration. A
+migration that changes rows is a function in ``SCHEMA.migrations``.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Schema:
         return [(table, column) for table in tables for column in table.columns if column.since > found]
 
     def pending(self, found: int) -> list[Migration]:
-        """Return the changes of rows that such a store has not seen yet, in their order."""
+        """Return the changes of rows that such a store still needs, in their order."""
         return sorted((each for each in self.migrations if each.version > found), key=lambda each: each.version)
 
 

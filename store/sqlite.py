@@ -111,7 +111,7 @@ class SqliteStore(Store):
         return merged, deleted
 
     def begin_anew(self, why: str) -> str:
-        """Set this file aside as damaged and go on with a new one; return one line that says so."""
+        """Set this file aside as damaged and go on with a new one; return one line about it."""
         self._db.close()
         where = move_aside(self.path) if self.path.exists() else "gone"
         self._db = opened(self.path, self._schema)

@@ -30,7 +30,7 @@ def damaged(error: BaseException) -> bool:
 
 
 def move_aside(path: Path) -> str:
-    """Rename a damaged store to the first free ``<path>.corrupt-<n>``; return a phrase that says where to."""
+    """Rename a damaged store to the first free ``<path>.corrupt-<n>``; return a phrase that names it."""
     number = 1
     while any(Path(f"{path}.corrupt-{number}{end}").exists() for end in _FILES):
         number += 1

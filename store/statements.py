@@ -87,7 +87,7 @@ def _conflict(table: Table[Any]) -> str:
 
 
 def _put_news(db: Database, table: Table[Any], row: dict[str, object]) -> None:
-    """Insert a row unless the newest of its group says the same."""
+    """Insert a row unless the newest of its group is equal."""
     *group, value = table.unless_last
     where = " AND ".join(f"{name} = :{name}" for name in group)
     newest = f"SELECT {value} FROM {table.name} WHERE {where} ORDER BY {table.age} DESC LIMIT 1"

@@ -51,7 +51,7 @@ class Form:
     """How a value is stored."""
 
     type: str
-    """text, integer, real or bytes; the engine knows its own word for it."""
+    """text, integer, real or bytes; each engine has its own name for it."""
     pack: Callable[[Any], Any] = lambda value: value
     unpack: Callable[[Any], Any] = lambda value: value
 
@@ -125,7 +125,7 @@ class Table(Generic[T]):
     unless_last: tuple[str, ...] = ()
     """Columns: a record is left out if the newest row that agrees in all but the last of them agrees in that too."""
     same: tuple[str, ...] = ()
-    """Columns that tell whether two stores have the same row; by default the key."""
+    """Columns whose equality means that two stores have the same row; by default the key."""
     merged: bool = True
     """Whether a merge of stores copies its rows."""
     age: str = ""

@@ -1,4 +1,4 @@
-"""Writes to the store outside the loop: grouped, on a thread of its own, and never a reason to stop.
+"""Writes to the store outside the loop: grouped, on a thread of its own. A failure never stops the daemon.
 
 When the store fails, what is to be written waits and is tried again. It is bounded: the oldest that does not fit is
 dropped, and counted.

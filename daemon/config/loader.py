@@ -137,7 +137,7 @@ def _entries(node: yaml.Node, what: str) -> Iterator[tuple[str, yaml.Node, yaml.
 def _plain(node: yaml.Node, loader: yaml.SafeLoader) -> object:
     """Return the value of a scalar, or of a list of scalars."""
     if isinstance(node, yaml.MappingNode):
-        raise ValueError("a mapping of keys stands where a value belongs")
+        raise ValueError("a mapping of keys is given where a value belongs")
     if isinstance(node, yaml.SequenceNode):
         if any(not isinstance(child, yaml.ScalarNode) for child in node.value):
             raise ValueError("a list of plain values belongs here")

@@ -22,7 +22,7 @@ class Settings:
     floor_ns: int = MS
     """The same per second and program, below which ``overhead`` does not bind."""
     verification: float = 1 / 3
-    """Share of ``overhead`` kept for checking what is known already."""
+    """Share of ``overhead`` reserved for checking assertions."""
     agent: float = 0.0
     """CPU time of our own processes, as a share of one CPU; 0: nothing is promised."""
     window_calls: int = 1000

@@ -1,4 +1,4 @@
-"""One function in the specification: what was observed of it, what that cost, and what is said about it."""
+"""One function in the specification: what was observed, what that cost, and what is stated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the calls of a function did of their time, and what that explains, as JSON: pure."""
+"""The split of calls into running, waiting and blocked, and what it explains, as JSON: pure."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def split_calls(held: Sequence[Observation], bias_ns: float) -> SplitCalls | Non
 def explained(
     calls: SplitCalls, edges: Sequence[int], host: HostTimes, path_classes: Sequence[Sequence[int]] = ()
 ) -> Parts:
-    """Return what each class did of its time."""
+    """Return the split of each class."""
     return parts(calls.histogram, calls.split, edges, host, bias_ns=calls.bias_ns, path_classes=path_classes)
 
 
 def class_facts(part: Part, *, main: bool) -> dict[str, Any]:
-    """Return what is told of one class beside its border and share."""
-    told: dict[str, Any] = {
+    """Return the split of one class, for the entry that has its border and share."""
+    facts: dict[str, Any] = {
         "running": part.running,
         "waiting": part.waiting,
         "blocked": part.blocked,
         "label": part.label or None,
     }
     if main or not part.calls:
-        return told
-    return told | {
+        return facts
+    return facts | {
         "cause": part.cause or None,
         "slices": part.slices or None,
         "excess_seconds": part.excess_ns * 1e-9,
@@ -86,38 +86,38 @@ def path_facts(held: Sequence[Observation], bias_ns: float) -> dict[CallPath, di
             continue  # not known, or not of each path: it comes from an old store
         for one in each.paths:
             by_path.setdefault(one.path, []).append((one.histogram, one.split or unbroken(one.histogram)))
-    told = {}
+    facts = {}
     for path, every in by_path.items():
         whole = sum_of_splits([split for _, split in every])
         if whole is not None:
             histogram = Histogram.sum(histogram for histogram, _ in every)
-            told[path] = dict(zip(("running", "waiting", "blocked"), _shares(histogram, whole, bias_ns), strict=True))
-    return told
+            facts[path] = dict(zip(("running", "waiting", "blocked"), _shares(histogram, whole, bias_ns), strict=True))
+    return facts
 
 
 def on_cpu_facts(known: OnCpu | None, calls: SplitCalls | None, detail: bool = False) -> dict[str, Any] | None:
-    """Return what is asserted of a function's time on CPU; None where it is its duration, or not known.
+    """Return what is asserted of a function's time on CPU; None where it equals the duration or is not known.
 
-    With ``detail`` the histogram is told, too; like that of durations it holds the probes' own cost.
+    With ``detail`` the histogram is included; like that of durations it holds the probes' own cost.
     """
     if known is None or known.chain is None or calls is None:
         return None
-    said = known.learned or known.chain
-    on_cpu, edges, bias = calls.split.on_cpu, said.edges, said.bias_ns
+    inference = known.learned or known.chain
+    on_cpu, edges, bias = calls.split.on_cpu, inference.edges, inference.bias_ns
     upper = [max(0.0, float(BUCKET_EDGES[edge]) - bias) * 1e-9 for edge in edges]
-    own = on_cpu.class_counts(shifted_edges(edges, bias, calls.bias_ns))
+    class_counts = on_cpu.class_counts(shifted_edges(edges, bias, calls.bias_ns))
     middle, high = on_cpu.quantiles((0.5, 0.99))
     return {
         "calls": on_cpu.total,
         "stable": known.learned is not None,
         "observations": known.chain.chain,
         "range_seconds": range_seconds(known),
-        "borders_seconds": upper if said.stable else [],
+        "borders_seconds": upper if inference.stable else [],
         "classes": [
-            {"upper_seconds": bound, "share": int(number) / max(1, int(own.sum()))}
-            for bound, number in zip([*upper, None], own, strict=True)
+            {"upper_seconds": bound, "share": int(number) / max(1, int(class_counts.sum()))}
+            for bound, number in zip([*upper, None], class_counts, strict=True)
         ]
-        if said.stable
+        if inference.stable
         else [],
         "mean_seconds": on_cpu.mean(calls.bias_ns) * 1e-9,
         "median_seconds": max(0.0, middle - calls.bias_ns) * 1e-9,

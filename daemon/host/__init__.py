@@ -1,1 +1,1 @@
-"""The host seen from the daemon: experiments and the environment."""
+"""The daemon's view of its host: experiments and the environment."""

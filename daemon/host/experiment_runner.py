@@ -41,7 +41,7 @@ class RunningExperiment(Protocol):
         """End it, and wait for its end."""
 
 
-class HostLook(Protocol):
+class PendingCheck(Protocol):
     """A check of the host's load that has begun."""
 
     def refusals(self, chosen: list[Experiment], request: Mapping[str, Any], /) -> Sequence[Mapping[str, Any] | None]:
@@ -60,7 +60,7 @@ class ExperimentRunner:
         report: Callable[[str], None],
         publish: Callable[[str, Mapping[str, Any]], None],
         start: Callable[[Mapping[str, Any]], RunningExperiment] = ExperimentProcess,
-        look: Callable[[], HostLook] = HostCheck,
+        check: Callable[[], PendingCheck] = HostCheck,
     ) -> None:
         """Take the settings, and where results and failures go.
 
@@ -77,13 +77,13 @@ class ExperimentRunner:
             Gets the name and the content of a document to store.
         start : callable
             Starts a request.
-        look : callable
+        check : callable
             Begins a check of the host's load, before anything is started.
         """
         self.settings = settings
         self._path, self._host, self._report, self._publish, self._start = path, host, report, publish, start
-        self._look = look
-        self._host_look: HostLook | None = None
+        self._check = check
+        self._pending_check: PendingCheck | None = None
         self._running: RunningExperiment | None = None
         self._stopping = False
         self._name = ""
@@ -103,8 +103,8 @@ class ExperimentRunner:
             if self._running.ended():
                 self._take_results()
         elif off:
-            self._host_look = None
-        elif self._host_look is not None:
+            self._pending_check = None
+        elif self._pending_check is not None:
             if now_ns - self._checked_ns >= FIRST_CHECK_S * SECOND:
                 self._admit()
         elif now_ns - self._checked_ns >= CHECK_EVERY_NS and self.settings.enabled:
@@ -139,17 +139,17 @@ class ExperimentRunner:
         if name is None:
             return
         self._ledger = replace(self._ledger, ran_ns={**self._ledger.ran_ns, name: now_ns})
-        self._name, self._host_look = name, self._look()
+        self._name, self._pending_check = name, self._check()
 
     def _admit(self) -> None:
         """Start what is due, unless the host is busy."""
         from specmine.experiments.library import EXPERIMENTS  # noqa: PLC0415
 
-        host_look, self._host_look = self._host_look, None
-        assert host_look is not None
+        pending_check, self._pending_check = self._pending_check, None
+        assert pending_check is not None
         request = {"names": [self._name], "state": str(self._path)}
         try:
-            (skip,) = host_look.refusals([EXPERIMENTS[self._name]], request)
+            (skip,) = pending_check.refusals([EXPERIMENTS[self._name]], request)
             if skip is None:
                 self._running = self._start(request)
                 return
@@ -157,7 +157,7 @@ class ExperimentRunner:
         except SpecmineError as error:
             self._failed(self._name, str(error))
             return
-        self._noted(skip)
+        self._record(skip)
 
     def _take_results(self) -> None:
         running, self._running = self._running, None
@@ -171,9 +171,9 @@ class ExperimentRunner:
         except SpecmineError as error:
             self._failed(self._name, f"the experiment {self._name} failed: {error}")
             return
-        self._noted(result)
+        self._record(result)
 
-    def _noted(self, result: Mapping[str, Any]) -> None:
+    def _record(self, result: Mapping[str, Any]) -> None:
         """Take a result that the journal holds."""
         assert self._ledger is not None
         spent = self._ledger.spent_s + result["cpu_seconds"]

@@ -1,6 +1,6 @@
 """Every metric with the function that reads its values. The exporter and docs/metrics.md follow this list.
 
-A new metric is an entry here and a row in docs/metrics.md. What it reads stands in the status (``documents/status``)
+A new metric is an entry here and a row in docs/metrics.md. What it reads is in the status (``documents/status``)
 or in the snapshot of a function (``snapshot``).
 """
 

@@ -67,7 +67,7 @@ class MetricsServer:
             os.close(fd)
 
     def _serve(self) -> None:
-        """Wait without waking up in between: serve_forever would look twice a second whether to go on."""
+        """Wait without waking up in between: serve_forever would check twice a second whether to go on."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._server, selectors.EVENT_READ)
             selector.register(self._wake_out, selectors.EVENT_READ)

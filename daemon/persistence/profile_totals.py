@@ -19,24 +19,24 @@ class ProfileTotals:
         self._living: dict[str, str] = {}
         self._changed: set[tuple[str, str]] = set()
 
-    def lives(self, lifetime: str, build_id: str, processes: int) -> None:
+    def note_lifetime(self, lifetime: str, build_id: str, processes: int) -> None:
         """Note that a lifetime of a build runs, or has ended."""
         if processes:
             self._living[lifetime] = build_id
         else:
             self._living.pop(lifetime, None)
 
-    def take(self, batch: Batch) -> None:
-        """Take in the samples of a batch; several builds at a time are distinguished by their files."""
+    def add(self, batch: Batch) -> None:
+        """Add the samples of a batch; several builds at a time are distinguished by their files."""
         builds = sorted(set(self._living.values()))
         for each in batch.lifetimes:
-            self.lives(each.id, each.build_id, each.processes)
+            self.note_lifetime(each.id, each.build_id, each.processes)
         builds = sorted({*builds, *self._living.values()})
         if not batch.hot_samples and not batch.runtime:
             return
         for sample in batch.hot_samples:
-            own = sample.function.rpartition("+")[0]
-            for build in [own] if own in builds else builds:
+            file_build = sample.function.rpartition("+")[0]
+            for build in [file_build] if file_build in builds else builds:
                 self._add(build, sample, sample.function)
         for build in builds:
             self._add(build, _whole((*batch.hot_samples, *batch.runtime), {*builds} - {build}), WHOLE_PROGRAM)
@@ -66,13 +66,13 @@ class ProfileTotals:
 
 
 def _whole(samples: Iterable[HotSample], others: Collection[str]) -> HotSample:
-    """Return all time that may be one build's: without that of the files of other builds."""
-    mine = [each for each in samples if each.function.rpartition("+")[0] not in others]
+    """Return all time that may belong to one build: without that in the files of other builds."""
+    of_build = [each for each in samples if each.function.rpartition("+")[0] not in others]
     return HotSample(
         function=WHOLE_PROGRAM,
         samples=0,
-        cpu_samples=sum(each.cpu_samples for each in mine),
-        on_cpu_ns=sum(each.on_cpu_ns for each in mine),
-        off_cpu_ns=sum(each.off_cpu_ns for each in mine),
+        cpu_samples=sum(each.cpu_samples for each in of_build),
+        on_cpu_ns=sum(each.on_cpu_ns for each in of_build),
+        off_cpu_ns=sum(each.off_cpu_ns for each in of_build),
         inclusive_ns=0.0,
     )

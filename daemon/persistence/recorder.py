@@ -122,7 +122,7 @@ class StoreRecorder:
         self._writer.put(Document(name=name, document=content))
 
     def apply(self, settings: StoreSettings) -> None:
-        """Store as much as the new configuration says from now on."""
+        """Use the limits of the new configuration from now on."""
         self._writer.retention = retention_of(settings)
 
     def restored(self, now_ns: int) -> Restored:
@@ -150,7 +150,7 @@ class StoreRecorder:
                 )
                 self._writer.put(host, *started.lifetimes)
                 for each in started.lifetimes:
-                    self._profile_totals.lives(each.id, each.build_id, each.processes)
+                    self._profile_totals.note_lifetime(each.id, each.build_id, each.processes)
             case Surveyed(now_ns=now_ns, environment=environment, marks=marks):
                 since = now_ns + self._offset_ns
                 self._writer.put(
@@ -160,7 +160,7 @@ class StoreRecorder:
                 )  # fmt: skip
             case Arrived(batch=batch):
                 self._writer.put(*batch.functions, *batch.lifetimes, *batch.observations, *batch.call_samples)
-                self._profile_totals.take(batch)
+                self._profile_totals.add(batch)
         self._put_functions(step.state, moved=step.published, last=isinstance(step.event, Stopping))
 
     def close(self) -> bool:
@@ -196,7 +196,7 @@ class StoreRecorder:
 
     @staticmethod
     def _is_news(old: FunctionState | None, new: FunctionState, *, everything: bool) -> bool:
-        """Tell whether a function's record is to be written: at once if it moved on, else now and then."""
+        """Whether a function's record is to be written: at once if its state changed, else from time to time."""
         if new.state is State.CANDIDATE and new.history.totals.observations == 0:
             return False  # found again by sampling
         return old is None or old.state is not new.state or (everything and old is not new)
@@ -234,7 +234,7 @@ class StoreRecorder:
 
 
 def _checks(function: FunctionState) -> Iterator[tuple[str, Check]]:
-    """Yield what was checked: the function's own statements, before there are any those of a build before."""
+    """Yield the checks of the function's assertions; before there are any, those of the build before."""
     for check in function.verification.checks:
         yield check.subject, check
     if function.provisional is not None and function.state not in FINISHED:
@@ -243,7 +243,7 @@ def _checks(function: FunctionState) -> Iterator[tuple[str, Check]]:
 
 
 def retention_of(settings: StoreSettings) -> Retention:
-    """Return what the store keeps under a configuration."""
+    """Return the limits of the store under a configuration."""
     return Retention(
         limit_bytes=settings.limit_bytes,
         merge_after_ns=settings.merge_after_ns,

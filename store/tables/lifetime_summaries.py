@@ -126,6 +126,6 @@ def _added(before: LifetimeSummary | None, window: Observation, context: WriteCo
 
 
 def _exec_ns(lifetime: str) -> int:
-    """Return when a lifetime's exec was, on the clock of its boot; far in the past if its id does not say."""
+    """Return when a lifetime's exec was, on the clock of its boot; far in the past if its id does not contain it."""
     ticks = lifetime.rsplit(":", maxsplit=1)[-1]
     return int(ticks) * _TICK_NS if ticks.isdigit() else -(1 << 62)

@@ -16,9 +16,9 @@ class Build:
 
     build_id: str
     executable: str = ""
-    """'' when only a label is written: the name that is stored stays."""
+    """'': the name that is stored stays."""
     label: str | None = None
-    """None when nothing is said of it: the label that is stored stays."""
+    """None: the label that is stored stays."""
 
 
 def build_of(record: Lifetime | Build) -> Build:

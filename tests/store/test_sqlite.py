@@ -1,4 +1,4 @@
-"""The store keeps what it was given."""
+"""The store returns what was written."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tests.support.stored import FUNCTION, HOST, LIFETIME, SECOND, UTC, fill, ob
 
 
 def alike(first: Observation, second: Observation) -> bool:
-    """Tell whether two observations say the same in every field; they compare by identity otherwise."""
-    told = [encode(replace(each, paths=tuple(sorted(each.paths, key=lambda p: p.path)))) for each in (first, second)]
-    return bool(told[0] == told[1])
+    """Whether two observations are equal in every field; they compare by identity otherwise."""
+    encoded = [encode(replace(each, paths=tuple(sorted(each.paths, key=lambda p: p.path)))) for each in (first, second)]
+    return bool(encoded[0] == encoded[1])
 
 
 def test_what_was_put_comes_back(tmp_path: Path) -> None:
     """Everything put into a store is there after it was closed and opened again."""
-    seen = [observation(second, names=("b", "?")) for second in range(3)]
+    windows = [observation(second, names=("b", "?")) for second in range(3)]
     with open_store(tmp_path / "s.db") as store:
-        fill(store, seen)
+        fill(store, windows)
         record = FunctionRecord(function=FUNCTION.key, state={"state": "single", "tried": 4})
         document = Document(name="specification", document={"functions": []})
         other = replace(FUNCTION, offset=32, stepped=False, unsampled=True, code="1:d:l0")
@@ -39,7 +39,7 @@ def test_what_was_put_comes_back(tmp_path: Path) -> None:
     assert contents.builds == (Build(build_id="ab", executable=LIFETIME.executable, label="v1"),)
     assert contents.lifetimes == (LIFETIME,)
     assert contents.functions == (FUNCTION, other)
-    assert all(alike(*pair) for pair in zip(seen, contents.observations, strict=True))
+    assert all(alike(*pair) for pair in zip(windows, contents.observations, strict=True))
     assert contents.states == {FUNCTION.key: {"state": "single", "tried": 4}}
     assert contents.documents == {"specification": specification} == {"specification": {"functions": []}}
 
@@ -67,9 +67,9 @@ def test_times_of_an_earlier_boot_move_to_the_present_one(tmp_path: Path) -> Non
 
 def test_a_repeated_verdict_is_kept_once(tmp_path: Path) -> None:
     """The history holds changes, not every check."""
-    said = ["holds", "holds", "violated", "holds"]
+    verdicts = ["holds", "holds", "violated", "holds"]
     with open_store(tmp_path / "s.db") as store:
-        for second, verdict in enumerate(said):
+        for second, verdict in enumerate(verdicts):
             record = Verdict(function="f", subject="a", verdict=verdict, utc_ns=second, evidence={"p": 0.5})
             store.write(Writes((record,)), UTC)
         history = store.read(Verdict, function="f")

@@ -42,19 +42,19 @@ def test_a_damaged_store_is_an_error(tmp_path: Path) -> None:
 
 
 def test_damaged_stores_are_set_aside_and_never_overwritten(tmp_path: Path) -> None:
-    """Each damaged store keeps its bytes under the next free name, and one line is told."""
+    """Each damaged store keeps its bytes under the next free name, and one line is reported."""
     path = tmp_path / "s.db"
-    told: list[str] = []
-    kept = []
+    reported: list[str] = []
+    damaged = []
     for _ in range(2):
-        with open_store(path, set_aside=told.append) as store:
+        with open_store(path, set_aside=reported.append) as store:
             fill(store, [observation(second) for second in range(50)])
-        kept.append(damage(path))
-    with open_store(path, set_aside=told.append) as store:
+        damaged.append(damage(path))
+    with open_store(path, set_aside=reported.append) as store:
         assert store.load().observations == ()
-    assert [Path(f"{path}.corrupt-{n}").read_bytes() for n in (1, 2)] == kept
-    assert len(told) == 2
-    assert all("\n" not in line and f"s.db.corrupt-{n}" in line for n, line in enumerate(told, 1))
+    assert [Path(f"{path}.corrupt-{n}").read_bytes() for n in (1, 2)] == damaged
+    assert len(reported) == 2
+    assert all("\n" not in line and f"s.db.corrupt-{n}" in line for n, line in enumerate(reported, 1))
 
 
 def test_a_row_that_cannot_be_read_is_corruption(tmp_path: Path) -> None:
@@ -185,10 +185,10 @@ def test_a_killed_writer_loses_nothing_it_committed(tmp_path: Path) -> None:
             text=True,
         )
         assert writer.stdout is not None
-        told = [int(writer.stdout.readline()) for _ in range(4)][-1]
+        reported = [int(writer.stdout.readline()) for _ in range(4)][-1]
         writer.send_signal(signal.SIGKILL)
         writer.wait()
         writer.stdout.close()
         with open_store(path, set_aside=pytest.fail) as store:
             found = len(store.load(newest=10**6).observations)
-        assert found >= told and found % 5 == 0
+        assert found >= reported and found % 5 == 0

@@ -55,17 +55,17 @@ def until(true: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def writing(path: Path, told: list[str], **more: Any) -> Iterator[StoreWriter]:
+def writing(path: Path, reported: list[str], **more: Any) -> Iterator[StoreWriter]:
     """Run a fast writer on a store."""
     store = open_store(path)
-    fast = StoreWriter(store, retention=Retention(), utc_ns=time.time_ns, report=told.append, every_s=0.01, **more)
+    fast = StoreWriter(store, retention=Retention(), utc_ns=time.time_ns, report=reported.append, every_s=0.01, **more)
     try:
         yield fast
     finally:
         fast.stop()
 
 
-def kept(path: Path) -> int:
+def observations_in(path: Path) -> int:
     """Return how many observations a store holds."""
     with open_store(path, read_only=True) as store:
         return len(store.load(newest=10**6).observations)
@@ -73,15 +73,15 @@ def kept(path: Path) -> int:
 
 def test_stop_writes_what_waits(tmp_path: Path) -> None:
     """All that was put before the stop is in the store after it."""
-    told: list[str] = []
+    reported: list[str] = []
     store = open_store(tmp_path / "s.db")
-    slow = StoreWriter(store, retention=Retention(), utc_ns=time.time_ns, report=told.append, every_s=3600)
+    slow = StoreWriter(store, retention=Retention(), utc_ns=time.time_ns, report=reported.append, every_s=3600)
     slow.put(HOST, FUNCTION)
     for second in range(100):
         slow.put(observation(second))
     assert slow.stop()
-    assert kept(tmp_path / "s.db") == 100
-    assert (slow.counts.written, slow.counts.failures, told) == (100, 0, [])
+    assert observations_in(tmp_path / "s.db") == 100
+    assert (slow.counts.written, slow.counts.failures, reported) == (100, 0, [])
 
 
 def test_stop_during_a_write_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,16 +118,16 @@ def test_a_failing_store_is_told_once_and_tried_again(tmp_path: Path, monkeypatc
         real(store, writes, utc_ns)
 
     monkeypatch.setattr(SqliteStore, "write", write)
-    told: list[str] = []
-    with writing(tmp_path / "s.db", told) as fast:
+    reported: list[str] = []
+    with writing(tmp_path / "s.db", reported) as fast:
         fast.put(observation())
         until(lambda: fast.counts.failures >= 3)
-        assert len(told) == 1 and "disk is full" in told[0]
+        assert len(reported) == 1 and "disk is full" in reported[0]
         full = False
         until(lambda: fast.counts.written == 1)
-        until(lambda: len(told) == 2)
-    assert told[1] == "the store works again"
-    assert kept(tmp_path / "s.db") == 1
+        until(lambda: len(reported) == 2)
+    assert reported[1] == "the store works again"
+    assert observations_in(tmp_path / "s.db") == 1
 
 
 def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,8 +148,8 @@ def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_store_damaged_while_running_is_set_aside(tmp_path: Path) -> None:
     """The damaged file is kept, a new one begins, and what later rows refer to is in it."""
     path = tmp_path / "s.db"
-    told: list[str] = []
-    with writing(path, told) as fast:
+    reported: list[str] = []
+    with writing(path, reported) as fast:
         fast.put(HOST, FUNCTION)
         fast.put(*[observation(second) for second in range(2000)])
         until(lambda: fast.counts.written == 2000)
@@ -161,7 +161,7 @@ def test_a_store_damaged_while_running_is_set_aside(tmp_path: Path) -> None:
             file.write(b"x" * (path.stat().st_size - 100))
         fast.put(observation(3000))
         until(lambda: fast.counts.written == 2001)
-    assert len(told) == 1 and "corrupt-1" in told[0]
+    assert len(reported) == 1 and "corrupt-1" in reported[0]
     assert Path(f"{path}.corrupt-1").exists()
     with open_store(path, read_only=True) as store:
         contents = store.load()
@@ -171,10 +171,10 @@ def test_a_store_damaged_while_running_is_set_aside(tmp_path: Path) -> None:
 
 def test_what_no_store_takes_does_not_block_the_rest(tmp_path: Path) -> None:
     """A value that cannot be written is dropped with a line, and later ones are written."""
-    told: list[str] = []
-    with writing(tmp_path / "s.db", told) as fast:
+    reported: list[str] = []
+    with writing(tmp_path / "s.db", reported) as fast:
         fast.put(FunctionRecord(function="f", state={"value": float("nan")}))
-        until(lambda: len(told) == 1)
+        until(lambda: len(reported) == 1)
         fast.put(observation())
         until(lambda: fast.counts.written == 1)
-    assert kept(tmp_path / "s.db") == 1
+    assert observations_in(tmp_path / "s.db") == 1

@@ -135,7 +135,7 @@ def test_metrics_can_be_switched_off() -> None:
         ("log: {level: loud}", "log.level: 'loud' is none of debug, info, warning, error"),
         ("functions: {watch: semop}", "functions.watch: 'semop' is not a list; write [semop]"),
         ("functions: {watch: [1]}", "functions.watch: 1 is not a text"),
-        ("functions: {watch: {a: b}}", "functions.watch: a mapping of keys stands where a value belongs"),
+        ("functions: {watch: {a: b}}", "functions.watch: a mapping of keys is given where a value belongs"),
         ("programs: /usr/bin/app", "f.yaml:1: programs: not a list"),
         ("programs:\n  - {exe: /x, pid: 3}", "f.yaml:2: programs[0]: choose a program by exactly one"),
         ("programs:\n  - {name: x}", "not by nothing"),

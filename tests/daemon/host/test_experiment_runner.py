@@ -101,7 +101,7 @@ class World:
             report=self.reports.append,
             publish=self.stored.__setitem__,
             start=self._start,
-            look=lambda: FakeLook(self),
+            check=lambda: FakeLook(self),
         )
 
     def _start(self, request: Mapping[str, Any]) -> FakeRun:
