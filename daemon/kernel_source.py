@@ -37,7 +37,7 @@ def live_source(
     Parameters
     ----------
     config : Config
-        Of which the section ``kernel`` counts.
+        Of which the section ``kernel``, ``kill_switch`` and ``windows.max_open`` count.
     selections : iterable of Selection
     watch, ignore : tuple of str
         Globs over functions.
@@ -52,6 +52,7 @@ def live_source(
         ignore=ignore,
         sampling=sampling,
         waiting=config.kernel.waiting,
+        max_open_ns=config.windows.max_open_ns,
         kill_switch=config.kill_switch,
     )
     return BpfSource(selections, settings)

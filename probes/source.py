@@ -80,6 +80,8 @@ class SourceSettings:
     ignore: tuple[str, ...] = ()
     isolate: bool = True
     """False: no probes go off for another function's sake; durations they spoil are kept, with their uncertainty."""
+    max_open_ns: int = 10_000_000_000
+    """A call that has not returned after this time is given up as censored."""
     sampling: bool = True
     """False: nothing will be sampled; what does it is not loaded, since that takes a second."""
     waiting: bool = True
@@ -166,6 +168,7 @@ class BpfSource:
             tracker=self._programs,
             bystanders=self._bystanders,
             isolate=s.isolate,
+            max_open_ns=s.max_open_ns,
         )
         self._address_spaces = AddressSpaces(
             self._modules, self._symbolizer, self._programs, self._bystanders, self._registry

@@ -42,7 +42,7 @@ class Bench:
         found = symbols(path)
         self.offsets = [found[f"f{number:03d}"] for number in range(FUNCTIONS)]
         self.places = places_in(target.pid, path, self.offsets)
-        for slot in driver.source._registry._free:
+        for slot, _ in driver.source._registry._free:
             slot.set_limit(NO_LIMIT)  # else the first hit would detach the link
 
     @property

@@ -85,7 +85,7 @@ class Windows:
     minimum_calls: int = key(integer(20, 1_000_000), 200)
     limit_ns: int = key(duration(100 * MS, DAY), 60 * SECOND)
     max_open_ns: int = key(duration(10 * MS, HOUR), 10 * SECOND)
-    """After this long a call without an end is given up as censored."""
+    """A call that has not returned after this time is given up as censored."""
 
     def __post_init__(self) -> None:
         """Check the order of the values."""

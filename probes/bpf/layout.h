@@ -9,6 +9,7 @@
 #ifndef MAX_FRAMES
 #define MAX_FRAMES 64    /* frames walked for one path; the path of a probed caller continues it */
 #endif
+#define PERIODS 4        /* of max_open: calls are counted by the period in which they begin; a power of two */
 #define MAX_TAIL_CALLS 4 /* functions that one return may end */
 #define CACHED_RETURNS 8  /* return sites that a thread caches */
 #define MAX_RANGES 128   /* executable mappings of one process */
@@ -28,6 +29,8 @@ struct slot {
 	u32 return_ns; /* the same at its return */
 	u32 timed_of_4g; /* sessions: how many of 2^32 calls are timed, at random; 0: all */
 	u32 spare;
+	u64 max_open;  /* ns after which a call that has not returned is given up; 0: never */
+	u64 period;    /* how often calls were given up; see OpenCalls in user space */
 };
 
 /* Counts of one slot. */
@@ -46,6 +49,9 @@ struct counters {
 	u64 handler_ns;   /* time of the timed handlers */
 	u64 handlers_timed;     /* number of timed handlers */
 	u64 handler_log;  /* sum of the buckets of their times, for the geometric mean */
+	u64 censored;  /* calls that returned later than max_open, before they were given up */
+	u64 open[PERIODS]; /* calls that are open now, by the period in which they began */
+	u64 late[PERIODS]; /* calls that ended after they were given up */
 };
 
 /* An open timed call. */
@@ -59,6 +65,7 @@ struct open_call {
 	u64 arrivals;  /* how often the thread had been given a CPU at its begin, see off_cpu.h */
 	u64 run_delay; /* how long the thread had waited for one */
 	u64 run_base;  /* how long the thread had run, minus the clock */
+	u64 period;    /* the slot's at its begin */
 };
 
 /* A return site with a probe, cached by a thread. */

@@ -24,8 +24,11 @@ SLOT = np.dtype(
         ("return_ns", "<u4"),
         ("timed_of_4g", "<u4"),
         ("spare", "<u4"),
+        ("max_open", "<u8"),
+        ("period", "<u8"),
     ]
 )
+PERIODS = 4
 _COUNTERS = (
     "hits",
     "calls",
@@ -41,8 +44,9 @@ _COUNTERS = (
     "handler_ns",
     "handlers_timed",
     "handler_log",
+    "censored",
 )
-COUNTERS = np.dtype([(name, "<u8") for name in _COUNTERS])
+COUNTERS = np.dtype([*((name, "<u8") for name in _COUNTERS), ("open", "<u8", PERIODS), ("late", "<u8", PERIODS)])
 PROCESS = np.dtype([("program", "<u4"), ("layout", "<u4"), ("followed", "<u4"), ("spare", "<u4")])
 RANGE_ROWS, RANGE_FRAMES, RANGE_JIT, RANGE_PROBE = 1, 2, 4, 8
 RANGE = np.dtype([("start", "<u8"), ("end", "<u8"), ("file_offset", "<u8"), ("index", "<u4"), ("flags", "<u4")])

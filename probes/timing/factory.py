@@ -34,6 +34,7 @@ from .duty_cycle import DutyCycle
 from .isolation import Isolation
 from .link_table import LinkTable
 from .off_cpu import OffCpuCounts
+from .open_calls import OpenCalls
 from .process_choice import ProcessChoice
 from .registry import Registry
 from .reservoir import CallReservoir
@@ -57,6 +58,7 @@ def registry_over(
     tracker: ProcessTracker,
     bystanders: Bystanders,
     isolate: bool,
+    max_open_ns: int,
 ) -> Registry:
     """Return the registry of timed functions; ``isolate``: probes are detached for another function's sake."""
     maps, emulates_nops = loaded.maps, kernel_at_least(6, 16)
@@ -80,6 +82,7 @@ def registry_over(
     table = LinkTable(links, returns)
     attacher = Attacher(gate, choice, table, windows, activity, symbolizer)
     slow = loaded.mode == "perf"
+    kernel_slots = [Slot(number, slots, counters) for number in range(MAX_PERF if slow else FREE_SLOTS)]
     return Registry(
         duty_cycle=DutyCycle(attacher, choice, windows, isolation, chance),
         attacher=attacher,
@@ -93,6 +96,6 @@ def registry_over(
         symbolizer=symbolizer,
         tracker=tracker,
         bystanders=bystanders,
-        slots=[Slot(number, slots, counters) for number in range(MAX_PERF if slow else FREE_SLOTS)],
+        slots=[(slot, OpenCalls(slot, max_open_ns)) for slot in kernel_slots],
         isolate=isolate and not slow,
     )

@@ -22,6 +22,7 @@ from .attacher import Attacher, Refused
 from .duty_cycle import DutyCycle
 from .isolation import Isolation
 from .link_table import DRAIN_NS, LinkTable
+from .open_calls import OpenCalls
 from .return_probes import IDENTITY, ReturnProbes
 from .slot import Slot
 from .timed_function import TimedFunction
@@ -48,7 +49,7 @@ class Registry:
         symbolizer: Symbolizer,
         tracker: ProcessTracker,
         bystanders: Bystanders,
-        slots: Iterable[Slot],
+        slots: Iterable[tuple[Slot, OpenCalls]],
         isolate: bool,
     ) -> None:
         """Time nothing yet; at most as many functions at once as there are slots."""
@@ -98,7 +99,9 @@ class Registry:
     def _begin(self, watch: Watch, now_ns: int) -> None:
         function, module = self._symbolizer.functions[watch.function], self._symbolizer.module_of[watch.function]
         returns = self._returns.sites_of(watch.function)
-        w = TimedFunction(function, module, watch, self._free.pop(0), returns, may_isolate=self._isolate)
+        slot, open_calls = self._free.pop(0)
+        open_calls.forget_all()
+        w = TimedFunction(function, module, watch, slot, open_calls, returns, may_isolate=self._isolate)
         self.by_function[watch.function] = w
         self._isolation.forget(w.slot.number)
 
@@ -132,7 +135,7 @@ class Registry:
         self._isolation.end(w)
         if self.by_function.get(w.function.key) is w:
             del self.by_function[w.function.key]
-            self._free.append(w.slot)
+            self._free.append((w.slot, w.open_calls))
 
     def _refuse(self, w: TimedFunction, refused: Refused, now_ns: int) -> None:
         """Give a function up if it is refused."""
@@ -269,6 +272,7 @@ class Registry:
         self.windows.drain(self.by_function.values())
         reports, self._late = self._late, []
         for w in list(self.by_function.values()):
+            w.open_calls.poll(now_ns)
             self.windows.cut_if_due(w, now_ns)
             self._refuse(w, self._duty_cycle.poll(w, now_ns, off=self._off), now_ns)
             activity = self.activity.take(w, now_ns)

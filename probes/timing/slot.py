@@ -6,6 +6,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from specmine.probes.kernel.structs import PERIODS
+
 NO_LIMIT = 1 << 62
 
 
@@ -20,6 +22,20 @@ class Slot:
     def count(self, name: str) -> int:
         """Return a running total by its name in ``COUNTERS``."""
         return int(self._counters[name][0])
+
+    def count_of_period(self, name: str, period: int) -> int:
+        """Return a count of the calls that began in a period, or in one of the same remainder."""
+        return int(self._counters[name][0, period % PERIODS])
+
+    def next_period(self) -> int:
+        """Begin a period of ``max_open`` and return its number."""
+        period = int(self._limits["period"][0]) + 1
+        self._limits["period"] = period
+        return period
+
+    def set_max_open(self, max_open_ns: int) -> None:
+        """Have no duration taken of calls that last longer."""
+        self._limits["max_open"] = max_open_ns
 
     @property
     def limit(self) -> int:

@@ -10,6 +10,7 @@ from specmine.probes.symbols.modules import Module
 
 from .attachment import Attachment
 from .handler_times import HandlerTimes
+from .open_calls import OpenCalls
 from .return_sites import ReturnSites
 from .schedule import Schedule
 from .slot import Slot
@@ -28,6 +29,7 @@ class TimedFunction:
     module: Module
     watch: Watch
     slot: Slot
+    open_calls: OpenCalls
     returns: ReturnSites = field(default_factory=ReturnSites)
     may_isolate: bool = True
     """False: probes inside its calls stay on; its durations are kept, with their uncertainty."""

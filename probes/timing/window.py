@@ -20,6 +20,7 @@ class Window:
     inner: int
     nested_ns: int
     unlearnt: int
+    censored: int
     watched_ns: int
     histogram: NDArray[np.uint64]
     paths: dict[int, NDArray[np.uint64]] = field(default_factory=dict)

@@ -84,6 +84,7 @@ class Windows:
             inner=w.slot.count("inner"),
             nested_ns=w.slot.count("nested_ns"),
             unlearnt=w.slot.count("unlearnt"),
+            censored=w.open_calls.censored,
             watched_ns=w.attachment.watched_until(now_ns),
             histogram=self._histogram[w.slot.number].copy(),
         )
@@ -138,6 +139,9 @@ class Windows:
         window = w.window
         if window is None or now_ns <= window.start_ns:
             return
+        watched = w.attachment.on_ns or w.sampled
+        if not watched:
+            w.open_calls.give_up_all()
         after = self._snapshot(w, now_ns)
         calls, timed = after.calls - window.calls, after.timed - window.timed
         by_path = w.watch.kind is Kind.PATH
@@ -167,7 +171,7 @@ class Windows:
             calls=max(calls, histogram.total),  # a call may have begun in the window before
             watched_ns=after.watched_ns - window.watched_ns,
             inner=after.inner - window.inner,
-            censored=0 if w.attachment.on_ns or w.sampled else max(0, calls - timed),
+            censored=max(after.censored - window.censored, 0 if watched else calls - timed),
             bias_ns=own_ns,
             uncertainty_ns=math.hypot(known_ns, CORRECTION_ERROR * nested_ns),
             split=split,

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from specmine.model.batch import Batch, HotSample, Refusal, Watch
 from specmine.model.function import Function
@@ -82,11 +83,13 @@ class Driver:
 
 
 @contextmanager
-def driven(pid: int, *names: str, links: tuple[str, ...] = LINK_KINDS, isolate: bool = True) -> Iterator[Driver]:
+def driven(pid: int, *names: str, links: tuple[str, ...] = LINK_KINDS, **settings: Any) -> Iterator[Driver]:
     """Start a source on a pid with hints; without any it can sample, which takes the verifier three times as long."""
     cache = os.environ["CACHE_DIRECTORY"]
-    settings = SourceSettings(watch=names, links=links, isolate=isolate, cache=cache, sampling=not names)
-    source = BpfSource([Selection(pid=pid)], settings)
+    source = BpfSource(
+        [Selection(pid=pid)],
+        SourceSettings(watch=names, links=links, cache=cache, sampling=not names, **settings),
+    )
     try:
         source.start()
         yield Driver(source)

@@ -10,9 +10,16 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, st
 	u32 slot = COOKIE_SLOT(o->cookie), key;
 	struct path_bucket pb = {};
 	u64 *cell, one = 1;
+	bool given_up = count_ended(o, c, s);
 
 	if (s->generation != COOKIE_GENERATION(o->cookie)) {
 		atomic_add(c->dropped, 1);
+		return;
+	}
+	if (given_up)
+		return;
+	if (s->max_open && duration > s->max_open) {
+		atomic_add(c->censored, 1);
 		return;
 	}
 	atomic_add(c->timed, 1);

@@ -102,6 +102,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 	o->path = path;
 	o->ret = ret;
 	o->cookie = cookie;
+	count_open(o, c, s);
 	t->busy[word] |= bit;
 	t->depth = at + 1;
 	note_running(o, task);

@@ -6,7 +6,8 @@ static inline __attribute__((always_inline)) void drop_top(struct thread *t, str
 {
 	mark_closed(t, top);
 	t->depth = at;
-	count_dropped(top->cookie);
+	if (top->cookie != STRUCK_OUT)
+		count_dropped(top);
 }
 
 /* Return sites: the return address is as the program wrote it. False if two cases cannot be distinguished: a tail call

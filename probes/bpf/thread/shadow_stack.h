@@ -13,13 +13,40 @@ static inline __attribute__((always_inline)) void mark_closed(struct thread *t, 
 /* The cookie of an open call that will never return, and that is counted as dropped. */
 #define ABANDONED 0xffffffffULL /* no slot has this generation */
 
-static inline __attribute__((always_inline)) void count_dropped(u64 cookie)
+/* Count a call that is put on the shadow stack. */
+static inline __attribute__((always_inline)) void count_open(struct open_call *o, struct counters *c, struct slot *s)
 {
-	u32 slot = COOKIE_SLOT(cookie);
-	struct counters *c = counters.lookup(&slot);
+	u64 at = o->period = s->period;
 
-	if (c)
-		atomic_add(c->dropped, 1);
+	barrier_var(at);
+	at &= PERIODS - 1;
+	atomic_add(c->open[at], 1);
+}
+
+/* Count a call that leaves the shadow stack. True if user space has given it up: it began two periods ago or earlier. */
+static inline __attribute__((always_inline)) bool count_ended(struct open_call *o, struct counters *c, struct slot *s)
+{
+	u64 at = o->period;
+
+	barrier_var(at);
+	at &= PERIODS - 1;
+	atomic_add(c->open[at], -1);
+	if (s->period - o->period < 2)
+		return false;
+	atomic_add(c->late[at], 1);
+	return true;
+}
+
+static inline __attribute__((always_inline)) void count_dropped(struct open_call *o)
+{
+	u32 slot = COOKIE_SLOT(o->cookie);
+	struct counters *c = counters.lookup(&slot);
+	struct slot *s = slots.lookup(&slot);
+
+	if (!c || !s)
+		return;
+	count_ended(o, c, s);
+	atomic_add(c->dropped, 1);
 }
 
 /* The innermost open call, 0 if no call is open. ``place`` is its index, within bounds that the verifier can follow. */
@@ -52,7 +79,7 @@ static inline __attribute__((always_inline)) void drop_abandoned(struct thread *
 		if (o->cookie == ABANDONED)
 			continue;
 		mark_closed(t, o);
-		count_dropped(o->cookie);
+		count_dropped(o);
 	}
 }
 
@@ -76,8 +103,8 @@ static inline __attribute__((always_inline)) bool is_recursion(struct thread *t,
 		if (o->cookie == cookie && !(by_site && o->sp == sp && o->ret != tail_ret))
 			return true;
 		if (COOKIE_SLOT(o->cookie) == COOKIE_SLOT(cookie)) {
+			count_dropped(o);
 			o->cookie = ABANDONED;
-			count_dropped(cookie);
 		}
 	}
 	return false;

@@ -61,7 +61,7 @@ def test_numbers_are_the_same_on_both_sides() -> None:
     """Constants that both sides name have one value."""
     text = (BPF / "layout.h").read_text()
     defined = dict(re.findall(r"#define (\w+) +\(?(\w+)", text))
-    same = ("MAX_SLOTS", "MAX_FRAMES", "MAX_RANGES", "CALL_SAMPLES", "WAIT_MARKS", "SWITCHES_A_TIMED")
+    same = ("MAX_SLOTS", "MAX_FRAMES", "MAX_RANGES", "CALL_SAMPLES", "WAIT_MARKS", "SWITCHES_A_TIMED", "PERIODS")
     for name in (*same, "RANGE_ROWS", "RANGE_FRAMES", "RANGE_JIT", "RANGE_PROBE"):
         assert int(defined[name]) == getattr(structs, name), name
     for name in (name for name in vars(structs) if name.startswith(("EVENT_", "RETURN_")) and name != "RETURN_SITE"):
