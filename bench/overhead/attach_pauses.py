@@ -26,7 +26,7 @@ from bench.lib.driver import LIMIT_S, TARGETS, Driver, Spoken, built, driven, ta
 from bench.lib.peers import all_probed, none_probed, places_in, symbols
 from specmine.model.observation import Kind
 from specmine.probes.kernel.links import Links
-from specmine.probes.timing.slot import NO_LIMIT
+from specmine.probes.timing.function.slot import NO_LIMIT
 
 FUNCTIONS, AT_ONCE, LINKS = 1000, 500, 100
 RUN_MS, REST_S = 300, 0.4

@@ -6,8 +6,8 @@ from specmine.model.batch import Activity, Prices
 from specmine.model.observation import Kind
 from specmine.probes.calibration.cold_cache import coldness_for, price_factor
 
-from .costs import cost_ns, handler_totals, hit_costs_ns, measure_handlers
-from .timed_function import TimedFunction
+from .function.costs import cost_ns, handler_totals, hit_costs_ns, measure_handlers
+from .function.timed_function import TimedFunction
 
 REPORT_NS = 1_000_000_000
 """What goes on without a change is reported so often."""

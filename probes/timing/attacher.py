@@ -9,9 +9,9 @@ from specmine.probes.safety.rules import kind_refused
 from specmine.probes.symbols.symbolizer import Symbolizer
 
 from .activity import ActivityMeter
+from .function.timed_function import TimedFunction
 from .link_table import LinkTable
 from .process_choice import ProcessChoice
-from .timed_function import TimedFunction
 from .windows import Windows
 
 RETRY_NS = 100_000_000

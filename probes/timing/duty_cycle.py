@@ -8,9 +8,9 @@ from specmine.model.function import Reason
 from specmine.model.observation import Kind
 
 from .attacher import RETRY_NS, Attacher, Refused, traps_and_calls
+from .function.timed_function import TimedFunction
 from .isolation import TURN_NS, Isolation
 from .process_choice import ProcessChoice
-from .timed_function import TimedFunction
 from .windows import Windows
 
 UNCLEAR_MOST = 20

@@ -31,15 +31,15 @@ from specmine.probes.symbols.symbolizer import Symbolizer
 from .activity import ActivityMeter
 from .attacher import Attacher
 from .duty_cycle import DutyCycle
+from .function.open_calls import OpenCalls
+from .function.slot import Slot
 from .isolation import Isolation
 from .link_table import LinkTable
 from .off_cpu import OffCpuCounts
-from .open_calls import OpenCalls
 from .process_choice import ProcessChoice
 from .registry import Registry
 from .reservoir import CallReservoir
 from .return_probes import ReturnProbes
-from .slot import Slot
 from .windows import Windows
 
 MAX_PERF = 6

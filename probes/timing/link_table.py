@@ -6,8 +6,8 @@ from specmine.model.observation import Kind
 from specmine.probes.kernel.links import LinkNews, Links
 from specmine.probes.kernel.structs import COOKIE_PATH, COOKIE_SHARED, GENERATION_SHIFT
 
+from .function.timed_function import TimedFunction
 from .return_probes import ReturnProbes
-from .timed_function import TimedFunction
 
 MAX_PIDS = 8
 """Processes probed at once through a file that others map too."""

@@ -9,8 +9,8 @@ from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.gate import Gate
 from specmine.probes.symbols.modules import Modules
 
+from .function.timed_function import TimedFunction
 from .link_table import MAX_PIDS
-from .timed_function import TimedFunction
 
 
 class ProcessChoice:

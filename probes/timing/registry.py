@@ -20,12 +20,12 @@ from specmine.probes.symbols.symbolizer import Symbolizer
 from .activity import ActivityMeter
 from .attacher import Attacher, Refused
 from .duty_cycle import DutyCycle
+from .function.open_calls import OpenCalls
+from .function.slot import Slot
+from .function.timed_function import TimedFunction
 from .isolation import Isolation
 from .link_table import DRAIN_NS, LinkTable
-from .open_calls import OpenCalls
 from .return_probes import IDENTITY, ReturnProbes
-from .slot import Slot
-from .timed_function import TimedFunction
 from .windows import Windows
 
 _NO_SUCH_PROCESS = 3

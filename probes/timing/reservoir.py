@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from specmine.model.batch import CallSamples
 from specmine.probes.kernel.structs import CALL_SAMPLES
 
-from .timed_function import TimedFunction
+from .function.timed_function import TimedFunction
 
 REPORT_GROWTH = 1.25
 """Samples are reported again once the calls have grown so much: a sample of 4/5 of them says as much."""

@@ -16,9 +16,9 @@ from specmine.probes.safety.gate import Gate
 from specmine.probes.safety.rules import refuses_module
 from specmine.probes.symbols.modules import Modules
 
-from .return_sites import Caller, ReturnSites, modules_of
+from .function.return_sites import Caller, ReturnSites, modules_of
+from .function.timed_function import TimedFunction
 from .text_pages import TextPages
-from .timed_function import TimedFunction
 
 IDENTITY = 0xFFFF_00FF
 """Slot and generation of a cookie, without the flags of a link."""

@@ -19,13 +19,13 @@ from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import MAX_SLOTS
 from specmine.probes.symbols.symbolizer import Symbolizer
 
-from .costs import bias_ns, measure_handlers
+from .function.costs import bias_ns, measure_handlers
+from .function.timed_function import TimedFunction
+from .function.window import Window
 from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
 from .off_cpu import OffCpuCounts, by_path, split_of
 from .reservoir import CallReservoir
 from .return_probes import IDENTITY
-from .timed_function import TimedFunction
-from .window import Window
 
 NAMES_PATIENCE_NS = 5_000_000_000
 """A window whose paths have no names after so long is reported with incomplete paths."""

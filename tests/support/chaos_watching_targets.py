@@ -19,7 +19,7 @@ from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import Kind
 from specmine.probes.process.proc import Selection
 from specmine.probes.source import BpfSource, SourceSettings
-from specmine.probes.timing.timed_function import TimedFunction
+from specmine.probes.timing.function.timed_function import TimedFunction
 from tests.support.breakpoints import Text, family
 from tests.support.chaos_building import offsets
 from tests.support.chaos_hostile import Target

@@ -6,7 +6,7 @@ static inline __attribute__((always_inline)) void drop_top(struct thread *t, str
 {
 	mark_closed(t, top);
 	t->depth = at;
-	if (top->cookie != STRUCK_OUT)
+	if (top->cookie != ABANDONED)
 		count_dropped(top);
 }
 

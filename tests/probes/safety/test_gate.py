@@ -16,7 +16,7 @@ import pytest
 
 from specmine.model.batch import Watch
 from specmine.model.observation import Kind
-from specmine.probes.timing.timed_function import TimedFunction
+from specmine.probes.timing.function.timed_function import TimedFunction
 from tests.support.binary_samples import compiled
 from tests.support.patience import patient
 from tests.support.source_driver import Driver, driven, running

@@ -16,8 +16,8 @@ from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind
 from specmine.probes.kernel.structs import CALL_SAMPLE_PAGE, CALL_SAMPLES
+from specmine.probes.timing.function.timed_function import TimedFunction
 from specmine.probes.timing.reservoir import MOST, CallReservoir, sampled_together
-from specmine.probes.timing.timed_function import TimedFunction
 from tests.support.source_driver import driven, running
 
 Programs = Callable[..., Path]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from specmine import probes
 
-FILES = [*Path(probes.__file__).parent.glob("timing/*.py"), Path(probes.__file__).parent / "source.py"]
+FILES = [*Path(probes.__file__).parent.glob("timing/**/*.py"), Path(probes.__file__).parent / "source.py"]
 
 
 def targets(node: ast.AST) -> Iterator[ast.expr]:

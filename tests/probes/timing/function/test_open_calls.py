@@ -13,8 +13,8 @@ from specmine.model.function import Reason
 from specmine.model.observation import Kind
 from specmine.probes.kernel.structs import COUNTERS, PERIODS, SLOT
 from specmine.probes.safety import gate
-from specmine.probes.timing.open_calls import OpenCalls
-from specmine.probes.timing.slot import Slot
+from specmine.probes.timing.function.open_calls import OpenCalls
+from specmine.probes.timing.function.slot import Slot
 from tests.support.binary_samples import compiled
 from tests.support.source_driver import driven, running
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from specmine.model.function import Reason
 from specmine.probes.symbols.modules import Module
-
-from .text_pages import MAX_PAGES
+from specmine.probes.timing.text_pages import MAX_PAGES
 
 MAX_SITES = 64
 """Return sites of one function; each costs its callers a trap whoever they call there."""

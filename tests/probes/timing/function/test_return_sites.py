@@ -9,7 +9,7 @@ import pytest
 from specmine.model.function import Reason
 from specmine.model.observation import Kind
 from specmine.probes.safety import gate
-from specmine.probes.timing.return_sites import PASSED_BY_LEAST, PASSED_BY_TIMES, ReturnSites
+from specmine.probes.timing.function.return_sites import PASSED_BY_LEAST, PASSED_BY_TIMES, ReturnSites
 from tests.support.binary_samples import compiled
 from tests.support.source_driver import driven, running
 

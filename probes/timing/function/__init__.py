@@ -1,0 +1,1 @@
+"""One timed function and its parts: each owns its fields, a test allows no assignment from elsewhere."""
