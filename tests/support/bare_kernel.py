@@ -134,7 +134,7 @@ class Bare:
     def counted(self, cookie: int) -> dict[str, int]:
         """Return a slot's counters."""
         one = self.counters[cookie & 0xFF]
-        return {name: int(one[name]) for name in COUNTERS.names or ()}
+        return {name: int(one[name].sum()) for name in COUNTERS.names or ()}
 
     @contextmanager
     def linked(self, path: Path, places: dict[int, str], cookie: int, pid: int = 0) -> Iterator[None]:

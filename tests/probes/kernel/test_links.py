@@ -36,7 +36,7 @@ from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.loader import load
 how = {"memory_bytes": 16 << 20, "buckets": BUCKETS, "cache": Path(sys.argv[5]), "sampling": False}
 loaded = load(interpreter="/usr/bin/python3", **how)
-map_array(loaded.maps["slots"], 256, SLOT, writable=True)[0] = (1 << 62, 0, 0, 0, 0, 0)
+map_array(loaded.maps["slots"], 256, SLOT, writable=True)["limit"][0] = 1 << 62
 links = Links(loaded)
 file = os.open(sys.argv[1], os.O_RDONLY)
 links.attach(file, [int(sys.argv[2])], [0], Kind.TIME, int(sys.argv[3]))
@@ -81,7 +81,7 @@ def test_each_kind_of_link_times_every_call(kind: str, target: Target, cache: Pa
         sampling=False,
     )
     counters = map_array(loaded.maps["counters"], 256, COUNTERS)
-    map_array(loaded.maps["slots"], 256, SLOT, writable=True)[3] = (1 << 62, 0, 0, 0, 0, 0)
+    map_array(loaded.maps["slots"], 256, SLOT, writable=True)["limit"][3] = 1 << 62
     histogram = map_array(loaded.maps["histogram"], loaded.entries["histogram"], "<u8").reshape(256, BUCKETS)
     links = Links(loaded)
     try:
