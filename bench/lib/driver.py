@@ -13,7 +13,7 @@ from specmine.model.batch import Watch
 from specmine.model.observation import Kind
 from specmine.probes.process.proc import Selection
 from specmine.probes.source import BpfSource, SourceSettings
-from specmine.probes.timing.timed_function import TimedFunction
+from specmine.probes.timing.function.timed_function import TimedFunction
 from tests.support import source_driver
 
 ROOT = Path(__file__).resolve().parents[2]
