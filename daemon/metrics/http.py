@@ -1,22 +1,29 @@
-"""Metrics over HTTP: few clients at once, each within bounded time."""
+"""Metrics over HTTP: few clients at once, each within bounded time, and only those that ask for this host."""
 
 from __future__ import annotations
 
 import http.server
+import ipaddress
 import logging
 import os
+import re
 import selectors
 import socket
 import sys
 import threading
+import time
 from typing import Any
 
 from specmine.model.errors import InputError
 
 from .collector import Scrape, SnapshotCollector, View, scraping
+from .connections import Connections
 
-_REQUEST_S = 5.0
-_MOST_CLIENTS = 8
+CONNECTION_S = 10.0
+"""How long a connection may last: as long as Prometheus waits for a scrape."""
+MOST_CLIENTS = 16
+MOST_PER_ADDRESS = 8
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(:[0-9]*)?", re.ASCII)
 _log = logging.getLogger(__name__)
 
 
@@ -62,6 +69,7 @@ class MetricsServer:
         """Stop serving."""
         os.write(self._wake_in, b"x")
         self._thread.join()
+        self._server.connections.end_all()
         self._server.server_close()
         for fd in (self._wake_in, self._wake_out):
             os.close(fd)
@@ -71,41 +79,75 @@ class MetricsServer:
         with selectors.DefaultSelector() as selector:
             selector.register(self._server, selectors.EVENT_READ)
             selector.register(self._wake_out, selectors.EVENT_READ)
-            while not any(key.fileobj == self._wake_out for key, _ in selector.select()):
-                self._server.handle_request()
+            while True:
+                ready = selector.select(self._server.connections.end_late(time.monotonic()))
+                if any(key.fileobj == self._wake_out for key, _ in ready):
+                    return
+                if ready:
+                    self._server.handle_request()
 
 
 def _address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def is_own_host(header: str, listen: str) -> bool:
+    """Return True if a ``Host`` header names this server.
+
+    A web page elsewhere can have its own name resolved to this host (DNS rebinding), and read what is served here. Its
+    requests carry that name.
+
+    Parameters
+    ----------
+    header : str
+        Value of the header, with or without a port.
+    listen : str
+        The host that the server was configured to listen on. If it stands for all addresses, then any address is
+        right, and any name that begins with this host's own.
+    """
+    match = _HOST.fullmatch(header.strip().lower())
+    if match is None:
+        return False
+    name, configured = match[1].strip("[]"), listen.strip("[]").lower()
+    if name in ("localhost", "127.0.0.1", "::1", configured):
+        return True
+    if configured not in ("", "0.0.0.0", "::"):
+        return False
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return bool(name) and name.split(".")[0] == socket.gethostname().lower().split(".")[0]
+    return True
+
+
 class _Server(http.server.ThreadingHTTPServer):
-    """Serves few clients at once, each within bounded time, so that no crowd of them can pile up threads."""
+    """Serves each admitted connection on a thread."""
 
     daemon_threads = True
+    request_queue_size = 64
     timeout = 0
 
     def __init__(self, listen: tuple[str, int], scrape: Scrape) -> None:
         self.scrape = scrape
-        host, port = listen
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        self.host, port = listen
+        family, _, _, _, address = socket.getaddrinfo(self.host, port, type=socket.SOCK_STREAM)[0]
         self.address_family = family
-        self._places = threading.BoundedSemaphore(_MOST_CLIENTS)
+        self.connections = Connections(most=MOST_CLIENTS, most_per_address=MOST_PER_ADDRESS, limit_s=CONNECTION_S)
         super().__init__((str(address[0]), port), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a client on a thread, or let it go if there are too many."""
-        if self._places.acquire(blocking=False):
+        if self.connections.admit(request, str(client_address[0]), time.monotonic()):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve, then free the place."""
+        """Serve, then make room."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._places.release()
+            self.connections.leave(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of clients that went away."""
@@ -117,14 +159,17 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     """Answers GET and HEAD."""
 
     server: _Server
-    timeout = _REQUEST_S  # of each read and write
     server_version = "specmined"
     sys_version = ""
 
     def do_GET(self) -> None:
         """Answer a request."""
+        if not self.server.connections.begin_answer(self.request):
+            return
         path = self.path.split("?")[0]
-        if path == "/metrics":
+        if not all(is_own_host(host, self.server.host) for host in self.headers.get_all("Host", [])):
+            self._send(421, "text/plain; charset=utf-8", b"ask for this host by the name that metrics.listen has\n")
+        elif path == "/metrics":
             self._send(200, *self.server.scrape(self.headers.get("Accept", "")))
         elif path == "/":
             self._send(200, "text/html; charset=utf-8", b'<title>specmined</title><a href="/metrics">metrics</a>\n')
@@ -137,6 +182,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(code)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
+        self.server.connections.send_answer(self.request, time.monotonic())
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)

@@ -1,10 +1,11 @@
-"""Metrics over HTTP: hostile names, formats, silent clients, a port in use."""
+"""Metrics over HTTP: hostile names, formats, silent and slow clients, foreign names of this host, a port in use."""
 
 from __future__ import annotations
 
 import shutil
 import socket
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -12,9 +13,10 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from specmine.daemon.metrics import http
 from specmine.daemon.metrics.families import FAMILIES
 from specmine.daemon.metrics.family import label_text
-from specmine.daemon.metrics.http import MetricsServer
+from specmine.daemon.metrics.http import MOST_CLIENTS, MetricsServer, is_own_host
 from specmine.model.errors import InputError
 from tests.daemon.metrics.test_collector import reading, status
 
@@ -88,6 +90,86 @@ def test_a_silent_client_does_not_hold_up_a_scrape() -> None:
     finally:
         for each in silent:
             each.close()
+        server.close()
+
+
+def test_slow_clients_do_not_keep_a_scraper_out() -> None:
+    """Clients that never finish a request, from several addresses, give way to one that does."""
+    server = MetricsServer(("127.0.0.1", 0), lambda: ([reading()], status()), series=2000)
+    host, port = server.address.split(":")
+    slow = []
+    try:
+        for number in range(3 * MOST_CLIENTS):
+            source = (f"127.0.0.{1 + number % 5}", 0)
+            slow.append(socket.create_connection((host, int(port)), source_address=source))
+            slow[-1].sendall(b"GET /metrics HTT")
+        for _ in range(10):
+            assert "specmine_calls_total" in get(server.address)[1]
+    finally:
+        for client in slow:
+            client.close()
+        server.close()
+
+
+def test_a_byte_now_and_then_does_not_prolong_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection ends at its deadline, whatever its client sends."""
+    monkeypatch.setattr(http, "CONNECTION_S", 0.5)
+    server = MetricsServer(("127.0.0.1", 0), lambda: ([reading()], status()), series=2000)
+    host, port = server.address.split(":")
+    began, ended = time.monotonic(), False
+    try:
+        with socket.create_connection((host, int(port)), timeout=0.1) as client:
+            while not ended and time.monotonic() < began + 8:
+                try:
+                    client.sendall(b"G")
+                    ended = client.recv(1) == b""
+                except TimeoutError:
+                    pass
+                except OSError:
+                    ended = True
+    finally:
+        server.close()
+    assert ended
+
+
+@pytest.mark.parametrize(
+    ("header", "listen", "expected"),
+    [
+        ("127.0.0.1:9752", "127.0.0.1", True),
+        ("localhost", "127.0.0.1", True),
+        ("LOCALHOST:1", "::1", True),
+        ("[::1]:9752", "::1", True),
+        ("metrics.example:9752", "metrics.example", True),
+        ("10.0.0.5:9752", "10.0.0.5", True),
+        ("evil.example", "127.0.0.1", False),
+        ("evil.example:9752", "0.0.0.0", False),
+        ("127.0.0.1.evil.example", "127.0.0.1", False),
+        ("localhost:80:90", "127.0.0.1", False),
+        ("[::1", "::1", False),
+        ("", "127.0.0.1", False),
+        ("", "0.0.0.0", False),
+        ("10.0.0.5:9752", "0.0.0.0", True),
+        ("[fd00::5]:9752", "::", True),
+        (f"{socket.gethostname().split('.')[0]}.rack.example:9752", "0.0.0.0", True),
+    ],
+)
+def test_only_this_host_is_asked_for(header: str, listen: str, expected: bool) -> None:
+    """The names of the address that is listened on, with any port; addresses too if that is all of them."""
+    assert is_own_host(header, listen) is expected
+
+
+def test_a_page_under_another_name_is_refused_in_one_line() -> None:
+    """A web page whose name was resolved to this host reads nothing; a request without a name is answered."""
+    server = MetricsServer(("127.0.0.1", 0), lambda: ([reading()], status()), series=2000)
+    try:
+        with pytest.raises(urllib.error.HTTPError, match="421") as caught:
+            get(server.address, Host="evil.example")
+        assert caught.value.read().count(b"\n") == 1
+        host, port = server.address.split(":")
+        with socket.create_connection((host, int(port)), timeout=5) as client:
+            client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            assert b" 200 " in client.recv(100)
+    finally:
         server.close()
 
 
