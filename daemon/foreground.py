@@ -26,7 +26,8 @@ from specmine.experiments.host.facts import read_host
 from specmine.experiments.results.journal import default_path
 from specmine.model.clock import SystemClock
 from specmine.model.errors import InputError, SpecmineError
-from specmine.probes.process.proc import Selection, belongs, processes
+from specmine.probes.process.proc import processes
+from specmine.probes.process.selection import Selection, belongs
 
 from .kernel_source import live_source
 from .loop import Listener, Step, run

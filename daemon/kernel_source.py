@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from specmine.daemon.config.tree import Config, Program
 from specmine.model.batch import Source
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 
 DEFAULT_CACHE = "/var/cache/specmine"

@@ -20,6 +20,7 @@ from specmine.probes.elf.facts import Grade
 from specmine.probes.kernel.loader import Loaded, load
 from specmine.probes.kernel.maps import kernel_at_least
 from specmine.probes.process import proc
+from specmine.probes.process.selection import Selection, check_choice
 from specmine.probes.process.status import Condition, Conditions
 from specmine.probes.safety.rules import (
     REMEDIES,
@@ -175,7 +176,7 @@ def _kernel(interpreter: str, *, priced: bool) -> Iterator[Check]:
 
 def _process(pid: int) -> Iterator[Check]:
     try:
-        proc.check_choice(proc.Selection(pid=pid))
+        check_choice(Selection(pid=pid))
     except SpecmineError as error:
         yield Check(name="process", ok=False, detail=error.message, remedy=error.remedy)
         return

@@ -47,7 +47,7 @@ from specmine.probes.kernel.structs import (
 )
 from specmine.probes.process import proc
 from specmine.probes.process.bystanders import Bystanders
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection, check_choice
 from specmine.probes.process.self_cpu import SelfCpu
 from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.nonlocal_exits import NonlocalExits
@@ -98,7 +98,7 @@ class BpfSource:
         self._selections = tuple(selections)
         self._settings = settings
         for selection in self._selections:
-            proc.check_choice(selection)
+            check_choice(selection)
         self._loaded: Loaded | None = None
         self._look_ns = 0
         self._self_cpu = SelfCpu()

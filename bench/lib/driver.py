@@ -11,7 +11,7 @@ from pathlib import Path
 
 from specmine.model.batch import Watch
 from specmine.model.observation import Kind
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from specmine.probes.timing.function.timed_function import TimedFunction
 from tests.support import source_driver

@@ -22,6 +22,7 @@ from pathlib import Path
 from bench.lib.driver import TARGETS, Driver, Spoken, built, driven, table
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind
+from specmine.model.probe_kind import TIMED
 from specmine.probes.calibration.cold_cache import bias_factor, price_factor
 
 WAYS = {"sessions": "", "sites": "libgcc_s.so.1"}
@@ -68,7 +69,7 @@ def main() -> int:
                 rows.append(
                     (
                         *(way, name, f"{added:.0f} ns", f"{recorded:.0f} ns", f"x {own:.2f}"),
-                        *(f"x {added / base[0]:.2f}", f"x {price_factor(own, Kind.TIME):.2f}"),
+                        *(f"x {added / base[0]:.2f}", f"x {price_factor(own, TIMED):.2f}"),
                         *(f"x {recorded / base[1]:.2f}", shown(*bias_factor(own, by_site=way == "sites"))),
                     )
                 )

@@ -36,7 +36,7 @@ from specmine.daemon.documents.specification import specification
 from specmine.daemon.kernel_source import DEFAULT_CACHE
 from specmine.daemon.loop import run
 from specmine.daemon.worker.process import ProcessWorker
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 
 WARM_S = 10.0

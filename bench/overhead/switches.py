@@ -26,7 +26,7 @@ from bench.lib.peers import stopped
 from bench.lib.server_load import LAST_CPU
 from specmine.daemon.kernel_source import DEFAULT_CACHE
 from specmine.probes.kernel.structs import SWITCHES_A_TIMED
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 
 PHASE_S, SETTLE_S = 0.25, 0.05

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from specmine.model.batch import Unwatch, Watch
 from specmine.model.observation import Kind
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from tests.support.stackdump import BPF, attached, compiled_programs, kernel
 

@@ -25,7 +25,7 @@ from specmine.model.batch import Batch, Sampling, Unwatch, Watch
 from specmine.model.function import Function
 from specmine.model.observation import Kind
 from specmine.probes.elf.facts import Grade
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from tests.support.stackdump import Dumper, Tally
 

@@ -31,7 +31,7 @@ from bench.lib.driver import Driver
 from specmine.daemon.foreground import MineOptions, mine
 from specmine.model.observation import Kind
 from specmine.probes.kernel.maps import bpf
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 
 TARGETS = Path(__file__).resolve().parents[1] / "targets"

@@ -14,6 +14,7 @@ from specmine.daemon.config.settings import MS, SECOND, Settings
 from specmine.model.batch import Batch, Prices, Spent, Watch
 from specmine.model.function import Function
 from specmine.model.observation import Kind
+from specmine.model.probe_kind import PROBE_KINDS
 
 REACTION_NS = 3 * MS
 """How long a probe goes on trapping after its bucket ran empty, until its link is closed."""
@@ -85,12 +86,7 @@ def spendable(account: BudgetAccount) -> float:
 
 def price(prices: Prices, kind: Kind, function: Function) -> float:
     """Return what one call costs the program, ns."""
-    base = {Kind.COUNT: prices.count_ns, Kind.TIME: prices.time_ns, Kind.PATH: prices.path_ns}[kind]
-    return base + (prices.stepped_ns if function.stepped else 0.0)
-
-
-HITS = {Kind.COUNT: 1, Kind.TIME: 2, Kind.PATH: 2}
-"""Traps of one call: the entry, and the return if it is timed."""
+    return PROBE_KINDS[kind].price_ns(prices) + (prices.stepped_ns if function.stepped else 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +167,7 @@ def watch_for(
     affordable = grant / call_ns
     if rate <= affordable * (1 + 1e-9):
         # the bucket bounds what a sudden rise of the rate can cost before the controller learns of it
-        per_second = HITS[kind] * max(2 * affordable, 100.0)
+        per_second = PROBE_KINDS[kind].hits * max(2 * affordable, 100.0)
         return replace(window, hits_per_second=round(per_second, 1), burst_hits=int(max(per_second, 200)))
     share = sampled_share(function, call_ns, rate, grant, prices)
     if share:
@@ -183,7 +179,7 @@ def watch_for(
     period = int(max(phase.cost_ns / max(grant, 1e-9) * SECOND, shortest_period_ns(settings), 1.25 * phase.on_ns))
     if period > settings.limit_ns:
         return None
-    burst = int(HITS[kind] * SPARE_CALLS * settings.window_calls)
+    burst = int(PROBE_KINDS[kind].hits * SPARE_CALLS * settings.window_calls)
     refill = max(1.0, round(burst * SECOND / period, 1))
     return replace(window, on_ns=phase.on_ns, period_ns=period, hits_per_second=refill, burst_hits=burst)
 

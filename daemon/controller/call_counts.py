@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from specmine.daemon.config.settings import MS, SECOND
 from specmine.mining.statistics.call_rate import Looks
 from specmine.model.batch import Activity, Watch
-from specmine.model.observation import Kind
+from specmine.model.probe_kind import PROBE_KINDS
 
 RATE_MEMORY_NS, RATE_CALLS = 2_000_000_000, 100
 """Time on over which the rate of calls is taken, if it holds so many calls ..."""
@@ -59,7 +59,7 @@ class ProbeState:
 
 def with_watch(probe: ProbeState, watch: Watch | None, now_ns: int) -> ProbeState:
     """Record what the source was asked for."""
-    timed = watch is not None and watch.kind is not Kind.COUNT
+    timed = watch is not None and PROBE_KINDS[watch.kind].timed
     off = probe.first_watch_ns is not None and (probe.watch is None or watch is None)
     gaps = probe.counts.gaps or off or (watch is not None and watch.on_ns > 0)
     return replace(
@@ -88,7 +88,7 @@ def _with_counts(probe: ProbeState, activity: Activity) -> ProbeState:
     calls, on_ns = probe.recent_calls + activity.calls, probe.recent_ns + activity.watched_ns
     if probe.recent_ns > (RATE_MEMORY_NS if probe.recent_calls > RATE_CALLS else LONG_MEMORY_NS):
         calls, on_ns = calls - 0.5 * probe.recent_calls, on_ns - 0.5 * probe.recent_ns
-    before, timed = probe.counts, activity.kind is not Kind.COUNT
+    before, timed = probe.counts, PROBE_KINDS[activity.kind].timed
     looks = before.looks
     if timed and activity.watched_ns > 0:
         represented_s = _represented_ns(probe.watch, activity) / SECOND

@@ -17,13 +17,12 @@ import numpy as np
 
 from specmine.model.batch import Prices
 from specmine.model.buckets import BUCKET_EDGES, BUCKETS
-from specmine.model.observation import Kind
+from specmine.model.probe_kind import TIMED, ProbeKind
 
 MOST = 4.0
 """Greater values are of calls that something else disturbed."""
 PRIOR = 16
 """Measured handlers that weigh as much as what was known before."""
-_PRICE_SLOPES = {Kind.COUNT: 1.25, Kind.TIME: 1.25, Kind.PATH: 1.2}
 _BIAS_GROWTH = {"replaced": 0.43, "site": 0.28}
 """Half of what was measured of the empty function: of functions that spin for 5 to 20 us far less was added, though
 their handlers took as long. So the uncertainty is as large: it reaches from nothing to the most that was seen."""
@@ -59,20 +58,20 @@ def geometric_mean(handlers: int, buckets: int) -> float:
     return float(np.interp(buckets / handlers, np.arange(BUCKETS + 1), BUCKET_EDGES))
 
 
-def price_factor(coldness: float, kind: Kind) -> float:
+def price_factor(coldness: float, probe: ProbeKind) -> float:
     """Return what a hit costs the program, relative to calibration's loop."""
-    return 1.0 + _PRICE_SLOPES[kind] * (coldness - 1.0)
+    return 1.0 + probe.price_slope * (coldness - 1.0)
 
 
-def nested_factor(coldness: float, kind: Kind) -> float:
+def nested_factor(coldness: float, probe: ProbeKind) -> float:
     """Return what a hit adds to the calls around it, relative to calibration's loop: half of what it costs more, since
     the program fetches much of what was pushed out after they have ended, and too short is as wrong as too long."""
-    return (1.0 + price_factor(coldness, kind)) / 2
+    return (1.0 + price_factor(coldness, probe)) / 2
 
 
 def coldness_for(factor: float) -> float:
     """Return the coldness at which a timed call costs so much more than in the loop."""
-    return 1.0 + (factor - 1.0) / _PRICE_SLOPES[Kind.TIME]
+    return 1.0 + (factor - 1.0) / TIMED.price_slope
 
 
 def bias_factor(coldness: float, *, by_site: bool) -> tuple[float, float]:

@@ -18,27 +18,23 @@ from .bpf_syscall import (
     load_program,
 )
 
-MODES = {  # kind of link -> (attach type, timing programs)
-    "session": (SESSION, ["call_time_session", "call_path_session"]),
-    "multi": (UPROBE_MULTI, ["call_time_entry", "call_time_return", "call_path_entry", "call_path_return"]),
-    "perf": (0, ["call_time_entry", "call_time_return", "call_path_entry", "call_path_return"]),
-}
-SITE_PROGRAMS = ["call_time_site", "call_path_site", "call_site_return", "call_landing", "call_context"]
+ATTACH_TYPES = {"session": SESSION, "multi": UPROBE_MULTI, "perf": 0}
+SITE_PROGRAMS = ["call_site_return", "call_landing", "call_context"]
 
 
 def load_calls(request, compiled, numbers, fds):
     """Load the programs for calls over the best links that work here; (mode, {name: fd}, notes)."""
     notes = []  # type: list[str]
     open_bucket(fds["slots"])
-    for mode in request["modes"]:
-        attach, names = MODES[mode]
+    for mode, names in request["modes"]:
+        attach = ATTACH_TYPES[mode]
         try:
             programs = {
                 name: load_program(name, compiled["programs"][name], numbers, KPROBE, attach) for name in names
             }
             # Return sites are ordinary probes; they need links that detach fast
             if attach:
-                for name in SITE_PROGRAMS:
+                for name in request["site_programs"] + SITE_PROGRAMS:
                     programs[name] = load_program(name, compiled["programs"][name], numbers, KPROBE, UPROBE_MULTI)
             # counting has no return: over sessions it is a plain multi link
             count = "call_count" if attach else "call_count_perf"

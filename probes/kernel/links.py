@@ -18,6 +18,7 @@ from queue import SimpleQueue
 
 from specmine.model.errors import ProbeError
 from specmine.model.observation import Kind
+from specmine.model.probe_kind import PROBE_KINDS
 from specmine.probes.arch.machine import machine
 
 from .loader import Loaded
@@ -28,15 +29,6 @@ HEARTBEAT_NICENESS = -15
 """Niceness of the heartbeat and the holder: next to no CPU time, but at once."""
 STALL_S = 5.0
 """A loop without progress for so long gets no heartbeat, so that its probes are detached."""
-
-_PROGRAMS = {
-    ("session", Kind.TIME): ("call_time_session", None),
-    ("session", Kind.PATH): ("call_path_session", None),
-    ("multi", Kind.TIME): ("call_time_entry", "call_time_return"),
-    ("multi", Kind.PATH): ("call_path_entry", "call_path_return"),
-    ("perf", Kind.TIME): ("call_time_entry", "call_time_return"),
-    ("perf", Kind.PATH): ("call_path_entry", "call_path_return"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +155,12 @@ class Links:
         int
             Number of the link; ``news`` tells whether it was made.
         """
-        if kind is Kind.COUNT:
-            link, entry, back = "multi" if self.mode == "session" else self.mode, "call_count", None
-        else:
-            link = self.mode
-            entry, back = _PROGRAMS[link, kind]
+        programs = PROBE_KINDS[kind].programs[self.mode]
         message: dict[str, object] = {
             "op": "link",
-            "kind": link,
-            "entry": entry,
-            "return": back,
+            "kind": programs.link,
+            "entry": programs.entry,
+            "return": programs.back,
             "offsets": offsets,
             "cookies": cookies,
             "pid": pid,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specmine.model.errors import HostError, ProbeError
+from specmine.model.probe_kind import PROBE_KINDS
 from specmine.probes.arch.machine import machine
 
 from .maps import kernel_at_least
@@ -78,6 +79,12 @@ class Loaded:
         """Close all fds; what holds no link is freed by the kernel."""
         for fd in (*self.maps.values(), *self.programs.values()):
             os.close(fd)
+
+
+def _programs(mode: str) -> list[str]:
+    """Return the programs of timing probes over a kind of link."""
+    kinds = [probe.programs[mode] for probe in PROBE_KINDS.values() if probe.timed]
+    return [name for programs in kinds for name in (programs.entry, programs.back) if name]
 
 
 def bpf_sources() -> list[Path]:
@@ -144,7 +151,8 @@ def load(
         "sources": [str(path) for path in bpf_sources()],
         "include": str(_PROBES / "bpf" / "include"),
         "sizes": map_sizes(memory_bytes, buckets),
-        "modes": list(modes),
+        "modes": [[mode, _programs(mode)] for mode in modes],
+        "site_programs": [probe.entry_at_site for probe in PROBE_KINDS.values() if probe.timed],
         "syscalls": dict(machine().syscalls),
         "selftest": True,
         "sampling": sampling,

@@ -1,41 +1,20 @@
-"""Processes as /proc shows them: identity, mappings, families, and which of them a user chose."""
+"""Processes as /proc shows them: identity, mappings, families."""
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from specmine.model.errors import HostError, InputError
+from specmine.model.errors import HostError
 
 PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 FileId = tuple[int, int]
 """(device, inode) of a file: its identity while it is mapped, whatever its path says."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which program to watch; exactly one of the first four is set."""
-
-    pid: int = 0
-    exe: str = ""
-    unit: str = ""
-    cgroup: str = ""
-    """Glob over cgroup paths."""
-    name: str = ""
-    at_exec: bool = False
-    """The pid is a child of ours that has yet to exec the program: only what it execs is watched."""
-
-    def __post_init__(self) -> None:
-        """Refuse anything but one way to choose."""
-        chosen = [w for w in ("pid", "exe", "unit", "cgroup") if getattr(self, w)]
-        if len(chosen) != 1:
-            raise InputError(f"a program is chosen by one of pid, exe, unit and cgroup, not by {chosen or 'none'}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,24 +175,6 @@ def cgroups(pid: int) -> list[str]:
     return [line.split(":", 2)[2] for line in text.splitlines() if line.count(":") >= 2]
 
 
-def belongs(selection: Selection, pid: int, file: FileId | None) -> bool:
-    """Tell whether the selection names this process itself (not by descent).
-
-    Parameters
-    ----------
-    file : FileId or None
-        What ``executable(selection.exe)`` was; only looked at for a selection by executable.
-    """
-    if selection.pid:
-        return pid == selection.pid
-    if selection.exe:
-        return file is not None and executable(pid) == file
-    if selection.unit:
-        unit = selection.unit if "." in selection.unit else f"{selection.unit}.service"
-        return any(unit in path.split("/") for path in cgroups(pid))
-    return any(fnmatch.fnmatchcase(path, selection.cgroup) for path in cgroups(pid))
-
-
 def family(pid: int, everything: Iterable[Process]) -> list[int]:
     """Return the process and all its descendants that run the same executable, the process first."""
     file = executable(pid)
@@ -228,30 +189,3 @@ def family(pid: int, everything: Iterable[Process]) -> list[int]:
                 members.append(child)
                 waiting.append(child)
     return members
-
-
-def check_choice(selection: Selection) -> None:
-    """Refuse a selection that can never match: InputError (or HostError) with the reason and the remedy."""
-    check_own_namespace()
-    if selection.pid:
-        found = process(selection.pid)
-        if found is None or found.zombie:
-            raise InputError(f"there is no process {selection.pid}")
-        if executable(selection.pid) is None:
-            if executable_path(selection.pid):
-                return
-            try:
-                os.stat(PROC / str(selection.pid) / "exe")
-            except PermissionError:
-                raise HostError(f"process {selection.pid} may not be looked at", remedy="run as root") from None
-            except OSError:
-                raise InputError(f"process {selection.pid} is a kernel thread or ends right now") from None
-    elif selection.exe:
-        path = Path(selection.exe)
-        if not path.is_file():
-            raise InputError(f"{selection.exe} is not a file")
-        with path.open("rb") as file:
-            if file.read(4) != b"\x7fELF":
-                raise InputError(
-                    f"{selection.exe} is not an ELF file", remedy="name the program itself, for scripts the interpreter"
-                )

@@ -14,7 +14,8 @@ from specmine.probes.kernel.maps import CachedMap
 from specmine.probes.kernel.structs import EVENT_EXEC, EVENT_EXIT, EVENT_FORK, PROCESS
 
 from . import proc
-from .proc import FileId, Process, Selection
+from .proc import FileId, Process
+from .selection import Selection, belongs
 
 RESCAN_NS = 5_000_000_000
 """Events may be lost in a storm: so often everything is looked at again."""
@@ -193,7 +194,7 @@ class ProcessTracker:
             if selection.at_exec and proc.executable(selection.pid) == proc.executable(os.getpid()):
                 continue
             file = self._file_of(selection)
-            roots = [p for p in alive if p not in self.members and proc.belongs(selection, p, file)]
+            roots = [p for p in alive if p not in self.members and belongs(selection, p, file)]
             for pid in sorted(roots, key=lambda p: (alive[p].start_ticks, p)):
                 if pid not in self.members and proc.executable(pid) is not None:
                     self._adopt_family(pid, number, everything, alive, now_ns)
@@ -237,7 +238,7 @@ class ProcessTracker:
         if found is None or found.zombie:
             return
         for number, selection in enumerate(self.selections):
-            if proc.belongs(selection, pid, self._file_of(selection)):
+            if belongs(selection, pid, self._file_of(selection)):
                 self._add(found, number, self._born(found, now_ns))
                 self.arrived.append(pid)
                 return

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from specmine.model.function import Function, Reason
 from specmine.model.observation import Kind
+from specmine.model.probe_kind import PROBE_KINDS
 from specmine.probes.elf.facts import Grade, Site
 from specmine.probes.process.status import FRESH_NS, Conditions
 from specmine.probes.process.tracker import ProcessTracker
@@ -106,7 +107,7 @@ class Gate:
 
     def way(self, kind: Kind, layouts: list[int]) -> tuple[bool, Reason | None]:
         """Return whether returns must be timed by return sites, and why they cannot be timed at all (or None)."""
-        if kind is Kind.COUNT:
+        if not PROBE_KINDS[kind].timed:
             return False, None
         mapped = {m for n in layouts for m in self._modules.layouts[n].modules if m is not None}
         modules = sorted(mapped, key=lambda m: m.path)

@@ -33,9 +33,9 @@ RATE, BURST = 300.0, 3000
 PAUSE_NS = 10_000_000_000
 KEEP_NS = 1_000_000_000
 """How long processes are followed on after the last function with return sites went."""
-_LEAVERS = ("libc.so", "libc-2", "libgcc_s.so", "libunwind.so")
+_EXIT_LIBRARIES = ("libc.so", "libc-2", "libgcc_s.so", "libunwind.so")
 """Libraries in which such jumps must be found for a process to be followed."""
-_CARRIERS = ("has exception tables", "is static")
+_EXIT_EVIDENCE = ("has exception tables", "is static")
 """Findings about a file which tell that it leaves frames by itself."""
 
 
@@ -188,7 +188,7 @@ class NonlocalExits:
     def _is_known(self, module: Module) -> bool:
         """Tell whether the jumps by which this file leaves frames, if it does, were found."""
         findings = module.facts.unwinder if module.facts is not None else ()
-        leaves = module.name.startswith(_LEAVERS) or any(each.startswith(_CARRIERS) for each in findings)
+        leaves = module.name.startswith(_EXIT_LIBRARIES) or any(each.startswith(_EXIT_EVIDENCE) for each in findings)
         return not leaves or (bool(self._places[module]) and not any(each.startswith("calls ") for each in findings))
 
     def _leave(self, pid: int) -> None:

@@ -57,8 +57,6 @@ REMEDIES: Mapping[str, str] = {
 """What would help, by code, where the refusal itself does not say."""
 ALL_KINDS = frozenset({"debugger", "huge-page-text", "writable-text", "self-checking", "changed-text"})
 """Codes with which not even calls may be counted."""
-PASSING = frozenset({"debugger", "many-pages", "slots"})
-"""Codes of what may be over in a moment."""
 _UNWINDERS = ("libstdc++.so", "libgcc_s.so", "libc++.so", "libc++abi.so", "libunwind.so")
 _FIPS_PROVIDERS = ("fips.so", "libgcrypt.so")
 

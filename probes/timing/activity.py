@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from specmine.model.batch import Activity, Prices
-from specmine.model.observation import Kind
 from specmine.probes.calibration.cold_cache import coldness_for, price_factor
 
 from .function.costs import cost_ns, handler_totals, hit_costs_ns, measure_handlers
@@ -52,7 +51,7 @@ class ActivityMeter:
             w.attachment.watched_until(now_ns),
         )
         passed = now[3] - w.reported[3]
-        urgent = w.bucket.was_empty or not w.attachment.on_ns or w.watch.kind is Kind.COUNT
+        urgent = w.bucket.was_empty or not w.attachment.on_ns or not w.probe.timed
         if (passed < REPORT_NS and not urgent) or (passed == 0 and not w.bucket.was_empty):
             return None
         hits, calls, timed, watched_ns = (total - before for total, before in zip(now, w.reported, strict=True))
@@ -60,7 +59,7 @@ class ActivityMeter:
         cost = cost_ns(w, hits, timed, self._prices)
         self.overhead_ns += cost
         self._charged_ns = _REMAINING * self._charged_ns + cost
-        self._in_loop_ns = _REMAINING * self._in_loop_ns + cost / price_factor(w.handlers.coldness, w.watch.kind)
+        self._in_loop_ns = _REMAINING * self._in_loop_ns + cost / price_factor(w.handlers.coldness, w.probe)
         w.report(now)
         return Activity(
             function=w.function.key,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from specmine.model.observation import Kind
 from specmine.probes.kernel.links import LinkNews, Links
 from specmine.probes.kernel.structs import COOKIE_PATH, COOKIE_SHARED, GENERATION_SHIFT
 
@@ -113,8 +112,7 @@ class LinkTable:
     def _enter(self, w: TimedFunction, pid: int) -> int:
         cookies = [cookie_of(w, pid)]
         if w.by_site:
-            program = "call_path_site" if w.watch.kind is Kind.PATH else "call_time_site"
-            number = self._links.attach_site(w.module.fd, [w.site], cookies, program, pid)
+            number = self._links.attach_site(w.module.fd, [w.site], cookies, w.probe.entry_at_site, pid)
         else:
             number = self._links.attach(w.module.fd, [w.site], cookies, w.watch.kind, pid)
         w.attachment.add_entry(number, pid)
@@ -135,5 +133,5 @@ class LinkTable:
 
 def cookie_of(w: TimedFunction, pid: int) -> int:
     """Return the cookie of a link: which slot, in which attachment, counted how, for whom."""
-    by_path = COOKIE_PATH if w.watch.kind is Kind.PATH else 0
+    by_path = COOKIE_PATH if w.probe.by_path else 0
     return w.attachment.cookies[0] | by_path | (0 if pid else COOKIE_SHARED)

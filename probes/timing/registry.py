@@ -290,7 +290,7 @@ class Registry:
         """Return when a probe must be attached or detached next; 0: at no certain time."""
         due = self._links.due_ns()
         for w in self.by_function.values():
-            if w.attachment.on_ns and w.watch.kind is Kind.COUNT:
+            if w.attachment.on_ns and not w.probe.timed:
                 due.append(w.attachment.on_ns)  # counts last a moment only
             elif w.attachment.on_ns and w.attachment.off_at_ns:
                 due.append(w.attachment.off_at_ns)

@@ -13,7 +13,7 @@ from specmine.model.batch import Prices
 from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath
 from specmine.model.histogram import Histogram
-from specmine.model.observation import Kind, Observation, PathHistogram
+from specmine.model.observation import Observation, PathHistogram
 from specmine.model.split import Split, sum_of_splits, unbroken
 from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import MAX_SLOTS
@@ -97,7 +97,7 @@ class Windows:
 
     def timed(self, w: TimedFunction) -> int:
         """Return the number of timed calls in the open window."""
-        if w.window is not None and w.watch.kind is Kind.PATH:
+        if w.window is not None and w.probe.by_path:
             return w.window.timed_by_path
         return w.in_window("timed")
 
@@ -110,7 +110,7 @@ class Windows:
             self._off_cpu.drain(slots, IDENTITY)
 
     def _drain_paths(self, functions: Iterable[TimedFunction]) -> None:
-        by_identity = {c: w for w in functions if w.watch.kind is Kind.PATH for c in w.attachment.cookies}
+        by_identity = {c: w for w in functions if w.probe.by_path for c in w.attachment.cookies}
         if not by_identity:
             return
         keys, values = self._path_histogram.drain()
@@ -121,7 +121,7 @@ class Windows:
 
     def cut_if_due(self, w: TimedFunction, now_ns: int) -> None:
         """Cut the window if it holds enough calls, or is old enough and holds some."""
-        if w.window is None or w.watch.kind is Kind.COUNT:
+        if w.window is None or not w.probe.timed:
             return
         timed, age = self.timed(w), now_ns - w.window.start_ns
         full = timed >= w.watch.window_calls
@@ -131,7 +131,7 @@ class Windows:
 
     def cut_rest(self, w: TimedFunction, now_ns: int) -> None:
         """Cut the window of a function whose probes go, if it holds enough."""
-        if w.window is not None and w.watch.kind is not Kind.COUNT and self.timed(w) >= w.watch.minimum_calls:
+        if w.window is not None and w.probe.timed and self.timed(w) >= w.watch.minimum_calls:
             self.cut(w, now_ns)
 
     def cut(self, w: TimedFunction, now_ns: int) -> None:
@@ -144,7 +144,7 @@ class Windows:
             w.open_calls.give_up_all()
         after = self._snapshot(w, now_ns)
         calls, timed = after.calls - window.calls, after.timed - window.timed
-        by_path = w.watch.kind is Kind.PATH
+        by_path = w.probe.by_path
         histogram = _histogram(window.paths.values() if by_path else [after.histogram - window.histogram])
         nested_ns = (after.nested_ns - window.nested_ns) / max(1, timed)
         if w.by_site and after.inner > window.inner and after.unlearnt > window.unlearnt:

@@ -17,7 +17,7 @@ from specmine.model.batch import Refusal, Unwatch, Watch
 from specmine.model.function import Function
 from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import Kind
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from specmine.probes.timing.function.timed_function import TimedFunction
 from tests.support.breakpoints import Text, family

@@ -19,7 +19,7 @@ from specmine.model.buckets import BUCKETS
 from specmine.probes.kernel.loader import map_sizes
 from specmine.probes.kernel.maps import map_array
 from specmine.probes.kernel.structs import LAYOUT, RANGE_ROWS
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from tests.support.stackdump import DUMP, Dumper
 

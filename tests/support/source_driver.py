@@ -15,7 +15,7 @@ from specmine.model.batch import Batch, HotSample, Refusal, Watch
 from specmine.model.function import Function
 from specmine.model.observation import Kind, Observation
 from specmine.probes.kernel.loader import LINK_KINDS
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from tests.support.patience import patient
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from specmine.model.batch import Prices
-from specmine.model.observation import Kind
 from specmine.probes.calibration.cold_cache import STEP_ERROR, bias_factor, nested_factor, price_factor
 
 from .handler_times import Totals
@@ -15,23 +14,19 @@ def hit_costs_ns(w: TimedFunction, prices: Prices) -> tuple[int, int]:
 
     Stack walks excepted: the programs measure those themselves.
     """
-    entry, back = {
-        Kind.COUNT: (prices.count_mean_ns, 0.0),
-        Kind.TIME: (prices.entry_mean_ns, prices.return_mean_ns),
-        Kind.PATH: (prices.entry_mean_ns, prices.return_mean_ns),
-    }[w.watch.kind]
-    if w.by_site and w.watch.kind is not Kind.COUNT:
+    entry, back = w.probe.entry_ns(prices), w.probe.return_ns(prices)
+    if w.by_site and w.probe.timed:
         entry, back = prices.site_entry_mean_ns, prices.site_return_mean_ns
-    stepped, factor = prices.stepped_mean_ns, nested_factor(w.handlers.typical, w.watch.kind)
+    stepped, factor = prices.stepped_mean_ns, nested_factor(w.handlers.typical, w.probe)
     return round(entry * factor + stepped * w.stepped), round(back * factor + stepped * w.stepped_returns)
 
 
 def cost_ns(w: TimedFunction, hits: int, timed: int, prices: Prices) -> float:
     """Predict what hits cost the program: whole timed calls by their price, the rest as entries."""
     entries = max(timed, hits - timed)
-    price = {Kind.COUNT: prices.count_ns, Kind.TIME: prices.time_ns, Kind.PATH: prices.path_ns}[w.watch.kind]
-    cost = timed * price + max(0, entries - timed) * max(prices.count_ns, prices.untimed_ns * w.sampled)
-    cost *= price_factor(w.handlers.coldness, w.watch.kind)
+    untimed_ns = max(prices.count_ns, prices.untimed_ns * w.sampled)
+    cost = timed * w.probe.price_ns(prices) + max(0, entries - timed) * untimed_ns
+    cost *= price_factor(w.handlers.coldness, w.probe)
     cost += entries * prices.stepped_ns if w.stepped else 0.0
     return cost + (timed * prices.stepped_ns if w.stepped_returns else 0.0)
 
@@ -53,6 +48,4 @@ def handler_totals(w: TimedFunction) -> Totals:
 def measure_handlers(w: TimedFunction, prices: Prices) -> None:
     """Take in how long the function's handlers took since the last time."""
     loop_ns = prices.site_handler_ns if w.by_site else prices.handler_ns
-    if w.watch.kind is Kind.PATH:
-        loop_ns += prices.path_handler_ns - prices.handler_ns
-    w.handlers.update(handler_totals(w), loop_ns)
+    w.handlers.update(handler_totals(w), loop_ns + w.probe.extra_handler_ns(prices))

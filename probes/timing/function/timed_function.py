@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from specmine.model.batch import Watch
 from specmine.model.function import Function
+from specmine.model.probe_kind import PROBE_KINDS, ProbeKind
 from specmine.probes.symbols.modules import Module
 
 from .attachment import Attachment
@@ -60,6 +61,11 @@ class TimedFunction:
     def __post_init__(self) -> None:
         """Make the bucket of the slot."""
         self.bucket = TokenBucket(self.slot)
+
+    @property
+    def probe(self) -> ProbeKind:
+        """What kind of probe is asked for."""
+        return PROBE_KINDS[self.watch.kind]
 
     @property
     def sampled(self) -> bool:

@@ -14,7 +14,7 @@ import pytest
 from bench.lib.probe_toggle import Toggled
 from specmine.model.batch import Batch, Spent, Watch
 from specmine.model.observation import Kind
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from tests.support.patience import patient
 from tests.support.source_driver import running

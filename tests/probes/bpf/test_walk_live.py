@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from specmine.probes.elf.facts import Grade
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from tests.support.patience import patient
 from tests.support.stackdump import Dumper, Tally

@@ -10,6 +10,7 @@ import pytest
 
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.observation import Kind
+from specmine.model.probe_kind import TIMED
 from specmine.probes.calibration.cold_cache import (
     MOST,
     STEP_ERROR,
@@ -53,8 +54,8 @@ def test_what_was_measured_between_other_work_is_told_by_the_laws(by_site: bool)
     for own, duration, price in MEASURED[by_site]:
         factor, unsure = bias_factor(own, by_site=by_site)
         assert abs(factor - duration) < unsure + 0.12 * factor
-        assert price_factor(own, Kind.TIME) == pytest.approx(price, rel=0.4)
-        assert coldness_for(price_factor(own, Kind.TIME)) == pytest.approx(own)
+        assert price_factor(own, TIMED) == pytest.approx(price, rel=0.4)
+        assert coldness_for(price_factor(own, TIMED)) == pytest.approx(own)
 
 
 @pytest.mark.kernel

@@ -15,7 +15,7 @@ import pytest
 from specmine.model.batch import Watch
 from specmine.model.function import Function
 from specmine.model.observation import Kind
-from specmine.probes.process.proc import Selection
+from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from tests.support.patience import patient
 

@@ -1,0 +1,78 @@
+"""Which programs a user chose: by pid, executable, systemd unit or cgroup."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from specmine.model.errors import HostError, InputError
+
+from . import proc
+from .proc import FileId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which program to watch; exactly one of the first four is set."""
+
+    pid: int = 0
+    exe: str = ""
+    unit: str = ""
+    cgroup: str = ""
+    """Glob over cgroup paths."""
+    name: str = ""
+    at_exec: bool = False
+    """The pid is a child of ours that has yet to exec the program: only what it execs is watched."""
+
+    def __post_init__(self) -> None:
+        """Refuse anything but one way to choose."""
+        chosen = [w for w in ("pid", "exe", "unit", "cgroup") if getattr(self, w)]
+        if len(chosen) != 1:
+            raise InputError(f"a program is chosen by one of pid, exe, unit and cgroup, not by {chosen or 'none'}")
+
+
+def belongs(selection: Selection, pid: int, file: FileId | None) -> bool:
+    """Tell whether the selection names this process itself (not by descent).
+
+    Parameters
+    ----------
+    file : FileId or None
+        What ``proc.executable(selection.exe)`` was; only looked at for a selection by executable.
+    """
+    if selection.pid:
+        return pid == selection.pid
+    if selection.exe:
+        return file is not None and proc.executable(pid) == file
+    if selection.unit:
+        unit = selection.unit if "." in selection.unit else f"{selection.unit}.service"
+        return any(unit in path.split("/") for path in proc.cgroups(pid))
+    return any(fnmatch.fnmatchcase(path, selection.cgroup) for path in proc.cgroups(pid))
+
+
+def check_choice(selection: Selection) -> None:
+    """Refuse a selection that can never match: InputError (or HostError) with the reason and the remedy."""
+    proc.check_own_namespace()
+    if selection.pid:
+        found = proc.process(selection.pid)
+        if found is None or found.zombie:
+            raise InputError(f"there is no process {selection.pid}")
+        if proc.executable(selection.pid) is None:
+            if proc.executable_path(selection.pid):
+                return
+            try:
+                os.stat(proc.PROC / str(selection.pid) / "exe")
+            except PermissionError:
+                raise HostError(f"process {selection.pid} may not be looked at", remedy="run as root") from None
+            except OSError:
+                raise InputError(f"process {selection.pid} is a kernel thread or ends right now") from None
+    elif selection.exe:
+        path = Path(selection.exe)
+        if not path.is_file():
+            raise InputError(f"{selection.exe} is not a file")
+        with path.open("rb") as file:
+            if file.read(4) != b"\x7fELF":
+                raise InputError(
+                    f"{selection.exe} is not an ELF file", remedy="name the program itself, for scripts the interpreter"
+                )
