@@ -15,7 +15,7 @@ from .observation import Kind, Observation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """What one hit costs the watched thread on this host, in ns, as calibrated (see calibration.py)."""
+    """What one hit costs the watched thread on this host, in ns, as calibrated (see ``probes/calibration``)."""
 
     count_ns: float
     """Entry probe that only counts."""
@@ -32,26 +32,31 @@ class Prices:
     site_bias_ns: float = 0.0
     """The same where returns are timed by probes at return sites."""
     stepped_bias_ns: float = 0.0
-    """What a single-stepped entry adds to them: the step lies behind the start."""
+    """What a single-stepped entry adds to both: the step happens after the start of the duration."""
     bias_uncertainty: float = 0.0
-    """How well the bias is known, relative to it."""
+    """Uncertainty of the bias, relative to it."""
     count_mean_ns: float = 0.0
-    """What a counting probe adds to the duration of a call around it: the mean, not what a budget plans with."""
+    """Mean time that a counting probe adds to the duration of a call around it; budgets plan with ``count_ns``."""
     entry_mean_ns: float = 0.0
-    """The same of the entry of a timed call, over links that replace return addresses."""
+    """The same for the entry of a timed call, if the link replaces return addresses."""
     return_mean_ns: float = 0.0
     site_entry_mean_ns: float = 0.0
     """The same where returns are timed at return sites."""
     site_return_mean_ns: float = 0.0
     stepped_mean_ns: float = 0.0
     handler_ns: float = 0.0
-    """What the return's handler itself takes in calibration's loop; longer ones tell of cold caches."""
+    """Run time of the return's handler in the loop of calibration; a longer one shows cold caches."""
     path_handler_ns: float = 0.0
     """The same with the call path."""
     site_handler_ns: float = 0.0
     """The same at a return site."""
     untimed_ns: float = 0.0
-    """Price of a call that is counted but not chosen for timing; 0: there is no choosing."""
+    """Price of a call that is counted but not chosen for timing; 0: every call is timed."""
+
+
+def boot_of(lifetime: str) -> str:
+    """Return the boot id that a lifetime's id begins with."""
+    return lifetime.split(":", maxsplit=1)[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,11 @@ class Lifetime:
     """When specmine first saw it, CLOCK_MONOTONIC ns."""
     processes: int
     """Processes of it that live now; 0: it has ended."""
+
+    @property
+    def boot_id(self) -> str:
+        """Boot of the host that it ran in."""
+        return boot_of(self.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,14 +99,14 @@ class Activity:
     function: str
     kind: Kind
     watched_ns: int
-    """How long its entry probe was on since the last batch."""
+    """How long its entry probe was attached since the last batch."""
     hits: int
     """Traps taken by the program: entries and returns."""
     calls: int
     cost_ns: float
     """Predicted cost inside the program: hits by their prices."""
     limited: bool = False
-    """True if the kernel's bucket ran empty and the probe was taken off before its time."""
+    """True if the kernel's token bucket ran empty and the probe was detached early."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +115,7 @@ class HotSample:
 
     function: str
     samples: int
-    """Samples in which it stood on a stack."""
+    """Samples with the function on a stack."""
     on_cpu_ns: float
     """Time on CPU with the function innermost."""
     off_cpu_ns: float
@@ -119,7 +129,7 @@ class HotSample:
     cpu_samples: int = 0
     """Samples of the CPU clock with the function innermost."""
     callee_ns: float = 0.0
-    """The part of the inclusive time that lies in one function it calls, the one with most of it."""
+    """Inclusive time within one callee, the one with most of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +138,7 @@ class Refusal:
 
     function: str
     kind: Kind
-    """The cheapest kind refused; dearer ones are refused with it."""
+    """The cheapest kind refused; more expensive kinds are refused with it."""
     reason: Reason
 
 
@@ -146,9 +156,9 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSamples:
-    """Durations of single calls of a function in one lifetime, ns, the probes' own cost taken off.
+    """Durations of single calls of a function in one lifetime, ns, less the probes' own cost.
 
-    One told later takes the place of one told before.
+    A later value replaces an earlier one of the same function and lifetime.
     """
 
     function: str
@@ -156,14 +166,14 @@ class CallSamples:
     calls: int
     """Timed calls of which ``sample`` is a sample."""
     first: tuple[int, ...] = ()
-    """Calls in a row in the order of their ends, from one window's start; empty if only some calls were timed."""
+    """Consecutive calls from the start of a window, in the order of their ends; empty if only some were timed."""
     sample: tuple[int, ...] = ()
-    """A fair sample, in no order."""
+    """A uniform random sample, in no order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """All that was learned from the kernel side since the batch before.
+    """All that the kernel side reports since the batch before.
 
     A function's description comes in ``functions`` no later than the first batch that mentions its key.
     """
@@ -174,14 +184,14 @@ class Batch:
     call_samples: tuple[CallSamples, ...] = ()
     hot_samples: tuple[HotSample, ...] = ()
     runtime: tuple[HotSample, ...] = ()
-    """Where time went in code made at run time, which no file holds; of no function."""
+    """Where time went in code made at run time. No file holds it, so it belongs to no function."""
     functions: tuple[Function, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     lifetimes: tuple[Lifetime, ...] = ()
     """Those that started, ended or changed their number of processes."""
     bystander_hits: int = 0
     lost: Mapping[str, int] = field(default_factory=dict)
-    """Running totals of what did not fit: paths, stacks, threads, events ..."""
+    """Running totals of what did not fit into bounded memory: paths, stacks, threads, events ..."""
     unwinding: Mapping[str, int] = field(default_factory=dict)
     """Running totals of stacks by outcome: complete, and each way to be incomplete."""
     row_bytes: int = 0
@@ -192,11 +202,11 @@ class Batch:
     exit_status: int | None = None
     """Of a program that specmine started itself; -signal if a signal ended it."""
     due_ns: int = 0
-    """When something must be done at a probe: poll again by then; 0: nothing is to be done at a certain time."""
+    """When a probe must be changed: poll again by then; 0: no change is planned."""
     switched_off: bool = False
-    """The kill switch is on: no probe is, and none will be before it is off."""
+    """The kill switch exists: no probe is attached until it is removed."""
     prices: Prices | None = None
-    """Measured anew, valid from now on; None: as before."""
+    """New prices, valid from now on; None: as before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,20 +224,20 @@ class Watch:
     minimum_calls: int = 200
     limit_ns: int = 60_000_000_000
     timed_share: float = 1.0
-    """Share of the calls that is timed, each by chance; the others are counted. Not of unsampled functions."""
+    """Probability with which a call is timed; the others are only counted. 1 for unsampled functions."""
     on_ns: int = 0
-    """Length of a duty cycle's on-phase; 0: always on."""
+    """Length of a duty cycle's on-phase; 0: the probe is always attached."""
     period_ns: int = 0
     """Mean distance of on-phases, which begin at random times."""
     hits_per_second: float = 0.0
-    """Refill of the kernel's bucket; 0: no limit."""
+    """Refill rate of the kernel's token bucket; 0: no limit."""
     burst_hits: int = 0
-    """Size of the kernel's bucket, also its content at the start of an on-phase."""
+    """Size of the token bucket, and its content at the start of an on-phase."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unwatch:
-    """Request: take the function's probes off; an unfinished window is dropped unless it holds enough."""
+    """Request: detach the function's probes; an unfinished window is dropped unless it holds enough calls."""
 
     function: str
 
@@ -250,7 +260,7 @@ class Source(Protocol):
         ...
 
     def poll(self, now_ns: int) -> Batch:
-        """Return what was learned since the last call. Never blocks longer than a few ms."""
+        """Return what happened since the last call. Never blocks longer than a few ms."""
         ...
 
     def fileno(self) -> int:
@@ -258,9 +268,9 @@ class Source(Protocol):
         ...
 
     def apply(self, request: Request) -> None:
-        """Carry out a request; what fails comes back as a Refusal in a later batch."""
+        """Carry out a request; a later batch reports a failure as a Refusal."""
         ...
 
     def close(self) -> None:
-        """Take every probe off, within a second."""
+        """Detach every probe, within a second."""
         ...

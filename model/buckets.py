@@ -59,7 +59,7 @@ BUCKET_MIDDLES = _read_only(0.5 * (BUCKET_EDGES[:-1] + BUCKET_EDGES[1:]))
 
 
 def shifted_edges(edges: tuple[int, ...], was_ns: float, is_ns: float) -> tuple[int, ...]:
-    """Move edges that were found under one bias of the probes to durations measured under another."""
+    """Shift edges from durations with one bias of the probes to durations with another."""
     if abs(is_ns - was_ns) < 1.0:
         return edges
     durations = BUCKET_EDGES[list(edges)] + (is_ns - was_ns)

@@ -17,8 +17,8 @@ class Frame:
 class CallPath:
     """The frames from the thread's start to the function, outermost first, the function last.
 
-    ``complete`` is False when the walk did not reach the thread's start: such a path is counted and marked,
-    never used to tell behaviours apart.
+    ``complete`` is False when the stack walk did not reach the thread's start. Such a path is counted and marked; it
+    never distinguishes behaviours.
     """
 
     frames: tuple[Frame, ...]

@@ -27,7 +27,7 @@ class SystemClock:
         return time.monotonic_ns()
 
     def sleep_until_ns(self, deadline_ns: int, wake: int = -1) -> None:
-        """Sleep until the deadline or the descriptor's news; a deadline in the past returns at once."""
+        """Sleep until the deadline, or until the descriptor is readable; a past deadline returns at once."""
         rest_s = max(0.0, (deadline_ns - time.monotonic_ns()) * 1e-9)
         if wake < 0:
             time.sleep(rest_s)

@@ -1,4 +1,4 @@
-"""What can go wrong, by whose fault it is; each error carries the exit code of the contract."""
+"""Errors by their origin: the user's input, the host, or too little data; each carries its exit code."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class InputError(SpecmineError):
 
 
 class NoData(SpecmineError):
-    """Not enough was seen to state anything."""
+    """There are not enough data to state anything."""
 
     exit_code = 3
 
 
 class HostError(SpecmineError):
-    """This host cannot, or the privilege is missing; ``specmine doctor`` says why."""
+    """This host cannot do it, or the privilege is missing; ``specmine doctor`` gives the reason."""
 
     exit_code = 4
 

@@ -26,11 +26,11 @@ class Function:
     in_program: bool = False
     """True if it belongs to the program's own executable, False for a library."""
     stepped: bool = False
-    """True if its probe site is single-stepped by the kernel (some 14 times dearer)."""
+    """True if its probe site is single-stepped by the kernel (some 14 times more expensive)."""
     unsampled: bool = False
-    """True if a choice of its calls cannot be timed: returns are timed at their sites, or it calls itself."""
+    """True if its calls cannot be timed by a random choice: probes at return sites time them, or it is recursive."""
     code: str = ""
-    """Digest of its machine code, the same when it is only linked anew; '' if not known."""
+    """Digest of its machine code, which relinking does not change; '' if not known."""
 
     @property
     def key(self) -> str:
@@ -39,7 +39,7 @@ class Function:
 
     @property
     def title(self) -> str:
-        """What people call it: ``name (module)``."""
+        """How it is shown: ``name (module)``."""
         return title(self.name, self.module)
 
     @property

@@ -25,12 +25,12 @@ def names_of(name: str, module: str) -> set[str]:
 
 
 def fits(name: str, module: str, glob: str) -> bool:
-    """Tell whether a glob names a function; an exact name counts too, so that ``operator[]`` finds itself."""
-    return any(each == glob or fnmatchcase(each, glob) for each in names_of(name, module))
+    """Return whether a glob names a function; an exact name counts too, so ``operator[]`` matches itself."""
+    return any(known == glob or fnmatchcase(known, glob) for known in names_of(name, module))
 
 
 def matches(function: Function, globs: Collection[str]) -> bool:
-    """Tell whether any glob fits a name of the function.
+    """Return whether any glob fits a name of the function.
 
     Tried are display name and aliases, these without parameters, mangled name and ``name (module)``.
     """

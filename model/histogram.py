@@ -1,6 +1,6 @@
-"""Histograms of durations: how many calls took how long, in the fixed buckets.
+"""Histograms of durations: numbers of calls in the fixed buckets.
 
-Of some thousand buckets few hold calls, so only those are stored: some hundred bytes instead of 9 kB.
+Few of the 1,120 buckets hold calls. Only those are stored: some hundred bytes instead of 9 kB.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from .buckets import BUCKET_EDGES, BUCKET_MIDDLES, BUCKETS, bucket_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
-    """The buckets that hold calls, and how many each holds; nothing changes it.
+    """The buckets that hold calls, with their counts; immutable.
 
-    The counts may also be a sum over the calls of each bucket, such as the ns that they waited.
+    The counts may also be sums over the calls of a bucket, such as the ns that they waited.
     """
 
     buckets: NDArray[np.uint16]
@@ -43,7 +43,7 @@ class Histogram:
 
     @staticmethod
     def from_pairs(buckets: ArrayLike, counts: ArrayLike) -> Histogram:
-        """Return the histogram of bucket numbers with their counts, in any order; what repeats adds up.
+        """Return the histogram of bucket numbers with their counts, in any order; counts of the same bucket add up.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class Histogram:
         return Histogram.sum((self, other))
 
     def without(self, other: Histogram) -> Histogram:
-        """Return it less the calls of another, in each bucket at least 0."""
+        """Return the histogram less the calls of another, in each bucket at least 0."""
         dense, rest = self.dense, other.dense
         return Histogram.from_dense(dense - np.minimum(dense, rest))
 
@@ -150,10 +150,10 @@ class Histogram:
         return [float(value) for value in np.interp(np.asarray(levels) * below[-1], below, BUCKET_EDGES)]
 
 
-def _histogram(used: NDArray[np.intp], held: NDArray[np.uint64]) -> Histogram:
-    """Return the histogram of these buckets, its arrays as small as they can be and read-only."""
+def _histogram(used: NDArray[np.intp], number: NDArray[np.uint64]) -> Histogram:
+    """Return the histogram of these buckets; its arrays have the smallest type that fits and are read-only."""
     buckets = used.astype(np.uint16)
-    counts = held.astype(np.uint32) if not len(held) or int(held.max()) < 1 << 32 else held
+    counts = number.astype(np.uint32) if not len(number) or int(number.max()) < 1 << 32 else number
     buckets.flags.writeable = counts.flags.writeable = False
     return Histogram(buckets, counts)
 

@@ -1,6 +1,6 @@
-"""The host in one vector, as far as its properties are known, and what in it explains a longer duration. Pure.
+"""The known properties of a host as one vector, and which of them explains a longer duration. Pure.
 
-Two specifications compare only where their environments do: Hauck (*Automated Experiments for Deriving
+Two specifications can be compared only if their environments can. Hauck (*Automated Experiments for Deriving
 Performance-relevant Properties of Software Execution Environments*, 2013, section 5.8.3) measured 543 and 748 ms for
 the same program on the same hardware under two schedulers.
 """
@@ -14,17 +14,17 @@ from typing import Any
 
 SCHEMA = "specmine.environment/1"
 WITHIN = 0.05
-"""An excess is a cause's if it differs by no more than this."""
+"""A cause explains an excess if the expected value differs by at most this share."""
 MOST_SLICES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """How far a property is to be believed."""
+    """Validity and age of a property."""
 
     valid: bool
     time: str | None = None
-    """When it was measured, RFC 3339; None: never. Its age is what has passed since."""
+    """When it was measured, RFC 3339; None: never."""
     interval: tuple[float, float] | None = None
     reason: str | None = None
     """Why it is not valid, or why it has no value: a code."""
@@ -32,7 +32,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What a duration depends on besides the program; None: not known, or not valid any more."""
+    """What a duration depends on besides the program; None: not known, or no longer valid."""
 
     kernel: str = ""
     cpu_model: str = ""
@@ -40,11 +40,11 @@ class Environment:
     """CPUs that may be used."""
     hertz: int = 0
     virtual: str = ""
-    """Kind of hypervisor as far as it shows, '' for none."""
+    """Kind of hypervisor, if it is known; '': none."""
     slice_seconds: float | None = None
     """Effective timeslice: how long a task waits while another has its turn."""
     cores: float | None = None
-    """Cores' worth of work that gets done, limits included."""
+    """How many cores' work gets done under the limits."""
     quota_seconds: float | None = None
     """CPU time in a period; None without a limit."""
     period_seconds: float | None = None
@@ -63,23 +63,23 @@ class Environment:
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON: ``specmine.environment/1``."""
-        told = asdict(self)
-        for each in told["properties"].values():
-            each["interval"] = list(each["interval"]) if each["interval"] else None
-        return {"schema": SCHEMA, **told}
+        values = asdict(self)
+        for known in values["properties"].values():
+            known["interval"] = list(known["interval"]) if known["interval"] else None
+        return {"schema": SCHEMA, **values}
 
 
 def environment_from(document: Mapping[str, Any]) -> Environment:
-    """Return the vector of a document; what is missing or unknown in it is not known."""
-    names = {each.name for each in fields(Environment)} - {"properties"}
+    """Return the vector of a document; a missing key is a value not known, and unknown keys are ignored."""
+    names = {member.name for member in fields(Environment)} - {"properties"}
     properties = {
         str(name): Known(
-            valid=bool(each.get("valid")),
-            time=each.get("time"),
-            interval=tuple(each["interval"]) if each.get("interval") else None,
-            reason=each.get("reason"),
+            valid=bool(known.get("valid")),
+            time=known.get("time"),
+            interval=tuple(known["interval"]) if known.get("interval") else None,
+            reason=known.get("reason"),
         )
-        for name, each in (document.get("properties") or {}).items()
+        for name, known in (document.get("properties") or {}).items()
     }
     return Environment(**{name: document[name] for name in names if name in document}, properties=properties)
 
@@ -96,46 +96,46 @@ class Cause:
 
 
 def cause_of(excess_seconds: float, environment: Environment, *, within: float = WITHIN) -> Cause | None:
-    """Return what of the environment an additive excess of a duration is, None if it is nothing known.
+    """Return what in the environment explains an additive excess of a duration; None if nothing known does.
 
     Parameters
     ----------
     excess_seconds : float
-        A mode's distance from the mode below, or a violation's from what was asserted.
+        Distance of a mode from the mode below, or of a violation from the assertion.
     environment : Environment
         As derived on the host where it happened.
     within : float
-        Relative difference that is allowed.
+        Allowed relative difference.
 
     Returns
     -------
     Cause or None
         The nearest: k timeslices (waiting for k others), the pause of the CPU limit, the hypervisor's turn, k ticks.
     """
-    found: list[Cause] = []
+    causes: list[Cause] = []
     slice_s, quota, period = environment.slice_seconds, environment.quota_seconds, environment.period_seconds
     if slice_s:
         for times in range(1, MOST_SLICES + 1):
             text = f"+{times} timeslice{'' if times == 1 else 's'}: preempted"
-            found.append(Cause(code="slices", times=times, text=text, expected_seconds=times * slice_s))
+            causes.append(Cause(code="slices", times=times, text=text, expected_seconds=times * slice_s))
     if quota and period:
-        # one thread pauses for all of the period that its quota leaves
-        found.append(Cause(code="quota", times=1, text="the pause of the CPU limit", expected_seconds=period - quota))
+        # one thread that used its quota pauses for the rest of the period
+        causes.append(Cause(code="quota", times=1, text="the pause of the CPU limit", expected_seconds=period - quota))
     if environment.hypervisor_slice_seconds:
         text = "the hypervisor's turn"
-        found.append(Cause(code="steal", times=1, text=text, expected_seconds=environment.hypervisor_slice_seconds))
+        causes.append(Cause(code="steal", times=1, text=text, expected_seconds=environment.hypervisor_slice_seconds))
     if environment.tick_cost_seconds:
         for times in (1, 2):
             text = f"{times} timer tick{'' if times == 1 else 's'}"
-            found.append(
+            causes.append(
                 Cause(code="ticks", times=times, text=text, expected_seconds=times * environment.tick_cost_seconds)
             )
-    near = [each for each in found if abs(excess_seconds / each.expected_seconds - 1) <= within]
-    return min(near, key=lambda each: (abs(excess_seconds / each.expected_seconds - 1), each.times), default=None)
+    near = [cause for cause in causes if abs(excess_seconds / cause.expected_seconds - 1) <= within]
+    return min(near, key=lambda cause: (abs(excess_seconds / cause.expected_seconds - 1), cause.times), default=None)
 
 
 def factor_of(ratio: float, base: Environment, new: Environment, *, within: float = WITHIN) -> Cause | None:
-    """Return what of two hosts explains that all durations changed by one factor, None if nothing known does.
+    """Return which difference of two hosts explains that all durations changed by one factor; None if none does.
 
     Parameters
     ----------
@@ -149,23 +149,26 @@ def factor_of(ratio: float, base: Environment, new: Environment, *, within: floa
     The same work takes longer by the ratio of the times of fixed work (``virtualization_overhead`` against one
     reference, else ``drift`` on one CPU model), and by 1 / (1 - steal).
     """
-    found: list[Cause] = []
+    causes: list[Cause] = []
     speed = _speed(base, new)
     if speed is not None and abs(speed - 1) > within:
         text = f"fixed CPU work takes {speed:.3g} times as long there"
-        found.append(Cause(code="speed", times=1, text=text, expected_seconds=speed))
+        causes.append(Cause(code="speed", times=1, text=text, expected_seconds=speed))
     if base.steal_ratio is not None and new.steal_ratio is not None:
         stolen = (1 - base.steal_ratio) / max(1e-9, 1 - new.steal_ratio)
         if abs(stolen - 1) > within:
             shares = f"{100 * new.steal_ratio:.3g} %, not {100 * base.steal_ratio:.3g} %"
             text = f"the hypervisor takes {shares} of the CPU time"
-            found.append(Cause(code="steal", times=1, text=text, expected_seconds=stolen))
-    near = [each for each in found if abs(ratio / each.expected_seconds - 1) <= within]
-    return min(near, key=lambda each: abs(ratio / each.expected_seconds - 1), default=None)
+            causes.append(Cause(code="steal", times=1, text=text, expected_seconds=stolen))
+    near = [cause for cause in causes if abs(ratio / cause.expected_seconds - 1) <= within]
+    return min(near, key=lambda cause: abs(ratio / cause.expected_seconds - 1), default=None)
 
 
 def moved_slice(shift_seconds: float, base: Environment, new: Environment, *, within: float = WITHIN) -> Cause | None:
-    """Return that a class moved since the hosts' timeslices differ: a wait for k others is k differences longer."""
+    """Return the cause if a class moved because the timeslices differ; None if not.
+
+    A wait for k other tasks becomes k times the difference longer.
+    """
     if base.slice_seconds is None or new.slice_seconds is None:
         return None
     difference = new.slice_seconds - base.slice_seconds
@@ -183,7 +186,7 @@ def moved_slice(shift_seconds: float, base: Environment, new: Environment, *, wi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A property in which two environments differ; a side that does not know it is None."""
+    """A property in which two environments differ; None on a side where it is not known."""
 
     name: str
     base: float | str | None
@@ -209,28 +212,28 @@ _RELATIVE = {
     "virtualization_overhead": 0.05,
     "drift": 0.05,
 }
-"""By how much a property differs between two runs on one host: what exceeds it is a difference."""
+"""Relative difference of a property between two runs on one host; only more than that is a difference."""
 _ABSOLUTE = {"noise_ratio": 0.01, "steal_ratio": 0.01}
 _WORDS = ("kernel", "cpu_model", "virtual")
 
 
 def differences(base: Environment, new: Environment) -> tuple[Difference, ...]:
-    """Return in what two environments differ, what both know first."""
-    found = []
+    """Return in what two environments differ; properties that both know come first."""
+    differing = []
     for name in (*_WORDS, *_RELATIVE, *_ABSOLUTE):
         was, now = getattr(base, name) or None, getattr(new, name) or None
         if name in ("steal_ratio", "noise_ratio"):
             was, now = getattr(base, name), getattr(new, name)
         if was != now and not (was is not None and now is not None and _alike(name, was, now)):
-            found.append(Difference(name=name, base=was, new=now))
-    return tuple(sorted(found, key=lambda each: not each.known))
+            differing.append(Difference(name=name, base=was, new=now))
+    return tuple(sorted(differing, key=lambda difference: not difference.known))
 
 
 def common(vectors: Sequence[Environment]) -> Environment | None:
-    """Return what holds for all of several hosts: of what differs between them nothing is known. None of no host."""
+    """Return the properties that several hosts share; what differs counts as not known. None without a host."""
     if not vectors:
         return None
-    unlike = {each.name for other in vectors[1:] for each in differences(vectors[0], other)}
+    unlike = {difference.name for other in vectors[1:] for difference in differences(vectors[0], other)}
     nothing = Environment()
     return replace(vectors[0], **{name: getattr(nothing, name) for name in unlike})
 

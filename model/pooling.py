@@ -1,4 +1,4 @@
-"""Several observations of one function, lifetime and kind as one, for long storage."""
+"""Several observations of one function, lifetime and kind as one, to store them for long."""
 
 from __future__ import annotations
 
@@ -16,27 +16,29 @@ def pooled(observations: Sequence[Observation]) -> Observation:
     Counts, calls and watched time add up; the bias is the mean over the timed calls.
     """
     first = observations[0]
-    timed = sum(each.timed for each in observations)
+    timed = sum(observation.timed for observation in observations)
     by_path: dict[CallPath, list[PathHistogram]] = {}
-    for each in observations:
-        for path in each.paths:
+    for observation in observations:
+        for path in observation.paths:
             by_path.setdefault(path.path, []).append(path)
-    splits = [each.split for each in observations if each.split is not None]
-    # if the split of some calls is unknown, nothing can be said that holds for all
+    splits = [observation.split for observation in observations if observation.split is not None]
+    # if the split of some calls is not known, there is none for all of them
     split = sum_of_splits(splits) if len(splits) == len(observations) else None
     return Observation(
         function=first.function,
         lifetime=first.lifetime,
         kind=first.kind,
-        start_ns=min(each.start_ns for each in observations),
-        end_ns=max(each.end_ns for each in observations),
-        histogram=Histogram.sum(each.histogram for each in observations),
-        calls=sum(each.calls for each in observations),
-        watched_ns=sum(each.watched_ns for each in observations),
-        inner=sum(each.inner for each in observations),
-        censored=sum(each.censored for each in observations),
-        bias_ns=sum(each.bias_ns * each.timed for each in observations) / timed if timed else first.bias_ns,
-        uncertainty_ns=max(each.uncertainty_ns for each in observations),
+        start_ns=min(observation.start_ns for observation in observations),
+        end_ns=max(observation.end_ns for observation in observations),
+        histogram=Histogram.sum(observation.histogram for observation in observations),
+        calls=sum(observation.calls for observation in observations),
+        watched_ns=sum(observation.watched_ns for observation in observations),
+        inner=sum(observation.inner for observation in observations),
+        censored=sum(observation.censored for observation in observations),
+        bias_ns=sum(observation.bias_ns * observation.timed for observation in observations) / timed
+        if timed
+        else first.bias_ns,
+        uncertainty_ns=max(observation.uncertainty_ns for observation in observations),
         paths=tuple(
             PathHistogram(
                 path=path,
@@ -50,7 +52,7 @@ def pooled(observations: Sequence[Observation]) -> Observation:
 
 
 def _split_of(parts: Sequence[PathHistogram]) -> Split | None:
-    """Return what calls over one path did of their time; None still means that all ran without a break."""
+    """Return the split of the calls over one path; None still means that they never left their CPU."""
     if all(part.split is None for part in parts):
         return None
     return sum_of_splits([part.split or unbroken(part.histogram) for part in parts])

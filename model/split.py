@@ -1,4 +1,4 @@
-"""What timed calls did of their time: on a CPU, runnable but waiting for one, blocked."""
+"""The time of timed calls in three parts: running on a CPU, waiting for one, blocked."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .histogram import EMPTY, Histogram
 class Split:
     """The time of calls in three parts.
 
-    Of the calls in a bucket of duration the rest of their time, neither waiting nor blocked, was on CPU.
+    Time that is neither waiting nor blocked is running.
     """
 
     waiting_ns: Histogram
-    """Runnable without a CPU, ns, summed over the calls in each bucket of their duration."""
+    """Time runnable without a CPU, ns, summed over the calls in each bucket of duration."""
     blocked_ns: Histogram
-    """Waiting for anything else, ns, likewise."""
+    """Time waiting for anything else, ns, summed likewise."""
     on_cpu: Histogram
     """The calls by their time on CPU, the probes' own cost included as in durations."""
 
@@ -40,7 +40,7 @@ def sum_of_splits(splits: Sequence[Split]) -> Split | None:
 
 
 def sharing(split: Split | None, histogram: Histogram) -> Split | None:
-    """Return the split with this very histogram as its time on CPU, if the two are equal: memory for one is enough."""
+    """Return the split with this very object as its time on CPU if both are equal; this saves memory."""
     if split is None or split.on_cpu is histogram or split.on_cpu != histogram:
         return split
     return replace(split, on_cpu=histogram)

@@ -9,15 +9,21 @@ from collections.abc import Iterable
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _NO_BRACKET = re.compile(r"operator\s*(?:<=>|<<=|>>=|<<|>>|<=|>=|->\*|->|<|>|\(\))|->")
-"""What holds brackets that pair with none."""
+"""Operators that contain brackets without a partner."""
 _STEPS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
 
 
 def escaped(text: str) -> str:
-    """Write what could steer a terminal as escapes: controls, directions of writing, surrogates."""
+    """Escape what could control a terminal: control characters, directions of writing, surrogates."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_escape(each) if unicodedata.category(each) in _HIDDEN else each for each in text)
+    return "".join(escape(letter) if unicodedata.category(letter) in _HIDDEN else letter for letter in text)
+
+
+def escape(letter: str) -> str:
+    """Write one character by its code: ``\\x1b``, ``\\u200f``, ``\\U000e0001``."""
+    code = ord(letter)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def in_markup(words: str) -> str:
@@ -26,14 +32,14 @@ def in_markup(words: str) -> str:
 
 
 def title(name: str, module: str) -> str:
-    """Return what a function is called: ``name (module)``; a nameless one has its module in the name."""
+    """Return how a function is shown: ``name (module)``; a nameless one has its module in the name."""
     return name if not module or name.startswith(f"{module}+0x") else f"{name} ({module})"
 
 
 def shortened(name: str, width: int = 60) -> str:
-    """Write a long C++ or Rust name without what stands in its template brackets, then without its parameters.
+    """Write a long C++ or Rust name without its template arguments, then without its parameters.
 
-    For reading only: two functions may be written alike. Names that fit stay as they are, and so do operators.
+    For display only: two functions may get the same text. Short names and operators stay as they are.
     """
     for opening, closing in ("<>", "()"):
         if len(name) > width:
@@ -42,24 +48,24 @@ def shortened(name: str, width: int = 60) -> str:
 
 
 def _emptied(name: str, opening: str, closing: str) -> str:
-    """Replace the content of the outermost brackets by dots; a name whose brackets do not match stays whole."""
-    plain = _NO_BRACKET.sub(lambda found: "_" * len(found[0]), name)  # of the same length
+    """Replace the content of the outermost brackets by dots; unmatched brackets leave the name as it is."""
+    plain = _NO_BRACKET.sub(lambda match: "_" * len(match[0]), name)  # of the same length
     parts: list[str] = []
     depth = done = 0
-    for at, each in enumerate(plain):
-        if each == opening:
+    for at, letter in enumerate(plain):
+        if letter == opening:
             depth += 1
             if depth == 1:
                 parts.append(name[done : at + 1])
                 done = at + 1
-        elif each == closing:
+        elif letter == closing:
             depth -= 1
             if depth < 0:
                 return name
             if depth == 0:
-                kept = name[done:at]
-                # what begins with a bracket is named by its content: <Basket as Shop>::total
-                parts.append(kept if done == 1 or len(kept) <= len("...") else "...")
+                content = name[done:at]
+                # a name that begins with a bracket needs its content: <Basket as Shop>::total
+                parts.append(content if done == 1 or len(content) <= len("...") else "...")
                 done = at
     return "".join(parts) + name[done:] if depth == 0 else name
 
@@ -78,7 +84,7 @@ def duration(seconds: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """Write how long something took or is ago: ``12 s``, ``3 min 20 s``, ``2 h 5 min``, ``4 d 1 h``."""
+    """Write how long something took, or how long ago it was: ``12 s``, ``3 min 20 s``, ``2 h 5 min``, ``4 d 1 h``."""
     whole = max(0, round(seconds))
     for unit, size, part, part_size in (
         ("d", 86_400, "h", 3_600),
@@ -102,7 +108,7 @@ def rate(per_second: float) -> str:
 
 
 def share(part: float) -> str:
-    """Write a share in per cent; what is neither none nor all never looks like it."""
+    """Write a share in per cent; only exactly 0 and 1 are shown as 0 % and 100 %."""
     if part <= 0:
         return "0 %"
     if part >= 1:
@@ -125,7 +131,8 @@ def size(number: float) -> str:
 
 def cells(text: str) -> int:
     """Return how many columns of a terminal a text fills."""
-    return sum(0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF") for each in text)
+    wide = (unicodedata.east_asian_width(letter) in "WF" for letter in text if not unicodedata.combining(letter))
+    return sum(1 + double for double in wide)
 
 
 def plural(number: int, noun: str) -> str:
@@ -137,8 +144,3 @@ def listed(words: Iterable[str]) -> str:
     """Join words as a sentence does: ``a, b and c``."""
     every = list(words)
     return " and ".join([", ".join(every[:-1]), every[-1]]) if len(every) > 1 else "".join(every)
-
-
-def _escape(letter: str) -> str:
-    code = ord(letter)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from specmine.model.batch import Lifetime
+from specmine.model.batch import Lifetime, boot_of
 from specmine.model.function import Function
 from specmine.model.observation import Observation
 
 from .table import JsonObject
 from .tables.host_environments import EnvironmentVector, ExperimentWindow
-from .tables.hosts import Host, boot_of
+from .tables.hosts import Host
 from .tables.programs import Build
 
 

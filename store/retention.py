@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from specmine.model.batch import boot_of
 from specmine.model.pooling import pooled
 
 from .statements import deletion_of_old, insertion, names_of
 from .table import Database, Table, WriteContext
-from .tables.hosts import boot_of
 from .tables.observations import OBSERVATIONS
 
 MERGED_TO_ONE = 10

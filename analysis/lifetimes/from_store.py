@@ -12,7 +12,7 @@ import numpy as np
 
 from specmine.mining.assertions.expression import shared_names, shown
 from specmine.mining.regression.sample import sample_of_histogram
-from specmine.model.batch import CallSamples
+from specmine.model.batch import CallSamples, boot_of
 from specmine.model.call_path import CallPath
 from specmine.model.function import Function
 from specmine.model.host_environment import environment_from
@@ -56,7 +56,7 @@ def from_store(path: Path) -> list[FunctionLifetime]:
                 module=function.module,
                 build=build,
                 label=labels.get(build),
-                host=hosts.get(each.lifetime.split(":", maxsplit=1)[0], ""),
+                host=hosts.get(boot_of(each.lifetime), ""),
                 lifetime=each.lifetime,
                 start_ns=each.start_utc_ns,
                 sample=sample_of_histogram(each.histogram, each.bias_ns),
@@ -117,7 +117,7 @@ def _windows(path: Path) -> list[tuple[Observation, FunctionLifetime]]:
             module=function.module,
             build=build,
             label=labels.get(build),
-            host=hosts.get(seen.lifetime.split(":", maxsplit=1)[0], ""),
+            host=hosts.get(boot_of(seen.lifetime), ""),
             lifetime=seen.lifetime,
             start_ns=seen.start_ns,
             sample=sample_of_histogram(seen.histogram, seen.bias_ns),
@@ -128,7 +128,7 @@ def _windows(path: Path) -> list[tuple[Observation, FunctionLifetime]]:
 
 
 def _vector(contents: Contents, summary: LifetimeSummary) -> Mapping[str, Any] | None:
-    boot_id = summary.lifetime.split(":", maxsplit=1)[0]
+    boot_id = boot_of(summary.lifetime)
     return environment_at(contents.environments, boot_id, summary.end_utc_ns)
 
 

@@ -19,7 +19,7 @@ from specmine.mining.regression.acknowledgement import Acknowledgement
 from specmine.mining.regression.code_diff import same_code
 from specmine.mining.regression.comparison import Change
 from specmine.mining.regression.sample import quantile, sample_of_histogram
-from specmine.model.batch import Lifetime
+from specmine.model.batch import Lifetime, boot_of
 from specmine.model.function import Function
 from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import Kind, Observation
@@ -75,7 +75,7 @@ class ChangeWatcher:
         for each in sorted(summaries, key=lambda one: (one.end_utc_ns, one.lifetime, one.function)):
             histogram = each.histogram
             if each.kind is Kind.TIME and histogram.total >= FEWEST_CALLS:
-                boot = each.lifetime.split(":", maxsplit=1)[0]
+                boot = boot_of(each.lifetime)
                 host = environment_at(contents.environments, boot, each.end_utc_ns)
                 self._count_lifetime(each.function, each.lifetime, histogram, each.bias_ns, each.end_utc_ns, host)
         for entry in contents.documents.get("changes", {}).get("changes", ()):

@@ -14,6 +14,8 @@ import re
 from collections.abc import Callable
 from functools import cache
 
+from specmine.model.text import escape
+
 LONGEST = 4096
 """Longer names are cut, and told apart by a hash."""
 
@@ -49,7 +51,7 @@ def display_name(symbol: str) -> str:
 def printable(text: str) -> str:
     """Escape every character that does not print, and cut what is too long."""
     if not text.isprintable():
-        text = "".join(each if each.isprintable() else _escaped(each) for each in text)
+        text = "".join(letter if letter.isprintable() else escape(letter) for letter in text)
     if len(text) > LONGEST:
         digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
         text = f"{text[:LONGEST]}~{digest[:8]}"
@@ -88,11 +90,6 @@ def without_return_type(name: str) -> str:
 
 
 _AFTER_PARAMETERS = (" const", " volatile", " &", " &&", "::", " [")
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _demangled(symbol: str) -> str:

@@ -31,8 +31,3 @@ HOSTS = Table(
     key=("boot_id",),
     order=("utc_offset_ns", "boot_id"),
 )
-
-
-def boot_of(lifetime: str) -> str:
-    """Return the boot id that a lifetime's id begins with."""
-    return lifetime.split(":", maxsplit=1)[0]

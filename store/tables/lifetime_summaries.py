@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from specmine.model.batch import boot_of
 from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import Kind, Observation
 from specmine.store.codec import decode_histogram, encode_histogram
 from specmine.store.statements import put, read
 from specmine.store.table import BYTES, INTEGER, REAL, Column, Database, Table, WriteContext
 
-from .hosts import boot_of
 from .observations import KIND
 
 WARMUP_NS = 10 * 10**9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specmine.model.batch import boot_of
 from specmine.model.observation import Kind, Observation
 from specmine.store.codec import (
     decode_histogram,
@@ -12,8 +13,6 @@ from specmine.store.codec import (
     encode_split,
 )
 from specmine.store.table import INTEGER, REAL, Column, Form, Table, WriteContext
-
-from .hosts import boot_of
 
 KIND = Form("text", lambda kind: kind.value, Kind)
 HISTOGRAM = Form("bytes", encode_histogram, decode_histogram)

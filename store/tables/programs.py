@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from specmine.model.batch import Lifetime
 from specmine.store.table import INTEGER, Column, Table
 
-from .hosts import boot_of
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
@@ -48,7 +46,7 @@ LIFETIMES = Table(
     record=Lifetime,
     columns=(
         Column("id"),
-        Column("boot_id", computed=lambda lifetime, _: boot_of(lifetime.id)),
+        Column("boot_id", computed=lambda lifetime, _: lifetime.boot_id),
         Column("pid", INTEGER),
         Column("executable"),
         Column("build_id"),
