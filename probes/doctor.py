@@ -20,6 +20,7 @@ from specmine.probes.elf.facts import Grade
 from specmine.probes.kernel.loader import Loaded, load
 from specmine.probes.kernel.maps import kernel_at_least
 from specmine.probes.process import proc
+from specmine.probes.process.mappings import Mapping, executable_mappings, open_mapped
 from specmine.probes.process.selection import Selection, check_choice
 from specmine.probes.process.status import Condition, Conditions
 from specmine.probes.safety.rules import (
@@ -190,7 +191,7 @@ def _process(pid: int) -> Iterator[Check]:
     condition = Conditions().of(pid)
     yield from _condition(condition)
     try:
-        mappings = proc.executable_mappings(pid)
+        mappings = executable_mappings(pid)
     except OSError as error:
         yield Check(name="mappings", ok=False, detail=f"{error.strerror}", remedy="CAP_SYS_PTRACE is needed")
         return
@@ -232,7 +233,7 @@ def _condition(condition: Condition) -> Iterator[Check]:
     yield Check(name="seccomp", ok=True, detail=f"{how}: {kept}" if condition.seccomp else how)
 
 
-def made_at_run_time(mappings: list[proc.Mapping]) -> Check:
+def made_at_run_time(mappings: list[Mapping]) -> Check:
     """Tell whether the process runs code that no file holds."""
     made = [each for each in mappings if not each.file[1] and each.path not in _THE_KERNELS]
     size = sum(each.end - each.start for each in made)
@@ -269,10 +270,10 @@ def _returns(modules: list[Module], condition: Condition) -> Check:
     return Check(name="returns", ok=True, detail=f"timed {how}")
 
 
-def _sites(reader: Reader, pid: int, mapping: proc.Mapping) -> Check:
+def _sites(reader: Reader, pid: int, mapping: Mapping) -> Check:
     """Tell how the probes of the program's functions would be run: the price is in it."""
     try:
-        fd = proc.open_mapped(pid, mapping)
+        fd = open_mapped(pid, mapping)
         try:
             found = reader.find(fd, ["*"], Path(mapping.path).name)
             some = [each.offset for each in found[:: max(1, len(found) // MOST_SITES)]]
@@ -294,10 +295,10 @@ def _sites(reader: Reader, pid: int, mapping: proc.Mapping) -> Check:
     )
 
 
-def _described(reader: Reader, pid: int, mapping: proc.Mapping) -> Module:
+def _described(reader: Reader, pid: int, mapping: Mapping) -> Module:
     module = Module(mapping.file, mapping.path, -1, settled=True)
     try:
-        fd = proc.open_mapped(pid, mapping)
+        fd = open_mapped(pid, mapping)
     except OSError as error:
         module.error = error.strerror or str(error)
         return module

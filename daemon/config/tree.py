@@ -42,7 +42,7 @@ class Program:
     """Path of the executable: all its processes, also those that start later."""
     pid: int | None = key(optional(integer(1, 1 << 22)), None)
     unit: str | None = key(optional(text), None)
-    """systemd unit."""
+    """Unit of the host's systemd."""
     cgroup: str | None = key(optional(text), None)
     """Glob over cgroup paths below the cgroup mount."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -24,9 +25,9 @@ class Hierarchy:
 def parse_mounts(text: str) -> list[Hierarchy]:
     """Return the trees that can hold the CPU controller from ``/proc/self/mountinfo``, version 1 first."""
     found = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         left, _, right = line.partition(" - ")
-        fields, kind = left.split(), right.split()
+        fields, kind = left.split(" "), right.split(" ")  # names hold any byte but these: the kernel escapes them
         if len(fields) < 5 or len(kind) < 3:
             continue
         root = Path(fields[4].replace("\\040", " "))
@@ -39,7 +40,7 @@ def parse_mounts(text: str) -> list[Hierarchy]:
 
 def parse_membership(text: str, version: int) -> str | None:
     """Return a process's group in the tree of the CPU controller from ``/proc/PID/cgroup``, None if it has none."""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         number, controllers, path = [*line.split(":", 2), "", ""][:3]
         if (version == 2 and number == "0" and not controllers) or (version == 1 and "cpu" in controllers.split(",")):
             return path
@@ -90,6 +91,6 @@ def _limit(folder: Path, version: int) -> tuple[int, int] | None:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return os.fsdecode(path.read_bytes())
     except OSError:
         return ""

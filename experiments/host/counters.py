@@ -45,7 +45,7 @@ def parse_stat(text: str) -> tuple[dict[int, float], dict[int, float]]:
 
 def parse_interrupts(text: str) -> dict[int, int]:
     """Return local timer interrupts by CPU from ``/proc/interrupts``; {} if the kernel does not report them."""
-    lines = text.splitlines()
+    lines = text.split("\n")
     for line in lines:
         name, _, rest = line.partition(":")
         if name.strip() in ("LOC", "arch_timer"):
@@ -57,8 +57,8 @@ def parse_interrupts(text: str) -> dict[int, int]:
 def parse_diskstats(text: str) -> int:
     """Return bytes read and written by whole disks from ``/proc/diskstats``."""
     total = 0
-    names = {words[2] for line in text.splitlines() if len(words := line.split()) > 9}
-    for line in text.splitlines():
+    names = {words[2] for line in text.split("\n") if len(words := line.split()) > 9}
+    for line in text.split("\n"):
         words = line.split()
         if len(words) > 9 and not words[2].startswith(_VIRTUAL_DISKS) and not _is_partition(words[2], names):
             total += (int(words[5]) + int(words[9])) * _SECTOR
@@ -68,7 +68,7 @@ def parse_diskstats(text: str) -> int:
 def parse_network(text: str) -> int:
     """Return bytes received and sent by all interfaces but the loopback from ``/proc/net/dev``."""
     total = 0
-    for line in text.splitlines():
+    for line in text.split("\n"):
         name, colon, rest = line.partition(":")
         words = rest.split()
         if colon and name.strip() != "lo" and len(words) > 8:
@@ -101,6 +101,6 @@ def _is_partition(name: str, names: set[str]) -> bool:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="ascii", errors="replace")
+        return path.read_bytes().decode("ascii", errors="replace")
     except OSError:
         return ""

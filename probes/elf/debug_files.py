@@ -6,11 +6,12 @@ The child believes it only if its build-id, or the checksum in the binary's .gnu
 
 from __future__ import annotations
 
-import os
+import contextlib
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from specmine.probes.process.regular_file import open_regular
 
 from .facts import BinaryFacts
 
@@ -57,11 +58,8 @@ def candidates(facts: BinaryFacts, path: str, folders: list[Path], *, system: Pa
 def open_debug_file(facts: BinaryFacts, path: str, folders: list[Path], *, system: Path = SYSTEM) -> int:
     """Open the first candidate that is a regular file; return its fd, -1 if there is none."""
     for place in candidates(facts, path, folders, system=system):
-        try:
-            fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except OSError:
+        if str(place) == path:
             continue
-        if stat.S_ISREG(os.fstat(fd).st_mode) and str(place) != path:
-            return fd
-        os.close(fd)
+        with contextlib.suppress(OSError, ValueError):
+            return open_regular(place)
     return -1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from . import proc
-from .proc import FileId
+from .mappings import FileId, executable_mappings
 
 RESCAN_NS = 30_000_000_000
 
@@ -45,6 +45,6 @@ class Bystanders:
     @staticmethod
     def _files(pid: int) -> frozenset[FileId]:
         try:
-            return frozenset(m.file for m in proc.executable_mappings(pid))
+            return frozenset(m.file for m in executable_mappings(pid))
         except OSError:
             return frozenset()

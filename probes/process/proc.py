@@ -1,20 +1,17 @@
-"""Processes as /proc shows them: identity, mappings, families."""
+"""Processes as /proc shows them: identity and families."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from specmine.model.errors import HostError
 
-PROC = Path("/proc")
-_TICKS = os.sysconf("SC_CLK_TCK")
+from .mappings import FileId
+from .proc_files import PROC
 
-FileId = tuple[int, int]
-"""(device, inode) of a file: its identity while it is mapped, whatever its path says."""
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,35 +27,30 @@ class Process:
     zombie: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mapping:
-    """One executable mapping of a process."""
-
-    start: int
-    end: int
-    offset: int
-    file: FileId
-    path: str
-    """As the kernel shows it; '' for memory without a file."""
-
-
 def process(pid: int) -> Process | None:
     """Return the process, or None if there is none (any more)."""
     try:
         with open(f"{PROC}/{pid}/stat", "rb") as file:  # noqa: PTH123 (often called; a Path costs as much as the read)
-            text = file.read().decode(errors="replace")
+            return parse_process(pid, file.read())
     except OSError:
         return None
-    head, _, tail = text.rpartition(")")
+
+
+def parse_process(pid: int, stat: bytes) -> Process | None:
+    """Return the process that ``/proc/PID/stat`` describes, None if it does not."""
+    head, _, tail = stat.rpartition(b")")  # its name may hold parentheses, what follows it none
     words = tail.split()
-    return Process(
-        pid=pid,
-        parent=int(words[1]),
-        start_ticks=int(words[19]),
-        cpu_ns=(int(words[11]) + int(words[12])) * (1_000_000_000 // _TICKS),
-        name=head.partition("(")[2],
-        zombie=words[0] in ("Z", "X"),
-    )
+    try:
+        return Process(
+            pid=pid,
+            parent=int(words[1]),
+            start_ticks=int(words[19]),
+            cpu_ns=(int(words[11]) + int(words[12])) * (1_000_000_000 // _TICKS),
+            name=head.partition(b"(")[2].decode(errors="replace"),
+            zombie=words[0] in (b"Z", b"X"),
+        )
+    except (IndexError, ValueError):
+        return None
 
 
 def processes() -> list[Process]:
@@ -88,55 +80,6 @@ def executable_path(pid: int) -> str:
         return ""
 
 
-_LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) ..(.). ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) (\d+) *(.*)")
-
-
-def executable_mappings(pid: int) -> list[Mapping]:
-    """Return the executable mappings of a process by address; [] for the dead. PermissionError if not allowed."""
-    try:
-        text = (PROC / str(pid) / "maps").read_text(errors="surrogateescape")
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-    found = []
-    for line in text.splitlines():
-        if line[line.index(" ") + 3] != "x":
-            continue
-        match = _LINE.match(line)
-        if match is None:
-            continue
-        start, end, _, offset, major, minor, inode, path = match.groups()
-        device = os.makedev(int(major, 16), int(minor, 16))
-        found.append(
-            Mapping(
-                start=int(start, 16),
-                end=int(end, 16),
-                offset=int(offset, 16),
-                file=(device, int(inode)),
-                path=path,
-            )
-        )
-    return found
-
-
-def open_mapped(pid: int, mapping: Mapping) -> int:
-    """Open the very file that is mapped, also if it was deleted, replaced or lies in another mount namespace.
-
-    Returns
-    -------
-    int
-        An fd, the caller's to close. OSError if neither way works.
-    """
-    try:
-        return os.open(f"/proc/{pid}/map_files/{mapping.start:x}-{mapping.end:x}", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        fd = os.open(f"/proc/{pid}/root{mapping.path}", os.O_RDONLY | os.O_CLOEXEC)
-    status = os.fstat(fd)
-    if status.st_ino != mapping.file[1]:
-        os.close(fd)
-        raise FileNotFoundError(f"{mapping.path} is no longer the file that process {pid} maps")
-    return fd
-
-
 HOST_PID_NAMESPACE = "pid:[4026531836]"
 """The kernel gives the first pid namespace this fixed number."""
 
@@ -164,15 +107,6 @@ def check_own_namespace() -> None:
 def boot_id() -> str:
     """Return the identity of this boot."""
     return (PROC / "sys/kernel/random/boot_id").read_text().strip()
-
-
-def cgroups(pid: int) -> list[str]:
-    """Return the cgroup paths of a process, one per hierarchy."""
-    try:
-        text = (PROC / str(pid) / "cgroup").read_text()
-    except OSError:
-        return []
-    return [line.split(":", 2)[2] for line in text.splitlines() if line.count(":") >= 2]
 
 
 def family(pid: int, everything: Iterable[Process]) -> list[int]:

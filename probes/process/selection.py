@@ -5,12 +5,14 @@ from __future__ import annotations
 import fnmatch
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from specmine.model.errors import HostError, InputError
 
 from . import proc
-from .proc import FileId
+from .control_groups import control_groups, runs_in_unit
+from .mappings import FileId
+from .proc_files import PROC
+from .regular_file import open_regular
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +22,7 @@ class Selection:
     pid: int = 0
     exe: str = ""
     unit: str = ""
+    """A unit of the host's systemd, not of a user's or a container's."""
     cgroup: str = ""
     """Glob over cgroup paths."""
     name: str = ""
@@ -47,8 +50,8 @@ def belongs(selection: Selection, pid: int, file: FileId | None) -> bool:
         return file is not None and proc.executable(pid) == file
     if selection.unit:
         unit = selection.unit if "." in selection.unit else f"{selection.unit}.service"
-        return any(unit in path.split("/") for path in proc.cgroups(pid))
-    return any(fnmatch.fnmatchcase(path, selection.cgroup) for path in proc.cgroups(pid))
+        return runs_in_unit(control_groups(pid), unit)
+    return any(fnmatch.fnmatchcase(path, selection.cgroup) for _, path in control_groups(pid))
 
 
 def check_choice(selection: Selection) -> None:
@@ -62,16 +65,17 @@ def check_choice(selection: Selection) -> None:
             if proc.executable_path(selection.pid):
                 return
             try:
-                os.stat(proc.PROC / str(selection.pid) / "exe")
+                os.stat(PROC / str(selection.pid) / "exe")
             except PermissionError:
                 raise HostError(f"process {selection.pid} may not be looked at", remedy="run as root") from None
             except OSError:
                 raise InputError(f"process {selection.pid} is a kernel thread or ends right now") from None
     elif selection.exe:
-        path = Path(selection.exe)
-        if not path.is_file():
-            raise InputError(f"{selection.exe} is not a file")
-        with path.open("rb") as file:
+        try:
+            fd = open_regular(selection.exe, follow=True)
+        except (OSError, ValueError):
+            raise InputError(f"{selection.exe} is not a file that can be read") from None
+        with open(fd, "rb") as file:  # noqa: PTH123 (a descriptor)
             if file.read(4) != b"\x7fELF":
                 raise InputError(
                     f"{selection.exe} is not an ELF file", remedy="name the program itself, for scripts the interpreter"

@@ -5,7 +5,6 @@ Reading and parsing are apart, so that situations which a machine cannot make ar
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,15 +12,15 @@ from pathlib import Path
 
 from specmine.probes.arch.machine import machine
 
-from .proc import PROC, FileId
+from .mappings import FileId, parse_mapping
+from .proc_files import PROC, proc_lines, read_proc
 
 FRESH_NS = 500_000_000
 """A look at a process holds for so long: a debugger may come at any time."""
 LOOKS_AT_ONCE = 16
 """Processes looked at again in one go, the longest ago first; what was seen of others stands a little longer."""
 
-_HEAD = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) [0-9a-f]+ ([0-9a-f]+):([0-9a-f]+) (\d+)")
-_HUGE = re.compile(r"(?:AnonHugePages|ShmemPmdMapped|FilePmdMapped):\s+(\d+) kB")
+_HUGE = re.compile(rb"(?:AnonHugePages|ShmemPmdMapped|FilePmdMapped):\s+0*[1-9]\d* kB")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,50 +44,43 @@ class Condition:
         return bool(self.tracer or self.huge or self.writable)
 
 
-def parse_status(text: str) -> Condition:
+def parse_status(status: bytes) -> Condition:
     """Return what ``/proc/PID/status`` tells; fields that a kernel does not have count as off."""
-    features = _field(text, machine().thread_features).split()
+    fields = {name: value for name, _, value in (line.partition(b":") for line in proc_lines(status))}
     return Condition(
-        tracer=int(_field(text, "TracerPid") or 0),
-        seccomp=int(_field(text, "Seccomp") or 0),
-        shadow_stack="shstk" in features,
+        tracer=_number(fields.get(b"TracerPid", b"")),
+        seccomp=_number(fields.get(b"Seccomp", b"")),
+        shadow_stack=b"shstk" in fields.get(machine().thread_features.encode(), b"").split(),
     )
 
 
-def _field(text: str, name: str) -> str:
-    match = re.search(rf"^{name}:[ \t]*(.*)$", text, re.MULTILINE)
-    return match.group(1) if match else ""
+def _number(value: bytes) -> int:
+    word = value.strip()
+    return int(word) if word.isdigit() else 0
 
 
-def writable_code(maps: str) -> frozenset[FileId]:
+def writable_code(maps: bytes) -> frozenset[FileId]:
     """Return the files of which ``/proc/PID/maps`` shows memory that is both executed and written."""
-    return frozenset(file for file, rights, _ in _mappings(maps) if "x" in rights and "w" in rights and file[1])
+    parsed = (parse_mapping(line, b"wx") for line in proc_lines(maps))
+    return frozenset(each[1].file for each in parsed if each is not None and each[1].file[1])
 
 
-def huge_code(smaps: str) -> frozenset[FileId]:
+def huge_code(smaps: bytes) -> frozenset[FileId]:
     """Return the files of which ``/proc/PID/smaps`` shows executable memory on huge pages."""
-    found = set()
-    for file, rights, about in _mappings(smaps):
-        hugetlb = re.search(r"^VmFlags:.* ht\b", about, re.MULTILINE)
-        if "x" in rights and file[1] and (hugetlb or any(int(size) for size in _HUGE.findall(about))):
+    found: set[FileId] = set()
+    file: FileId | None = None
+    for line in proc_lines(smaps):
+        parsed = parse_mapping(line)
+        if parsed is not None:
+            file = parsed[1].file if b"x" in parsed[0] and parsed[1].file[1] else None
+        elif file is not None and (_HUGE.fullmatch(line) or (line.startswith(b"VmFlags:") and b"ht" in line.split())):
             found.add(file)
     return frozenset(found)
 
 
-def _mappings(text: str) -> Iterable[tuple[FileId, str, str]]:
-    """Yield (file, rights, what follows) of each mapping."""
-    heads = [match for match in map(_HEAD.match, text.splitlines(keepends=True)) if match]
-    if not heads:
-        return
-    places = [match.start() for match in re.finditer(_HEAD.pattern, text, re.MULTILINE)]
-    for head, begin, end in zip(heads, places, [*places[1:], len(text)], strict=True):
-        _, _, rights, major, minor, inode = head.groups()
-        yield (os.makedev(int(major, 16), int(minor, 16)), int(inode)), rights, text[begin:end]
-
-
-def any_huge_code(meminfo: str) -> bool:
+def any_huge_code(meminfo: bytes) -> bool:
     """Tell from ``/proc/meminfo`` whether any file of this host may be mapped by huge pages."""
-    sizes = re.findall(r"^(?:ShmemPmdMapped|FilePmdMapped|Hugetlb):\s+(\d+)", meminfo, re.MULTILINE)
+    sizes = re.findall(rb"^(?:ShmemPmdMapped|FilePmdMapped|Hugetlb):\s+(\d+)", meminfo, re.MULTILINE)
     return any(map(int, sizes)) or not sizes
 
 
@@ -128,22 +120,22 @@ class Conditions:
         now = parse_status(self._text(f"{pid}/status"))
         if before is None:  # dear to read, and what a program does at its start if ever
             maps = self._text(f"{pid}/maps")
-            huge = any_huge_code(self._text("meminfo")) or "/hugepages" in maps
+            huge = any_huge_code(self._text("meminfo")) or b"/hugepages" in maps
             huge_files = huge_code(self._text(f"{pid}/smaps")) if huge else frozenset()
             writable = writable_code(maps)
         else:
             huge_files, writable = before.huge, before.writable
         return Condition(
             tracer=now.tracer,
-            tracer_name=self._text(f"{now.tracer}/comm").strip() if now.tracer else "",
+            tracer_name=self._text(f"{now.tracer}/comm").decode(errors="replace").strip() if now.tracer else "",
             seccomp=now.seccomp,
             shadow_stack=now.shadow_stack,
             huge=huge_files,
             writable=writable,
         )
 
-    def _text(self, name: str) -> str:
+    def _text(self, name: str) -> bytes:
         try:
-            return (self._root / name).read_text(errors="replace")
+            return read_proc(self._root / name)
         except OSError:
-            return ""  # it has ended: nothing can be probed there either
+            return b""  # it has ended: nothing can be probed there either

@@ -14,7 +14,9 @@ from specmine.probes.kernel.maps import CachedMap
 from specmine.probes.kernel.structs import EVENT_EXEC, EVENT_EXIT, EVENT_FORK, PROCESS
 
 from . import proc
-from .proc import FileId, Process
+from .mappings import FileId
+from .proc import Process
+from .proc_files import PROC
 from .selection import Selection, belongs
 
 RESCAN_NS = 5_000_000_000
@@ -259,6 +261,6 @@ class ProcessTracker:
 def _has_threads(pid: int) -> bool:
     """Tell whether threads outlive the leader of their group."""
     try:
-        return sum(1 for _ in (proc.PROC / str(pid) / "task").iterdir()) > 1
+        return sum(1 for _ in (PROC / str(pid) / "task").iterdir()) > 1
     except OSError:
         return False

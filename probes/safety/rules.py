@@ -18,7 +18,7 @@ from pathlib import Path
 
 from specmine.model.function import Reason
 from specmine.model.observation import Kind
-from specmine.probes.process.proc import PROC
+from specmine.probes.process.proc_files import PROC
 from specmine.probes.process.status import Condition
 from specmine.probes.symbols.modules import Module
 

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from specmine.probes.arch.machine import machine
-from specmine.probes.process.proc import PROC
+from specmine.probes.process.proc_files import PROC
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _PRESENT, _FROM_FILE = 1 << 63, 1 << 61

@@ -21,8 +21,7 @@ from specmine.probes.elf.facts import BinaryFacts, RowTable
 from specmine.probes.kernel.loader import Loaded
 from specmine.probes.kernel.maps import write_array
 from specmine.probes.kernel.structs import LAYOUT, MAX_RANGES, RANGE_FRAMES, RANGE_JIT, RANGE_PROBE, RANGE_ROWS
-from specmine.probes.process import proc
-from specmine.probes.process.proc import FileId, Mapping
+from specmine.probes.process.mappings import FileId, Mapping, executable_mappings, open_mapped
 
 from .unwind_cache import RowCache
 from .unwind_space import Space
@@ -130,7 +129,7 @@ class Modules:
 
     def layout_of(self, pid: int) -> int:
         """Return the number of the process's layout as it is now, making it if it is new; 0 for the dead."""
-        mappings = tuple(m for m in proc.executable_mappings(pid) if m.path != "[vsyscall]")
+        mappings = tuple(m for m in executable_mappings(pid) if m.path != "[vsyscall]")
         if not mappings:
             return 0
         known = self._numbers.get(mappings)
@@ -171,7 +170,7 @@ class Modules:
         if module is not None:
             return module
         try:
-            fd = proc.open_mapped(pid, mapping)
+            fd = open_mapped(pid, mapping)
         except OSError as error:
             module = Module(mapping.file, mapping.path, -1, error=str(error), settled=True)
         else:
@@ -183,7 +182,7 @@ class Modules:
     def _vdso(self, mapping: Mapping) -> Module | None:
         module = self.by_file.get(VDSO)
         if module is None:
-            own = next((m for m in proc.executable_mappings(os.getpid()) if m.path == "[vdso]"), None)
+            own = next((m for m in executable_mappings(os.getpid()) if m.path == "[vdso]"), None)
             if own is None:
                 return None
             with Path("/proc/self/mem").open("rb") as memory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specmine.probes.process import proc
 from specmine.probes.process.bystanders import Bystanders
-from specmine.probes.process.proc import FileId
+from specmine.probes.process.mappings import FileId
 from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.symbols.modules import Modules
 from specmine.probes.symbols.symbolizer import Symbolizer

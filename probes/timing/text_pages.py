@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from specmine.probes.process.proc import FileId
+from specmine.probes.process.mappings import FileId
 
 MAX_PAGES = 256
 """Pages of code, of all functions together, that may be changed at once in a process: 1 MiB."""

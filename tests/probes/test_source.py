@@ -17,7 +17,7 @@ from specmine.model.observation import Kind
 from specmine.probes.doctor import made_at_run_time
 from specmine.probes.kernel.loader import LINK_KINDS, VARIANTS
 from specmine.probes.kernel.maps import kernel_at_least
-from specmine.probes.process.proc import executable_mappings
+from specmine.probes.process.mappings import executable_mappings
 from tests.support.source_driver import counts_of, driven, running
 
 pytestmark = pytest.mark.kernel

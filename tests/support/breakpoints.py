@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from specmine.probes.process.proc import Mapping, executable_mappings, open_mapped
+from specmine.probes.process.mappings import Mapping, executable_mappings, open_mapped
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 _PRESENT, _FROM_FILE = 1 << 63, 1 << 61

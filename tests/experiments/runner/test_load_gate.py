@@ -119,6 +119,16 @@ def test_groups_and_limits_are_told_for_both_versions() -> None:
     assert parse_limit("150000", "100000") == (150_000_000, 100_000_000)
 
 
+def test_names_of_mounts_and_groups_add_no_line() -> None:
+    """What Python takes for an end of line or a blank is part of a name."""
+    mounts = (
+        "30 24 0:26 / /a\x0c1\u20032\u20030:1\u2003/\u2003/b\u2003rw - fuse x\x0c1 2 0:1 / /c rw - cgroup2 cgroup2 rw\n"
+    )
+    assert parse_mounts(mounts) == []
+    assert parse_membership("0::/x\x0c2:cpu:/y\n", 1) is None
+    assert parse_membership("0::/x\x0c2:cpu:/y\n", 2) == "/x\x0c2:cpu:/y"
+
+
 def test_this_host_tells_its_facts() -> None:
     """On the machine at hand: a boot id, ticks, CPUs, counters that go up."""
     host = read_host()

@@ -102,10 +102,15 @@ def test_false_debug_files_are_not_believed(reader: Reader, tmp_path: Path) -> N
 
 
 def test_odd_links_lead_nowhere(reader: Reader, tmp_path: Path) -> None:
-    """A link with folders in it, to itself, to a folder or to a pipe opens nothing and does not wait."""
+    """A link to itself, to a folder, to a pipe or to what is a link itself opens nothing and does not wait."""
     bare, debug = stripped(tmp_path)
     debug.unlink()
     os.mkfifo(debug)
+    assert open_debug_file_of(reader, bare, tmp_path / "system") == -1
+    debug.unlink()
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"x")
+    debug.symlink_to(secret)
     assert open_debug_file_of(reader, bare, tmp_path / "system") == -1
     debug.unlink()
     debug.mkdir()

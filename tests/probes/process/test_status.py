@@ -20,7 +20,7 @@ from specmine.probes.timing.text_pages import TextPages
 from tests.support.binary_samples import LIBRARIES, assembled, compiled, image_of
 
 # Linux 6.9, Intel with shadow stacks on, a daemon under a systemd filter, gdb attached
-STATUS = """Name:	mariadbd
+STATUS = b"""Name:	mariadbd
 TracerPid:	4711
 Seccomp:	2
 Seccomp_filters:	14
@@ -28,7 +28,7 @@ x86_Thread_features:	shstk wrss
 x86_Thread_features_locked:	shstk wrss
 """
 # Linux 6.1 with CONFIG_READ_ONLY_THP_FOR_FS, an executable that khugepaged has collapsed
-SMAPS = """55d0c8e00000-55d0c9a00000 r-xp 00200000 08:01 1311 /usr/sbin/shop
+SMAPS = b"""55d0c8e00000-55d0c9a00000 r-xp 00200000 08:01 1311 /usr/sbin/shop
 Size:              12288 kB
 Rss:               12288 kB
 AnonHugePages:         0 kB
@@ -46,7 +46,7 @@ VmFlags: rd ex mr mw me
 AnonHugePages:      2048 kB
 VmFlags: rd wr mr mw me ac
 """
-MAPS = """55d0c8e00000-55d0c9a00000 rwxp 00200000 08:01 1311 /usr/sbin/shop
+MAPS = b"""55d0c8e00000-55d0c9a00000 rwxp 00200000 08:01 1311 /usr/sbin/shop
 7f2a10000000-7f2a10200000 r-xp 00000000 08:01 12 /usr/lib/libc.so.6
 7f2a20000000-7f2a20200000 rwxp 00000000 00:00 0
 """
@@ -61,16 +61,16 @@ def module(path: str = "/usr/sbin/shop", file: tuple[int, int] = SHOP) -> Module
 def test_a_status_tells_tracer_filter_and_shadow_stack() -> None:
     """All three are read; on a kernel that has no such fields they count as off."""
     assert parse_status(STATUS) == Condition(tracer=4711, seccomp=2, shadow_stack=True)
-    assert parse_status("Name:\tshop\n") == Condition()
-    assert not parse_status("x86_Thread_features:\t\nx86_Thread_features_locked:\tshstk\n").shadow_stack
+    assert parse_status(b"Name:\tshop\n") == Condition()
+    assert not parse_status(b"x86_Thread_features:\t\nx86_Thread_features_locked:\tshstk\n").shadow_stack
 
 
 def test_code_on_huge_pages_is_found() -> None:
     """By the kernel's own merging and by hugetlbfs; anonymous memory is no file's code."""
     assert huge_code(SMAPS) == {SHOP, HUGETLB}
-    assert any_huge_code("FilePmdMapped:     10240 kB\n")
-    assert not any_huge_code("AnonHugePages: 2048 kB\nShmemPmdMapped: 0 kB\nFilePmdMapped: 0 kB\nHugetlb: 0 kB\n")
-    assert any_huge_code("MemTotal: 1 kB\n")  # a kernel that does not say
+    assert any_huge_code(b"FilePmdMapped:     10240 kB\n")
+    assert not any_huge_code(b"AnonHugePages: 2048 kB\nShmemPmdMapped: 0 kB\nFilePmdMapped: 0 kB\nHugetlb: 0 kB\n")
+    assert any_huge_code(b"MemTotal: 1 kB\n")  # a kernel that does not say
 
 
 def test_code_that_may_be_written_is_found() -> None:
@@ -78,16 +78,25 @@ def test_code_that_may_be_written_is_found() -> None:
     assert writable_code(MAPS) == {SHOP}
 
 
+def test_a_name_changes_no_other_field() -> None:
+    """A file or a process that is named like a line of its own is still only a name."""
+    assert parse_status(b"Name:\tx\rSeccomp:\t0\nTracerPid:\t9\nSeccomp:\t2\n") == Condition(tracer=9, seccomp=2)
+    for name in (b" 7f0000000000-7f0000001000 rwxp 00000000 08:01 99", b"\x0cFilePmdMapped: 9 kB", b"\x0cVmFlags: ht"):
+        forged = SMAPS.replace(b"/usr/lib/libc.so.6", b"/tmp/a" + name)
+        assert huge_code(forged) == huge_code(SMAPS)
+        assert writable_code(MAPS.replace(b"/usr/lib/libc.so.6", b"/tmp/a" + name)) == writable_code(MAPS)
+
+
 def test_processes_are_looked_at_again(tmp_path: Path) -> None:
     """A debugger that comes is seen at the next look, some processes at a time; the dear files are read once."""
-    for name, text in {"7/status": "", "7/maps": MAPS, "7/smaps": SMAPS, "4711/comm": "gdb\n"}.items():
+    for name, text in {"7/status": b"", "7/maps": MAPS, "7/smaps": SMAPS, "4711/comm": b"gdb\n"}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_bytes(text)
     (tmp_path / "meminfo").write_text("FilePmdMapped: 10240 kB\n")
     conditions = Conditions(tmp_path)
     conditions.look([7], 0)
     assert conditions.of(7) == Condition(huge=frozenset({SHOP, HUGETLB}), writable=frozenset({SHOP}))
-    (tmp_path / "7/status").write_text(STATUS)
+    (tmp_path / "7/status").write_bytes(STATUS)
     (tmp_path / "7/smaps").write_text("")
     conditions.look([7], 10**8)
     assert not conditions.of(7).tracer  # too soon

@@ -1,0 +1,21 @@
+"""Files of /proc as bytes, cut into lines at newlines only.
+
+Names in them hold any byte but the newline, which the kernel escapes or refuses. ``str.splitlines`` also cuts at form
+feeds and other characters, text files at carriage returns: there a name could make up lines of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+def read_proc(path: Path) -> bytes:
+    """Return what a file of /proc says; OSError if it may not be read, or its process has ended."""
+    return path.read_bytes()
+
+
+def proc_lines(text: bytes) -> list[bytes]:
+    """Return the lines, each without its newline."""
+    return text.removesuffix(b"\n").split(b"\n")
