@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.patience import patient
+
 RUNNABLE = sorted(
     p.stem
     for p in (Path(__file__).parent / "programs").glob("*.c*")
@@ -28,7 +30,7 @@ def test_each_ends_by_itself_with_its_counts(program: Callable[..., Path]) -> No
     """Every program, given one second, is done after it, has exit status 0 and has counted something."""
     started = {n: subprocess.Popen([program(n), "1"], stdout=subprocess.PIPE, text=True) for n in RUNNABLE}
     for name, process in started.items():
-        output, _ = process.communicate(timeout=10)
+        output, _ = process.communicate(timeout=patient(60))
         assert process.returncode == 0, name
         assert np.max(np.concatenate([np.ravel(each) for each in _counts(output).values()])) > 0, name
 
@@ -40,7 +42,7 @@ def test_sigterm_ends_it_early(name: str, program: Callable[..., Path]) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(0.3)
     process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=5)
+    output, _ = process.communicate(timeout=patient(60))
     assert process.returncode == 0
     assert max(_counts(output).values()) > 0
 

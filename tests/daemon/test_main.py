@@ -17,6 +17,7 @@ from specmine.daemon.config.tree import default_text
 from specmine.daemon.main import main
 from specmine.daemon.system import logging as logs
 from tests.support.paths import ROOT
+from tests.support.patience import patient
 
 HEAVY = ("bcc", "scipy", "sklearn", "sqlalchemy", "capstone", "elftools", "rich", "click")
 
@@ -28,7 +29,7 @@ def specmined(*arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=patient(120),
     )
 
 

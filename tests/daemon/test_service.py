@@ -23,6 +23,7 @@ from specmine.store import Build, Verdict, open_store
 from specmine.store.lock import FileLock, LockTaken
 from tests.support.lives import SECOND, Life
 from tests.support.paths import ROOT
+from tests.support.patience import patient
 
 
 def test_a_life_from_start_to_stop(tmp_path: Path) -> None:
@@ -34,7 +35,7 @@ def test_a_life_from_start_to_stop(tmp_path: Path) -> None:
         seen["status"] = life.ask(command="status")
         seen["document"] = life.ask(command="specification", detail=True)
         seen["show"] = life.ask(command="show", function="z")
-        with urllib.request.urlopen(f"http://{seen['status']['metrics']}/metrics", timeout=5) as page:
+        with urllib.request.urlopen(f"http://{seen['status']['metrics']}/metrics", timeout=patient(60)) as page:
             seen["metrics"] = page.read().decode()
 
     life.at(40, look)
@@ -94,7 +95,7 @@ life.daemon.run()
 def test_a_killed_daemon_goes_on_too(tmp_path: Path) -> None:
     """After SIGKILL, without a last flush, the store still holds what was known some seconds before."""
     command = [sys.executable, "-c", KILLED, str(tmp_path), str(ROOT)]
-    done = subprocess.run(command, timeout=60, check=False)
+    done = subprocess.run(command, timeout=patient(120), check=False)
     assert done.returncode == -signal.SIGKILL
     again = Life(tmp_path).run(1)
     assert {each.function.name for each in again.functions.values() if each.state is State.EXPLAINED} == {"z"}

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.patience import patient
 from tests.support.product import SPECMINE, SPECMINED, daemon, run, running, wait_until
 
 pytestmark = [
@@ -106,5 +107,5 @@ def test_the_daemon_runs_with_the_units_capabilities(user: int, program: Program
 
         wait_until(timed, "a timed function")
         one.process.terminate()
-        assert one.process.wait(30) == 0
+        assert one.process.wait(patient(90)) == 0
         assert "level=error" not in one.log.read_text()

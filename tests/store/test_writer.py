@@ -27,6 +27,7 @@ from specmine.store import (
     writer,
 )
 from specmine.store.sqlite import SqliteStore
+from tests.support.patience import patient
 
 FUNCTION = Function(build_id="ab", offset=16, name="z", module="app")
 HOST = Host(boot_id="boot", hostname="here", utc_offset_ns=time.time_ns())
@@ -47,8 +48,8 @@ def observation(second: int = 1) -> Observation:
 
 
 def until(true: Callable[[], bool]) -> None:
-    """Wait, at most 5 s, until something is true."""
-    deadline = time.monotonic() + 5
+    """Wait, for a while, until something is true."""
+    deadline = time.monotonic() + patient(60)
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.005)

@@ -95,7 +95,7 @@ class Target:
 
     def end(self) -> None:
         """Let it end."""
-        self._child.communicate(timeout=20)
+        self._child.communicate(timeout=60)
 
 
 class Bare:

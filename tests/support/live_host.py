@@ -11,6 +11,7 @@ import pytest
 
 from specmine.experiments.host.cgroups import hierarchy
 from specmine.experiments.runner import lock
+from tests.support.patience import patient
 
 TREE = hierarchy()
 needs_groups = pytest.mark.skipif(
@@ -21,7 +22,7 @@ needs_groups = pytest.mark.skipif(
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
     """Hold the lock of experiments, so that no run going on beside the tests is disturbed."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + patient(240)
     while True:
         try:
             with lock.exclusive(lock.default_path()):

@@ -217,7 +217,7 @@ class Dumper:
         self.detach()
         assert self._oracle.stdin is not None and self._oracle.stdout is not None
         self._oracle.stdin.close()
-        self._oracle.wait(10)
+        self._oracle.wait(60)
         self._oracle.stdout.close()
         for fd in self._fds:
             os.close(fd)

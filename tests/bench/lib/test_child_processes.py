@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.patience import patient
 
 _STARTS = """
 import sys, time
@@ -32,8 +33,8 @@ def test_a_child_dies_with_the_bench(number: signal.Signals) -> None:
         child = int(bench.stdout.readline())
     assert _lives(child)
     bench.send_signal(number)
-    assert bench.wait(20) == (128 + number if number == signal.SIGTERM else -number)
-    until = time.monotonic() + 10
+    assert bench.wait(patient(60)) == (128 + number if number == signal.SIGTERM else -number)
+    until = time.monotonic() + patient(60)
     while _lives(child) and time.monotonic() < until:
         time.sleep(0.01)
     assert not _lives(child)
@@ -48,7 +49,7 @@ def _lives(pid: int) -> bool:
 
 def test_only_these_children_are_started_in_benches_of_experiments() -> None:
     """A process started otherwise would outlive a bench that is killed; what ends by itself is run and waited for."""
-    names = [*(ROOT / "bench" / "host").glob("*.py")]
+    names = [*(ROOT / "bench" / "host").rglob("*.py")]
     names.append(ROOT / "bench" / "truth" / "off_cpu.py")
     assert len(names) >= 8
     assert [each.name for each in names if "Popen(" in each.read_text()] == []

@@ -18,6 +18,7 @@ from specmine.daemon import replay as replaying
 from specmine.daemon.foreground import MineOptions, MineResult, Progress
 from specmine.model.errors import HostError, InputError
 from tests.support.paths import SUPPORT
+from tests.support.patience import patient
 
 DATA = SUPPORT / "data" / "cli"
 Outcome = Callable[..., tuple[int, str, str]]
@@ -248,7 +249,7 @@ SESSION = textwrap.dedent(
     document = json.load(open(sys.argv.pop(1)))
 
     def mine(options, progress):
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         print("ready", file=sys.stderr, flush=True)
         while progress(lambda: document) and time.monotonic() < until:
             time.sleep(0.01)
@@ -285,7 +286,7 @@ def test_one_signal_shows_what_was_learned(number: signal.Signals) -> None:
     """The first signal ends the mining early, with its result and code 0."""
     process = _started("--format", "json")
     process.send_signal(number)
-    out, _ = process.communicate(timeout=10)
+    out, _ = process.communicate(timeout=patient(60))
     assert process.returncode == 0
     assert json.loads(out)["functions"][0]["function"] == "z"
 
@@ -298,7 +299,7 @@ def test_an_interrupt_is_heard_in_the_background_of_a_shell() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
+    process.communicate(timeout=patient(60))
     assert process.returncode == 0
 
 
@@ -308,6 +309,6 @@ def test_a_second_interrupt_gives_up() -> None:
     process.send_signal(signal.SIGINT)
     _wait_for(process, "stopping\n")
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=patient(60))
     assert (process.returncode, out) == (130, "")
     assert err == "specmine: interrupted\n"

@@ -19,6 +19,7 @@ from specmine.daemon.metrics.family import label_text
 from specmine.daemon.metrics.http import MOST_CLIENTS, MetricsServer, is_own_host
 from specmine.model.errors import InputError
 from tests.daemon.metrics.test_collector import reading, status
+from tests.support.patience import patient
 
 HOSTILE = [
     'a"b\\c\nd',
@@ -35,7 +36,7 @@ HOSTILE = [
 def get(address: str, path: str = "/metrics", **headers: str) -> tuple[str, str]:
     """Return content type and text of a page."""
     request = urllib.request.Request(f"http://{address}{path}", headers=headers)
-    with urllib.request.urlopen(request, timeout=5) as answer:
+    with urllib.request.urlopen(request, timeout=patient(60)) as answer:
         return answer.headers["Content-Type"], answer.read().decode("utf-8")
 
 

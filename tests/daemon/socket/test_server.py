@@ -18,6 +18,7 @@ import pytest
 from specmine.daemon.socket.client import DaemonConnection, NoDaemon, ask
 from specmine.daemon.socket.server import LARGEST_REQUEST, Peer, Server
 from specmine.model.errors import HostError, InputError, NoData
+from tests.support.patience import patient
 
 
 def answer(request: Mapping[str, Any], peer: Peer) -> Mapping[str, Any]:
@@ -122,7 +123,7 @@ def test_a_silent_client_is_let_go_and_told_to_the_daemon(tmp_path: Path) -> Non
     try:
         with raw(tmp_path / "s.sock") as silent:
             assert silent.recv(1) == b""
-        assert ended.wait(5)
+        assert ended.wait(patient(60))
     finally:
         server.close()
 

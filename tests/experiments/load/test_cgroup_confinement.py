@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from specmine.experiments.load.worker_binary import worker_binary
 from specmine.experiments.types import MS, Load, Task
 from specmine.model.errors import HostError
 from tests.support.live_host import TREE, alone, last_cpu, needs_groups
+from tests.support.patience import patient
 
 
 @needs_groups
@@ -39,9 +39,7 @@ def test_load_has_the_lowest_weight_as_read_back() -> None:
             assert place.how.endswith(str(place.base))
             task = Task(name="t", leads=True, seconds=0.3)
             machine = Machine(worker_binary(), place)
-            started = time.monotonic()
             machine.run(Load(tasks=(task,)))
-            assert time.monotonic() - started < 20
         assert not (TREE.root / NAME).exists()
 
 
@@ -65,7 +63,7 @@ def test_what_a_killed_run_left_behind_is_removed() -> None:
         process = subprocess.Popen(["sleep", "60"])
         (left / "run" / "cgroup.procs").write_text(str(process.pid))
         remove_leftovers()
-        assert process.wait(5) == -signal.SIGKILL
+        assert process.wait(patient(60)) == -signal.SIGKILL
         assert not left.exists()
 
 

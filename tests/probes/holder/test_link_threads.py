@@ -7,6 +7,7 @@ import random
 import select
 
 from specmine.probes.holder.link_threads import LinkThreads
+from tests.support.patience import patient
 
 LINKS = 200
 
@@ -22,7 +23,7 @@ def test_each_link_is_closed_by_its_own_descriptors() -> None:
             kept.append(table.take([write for _, write in ends]))
         order = random.Random(burst).sample(range(LINKS), LINKS)
         for at, number in enumerate(order):
-            assert table.close(kept[number], lambda: None).wait(20)
+            assert table.close(kept[number], lambda: None).wait(patient(60))
             still = [fd for other in order[at + 1 : at + 9] for fd in reading[other]]
             ready, _, _ = select.select([*reading[number], *still], [], [], 0)
             assert set(ready) == set(reading[number])

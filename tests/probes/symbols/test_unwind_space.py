@@ -16,6 +16,7 @@ from specmine.probes.kernel.structs import LAYOUT, RANGE_ROWS
 from specmine.probes.symbols import modules as code
 from specmine.probes.symbols import unwind_space
 from specmine.probes.symbols.modules import CALIBRATION_ROWS, Module, Modules
+from tests.support.patience import patient
 
 ROWS, PAGES = 120_000, 60_000
 
@@ -40,7 +41,7 @@ def arrays(rows: int, pages: int) -> Loaded:
 
 def settled(modules: Modules) -> list[Module]:
     """Wait until all has been read that will be; return the modules."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + patient(120)
     while modules.busy or modules._waiting_for_room:
         modules.collect()
         time.sleep(0.01)
