@@ -17,6 +17,7 @@ from specmine.probes.kernel.maps import HashMap, bpf
 from specmine.probes.kernel.structs import GENERATION_SHIFT
 from tests.support.bare_kernel import SOURCE, TRACEPOINT_OPEN, Bare, Target
 from tests.support.paths import ROOT
+from tests.support.patience import patient
 
 pytestmark = pytest.mark.kernel
 SLOT, COOKIE = 7, 7 | 3 << GENERATION_SHIFT
@@ -172,4 +173,4 @@ def test_a_thread_that_executes_gives_back_its_own_place(bare: Bare, tmp_path: P
         child.stdin.flush()
         assert child.stdout.readline()  # said by the new image
         assert number % THREAD_CELLS not in owners(bare)
-    child.communicate(timeout=20)
+    child.communicate(timeout=patient(60))
