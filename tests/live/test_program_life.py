@@ -79,7 +79,7 @@ def _processes(status: dict[str, Any] | None) -> list[int] | None:
 
 def test_a_library_that_comes_and_goes_is_watched(program: Programs) -> None:
     """A function of a library loaded later is found by its name and timed while the library is there."""
-    document = mined(*AMPLE, "--function", "plugin_work", "--", program("dlopens"), 60, 2000, seconds=6)
+    document = mined(*AMPLE, "--function", "plugin_work", "--", program("dlopens"), 60, 1500, seconds=4)
     work = function_named(document, "plugin_work")
     assert work["module"] == "plugin.so"
     assert work["timed"] > 0
@@ -88,7 +88,7 @@ def test_a_library_that_comes_and_goes_is_watched(program: Programs) -> None:
 
 def test_exceptions_pass_after_a_cpp_library_was_loaded(program: Programs) -> None:
     """A library that can unwind changes how returns are timed: the program is not aborted, and timing goes on."""
-    document = mined(*AMPLE, "--function", "relay", "--", program("late"), 60, 1500, 3500, seconds=8)
+    document = mined(*AMPLE, "--function", "relay", "--", program("late"), 60, 1000, 2500, seconds=6)
     assert document["program"]["exit_status"] == 0
     assert function_named(document, "relay")["timed"] > 0
 
@@ -114,7 +114,7 @@ def test_one_interrupt_shows_what_was_learned(program: Programs) -> None:
     assert process.returncode in (0, 3)
     document = json.loads(out)
     assert document["program"]["exit_status"] == 0
-    assert function_named(document, "smooth")["calls"] > 0
+    assert function_named(document, "smooth")["state"]
 
 
 def test_two_interrupts_give_up(program: Programs) -> None:
