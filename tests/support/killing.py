@@ -73,7 +73,7 @@ def observations_stored(one: Daemon) -> dict[str, int]:
     except StoreError:
         return {}
     return {
-        f"{each.build_id} {each.name}": decode(Record, contents.states[each.key]).totals.observations
+        f"{each.build_id} {each.name}": int(decode(Record, contents.states[each.key]).totals.get("observations", 0))
         for each in contents.functions
         if each.key in contents.states
     }
