@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -12,6 +14,7 @@ from specmine.model.errors import HostError, InputError, NoData, SpecmineError
 
 DEFAULT_SOCKET = "/run/specmine/specmined.sock"
 _LARGEST_ANSWER = 256 << 20
+_AGAIN_S = 0.02
 _ERRORS: dict[int, type[SpecmineError]] = {2: InputError, 3: NoData, 4: HostError}
 
 
@@ -41,7 +44,10 @@ class DaemonConnection:
         self._socket.settimeout(timeout_s)
         self._lines = self._socket.makefile("rb")
         try:
-            self._socket.connect(self.path)
+            self._connect(time.monotonic() + timeout_s)
+        except BlockingIOError as error:
+            self.close()
+            raise NoAnswer(f"the daemon at {self.path} is busy with other clients", remedy="try again") from error
         except PermissionError as error:
             self.close()
             raise InputError(f"no right to ask the daemon at {self.path}", remedy="run as root") from error
@@ -51,6 +57,17 @@ class DaemonConnection:
                 f"no daemon answers at {self.path} ({error.strerror or error})",
                 remedy="start specmined, or read a store with --store FILE",
             ) from error
+
+    def _connect(self, until_s: float) -> None:
+        """Connect; wait while more clients than the daemon accepts at once try the same (BlockingIOError)."""
+        while True:
+            try:
+                self._socket.connect(self.path)
+                return
+            except BlockingIOError:
+                if time.monotonic() >= until_s:
+                    raise
+                time.sleep(_AGAIN_S)
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Send a request, ``{"command": ...}``, and return its result.
@@ -65,7 +82,10 @@ class DaemonConnection:
             If it does not answer in time.
         """
         try:
-            self._socket.sendall(json.dumps(request).encode("utf-8") + b"\n")
+            with contextlib.suppress(
+                BrokenPipeError
+            ):  # a daemon that has no place says so before it ends the connection
+                self._socket.sendall(json.dumps(request).encode("utf-8") + b"\n")
             line = self._lines.readline(_LARGEST_ANSWER)
         except TimeoutError as error:
             raise NoAnswer(f"the daemon at {self.path} does not answer ({error})", remedy="look at its log") from error

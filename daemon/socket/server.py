@@ -1,16 +1,16 @@
 """The daemon's unix socket, on a thread of its own, so that no client can delay the loop.
 
-Requests and answers are one JSON object a line. Sizes, times and the number of clients are bounded.
+Requests and answers are one JSON object a line. Sizes, times and the number of clients are bounded, also per user. Root
+and the daemon's own user have places that others cannot take, and are answered first.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
-import shutil
 import socket
-import stat
 import struct
 import threading
 import time
@@ -21,9 +21,17 @@ from typing import Any
 
 from specmine.model.errors import InputError, SpecmineError
 
+from .listener import listening
+
 LARGEST_REQUEST = 64 << 10
 MOST_CLIENTS = 64
+MOST_OTHERS = 48
+"""Connections of users who may change nothing; the other places stay free for those who may."""
+MOST_PER_USER = 16
+"""Connections of one such user."""
 IDLE_S = 30.0
+TURN_S = 0.1
+"""So long others are answered before the server checks again who waits."""
 _PEER = struct.Struct("3i")
 _PIECE = 1 << 16
 
@@ -52,9 +60,16 @@ class _Client:
     peer: Peer
     socket: socket.socket
     deadline: float
+    served: float = 0.0
+    """When it was served last."""
     received: bytearray = field(default_factory=bytearray)
     to_send: memoryview = field(default_factory=lambda: memoryview(b""))
     closing: bool = False
+
+    @property
+    def is_busy(self) -> bool:
+        """True if there is something to do without new data: an answer to send, or a whole request."""
+        return bool(self.to_send) or b"\n" in self.received
 
 
 class Server:
@@ -83,7 +98,7 @@ class Server:
         mode, group : int, str
             Who may connect.
         idle_s : float
-            A client silent for so long is disconnected.
+            A client that sends no request for so long is disconnected.
 
         Raises
         ------
@@ -94,7 +109,7 @@ class Server:
         self._answer = answer
         self._closed = closed
         self._idle_s = idle_s
-        self._listener = _listening(self.path, mode, group)
+        self._listener = listening(self.path, mode, group)
         self._inode = self.path.stat().st_ino
         self._wake_out, self._wake_in = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._selector = selectors.DefaultSelector()
@@ -119,67 +134,91 @@ class Server:
 
     def _run(self) -> None:
         while True:
-            for key, events in self._selector.select(min(1.0, self._idle_s) if self._clients else None):
-                if key.fileobj == self._wake_out:
-                    self._shut()
-                    return
-                if key.fileobj is self._listener:
-                    self._accept()
-                else:
-                    self._serve(key.data, events)
+            ready = self._selector.select(min(1.0, self._idle_s) if self._clients else None)
+            if any(key.fileobj == self._wake_out for key, _ in ready):
+                self._shut()
+                return
+            self._serve_all([(key.data, events) for key, events in ready if key.data is not None])
+            if any(key.fileobj is self._listener for key, _ in ready):
+                self._accept_all()
             now = time.monotonic()
-            for client in [each for each in self._clients.values() if each.deadline < now]:
+            for client in [client for client in self._clients.values() if client.deadline < now]:
                 self._drop(client)
 
-    def _accept(self) -> None:
-        try:
-            connection, _ = self._listener.accept()
-        except OSError:
-            return  # gone already, or no descriptors left: the next one may work
+    def _serve_all(self, ready: list[tuple[_Client, int]]) -> None:
+        """Serve those who may change something, then the others, for a while, in the order in which they waited."""
+        began = time.monotonic()
+        for client, events in sorted(ready, key=lambda each: (not each[0].peer.may_change, each[0].served)):
+            if not client.peer.may_change and time.monotonic() - began > TURN_S:
+                return
+            client.served = time.monotonic()
+            self._serve(client, events)
+
+    def _accept_all(self) -> None:
+        for _ in range(MOST_CLIENTS):
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return  # none is left, or gone already, or no descriptors left: the next one may work
+            self._admit(connection)
+
+    def _admit(self, connection: socket.socket) -> None:
         connection.setblocking(False)
-        if len(self._clients) >= MOST_CLIENTS:
-            connection.close()
-            return
         pid, uid, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+        peer = Peer(connection=self._accepted + 1, pid=pid, uid=uid)
+        refusal = self._refusal(peer)
+        if refusal is not None:
+            with connection, contextlib.suppress(OSError):
+                connection.send(_failure(refusal))
+            return
         self._accepted += 1
-        peer = Peer(connection=self._accepted, pid=pid, uid=uid)
         client = _Client(peer, connection, time.monotonic() + self._idle_s)
         self._clients[peer.connection] = client
         self._selector.register(connection, selectors.EVENT_READ, client)
 
+    def _refusal(self, peer: Peer) -> InputError | None:
+        """Return why there is no place for a peer, None if there is one."""
+        others = [client.peer.uid for client in self._clients.values() if not client.peer.may_change]
+        most = f"the daemon serves at most {MOST_PER_USER} connections of one user at a time"
+        if not peer.may_change and others.count(peer.uid) >= MOST_PER_USER:
+            return InputError(most, remedy="end others of this user")
+        if len(self._clients) >= MOST_CLIENTS or (not peer.may_change and len(others) >= MOST_OTHERS):
+            return InputError("the daemon serves too many connections already", remedy="try again")
+        return None
+
     def _serve(self, client: _Client, events: int) -> None:
+        """Read what came, send one answer; further requests wait for the client's next turn."""
         try:
             if events & selectors.EVENT_READ:
                 piece = client.socket.recv(_PIECE)
                 client.received += piece
                 client.closing |= not piece
-                client.deadline = time.monotonic() + self._idle_s
-            while self._answer_next(client):
+            if not client.to_send:
+                self._answer_next(client)
+            if client.to_send:
                 client.to_send = client.to_send[client.socket.send(client.to_send) :]
         except BlockingIOError:
             pass
         except OSError:
             client.closing = True
-            client.to_send = memoryview(b"")
-        if client.closing and not client.to_send:
+            client.received, client.to_send = bytearray(), memoryview(b"")
+        if client.closing and not client.is_busy:
             self._drop(client)
             return
-        wanted = selectors.EVENT_WRITE if client.to_send else selectors.EVENT_READ
-        self._selector.modify(client.socket, wanted, client)
+        self._selector.modify(client.socket, selectors.EVENT_WRITE if client.is_busy else selectors.EVENT_READ, client)
 
-    def _answer_next(self, client: _Client) -> bool:
-        """Answer the next complete line once the last answer is sent; return whether there is something to send."""
-        if client.to_send:
-            return True
+    def _answer_next(self, client: _Client) -> None:
+        """Answer the next complete line, if there is one."""
         line, newline, rest = client.received.partition(b"\n")
         if newline:
             client.received = rest
             client.to_send = memoryview(self._answered(bytes(line), client.peer))
+            if line.strip():  # only a request shows that somebody is there
+                client.deadline = time.monotonic() + self._idle_s
         elif len(line) > LARGEST_REQUEST:
             client.received = bytearray()
             client.to_send = memoryview(_failure(InputError("the request is larger than 64 KiB")))
             client.closing = True
-        return bool(client.to_send)
 
     def _answered(self, line: bytes, peer: Peer) -> bytes:
         try:
@@ -211,41 +250,3 @@ class Server:
 def _failure(error: SpecmineError) -> bytes:
     answer = {"ok": False, "error": error.message, "remedy": error.remedy, "exit_code": error.exit_code}
     return json.dumps(answer).encode("utf-8") + b"\n"
-
-
-def _listening(path: Path, mode: int, group: str | None) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _clear(path)
-        listener.bind(str(path))
-        # Before listen() nobody can connect, so nobody slips in under the first mode
-        if group is not None:
-            shutil.chown(path, group=group)
-        path.chmod(mode)
-        listener.listen(16)
-    except InputError:
-        listener.close()
-        raise
-    except (OSError, LookupError) as error:
-        listener.close()
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot make the socket {path}: {reason}", remedy="change socket.path") from error
-    return listener
-
-
-def _clear(path: Path) -> None:
-    """Remove the socket of a dead daemon; anything else stays."""
-    try:
-        if not stat.S_ISSOCK(path.lstat().st_mode):
-            raise InputError(f"{path} is not a socket", remedy="change socket.path, or move the file away")
-    except FileNotFoundError:
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1.0)
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            path.unlink()
-            return
-    raise InputError(f"another daemon answers at {path}", remedy="stop it, or change socket.path")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -9,13 +10,14 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from specmine.daemon.socket.client import DaemonConnection, NoDaemon, ask
+from specmine.daemon.socket.client import DaemonConnection, NoAnswer, NoDaemon, ask
 from specmine.daemon.socket.server import LARGEST_REQUEST, Peer, Server
 from specmine.model.errors import HostError, InputError, NoData
 from tests.support.patience import patient
@@ -126,6 +128,106 @@ def test_a_silent_client_is_let_go_and_told_to_the_daemon(tmp_path: Path) -> Non
         assert ended.wait(patient(60))
     finally:
         server.close()
+
+
+def test_a_blank_is_no_sign_of_life(tmp_path: Path) -> None:
+    """A client that sends no request is disconnected, whatever else it sends; one that asks stays."""
+    server = Server(tmp_path / "s.sock", answer, idle_s=0.5)
+    ended = False
+    try:
+        with raw(tmp_path / "s.sock") as slow, DaemonConnection(tmp_path / "s.sock") as asking:
+            slow.settimeout(0.05)
+            began = time.monotonic()
+            while not ended and time.monotonic() < began + 5:
+                asking.ask({"command": "echo"})
+                try:
+                    slow.sendall(b" ")
+                    ended = slow.recv(1) == b""
+                except TimeoutError:
+                    pass
+                except OSError:
+                    ended = True
+            assert ended
+            while time.monotonic() < began + 1.5:
+                asking.ask({"command": "echo"})
+                time.sleep(0.05)
+    finally:
+        server.close()
+
+
+def test_nobody_waits_for_the_requests_of_one_client(tmp_path: Path) -> None:
+    """A client is answered once a turn, however many requests it sent."""
+    turns: list[str] = []
+
+    def noted(request: Mapping[str, Any], peer: Peer) -> Mapping[str, Any]:
+        turns.append(request["command"])
+        time.sleep(0.01)
+        return {}
+
+    server = Server(tmp_path / "s.sock", noted)
+    try:
+        with raw(tmp_path / "s.sock") as greedy:
+            greedy.sendall(b'{"command": "greedy"}\n' * 200)
+            ask(tmp_path / "s.sock", {"command": "other"})
+        assert turns.index("other") < 100
+    finally:
+        server.close()
+
+
+CROWD = """
+import socket, sys, time
+clients, refused = [], 0
+for _ in range(64):
+    client = socket.socket(socket.AF_UNIX)
+    client.settimeout(0.5)
+    client.connect(sys.argv[1])
+    clients.append(client)
+time.sleep(0.5)
+for client in clients:
+    client.setblocking(False)
+    try:
+        refused += b"at most 16" in client.recv(1000)
+    except BlockingIOError:
+        client.sendall(b" ")
+print(refused, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+def test_another_user_does_not_shut_root_out() -> None:
+    """Of 64 connections of another user 16 are served, the others get one line; root is answered meanwhile."""
+    folder = Path(tempfile.mkdtemp(prefix="specmine-", dir="/tmp"))  # he may not enter pytest's own
+    folder.chmod(0o755)
+    server = Server(folder / "s.sock", answer)
+    command = ["/usr/bin/python3", "-c", CROWD, str(folder / "s.sock")]
+    try:
+        with subprocess.Popen(command, user=65534, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as crowd:
+            assert crowd.stdout is not None
+            assert crowd.stdin is not None
+            assert crowd.stdout.readline() == "48\n"
+            connections = [DaemonConnection(folder / "s.sock") for _ in range(48)]
+            assert all(connection.ask({"command": "echo"})["may_change"] for connection in connections)
+            with pytest.raises(InputError, match="too many connections"):
+                ask(folder / "s.sock", {"command": "echo"})
+            for connection in connections:
+                connection.close()
+            crowd.stdin.close()
+    finally:
+        server.close()
+        shutil.rmtree(folder)
+
+
+def test_a_full_queue_is_no_missing_daemon(tmp_path: Path) -> None:
+    """While the daemon accepts nobody the client waits, then says that it is busy."""
+    path = tmp_path / "s.sock"
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.ExitStack() as stack:
+        listener.bind(str(path))
+        listener.listen(0)
+        stack.enter_context(raw(path))
+        with pytest.raises(NoAnswer, match="busy") as caught:
+            ask(path, {"command": "status"}, timeout_s=0.2)
+        assert caught.value.exit_code == 2
 
 
 def test_no_daemon_is_one_line_with_a_remedy(tmp_path: Path) -> None:
