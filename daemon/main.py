@@ -16,6 +16,7 @@ from specmine.daemon.config.tree import Config
 from specmine.daemon.system.descriptors import hold_standard_descriptors
 from specmine.daemon.system.logging import set_up
 from specmine.model.errors import InputError, SpecmineError
+from specmine.model.text import escaped
 
 DEFAULT_CONFIG = Path("/etc/specmine/specmined.yaml")
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SpecmineError as error:
         if parsed.debug:
             raise
-        print(f"specmined: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"specmined: {escaped(' '.join(str(error).split()))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return 130

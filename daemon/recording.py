@@ -115,12 +115,17 @@ def _opened(path: Path) -> Generator[Iterable[bytes], None, None]:
 
 def _object(line: bytes, where: str) -> dict[str, Any]:
     try:
-        value = json.loads(line)
-    except ValueError as error:
+        value = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not JSON", remedy="the file is damaged") from error
     if not isinstance(value, dict):
         raise InputError(f"{where} is not a JSON object", remedy="the file is damaged")
     return value
+
+
+def _refuse(constant: str) -> None:
+    """Refuse NaN and infinity: Python would read them, and no recording holds them."""
+    raise ValueError(f"{constant} is no number")
 
 
 class RecordedSource:
@@ -139,7 +144,7 @@ class RecordedSource:
                     self._started = decode(Started, event["started"])
                 elif event.get("kind") == "arrived":
                     self._batches.append(decode(Batch, event["batch"]))
-        except ValueError as error:
+        except (ValueError, LookupError, AttributeError, TypeError) as error:
             raise InputError(f"{path}: {error}", remedy="it was made by another version") from error
         if self._started is None:
             raise InputError(f"{path} holds no start of a source")

@@ -80,7 +80,7 @@ def events(path: str | Path) -> Iterator[tuple[int, Event, list[Json]]]:
         try:
             data = dict(line["event"])
             yield int(line["number"]), decode(EVENTS[data.pop("kind")], data), list(line["actions"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise InputError(
                 f"{path}: event {line.get('number')} cannot be read: {error}",
                 remedy="it was made by another version or is damaged",
@@ -119,23 +119,40 @@ def replay(
         settings = settings_of(load_config(config))
     state = ControllerState()
     jobs: dict[int, Job] = {}
-    for number, recorded_event, recorded in events(path):
-        event = recorded_event
-        if settings is not None and isinstance(recorded_event, Begun):
-            event = replace(recorded_event, settings=settings)
-        if settings is not None and isinstance(event, Mined | Reloaded):
-            continue
-        if isinstance(event, Mined):
-            _compare_result(number, event, jobs)
-        state, actions = decide(state, event)
-        if settings is not None:
-            state = _mined_inline(state, actions)
-            continue
-        jobs |= {action.job: action.inputs for action in actions if isinstance(action, Mine)}
-        _compare_actions(number, recorded, [_action_json(action) for action in actions])
-    if state.started is None:
-        raise InputError(f"{path} holds no event", remedy="the mining ended before it began")
-    return specification(state, detail=detail)
+    number = 0
+    try:
+        for number, event, recorded in events(path):
+            state = _step(state, jobs, number, event, recorded, settings)
+        if state.started is None:
+            raise InputError(f"{path} holds no event", remedy="the mining ended before it began")
+        return specification(state, detail=detail)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"{path}: event {number} cannot be replayed ({what})", remedy="it holds impossible values, or report it"
+        ) from error
+
+
+def _step(
+    state: ControllerState,
+    jobs: dict[int, Job],
+    number: int,
+    event: Event,
+    recorded: list[Json],
+    settings: Settings | None,
+) -> ControllerState:
+    """Return the state after one event; compare what is decided with the recording, except under other settings."""
+    if settings is not None:
+        if isinstance(event, Mined | Reloaded):
+            return state
+        state, actions = decide(state, replace(event, settings=settings) if isinstance(event, Begun) else event)
+        return _mined_inline(state, actions)
+    if isinstance(event, Mined):
+        _compare_result(number, event, jobs)
+    state, actions = decide(state, event)
+    jobs |= {action.job: action.inputs for action in actions if isinstance(action, Mine)}
+    _compare_actions(number, recorded, [_action_json(action) for action in actions])
+    return state
 
 
 def _mined_inline(state: ControllerState, actions: tuple[Action, ...]) -> ControllerState:

@@ -46,7 +46,7 @@ def decode(kind: Any, data: Json) -> Any:
     """
     try:
         return _decode(kind, data)
-    except (TypeError, KeyError, IndexError, AttributeError) as error:
+    except (TypeError, LookupError, AttributeError, ArithmeticError) as error:
         raise ValueError(f"not a {getattr(kind, '__name__', kind)}: {error}") from error
 
 

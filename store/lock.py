@@ -9,6 +9,9 @@ from pathlib import Path
 
 from specmine.model.errors import InputError
 
+MODE = 0o600
+"""Whoever can open the file can lock it, also for reading only."""
+
 
 class LockTaken(InputError):
     """Another process holds the lock."""
@@ -40,11 +43,13 @@ class FileLock:
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, MODE)
         except OSError as error:
             raise InputError(
                 f"cannot open the lock {self.path} of {what}: {error.strerror}", remedy="choose a folder to write in"
             ) from error
+        with suppress(OSError):  # of another owner: whoever may write to it may lock it
+            os.fchmod(self._fd, MODE)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

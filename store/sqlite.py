@@ -135,7 +135,7 @@ class SqliteStore(Store):
                     self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             if damaged(error):
                 raise StoreCorrupt(f"the store {self.path} is damaged ({error})") from error
             raise StoreError(f"the store {self.path} cannot be written ({error})") from error
@@ -144,7 +144,7 @@ class SqliteStore(Store):
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
+        except (sqlite3.DatabaseError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             raise StoreCorrupt(f"the store {self.path} cannot be read: {error}") from error
 
     def _used_bytes(self) -> int:

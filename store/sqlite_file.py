@@ -14,6 +14,8 @@ from .table import Column, Table
 APPLICATION_ID = 0x73706D6E  # "spmn", at a fixed place of the file's header
 _TYPES = {"text": "TEXT", "integer": "INTEGER", "real": "REAL", "bytes": "BLOB"}
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What a damaged file leads to; the second if SQLite's message quotes a damaged name."""
 _SETTINGS = (
     "synchronous = NORMAL",
     "cache_size = -2048",
@@ -26,7 +28,7 @@ _FILES = ("", "-wal", "-shm")
 
 def damaged(error: BaseException) -> bool:
     """Whether an error of SQLite means that the file is corrupt."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
+    return isinstance(error, UnicodeDecodeError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
 
 
 def move_aside(path: Path) -> str:
@@ -58,7 +60,7 @@ def opened(path: Path, schema: Schema) -> sqlite3.Connection:
             _check_version(found, schema, path)
             _migrate(db, path, found, schema)
         db.execute("PRAGMA journal_mode = WAL").fetchone()
-    except (sqlite3.Error, StoreError) as error:
+    except (*_ERRORS, StoreError) as error:
         db.close()
         raise _translated(error, path) from error
     return db
@@ -83,7 +85,7 @@ def opened_read_only(path: Path, schema: Schema) -> sqlite3.Connection:
                 f"the store {path} has the older schema {found}",
                 remedy="start specmined on it once, or `specmine label` a build in it, to migrate it",
             )
-    except (sqlite3.Error, StoreError) as error:
+    except (*_ERRORS, StoreError) as error:
         db.close()
         raise _translated(error, path) from error
     return db

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any, TypeVar
 
+from specmine.model.text import escaped
 from specmine.model.units import parse_duration, parse_ratio, parse_size, show_duration, show_ratio, show_size
 
 N = TypeVar("N", int, float)
@@ -143,7 +144,7 @@ def texts(value: object) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise ValueError(f"{shown(value)} is not a list; write [{value}]")
+        raise ValueError(f"{shown(value)} is not a list; write [{escaped(str(value))}]")
     return tuple(text(item) for item in value)
 
 

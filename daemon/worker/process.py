@@ -194,10 +194,20 @@ def _carried_out(number: int, job: Job) -> Done:
         return number, None, f"{type(error).__name__}: {error}"
 
 
+def _read_whole(incoming: BinaryIO) -> bytes | None:
+    """Read one value; None at the end, also if that cuts the value short."""
+    head = incoming.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    size = _LENGTH.unpack(head)[0]
+    data = incoming.read(size)
+    return data if len(data) == size else None
+
+
 def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
-    """Carry out jobs until the parent closes the pipe."""
-    while head := incoming.read(_LENGTH.size):
-        number, job = pickle.loads(incoming.read(_LENGTH.unpack(head)[0]))
+    """Carry out jobs until the parent closes the pipe, or dies in the middle of a job."""
+    while (data := _read_whole(incoming)) is not None:
+        number, job = pickle.loads(data)
         data = pickle.dumps(_carried_out(number, job))
         outgoing.write(_LENGTH.pack(len(data)) + data)
         outgoing.flush()
@@ -207,4 +217,7 @@ if __name__ == "__main__":
     os.nice(19)
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not land between our values
-    serve(sys.stdin.buffer, out)
+    try:
+        serve(sys.stdin.buffer, out)
+    except BrokenPipeError:  # the daemon was killed
+        os._exit(0)  # a normal exit would complain that what is in the buffer cannot be written

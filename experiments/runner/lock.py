@@ -31,17 +31,19 @@ def exclusive(path: Path) -> Iterator[None]:
 
     Raises
     ------
-    Taken
+    LockTaken
         If another process holds it.
     InputError
         If the file cannot be opened.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise InputError(f"cannot open the lock {path} of experiments: {error.strerror}") from error
     try:
+        with contextlib.suppress(OSError):  # of another owner
+            os.fchmod(fd, 0o600)  # whoever can open the file can lock it
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -214,3 +214,10 @@ def test_an_unexpected_failure_is_one_line_of_the_log(
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "level=critical" in error and "KeyError" in error
+
+
+def test_no_error_steers_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What stands in an error, a file's name for example, is escaped."""
+    assert main(["--config", str(tmp_path / "\x1b[2J.yaml")]) == 2
+    shown = capsys.readouterr().err
+    assert "\\x1b[2J.yaml" in shown and "\x1b" not in shown

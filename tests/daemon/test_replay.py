@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -151,6 +152,36 @@ def test_files_that_are_no_recordings(content: bytes, message: str, tmp_path: Pa
     path = tmp_path / "file"
     path.write_bytes(content)
     with pytest.raises(InputError, match=message):
+        replay(path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "put"),
+    [
+        (r'(?<="histogram":\[\[)\d+', "1e999"),
+        (r'(?<="histogram":\[\[)(\d+),\d+', r"\1,-5"),
+        (r'(?<="count_ns":)[0-9.]+', "1e300"),
+        (r'(?<="count_ns":)[0-9.]+', "1e999"),
+        (r'(?<="number":)8(?!\d)', "1e999"),
+        (r'(?<="actions":)\[', "[["),
+    ],
+)
+def test_impossible_numbers_are_one_line(pattern: str, put: str, recorded: tuple[Path, str], tmp_path: Path) -> None:
+    """A recording that holds what no recorder wrote is an error of the file, not of the program."""
+    text, count = re.subn(pattern, put, recorded[0].read_text())
+    assert count
+    (tmp_path / "changed.jsonl").write_text(text)
+    with pytest.raises(InputError, match=r"changed\.jsonl: (event|line) .* (read|replayed|JSON)") as caught:
+        replay(tmp_path / "changed.jsonl")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN"])
+def test_no_recording_holds_what_is_no_number(number: str, tmp_path: Path) -> None:
+    """JSON has no such numbers, though Python would read them."""
+    path = tmp_path / "file"
+    path.write_text(f'{{"schema": "specmine.recording/1"}}\n{{"number": {number}}}\n')
+    with pytest.raises(InputError, match="line 2 is not JSON"):
         replay(path)
 
 

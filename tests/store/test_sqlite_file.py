@@ -41,6 +41,18 @@ def test_a_damaged_store_is_an_error(tmp_path: Path) -> None:
     assert path.read_bytes() == data
 
 
+def test_damaged_names_are_damage(tmp_path: Path) -> None:
+    """SQLite quotes a damaged statement in its message, which is no text then."""
+    path = tmp_path / "s.db"
+    open_store(path).close()
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"CREATE TABLE functions", b"CREATE TABLE \xfa\xfb\xfctions"))
+    for read_only in (True, False):
+        with pytest.raises(StoreCorrupt, match="damaged") as caught:
+            open_store(path, read_only=read_only)
+        assert "\n" not in str(caught.value)
+
+
 def test_damaged_stores_are_set_aside_and_never_overwritten(tmp_path: Path) -> None:
     """Each damaged store keeps its bytes under the next free name, and one line is reported."""
     path = tmp_path / "s.db"

@@ -134,6 +134,7 @@ def test_metrics_can_be_switched_off() -> None:
         ("socket: {mode: 888}", "socket.mode: 888 is not a file mode"),
         ("log: {level: loud}", "log.level: 'loud' is none of debug, info, warning, error"),
         ("functions: {watch: semop}", "functions.watch: 'semop' is not a list; write [semop]"),
+        (r'functions: {watch: "\e[2J"}', r"functions.watch: '\x1b[2J' is not a list; write [\x1b[2J]"),
         ("functions: {watch: [1]}", "functions.watch: 1 is not a text"),
         ("functions: {watch: {a: b}}", "functions.watch: a mapping of keys is given where a value belongs"),
         ("programs: /usr/bin/app", "f.yaml:1: programs: not a list"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -108,6 +109,24 @@ def test_a_bad_job_is_an_error_not_a_crash(worker: ProcessWorker) -> None:
     number, result, failure = waited(worker)[0]
     assert (number, result) == (1, None) and "Error" in failure
     assert worker.pid is not None
+
+
+@pytest.mark.parametrize("sent", [1.0, 0.5, 0.001, 0.0])
+def test_a_worker_whose_daemon_was_killed_ends_quietly(sent: float) -> None:
+    """Whether that was before, within or after the sending of a job."""
+    data = pickle.dumps((1, job()))
+    data = len(data).to_bytes(8, "little") + data
+    command = [sys.executable, "-P", "-m", "specmine.daemon.worker.process"]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    child.stdin.write(data[: round(sent * len(data))])
+    child.stdin.close()
+    with child.stderr:
+        assert child.stderr.read() == b""
+    assert child.wait() == 0
 
 
 def test_no_interpreter_is_a_failed_job() -> None:
