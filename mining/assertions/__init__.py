@@ -1,1 +1,9 @@
-"""The smallest set of call edges that distinguishes behaviours, stated as assertions and verified."""
+"""The smallest set of call edges that distinguishes behaviours, stated as assertions and verified.
+
+- How do call paths explain the classes of a function? ``explain``; its result is an ``explanation``
+- Which grouping of the paths is stated? ``model_selection``
+- Which call edges distinguish the groups? ``edge_search``
+- What is the shortest formula over these edges? ``assertion``, with ``minimization``
+- How is a formula written, read and evaluated? ``expression``
+- Does a later observation agree? ``verification`` (one claim), ``checks`` (all that is asserted of a function)
+"""

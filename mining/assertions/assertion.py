@@ -1,4 +1,4 @@
-"""From groups of call paths to the shortest expressions over call edges that tell them apart."""
+"""From groups of call paths to the shortest expressions over call edges that distinguish them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .minimization import shortest_form
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One formula per group, together using the fewest call edges."""
+    """One formula per group; together they use the fewest call edges."""
 
     formulas: tuple[Formula, ...]
     """In the order of the groups."""
@@ -37,7 +37,7 @@ def state_groups(
     program: frozenset[str] = frozenset(),
     limit: int = 500_000,
 ) -> Statement | None:
-    """Find the formulas that hold for exactly the paths of each group.
+    """Return the formulas that hold for exactly the paths of each group.
 
     Parameters
     ----------
@@ -46,16 +46,16 @@ def state_groups(
     labels : sequence of int
         Group of each, from 0 without gaps.
     shared : frozenset of str
-        Names to be shown with their module.
+        Names that are shown with their module.
     program : frozenset of str
-        Modules that are the program itself; its edges are preferred to those of libraries.
+        Modules of the program itself; their edges are preferred to those of libraries.
     limit : int
         Pairs of paths that the search may look at.
 
     Returns
     -------
     Statement or None
-        None if no set of edges tells the groups apart. One group: ``true`` (a single empty conjunction).
+        None if no set of edges distinguishes the groups. One group: ``true`` (a single empty conjunction).
     """
     distance = distances(paths)
     order = sorted(distance, key=lambda edge: order_of(edge, distance[edge], program))
@@ -73,7 +73,7 @@ def state_groups(
 
 
 def distances(paths: Sequence[CallPath]) -> dict[Edge, int]:
-    """Return how many edges each edge is away from the function, at the nearest."""
+    """Return the distance of each edge to the function, in edges; the shortest over all paths."""
     distance: dict[Edge, int] = {}
     for path in paths:
         last = len(path.frames) - 1
@@ -82,13 +82,18 @@ def distances(paths: Sequence[CallPath]) -> dict[Edge, int]:
     return distance
 
 
-def telling_edges(paths: Sequence[CallPath], program: frozenset[str]) -> NDArray[np.bool_]:
-    """Return which path has which edge, shape (paths, edges): of edges alike the preferred one, the best first."""
+def distinguishing_edges(paths: Sequence[CallPath], program: frozenset[str]) -> NDArray[np.bool_]:
+    """Return which path has which edge, shape (paths, edges), the most preferred edge first.
+
+    Of edges that distinguish the same paths only the preferred one is returned.
+    """
     distance = distances(paths)
     order = sorted(distance, key=lambda edge: order_of(edge, distance[edge], program))
     sets = [path.edges() for path in paths]
-    kept = [order[i] for i in distinct_columns(sets, order)]
-    return np.array([[edge in own for edge in kept] for own in sets], dtype=bool).reshape(len(paths), len(kept))
+    edges = [order[i] for i in distinct_columns(sets, order)]
+    return np.array([[edge in of_path for edge in edges] for of_path in sets], dtype=bool).reshape(
+        len(paths), len(edges)
+    )
 
 
 def _formula(

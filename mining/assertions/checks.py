@@ -1,4 +1,4 @@
-"""Checks of later observations against what is asserted of a function, and how many running violate it."""
+"""Checks of later observations against the assertions on a function, and how many in a row violate them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .verification import Expected, Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """Did a later observation agree with one thing asserted of the function?"""
+    """Whether a later observation agrees with one assertion on the function."""
 
     subject: str
     """Expression of the behaviour, ``true`` for all calls together."""
@@ -25,7 +25,7 @@ class Check:
     """holds, violated, unknown."""
     calls: int = 0
     p_value: float = 1.0
-    """Of shares that differ so much although the assertion is true."""
+    """Probability of shares that differ so much if the assertion is true."""
     shares: tuple[float, ...] = ()
     """Class shares of the observation."""
 
@@ -33,17 +33,17 @@ class Check:
 def check(
     observation: Observation, result: Explanation | None, learned: Inference, fits: bool, settings: MiningSettings
 ) -> tuple[Check, ...]:
-    """Check a later observation against what is asserted.
+    """Check a later observation against the assertions on its function.
 
     Parameters
     ----------
     observation : Observation
     result : Explanation, optional
-        What call paths explain; without it only the classes of all calls together are asserted.
+        How call paths explain the classes; without it only the classes of all calls together are asserted.
     learned : Inference
-        What the function was found to be when it was stable.
+        The inference when the function became stable.
     fits : bool
-        Does the observation continue a chain? With a single class this is all that can be asked.
+        True if the observation continues a chain. With a single class only this can be checked.
     settings : MiningSettings
     """
     if result is None and not learned.borders:
@@ -74,7 +74,7 @@ def check(
             verdict=verified.verdict.value,
             calls=verified.calls,
             p_value=verified.p_value,
-            shares=verified.seen,
+            shares=verified.shares,
         )
         for (subject, _), verified in zip(claims, checks, strict=True)
     )
@@ -82,13 +82,13 @@ def check(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """Whether the newest observations agree with what is asserted of a function."""
+    """Whether the newest observations agree with the assertions on a function."""
 
     checks: tuple[Check, ...] = ()
-    """The last check of each thing asserted."""
+    """The last check of each assertion."""
     checked_ns: int | None = None
     violations: int = 0
-    """Observations running that violate the assertion."""
+    """Consecutive observations that violate the assertion."""
 
 
 def with_check(
@@ -99,18 +99,18 @@ def with_check(
     chain: Inference | None,
     settings: MiningSettings,
 ) -> Verification:
-    """Check an observation; one of too few calls is only noted.
+    """Check an observation; one of too few calls only updates ``checked_ns``.
 
     Parameters
     ----------
     before : Verification
     observation : Observation
     result : Explanation, optional
-        What call paths explain.
+        How call paths explain the classes.
     learned : Inference, optional
-        What the observations said when the function was found stable.
+        The inference when the function became stable.
     chain : Inference, optional
-        What the newest observations say, this one included.
+        The inference from the newest observations, this one included.
     settings : MiningSettings
     """
     if observation.timed < settings.minimum_calls:

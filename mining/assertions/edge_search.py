@@ -1,8 +1,8 @@
-"""The smallest set of call edges that tells groups of call paths apart, by A* (first paper, section 3.5).
+"""The smallest set of call edges that distinguishes groups of call paths, by A* (first paper, section 3.5).
 
-Two paths of different groups must differ in at least one chosen edge. That is a hitting set problem: for each
-such pair choose one of the edges that only one of the two has. Edges present on the same paths, or on exactly
-the others, tell the same apart; only the best of them takes part.
+Two paths of different groups must differ in at least one chosen edge. That is a hitting set problem: for each such
+pair choose one of the edges that only one of the two has. Edges present on the same paths, or on exactly the others,
+distinguish the same paths. Only the best of them takes part.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from specmine.model.call_path import Frame
 Edge = tuple[Frame, Frame]
 """Caller and callee."""
 
-_MOST = 16  # edges of a set that is taken unproved: nobody reads more
-_HOPELESS = 40  # edges from which on the groups follow no edges, and the search would look in vain
-_ROWS = 200  # rows of a block that are compared with so many others when new pairs are looked for
+_MOST = 16  # edges of a set that is returned without proof of optimality: nobody reads more
+_HOPELESS = 40  # if so many edges do not suffice, the groups do not depend on edges, and there is no search
+_ROWS = 200  # rows of a block that are compared, each with so many others, to find new pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,13 +31,13 @@ class Selection:
     edges: tuple[Edge, ...]
     """In the order of preference, best first."""
     optimal: bool
-    """False if the search ran out of its limit: a smaller set may exist."""
+    """False if the search reached its limit: a smaller set may exist."""
     lower_bound: int
     """No set is smaller than this."""
 
 
 def order_of(edge: Edge, distance: int, program: frozenset[str]) -> tuple[int, bool, str, str, str, str]:
-    """Return the order of preference of an edge: nearest to the function, program before library, by name."""
+    """Return the key of preference of an edge: nearest to the function first, program before library, then by name."""
     caller, callee = edge
     library = not (caller.module in program and callee.module in program)
     return distance, library, caller.name, callee.name, caller.module, callee.module
@@ -51,7 +51,7 @@ def smallest_set(
     cost: Sequence[tuple[int, int]],
     limit: int,
 ) -> Selection | None:
-    """Find the smallest set of edges on which no two paths of different groups look alike.
+    """Return the smallest set of edges on which any two paths of different groups differ.
 
     Parameters
     ----------
@@ -65,19 +65,19 @@ def smallest_set(
         Secondary cost of each edge of ``order``, compared after the number of edges and before the names:
         (distance to the function, 1 if it belongs to a library).
     limit : int
-        Pairs to look at before a good set is taken for the best; bounds the time.
+        Pairs that the search may compare before it returns a good set instead of the best; bounds the time.
 
     Returns
     -------
     Selection or None
-        None if two paths of different groups have the same edges, or only a great many edges would tell them apart.
+        None if two paths of different groups have the same edges, or too many edges would be needed.
 
     Notes
     -----
-    Cost of a state: (edges, sum of distances, library edges); the first is completed by an admissible bound,
-    the number of unresolved pairs that pairwise share no edge. States branch over the edges of the unresolved
-    pair with the fewest, and each branch gives up the edges before its own, so that no set is met twice.
-    Pairs are added as they are needed: the best set for some pairs is best for all once it resolves all.
+    The cost of a state is (edges, sum of distances, library edges). An admissible bound is added to the first: the
+    number of unresolved pairs of which no two share an edge. A state branches over the edges of the unresolved pair
+    with the fewest. Each branch excludes the edges of the branches before, so that no set occurs twice. Pairs are added
+    as they are needed: the best set for some pairs is the best for all once it resolves all.
     """
     columns = distinct_columns(paths, order)
     rows: dict[int, int] = {}
@@ -92,31 +92,31 @@ def smallest_set(
     chosen: tuple[int, ...] = ()
     while missed := _unresolved(rows, chosen):
         pairs = _without_supersets([*pairs, *missed])
-        found, bound, limit = _search(pairs, cost, limit)
-        if found is None:
+        best, bound, limit = _search(pairs, cost, limit)
+        if best is None:
             if len(good) > _MOST:
                 return None
             return Selection(edges=tuple(order[i] for i in good), optimal=len(good) == bound, lower_bound=bound)
-        chosen = found
+        chosen = best
     return Selection(edges=tuple(order[i] for i in chosen), optimal=True, lower_bound=len(chosen))
 
 
 def distinct_columns(paths: Sequence[frozenset[Edge]], order: Sequence[Edge]) -> list[int]:
-    """Return the indices of edges that differ in where they are present, the most preferred of each kind."""
+    """Return the indices of edges that distinguish different paths: of equal ones the most preferred."""
     everything = (1 << len(paths)) - 1
-    seen = {0}
+    columns = {0}
     result = []
     for index, edge in enumerate(order):
         column = sum(1 << row for row, path in enumerate(paths) if edge in path)
         column = column ^ everything if column & 1 else column
-        if column not in seen:
-            seen.add(column)
+        if column not in columns:
+            columns.add(column)
             result.append(index)
     return result
 
 
 def _blocks(rows: dict[int, int], chosen: tuple[int, ...]) -> list[list[int]]:
-    """Return the rows that look alike on the chosen edges, where they belong to different groups."""
+    """Return blocks of rows that are equal on the chosen edges and belong to different groups."""
     mask = sum(1 << index for index in chosen)
     blocks: dict[int, list[int]] = {}
     for row in rows:
@@ -125,9 +125,9 @@ def _blocks(rows: dict[int, int], chosen: tuple[int, ...]) -> list[list[int]]:
 
 
 def _unresolved(rows: dict[int, int], chosen: tuple[int, ...]) -> list[int]:
-    """Return differences (bits over the edges) of rows of different groups that the chosen edges do not show.
+    """Return differences (bits over the edges) of rows of different groups that are equal on the chosen edges.
 
-    Of each such row the least difference to some others; none only if all is resolved.
+    Of each such row it is the least difference to some others. There is none only if all pairs are resolved.
     """
     differences = set()
     for block in _blocks(rows, chosen):
@@ -141,16 +141,16 @@ def _unresolved(rows: dict[int, int], chosen: tuple[int, ...]) -> list[int]:
 
 
 def _without_supersets(pairs: list[int]) -> list[int]:
-    """Leave out pairs that are resolved with another."""
+    """Leave out pairs that any set resolves that resolves another one."""
     minimal: list[int] = []
     for pair in sorted(set(pairs), key=lambda p: (p.bit_count(), p)):
-        if not any(known & pair == known for known in minimal):
+        if not any(smaller & pair == smaller for smaller in minimal):
             minimal.append(pair)
     return minimal
 
 
 def _search(pairs: list[int], cost: Sequence[tuple[int, int]], limit: int) -> tuple[tuple[int, ...] | None, int, int]:
-    """Return the best set for these pairs (None: out of limit), a lower bound of its size, the limit left."""
+    """Return the best set for these pairs (None: limit reached), a lower bound of its size, and the limit left."""
     # edges bounded, distance, library, is a goal, edges, edges given up, pairs unresolved
     heap: list[tuple[int, int, int, bool, tuple[int, ...], int, list[int]]] = [
         (_bound(pairs), 0, 0, False, (), 0, pairs)
@@ -177,7 +177,7 @@ def _search(pairs: list[int], cost: Sequence[tuple[int, int]], limit: int) -> tu
 
 
 def _bound(pairs: list[int]) -> int:
-    """Return how many pairs share no edge with each other (taken greedily), 0 if one has no edge left."""
+    """Return the size of a greedy set of pairs that share no edge with each other; 0 if a pair has no edge left."""
     used = count = 0
     for pair in sorted(pairs, key=int.bit_count):
         if pair == 0:
@@ -189,7 +189,7 @@ def _bound(pairs: list[int]) -> int:
 
 
 def _greedy(rows: dict[int, int], columns: list[int]) -> tuple[int, ...] | None:
-    """Return edges that resolve all, each the one that leaves the fewest pairs; None if it takes too many."""
+    """Return edges that resolve all pairs, by greedy choice; None if too many are needed."""
     present = np.array([[row >> index & 1 for index in columns] for row in rows], dtype=np.int64)
     present = present.reshape(len(rows), len(columns))
     groups = np.array(list(rows.values()), dtype=np.int64)
@@ -208,7 +208,7 @@ def _greedy(rows: dict[int, int], columns: list[int]) -> tuple[int, ...] | None:
 
 
 def _alike(tried: NDArray[np.int64], chosen: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count the pairs of rows of different groups that look alike on the chosen edges and a tried one, for each."""
+    """Return, per tried edge, the pairs of rows of different groups that are equal on it and the chosen edges."""
     block = np.unique(chosen, axis=0, return_inverse=True)[1].reshape(-1) if chosen.shape[1] else np.zeros_like(groups)
     kind = block * (int(groups.max()) + 1) + groups
     order = np.argsort(kind, kind="stable")

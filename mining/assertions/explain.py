@@ -1,4 +1,4 @@
-"""The explaining stage as one pure function: observations with call paths in, behaviours with formulas out."""
+"""Explain the classes of a function: from observations with call paths to behaviours with formulas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from specmine.mining.statistics.class_shares import Dispersion
 from specmine.model.call_path import CallPath
 from specmine.model.observation import Observation
 
-from .assertion import telling_edges
+from .assertion import distinguishing_edges
 from .explanation import Behaviour, ExplainedPath, Explanation
 from .expression import render
 from .model_selection import SelectedModel, select_model
@@ -34,11 +34,11 @@ def explain(
     Parameters
     ----------
     observations : sequence of Observation
-        Of kind PATH, oldest first; those without paths are passed over.
+        Of kind PATH, oldest first; those without paths are ignored.
     borders : sequence of int
         First buckets of the upper classes, ascending (``StableBorder.edge``).
     program : collection of str
-        Modules (``Frame.module``) that are the program itself.
+        Modules (``Frame.module``) of the program itself.
     settings : MiningSettings
 
     Returns
@@ -47,30 +47,41 @@ def explain(
 
     Notes
     -----
-    Groups are looked for in two ways, path by path (``group_paths``) and over all paths of an edge together
-    (``pooled_groups``); the grouping whose formulas tell more about the calls is stated (``select_model``). A window
-    in which the paths had plainly other shares than in all others (``typical_windows``) counts in the shares of the
-    behaviours, but makes no groups.
+    Paths are grouped in two ways: path by path (``group_paths``), and over all paths of an edge together
+    (``pooled_groups``). The grouping whose formulas explain the calls better is stated (``select_model``). A window
+    whose shares differ plainly from all others (``typical_windows``) counts in the shares of the behaviours, but not
+    in the grouping.
     """
     bias_ns = observations[-1].bias_ns
     windows, paths = _table(observations, borders)
     totals = windows.sum(axis=0)
     complete = np.array([path.complete for path in paths], dtype=bool)
-    own = [path for path in paths if path.complete]
+    complete_paths = [path for path in paths if path.complete]
     counts = windows[:, complete]
-    if not own:
+    if not complete_paths:
         return _single(paths, totals, borders, bias_ns, "no-complete-path", Dispersion(), [None] * len(paths))
-    usual = counts[typical_windows(counts, settings=settings)]
-    grouping, varied = group_paths(usual, settings=settings), path_dispersion(counts)
-    rows, noise = grouping.worth.calls(usual.sum(axis=0)), grouping.worth.noise
-    worth = iter(grouping.worth.effect)
-    effects = [next(worth) if path.complete else None for path in paths]
-    present = telling_edges(own, frozenset(program))
-    told = _groupings(present, rows, grouping.labels, noise, settings)
-    if not told:
-        reason = "one-path" if len(own) == 1 else "one-group"
+    typical = counts[typical_windows(counts, settings=settings)]
+    grouping, varied = group_paths(typical, settings=settings), path_dispersion(counts)
+    independent_calls, noise = (
+        grouping.design_effect.independent_calls(typical.sum(axis=0)),
+        grouping.design_effect.noise,
+    )
+    of_complete = iter(grouping.design_effect.effects)
+    effects = [next(of_complete) if path.complete else None for path in paths]
+    present = distinguishing_edges(complete_paths, frozenset(program))
+    groupings = _groupings(present, independent_calls, grouping.labels, noise, settings)
+    if not groupings:
+        reason = "one-path" if len(complete_paths) == 1 else "one-group"
         return _single(paths, totals, borders, bias_ns, reason, varied, effects)
-    best = select_model(own, present, rows, told, noise=noise, program=frozenset(program), settings=settings)
+    best = select_model(
+        complete_paths,
+        present,
+        independent_calls,
+        groupings,
+        noise=noise,
+        program=frozenset(program),
+        settings=settings,
+    )
     if best is None:
         return _single(paths, totals, borders, bias_ns, "same-edges", varied, effects)
     return _explanation(
@@ -85,17 +96,17 @@ def _groupings(
     noise: Dispersion,
     settings: MiningSettings,
 ) -> list[tuple[int | None, ...]]:
-    """Return what may be stated: the grouping path by path and that edge by edge, and what refining makes of both."""
+    """Return the groupings that may be stated: path by path, edge by edge, and the refinements of both."""
     pooled = pooled_groups(present, rows, noise, settings=settings)
-    told = [each for each in (labels, tuple(pooled.tolist())) if any(each)]
-    for first in list(told):
+    groupings = [grouped for grouped in (labels, tuple(pooled.tolist())) if any(grouped)]
+    for first in list(groupings):
         refined, groups = refined_groups(present, rows, first), 0
-        while refined is not None and int(refined.max()) > groups:  # what is split may be joined again
-            told.append(tuple(refined.tolist()))
+        while refined is not None and int(refined.max()) > groups:  # parts of a split may be joined again
+            groupings.append(tuple(refined.tolist()))
             groups = int(refined.max())
             finer = pooled_groups(present, rows, noise, settings=settings, start=refined)
             refined = refined_groups(present, rows, finer.tolist())
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(groupings))
 
 
 def _table(observations: Sequence[Observation], borders: Sequence[int]) -> tuple[NDArray[np.int64], list[CallPath]]:
@@ -106,9 +117,9 @@ def _table(observations: Sequence[Observation], borders: Sequence[int]) -> tuple
             calls[one.path] = calls.get(one.path, 0) + one.histogram.total
     paths = sorted((path for path, n in calls.items() if n), key=lambda path: (-calls[path], path))
     index = {path: i for i, path in enumerate(paths)}
-    kept = [observation for observation in observations if observation.paths]
-    table = np.zeros((len(kept), len(paths), len(borders) + 1), dtype=np.int64)
-    for window, observation in enumerate(kept):
+    with_paths = [observation for observation in observations if observation.paths]
+    table = np.zeros((len(with_paths), len(paths), len(borders) + 1), dtype=np.int64)
+    for window, observation in enumerate(with_paths):
         for one in observation.paths:
             if one.path in index:
                 table[window, index[one.path]] += one.histogram.class_counts(borders)

@@ -1,6 +1,6 @@
-"""What call paths explain of the classes of a function: values without the libraries that find it.
+"""How call paths explain the classes of a function, as plain values.
 
-They go from the worker to the daemon and into recordings.
+They go from the worker to the daemon and into recordings, so they need none of the libraries that compute them.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class ExplainedPath:
     calls: int
     class_calls: tuple[int, ...]
     behaviour: int | None
-    """Index of its behaviour; None: incomplete, or no expression fits what its calls show."""
+    """Index of its behaviour; None: the path is incomplete, or its calls fit no expression."""
     certainty: float = 0.0
-    """Probability of its behaviour given its calls, and what its edges say of others; 0 without one."""
+    """Probability of its behaviour given its own calls and those of paths with similar edges; 0 without one."""
     independent_calls: float | None = None
-    """How many independent calls its calls are worth (independence.py); None for an incomplete path."""
+    """How many independent calls its calls are equivalent to (``statistics/design_effect.py``); None: incomplete."""
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -52,7 +52,7 @@ class ExplainedPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What call paths explain of the classes of a function; plain values all through."""
+    """How call paths explain the classes of a function."""
 
     borders: tuple[int, ...]
     """First bucket of each class but the lowest: the borders it was made with."""
@@ -66,7 +66,7 @@ class Explanation:
     """Most calls first."""
     why: str = ""
     """Why the classes are not explained: 'one-group' (all paths behave alike), 'same-edges' (groups differ, but no call
-    edge distinguishes them, or only a great many together), 'no-complete-path', 'one-path'; '' if they are.
+    edge distinguishes them, or too many would be needed), 'no-complete-path', 'one-path'; '' if they are.
     """
     optimal: bool = True
     """False if the search for the smallest set of edges was cut short."""
@@ -76,5 +76,7 @@ class Explanation:
     @property
     def atoms(self) -> int:
         """Number of distinct call edges in the expressions."""
-        literals = (one for each in self.behaviours for conjunction in each.formula for one in conjunction)
+        literals = (
+            literal for behaviour in self.behaviours for conjunction in behaviour.formula for literal in conjunction
+        )
         return len({(literal.caller, literal.callee) for literal in literals})

@@ -43,11 +43,11 @@ class LiteralRecord(TypedDict):
 
 
 class ExpressionError(ValueError):
-    """A text that is not an expression; says where."""
+    """A text that is not an expression; the message names the place."""
 
 
 def shared_names(paths: Iterable[CallPath]) -> frozenset[str]:
-    """Return the names that frames of different modules share: they are shown with their module."""
+    """Return the names that frames of different modules share; these are shown with their module."""
     module: dict[str, str] = {}
     return frozenset(
         frame.name
@@ -58,7 +58,7 @@ def shared_names(paths: Iterable[CallPath]) -> frozenset[str]:
 
 
 def shown(frame: Frame, shared: Collection[str]) -> str:
-    """Return the name of a frame in expressions: with its module only where two modules share the name."""
+    """Return the name of a frame in expressions; its module is added only if two modules share the name."""
     return f"{frame.name} ({frame.module})" if frame.name in shared else frame.name
 
 
@@ -143,9 +143,9 @@ def _tokens(text: str) -> list[str]:
     tokens, position = [], 0
     end = len(text.rstrip())
     while position < end:
-        found = _TOKEN.match(text, position)
-        if not found:
+        match = _TOKEN.match(text, position)
+        if not match:
             raise ExpressionError(f"not understood from {text[position:].strip()!r}")
-        tokens.append(found.group().strip() if found.group(2) is None else found.group(2))
-        position = found.end()
+        tokens.append(match.group().strip() if match.group(2) is None else match.group(2))
+        position = match.end()
     return tokens

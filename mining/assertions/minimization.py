@@ -1,7 +1,8 @@
 """The shortest disjunctive form that is true for some patterns of chosen edges and false for others.
 
-Quine and McCluskey's method: the prime implicants of the patterns wanted, patterns never seen left open, then
-the smallest cover of the wanted patterns by them. Patterns are integers, bit i for the presence of edge i.
+Quine and McCluskey's method: compute the prime implicants of the wanted patterns, where patterns that never occurred
+may be either; then find the smallest cover of the wanted patterns by them. Patterns are integers: bit i is the presence
+of edge i.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 Term = tuple[int, int]
-"""Bits that are asked for, and their values."""
+"""Mask of the bits that matter, and their values."""
 
 _EXACT = 50_000  # partial covers tried before a greedy one is taken
 
@@ -50,7 +51,7 @@ def _price(term: Term) -> tuple[int, int]:
 
 
 def _primes(width: int, on: list[int], off: list[int]) -> list[Term]:
-    """Return the terms true for some wanted and no unwanted pattern from which no literal can be dropped."""
+    """Return the prime implicants: true for some wanted and no unwanted pattern, and no literal can be dropped."""
     level: set[Term] = {((1 << width) - 1, pattern) for pattern in on}
     primes: set[Term] = set()
     while level:
@@ -59,9 +60,9 @@ def _primes(width: int, on: list[int], off: list[int]) -> list[Term]:
             prime = True
             for i in range(width):
                 if mask >> i & 1:
-                    less, kept = mask & ~(1 << i), value & ~(1 << i)
-                    if all(pattern & less != kept for pattern in off):
-                        shorter.add((less, kept))
+                    less, rest = mask & ~(1 << i), value & ~(1 << i)
+                    if all(pattern & less != rest for pattern in off):
+                        shorter.add((less, rest))
                         prime = False
             if prime:
                 primes.add((mask, value))

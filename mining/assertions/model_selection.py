@@ -1,7 +1,7 @@
 """Selection among groupings of call paths, by the likelihood of all calls under the formulas of each grouping.
 
-Formulas are judged by the calls of all paths, not only of those that the grouping was made from. Each path is then
-assigned to the group whose formula it fulfils.
+The likelihood counts the calls of all paths, not only of those that define the grouping. Each path then gets the group
+whose formula it fulfils.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from specmine.model.call_path import CallPath
 from .assertion import Statement, state_groups
 from .expression import evaluate, named_edges, shared_names
 
-_READABLE = 8  # call edges: a grouping that takes more is stated only if there is no other
+_READABLE = 8  # call edges: a grouping that needs more is stated only if there is no other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +31,11 @@ class SelectedModel:
 
     statement: Statement
     labels: tuple[int | None, ...]
-    """Group of each path; None if it fulfils no formula, or its calls speak against its group."""
+    """Group of each path; None if it fulfils no formula, or its calls contradict its group."""
     certainty: tuple[float, ...]
-    """Probability of each path's group given all calls and edges (certainty.py), 0 without one."""
+    """Probability of each path's group given all calls and edges (``posterior.py``), 0 without one."""
     likelihood: float
-    """Log likelihood of the classes of all calls given what the formulas say of their paths, in independent calls."""
+    """Log likelihood of the classes of all calls under the formulas that their paths fulfil, in independent calls."""
     parameters: int
     """Free class shares."""
     calls: float
@@ -43,7 +43,8 @@ class SelectedModel:
     def gain(self, edges: int) -> float:
         """Return the log likelihood less the length of the description.
 
-        That is its free numbers (Schwarz 1978), its edges among so many, and the conjunctions of its formulas.
+        The description is the free numbers (Schwarz 1978), the choice of edges among ``edges``, and the conjunctions of
+        the formulas.
         """
         terms = sum(len(formula) for formula in self.statement.formulas)
         choices = 2 * max(self.statement.edges, 1) * len(self.statement.formulas)
@@ -68,15 +69,15 @@ def select_model(
     paths : sequence of CallPath
         Complete ones.
     present : ndarray of bool, shape (paths, edges)
-        Which path has which edge, of edges alike one (``telling_edges``).
+        Which path has which edge (``distinguishing_edges``).
     counts : ndarray of float64, shape (paths, classes)
         In independent calls.
     groupings : sequence of sequence of int or None
-        Group of each path, from 0 without gaps; None where its calls are too few to tell.
+        Group of each path, from 0 without gaps; None if it has too few calls to decide.
     noise : Dispersion
         Of independent calls.
     program : frozenset of str
-        Modules that are the program itself.
+        Modules of the program itself.
     settings : MiningSettings
         ``search_limit``, ``level``, ``minimum_difference``.
 
@@ -87,22 +88,24 @@ def select_model(
 
     Notes
     -----
-    Paths with a group define the formulas; the others go where those put them. A path whose calls speak against its
-    group (``level``, divided by the number of paths) stays without one.
+    Paths with a group define the formulas, and the formulas place the others. A path whose calls contradict its group
+    (at ``level`` divided by the number of paths) has none.
     """
     possible = [
-        found
+        model
         for grouped in groupings
-        if (found := _settle(paths, counts, grouped, noise=noise, program=program, settings=settings)) is not None
+        if (model := _stated(paths, counts, grouped, noise=noise, program=program, settings=settings)) is not None
     ]
     edges = len(set().union(*(path.edges() for path in paths)))
-    best = max(possible, key=lambda each: (each.statement.edges <= _READABLE, each.gain(max(edges, 1))), default=None)
+    best = max(
+        possible, key=lambda model: (model.statement.edges <= _READABLE, model.gain(max(edges, 1))), default=None
+    )
     if best is None:
         return None
     return replace(best, certainty=_certainty(paths, present, counts, best, settings.level))
 
 
-def _settle(
+def _stated(
     paths: Sequence[CallPath],
     counts: NDArray[np.float64],
     grouped: Sequence[int | None],
@@ -126,17 +129,17 @@ def _settle(
     if statement is None:
         return None
     sums = np.array([counts[[i for i, label in defining if label == g]].sum(axis=0) for g in range(groups)])
-    said = [[g for g, formula in enumerate(statement.formulas) if evaluate(formula, own)] for own in named]
+    fulfilled = [[g for g, formula in enumerate(statement.formulas) if evaluate(formula, edges)] for edges in named]
     labels = list(grouped)
-    for i, fits in enumerate(said):
+    for i, fits in enumerate(fulfilled):
         group = fits[0] if labels[i] is None and len(fits) == 1 else labels[i]
         if group is None:
             continue
-        # over all paths of a function one is left out by chance in a hundred functions
+        # at this level, one path in a hundred functions is left out at random
         p_value, gap = differs(counts[[i]], sums[[group]], noise)
         labels[i] = group if p_value >= settings.level / len(paths) or gap < settings.minimum_difference else None
     rows = np.zeros((groups + 1, counts.shape[1]))
-    for row, fits in zip(counts, said, strict=True):
+    for row, fits in zip(counts, fulfilled, strict=True):
         rows[fits[0] if len(fits) == 1 else groups] += row
     shares = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1)
     return SelectedModel(
@@ -157,16 +160,16 @@ def _certainty(
     level: float,
 ) -> tuple[float, ...]:
     """Return the probability of each path's group."""
-    own = np.array([-1 if label is None else label for label in best.labels])
+    labels = np.array([-1 if label is None else label for label in best.labels])
     groups = len(best.statement.formulas)
-    sums = np.array([counts[own == group].sum(axis=0) for group in range(groups)]) + 0.5
+    sums = np.array([counts[labels == group].sum(axis=0) for group in range(groups)]) + 0.5
     shared = shared_names(paths)
     named = [named_edges(path, shared) for path in paths]
     used = {(lit.caller, lit.callee) for formula in best.statement.formulas for conj in formula for lit in conj}
     stated = set()
-    for edge in used:  # what is alike, or just the contrary, is one column
-        has = np.array([edge in each for each in named])
+    for edge in used:  # edges on the same paths, or on exactly the others, share a column
+        has = np.array([edge in edges for edges in named])
         stated.add(int(np.argmax((present == has[:, None]).all(axis=0) | (present != has[:, None]).all(axis=0))))
     likelihood = counts @ np.log(sums / sums.sum(axis=1, keepdims=True)).T
-    told = certainties(present, likelihood, tuple(sorted(stated)), level=level)
-    return tuple(0.0 if label is None else float(row[label]) for row, label in zip(told, best.labels, strict=True))
+    probable = certainties(present, likelihood, tuple(sorted(stated)), level=level)
+    return tuple(0.0 if label is None else float(row[label]) for row, label in zip(probable, best.labels, strict=True))

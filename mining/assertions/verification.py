@@ -1,4 +1,4 @@
-"""Does a later observation agree with an assertion: in all its calls, and over each behaviour's paths."""
+"""Whether a later observation agrees with an assertion: in all its calls, and over the paths of each behaviour."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .expression import Formula, evaluate, named_edges
 
 
 class Verdict(StrEnum):
-    """What an observation says about an assertion."""
+    """Whether an observation agrees with an assertion."""
 
     HOLDS = "holds"
     VIOLATED = "violated"
@@ -45,12 +45,12 @@ class Check:
 
     verdict: Verdict
     p_value: float
-    """Of shares that differ so much although the claim holds."""
+    """Probability of shares that differ so much if the claim holds."""
     difference: float
     """Largest difference of a class share."""
     expected: tuple[float, ...]
-    seen: tuple[float, ...]
-    """Shares of the calls seen; all 0 if there were none."""
+    shares: tuple[float, ...]
+    """Class shares of the observation; all 0 without calls."""
     calls: int
 
 
@@ -68,7 +68,7 @@ def check(
     Parameters
     ----------
     observation : Observation
-        Later than those learned from. Claims about paths need kind PATH, else they are unknown.
+        Later than those of the assertion. Claims about paths need kind PATH, else they are unknown.
     expected : sequence of Expected
         The claims: usually all calls first, then each behaviour.
     edges : sequence of int
@@ -84,18 +84,18 @@ def check(
     -------
     tuple of Check
         One per claim. Violated: the shares differ significantly and by at least ``minimum_difference``.
-        Unknown: too few calls to see such a difference. Incomplete paths speak for no formula but ``true``.
+        Unknown: too few calls to detect such a difference. Incomplete paths count only for the formula ``true``.
     """
     rows = []
-    named = [(named_edges(one.path, shared), one) for one in observation.paths if one.path.complete]
+    named = [(named_edges(part.path, shared), part.histogram) for part in observation.paths if part.path.complete]
     for claim in expected:
         if claim.formula == ((),):
             rows.append(observation.histogram.class_counts(edges))
         else:
             row = np.zeros(len(edges) + 1, dtype=np.int64)
-            for own, one in named:
-                if evaluate(claim.formula, own):
-                    row += one.histogram.class_counts(edges)
+            for path_edges, histogram in named:
+                if evaluate(claim.formula, path_edges):
+                    row += histogram.class_counts(edges)
             rows.append(row)
     level = settings.level / max(len(expected), 1)
     return tuple(
@@ -104,22 +104,13 @@ def check(
     )
 
 
-def overall(checks: Sequence[Check]) -> Verdict:
-    """Return the verdict on the whole: violated beats holds beats unknown."""
-    verdicts = {check.verdict for check in checks}
-    for verdict in (Verdict.VIOLATED, Verdict.HOLDS):
-        if verdict in verdicts:
-            return verdict
-    return Verdict.UNKNOWN
-
-
 def _checked(
-    learned: Sequence[int], seen: Sequence[int], noise: Dispersion, level: float, settings: MiningSettings
+    learned: Sequence[int], observed: Sequence[int], noise: Dispersion, level: float, settings: MiningSettings
 ) -> Check:
-    expected, found = _shares(learned), _shares(seen)
-    difference = max((abs(a - b) for a, b in zip(expected, found, strict=True)), default=0.0)
-    p_value = agreement(learned, seen, noise)
-    if min(sum(seen), sum(learned)) < settings.minimum_calls:
+    expected, shares = _shares(learned), _shares(observed)
+    difference = max((abs(a - b) for a, b in zip(expected, shares, strict=True)), default=0.0)
+    p_value = agreement(learned, observed, noise)
+    if min(sum(observed), sum(learned)) < settings.minimum_calls:
         verdict = Verdict.UNKNOWN
     elif p_value < level and difference >= settings.minimum_difference:
         verdict = Verdict.VIOLATED
@@ -130,8 +121,8 @@ def _checked(
         p_value=p_value,
         difference=difference,
         expected=expected,
-        seen=found,
-        calls=sum(seen),
+        shares=shares,
+        calls=sum(observed),
     )
 
 

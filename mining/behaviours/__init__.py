@@ -1,1 +1,8 @@
-"""Groups of call paths whose calls share a distribution over classes."""
+"""Groups of call paths whose calls share a distribution over classes.
+
+- Which windows were disturbed, and are left out? ``outlier_windows``
+- Which paths behave alike, each by its own calls? ``path_clustering``
+- Which behave alike where most paths have few calls? ``edge_clustering``
+- Which few call edges distinguish the groups? ``tree_refinement``, with ``decision_tree``
+- How certain is the group of a path? ``posterior``
+"""

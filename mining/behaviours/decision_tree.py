@@ -1,4 +1,7 @@
-"""Decision trees over a few call edges that put call paths in groups, and what they tell less what they cost."""
+"""Decision trees over a few call edges that put call paths in groups.
+
+The value of a tree is its log likelihood less the length of its description.
+"""
 
 from __future__ import annotations
 
@@ -10,43 +13,45 @@ from numpy.typing import NDArray
 
 MOST = 7
 """Edges of a tree."""
-_BEAM = 8  # sets of edges that are kept of each size
-_TRIED = 24  # edges that are asked whether a tree makes use of them: those that tell most if any use is free
+_BEAM = 8  # sets of edges of each size that grow further
+_TRIED = 24  # edges for which trees are computed: those of the greatest upper bound of the likelihood
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trees:
-    """What sets of edges tell, given the log likelihood of each path in each group, shape (paths, groups)."""
+    """The values of sets of edges."""
 
     present: NDArray[np.bool_]
+    """Which path has which edge, shape (paths, edges)."""
     likelihood: NDArray[np.float64]
+    """Log likelihood of each path in each group, shape (paths, groups)."""
 
     def price(self) -> float:
-        """Return what it costs to name an edge of all."""
+        """Return the description length of one edge."""
         return math.log(max(self.present.shape[1], 2))
 
     def fork(self, edges: int) -> float:
-        """Return what it costs to say where the tree forks by which of so many edges, and a group."""
+        """Return the description length of a fork: its place, its edge (of ``edges``) and a group."""
         return math.log(2 * max(edges, 1) * self.likelihood.shape[1])
 
     def beam(self) -> tuple[int, ...]:
-        """Return the best set met when the best few of each size grow by one edge."""
-        kept: list[tuple[int, ...]] = [()]
+        """Return the best set of a beam search: the best few sets of each size grow by one edge."""
+        beam: list[tuple[int, ...]] = [()]
         best: tuple[int, ...] = ()
         value = self.value(best)
-        while len(kept[0]) < MOST:
+        while len(beam[0]) < MOST:
             grown: dict[tuple[int, ...], float] = {}
-            for chosen in kept:
-                for told, edge in self.with_each(chosen):
-                    grown[tuple(sorted((*chosen, edge)))] = told
-            kept = sorted(grown, key=lambda each: (-grown[each], each))[:_BEAM]
-            if not kept or grown[kept[0]] <= value:
+            for chosen in beam:
+                for larger_value, edge in self.with_one_more(chosen):
+                    grown[tuple(sorted((*chosen, edge)))] = larger_value
+            beam = sorted(grown, key=lambda edges: (-grown[edges], edges))[:_BEAM]
+            if not beam or grown[beam[0]] <= value:
                 break
-            best, value = kept[0], grown[kept[0]]
+            best, value = beam[0], grown[beam[0]]
         return best
 
-    def bettered(self, chosen: tuple[int, ...]) -> tuple[int, ...]:
-        """Return a set that no single step betters; of steps that tell as much the first."""
+    def improved(self, chosen: tuple[int, ...]) -> tuple[int, ...]:
+        """Return a set that no single step improves; of steps of equal value the first is taken."""
         value = self.value(chosen)
         while True:
             better, following = max(self.steps(chosen), key=lambda step: step[0], default=(value, chosen))
@@ -55,33 +60,33 @@ class Trees:
             chosen, value = following, better
 
     def steps(self, chosen: tuple[int, ...]) -> list[tuple[float, tuple[int, ...]]]:
-        """Return the sets of one edge less, one more, or one other, with what they tell less their price."""
+        """Return the sets with one edge less, one more, or one exchanged, with their values."""
         fewer = [chosen[:i] + chosen[i + 1 :] for i in range(len(chosen))]
-        found = [(self.value(each), each) for each in fewer]
+        valued = [(self.value(edges), edges) for edges in fewer]
         for base in [chosen, *fewer] if len(chosen) < MOST else fewer:
-            found += [(told, (*base, edge)) for told, edge in self.with_each(base)]
-        return found
+            valued += [(value, (*base, edge)) for value, edge in self.with_one_more(base)]
+        return valued
 
     def value(self, chosen: tuple[int, ...]) -> float:
-        """Return what a set tells, less its price."""
+        """Return the log likelihood of the best tree over a set, less the description length of both."""
         k = len(chosen)
         tree = _best_trees(self._patterns(self.present[:, chosen])[..., None, :], self.fork(k))
         return float(tree[(2,) * k][0]) - self.price() * k
 
-    def with_each(self, chosen: tuple[int, ...]) -> list[tuple[float, int]]:
-        """Return the same for the set with one more edge, for those most promising, with the edge."""
+    def with_one_more(self, chosen: tuple[int, ...]) -> list[tuple[float, int]]:
+        """Return the values of the set with one more edge, and that edge, for the most promising edges."""
         k = len(chosen) + 1
-        yes = np.array([self._patterns(self.present[:, chosen], own) for own in self.likelihood.T])
+        yes = np.array([self._patterns(self.present[:, chosen], of_group) for of_group in self.likelihood.T])
         both = self._patterns(self.present[:, chosen])
         parts = np.stack([np.moveaxis(both, -1, 0)[..., None] - yes, yes], axis=1)  # group, with edge, patterns, edges
-        free = parts.max(axis=0).reshape(-1, parts.shape[-1]).sum(axis=0)  # no tree tells more
-        kept = [edge for edge in np.argsort(-free, kind="stable")[:_TRIED].tolist() if edge not in chosen]
-        if not kept:
+        free = parts.max(axis=0).reshape(-1, parts.shape[-1]).sum(axis=0)  # no tree has a greater likelihood
+        tried = [edge for edge in np.argsort(-free, kind="stable")[:_TRIED].tolist() if edge not in chosen]
+        if not tried:
             return []
-        tree = _best_trees(np.moveaxis(parts[..., kept], 0, -1), self.fork(k))
-        return [(float(told) - self.price() * k, edge) for told, edge in zip(tree[(2,) * k], kept, strict=True)]
+        tree = _best_trees(np.moveaxis(parts[..., tried], 0, -1), self.fork(k))
+        return [(float(value) - self.price() * k, edge) for value, edge in zip(tree[(2,) * k], tried, strict=True)]
 
-    def told(self, chosen: tuple[int, ...]) -> NDArray[np.intp]:
+    def groups(self, chosen: tuple[int, ...]) -> NDArray[np.intp]:
         """Return the group of each path by the best tree over these edges."""
         k = len(chosen)
         sums = _cubes(self._patterns(self.present[:, chosen]), k)
@@ -103,22 +108,22 @@ class Trees:
         return groups
 
     def weights(self, chosen: tuple[int, ...]) -> NDArray[np.float64]:
-        """Return the logarithm of the sum over all trees of a set that put a path in a group, shape (paths, groups).
+        """Return the logarithm of the total weight of the trees that put a path in a group, shape (paths, groups).
 
-        Each tree counts by the exponential of what it tells, less its price and that of the set.
+        All trees over the set count. The weight of a tree is the exponential of its value.
         """
         k = len(chosen)
         columns = self.present[:, chosen]
         cubes = _cubes(self._patterns(columns), k)
-        told = _placed(cubes, _reached(_summed_trees(cubes, self.fork(k)), self.fork(k))) - self.price() * k
-        return np.asarray(told.reshape(-1, told.shape[-1])[self._numbers(columns)])
+        placed = _placed(cubes, _reached(_summed_trees(cubes, self.fork(k)), self.fork(k))) - self.price() * k
+        return np.asarray(placed.reshape(-1, placed.shape[-1])[self._numbers(columns)])
 
     @staticmethod
     def _numbers(columns: NDArray[np.bool_]) -> NDArray[np.int64]:
         return np.asarray(columns.astype(np.int64) @ (1 << np.arange(columns.shape[1], dtype=np.int64)[::-1]))
 
     def _patterns(self, columns: NDArray[np.bool_], weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return the likelihood of each pattern of columns, shape (2, ..., 2, groups), or by edge if weighted."""
+        """Return the likelihood of each pattern of columns, shape (2, ..., 2, groups); with a weight one per edge."""
         k = columns.shape[1]
         pattern = self._numbers(columns)
         values = self.likelihood if weight is None else self.present * weight[:, None]
@@ -130,7 +135,7 @@ class Trees:
 
 
 def _cubes(patterns: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """Return the sums over all combinations of absent (0), present (1) and not asked (2), along the first k axes."""
+    """Return the sums over all combinations of absent (0), present (1) and either (2), along the first k axes."""
     for axis in range(k):
         patterns = np.concatenate((patterns, patterns.sum(axis=axis, keepdims=True)), axis=axis)
     return patterns
@@ -152,7 +157,7 @@ def _summed_trees(cubes: NDArray[np.float64], fork: float) -> NDArray[np.float64
     k = cubes.ndim - 1
     alone = np.logaddexp.reduce(cubes, axis=-1)
     tree, size = alone.copy(), _size(k)
-    for asked in range(1, k + 1):  # a tree on so many edges has trees on fewer below it
+    for asked in range(1, k + 1):  # a tree over so many edges has trees over fewer below it
         grown = alone.copy()
         for axis in range(k):
             absent, present, _ = np.moveaxis(tree, axis, 0)
@@ -163,17 +168,17 @@ def _summed_trees(cubes: NDArray[np.float64], fork: float) -> NDArray[np.float64
 
 
 def _reached(tree: NDArray[np.float64], fork: float) -> NDArray[np.float64]:
-    """Return the logarithm of the weight of all that may stand around a tree on each combination, shape (3, ...)."""
+    """Return the logarithm of the weight of all trees around a subtree on each combination, shape (3, ...)."""
     k = tree.ndim
     around, size = np.full(tree.shape, -np.inf), _size(k)
     around[(2,) * k] = 0.0
     for asked in range(k, 0, -1):
-        known = np.where(size == asked, around, -np.inf)
+        parents = np.where(size == asked, around, -np.inf)
         for axis in range(k):
-            forked = np.moveaxis(known, axis, 0)[2] - fork
-            below, beside = np.moveaxis(around, axis, 0), np.moveaxis(tree, axis, 0)
+            forked = np.moveaxis(parents, axis, 0)[2] - fork
+            below, sibling = np.moveaxis(around, axis, 0), np.moveaxis(tree, axis, 0)
             for side in (0, 1):
-                below[side] = np.logaddexp(below[side], forked + beside[1 - side])
+                below[side] = np.logaddexp(below[side], forked + sibling[1 - side])
     return around
 
 

@@ -1,9 +1,9 @@
-"""Groups of call paths where most have too few calls to be judged alone: by what the paths over an edge have in common.
+"""Groups of call paths, found by edge where most paths have too few calls to be tested alone.
 
-With thousands of paths of a few calls each, no path shows its class shares, but all paths over one edge together do.
-The paths are split by the edge that tells most, again and again while it tells more than chance would; parts that do
-not differ are joined again. It sees no behaviour that only several edges together tell (exclusive or): for that
-behaviours.py looks at paths one by one.
+With thousands of paths of a few calls each, no path shows its class shares. All paths over one edge together do. The
+paths are split by the edge that distinguishes classes best, again and again while the difference is significant. Parts
+that do not differ are joined again. Behaviours that only several edges together distinguish (exclusive or) are not
+detected here: ``path_clustering.py`` groups path by path.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ def pooled_groups(
     Returns
     -------
     ndarray of int64, shape (paths,)
-        Group of each path, from 0, most calls first; all 0 if nothing is told apart.
+        Group of each path, from 0, most calls first; all 0 if no edge distinguishes any.
 
     Notes
     -----
-    A split is made if Pearson's chi-squared between the independent calls with and without the edge
-    is significant at ``level`` divided by the number of edges, and a class share differs by ``minimum_difference``.
+    Paths are split if Pearson's chi-squared between the independent calls with and without the edge is significant at
+    ``level`` divided by the number of edges. A class share must also differ by ``minimum_difference``.
     """
     first = np.zeros(len(totals), dtype=np.int64) if start is None else start
     waiting = [np.flatnonzero(first == group) for group in np.unique(first)]
     parts: list[NDArray[np.int64]] = []
     while waiting:
         part = waiting.pop()
-        edge = _telling(present[part], totals[part], noise, settings) if len(parts) + len(waiting) < _PARTS else None
+        edge = _best_split(present[part], totals[part], noise, settings) if len(parts) + len(waiting) < _PARTS else None
         if edge is None:
             parts.append(part)
         else:
@@ -71,8 +71,8 @@ def pooled_groups(
     return labels
 
 
-def _telling(present: NDArray[np.bool_], rows: Rows, noise: Dispersion, settings: MiningSettings) -> int | None:
-    """Return the edge whose presence tells most about the class, None if none tells enough."""
+def _best_split(present: NDArray[np.bool_], rows: Rows, noise: Dispersion, settings: MiningSettings) -> int | None:
+    """Return the edge with the most significant difference in class shares; None if none is significant."""
     rows = rows[:, rows.sum(axis=0) > 0]
     if rows.shape[1] < 2 or len(rows) < 2 or present.shape[1] == 0:
         return None
@@ -93,7 +93,7 @@ def _telling(present: NDArray[np.bool_], rows: Rows, noise: Dispersion, settings
 def _joined(
     parts: list[NDArray[np.int64]], totals: Rows, noise: Dispersion, settings: MiningSettings
 ) -> list[NDArray[np.int64]]:
-    """Join the most alike parts until all differ, and there are no more than may be told."""
+    """Join the most similar parts until all differ, and there are at most ``maximum_groups``."""
     while len(parts) > 1:
         compared = []
         for i, first in enumerate(parts):

@@ -1,7 +1,7 @@
-"""Windows in which the call paths behave as in the others.
+"""Typical windows: those in which the call paths behave as in the others. Outliers are left out.
 
-Something else on the machine may slow down a window or two: there the shares of many paths are other than ever before
-and after. What only one window shows is no behaviour, as a border that only one observation shows is none.
+Other load on the host may slow down a window or two. There the shares of many paths differ from all other windows.
+What only one window shows is no behaviour, just as a border that only one observation shows is none.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.distributions import f_sf
 
-_LEAST = 5  # calls of a path in a window that is asked
-_WINDOWS = 5  # below, nothing is known of how much they vary
-_SPARED = 0.25  # of the windows may be left out; if more stand out, that is how the function is
+_LEAST = 5  # calls of a path in a window that takes part
+_WINDOWS = 5  # with fewer, their variation is not known
+_SPARED = 0.25  # share of the windows that may be left out; if more differ, the function itself varies
 _MEDIAN = 0.455  # of chi-squared with one degree of freedom
-_KNOWN = 0.5  # of the freedom: a median of few holds less than a mean
+_KNOWN = 0.5  # share of the degrees of freedom that counts: a median is less exact than a mean
 
 
 def typical_windows(windows: NDArray[np.int64], *, settings: MiningSettings) -> NDArray[np.bool_]:
-    """Tell the windows in which shares are as in the others from those in which they are not.
+    """Return which windows are typical: their class shares are as in the others.
 
     Parameters
     ----------
@@ -38,31 +38,31 @@ def typical_windows(windows: NDArray[np.int64], *, settings: MiningSettings) -> 
 
     Notes
     -----
-    Of each window Pearson's chi-squared against the usual shares is summed over its paths. Calls of one window share
-    their fate, so it counts as one degree of freedom, in units of the median over the windows: of ten, one that stands
-    out has 126 times the usual, of twenty 59 times. The worst is left out and all is asked again.
+    Pearson's chi-squared of each window against the median shares is summed over its paths. Calls of one window are
+    not independent, so the sum counts as one degree of freedom, in units of its median over the windows. Of ten
+    windows, an outlier has 126 times the median; of twenty, 59 times. The worst is left out, and the test is repeated.
     """
-    usual = np.ones(len(windows), dtype=np.bool_)
+    typical = np.ones(len(windows), dtype=np.bool_)
     if len(windows) < _WINDOWS:
-        return usual
+        return typical
     for _ in range(int(_SPARED * len(windows))):
-        own = _apart(windows[usual])
-        known = own[np.isfinite(own)]
+        distances = _distances(windows[typical])
+        known = distances[np.isfinite(distances)]
         middle = float(np.median(known)) if len(known) >= _WINDOWS else 0.0
         if not middle:
             break
-        worst = int(np.nanargmax(own))
-        chance = f_sf(float(own[worst]) / middle * _MEDIAN, 1, _KNOWN * (len(known) - 1))
-        if chance * len(known) >= settings.level:
+        worst = int(np.nanargmax(distances))
+        p_value = f_sf(float(distances[worst]) / middle * _MEDIAN, 1, _KNOWN * (len(known) - 1))
+        if p_value * len(known) >= settings.level:
             break
-        usual[np.flatnonzero(usual)[worst]] = False
-    return usual
+        typical[np.flatnonzero(typical)[worst]] = False
+    return typical
 
 
-def _apart(windows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return chi-squared of each window against what is usual by its degrees of freedom; NaN if it tells nothing.
+def _distances(windows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return chi-squared of each window against the median shares by its degrees of freedom; NaN without enough calls.
 
-    Usual are the medians of the paths' shares over the windows, which a few odd ones do not move.
+    The medians of the paths' shares over the windows are robust against a few outliers.
     """
     own = windows.astype(np.float64)
     calls, both = own.sum(axis=2, keepdims=True), own.sum(axis=0)
@@ -71,7 +71,7 @@ def _apart(windows: NDArray[np.int64]) -> NDArray[np.float64]:
     shares = np.where(asked[..., None], own / np.maximum(calls, 1.0), np.nan)
     asked[:, asked.sum(axis=0) < _WINDOWS] = False
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # paths of which no window tells
+        warnings.simplefilter("ignore", RuntimeWarning)  # paths without a window of enough calls
         usual = np.nanmedian(shares, axis=0)
         usual /= usual.sum(axis=1, keepdims=True)
         expected = calls * both / both.sum(axis=1, keepdims=True)

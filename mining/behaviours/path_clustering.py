@@ -1,8 +1,8 @@
 """Groups of call paths with the same distribution over the classes (first paper, section 3.4).
 
-Each path's calls give its class shares; k-means groups them, weighted by calls. k rises while two groupings
-of the same paths, one from the even windows and one from the odd, agree better (adjusted mutual information):
-what the data do not repeat is no group. Of the groups so found, those that the evidence does not tell apart
+The calls of each path give its class shares. k-means groups the paths by their shares, weighted by calls. The paths
+are grouped twice, from the even windows and from the odd ones. k rises while both groupings agree better (adjusted
+mutual information), since a group that the data do not repeat is none. Groups that the evidence does not distinguish
 are merged.
 """
 
@@ -20,14 +20,14 @@ from threadpoolctl import threadpool_limits
 
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion, homogeneity
-from specmine.mining.statistics.design_effect import Independence, independence
+from specmine.mining.statistics.design_effect import DesignEffect, design_effect
 from specmine.mining.statistics.distributions import f_sf
 
 Rows = NDArray[np.float64]
-"""Class counts per path in independent calls (independence.py), shape (paths, classes)."""
+"""Class counts per path in independent calls (``design_effect.py``), shape (paths, classes)."""
 
 _TOLERANCE = 0.05  # fall of the agreement that ends the rise of k
-_WEIGHT = 2_000  # the agreement counts calls: each path as often as its share of so many
+_WEIGHT = 2_000  # the agreement is weighted by calls: each path counts as often as its share of this number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +35,10 @@ class Grouping:
     """Which paths behave alike."""
 
     labels: tuple[int | None, ...]
-    """Group of each path, from 0, most calls first; None: too few calls to tell."""
+    """Group of each path, from 0, most calls first; None: too few calls to decide."""
     groups: int
-    worth: Independence
-    """What the calls of each path are worth."""
+    design_effect: DesignEffect
+    """How many calls of each path are equivalent to one independent call."""
     agreement: float
     """Adjusted mutual information of the groupings of the two halves; 1 for a single group."""
 
@@ -59,45 +59,48 @@ def group_paths(windows: NDArray[np.int64], *, settings: MiningSettings) -> Grou
 
     Notes
     -----
-    k-means runs on the square roots of the shares: there the sampling error of n calls is 1 / (4 n) wherever
-    the share lies. k rises as long as the agreement of the halves stays within ``_TOLERANCE`` of its best;
-    equal agreement does not stop it, as two well separated groups agree perfectly even where there are three.
-    Then it rises until every group is homogeneous: rare paths, which the halves see too little of, may still be
-    plainly different in the sum. What k splits too far is merged again: two groups are one if their paths are
-    homogeneous (Pearson's chi-squared over the independent calls of all their paths, at ``level`` divided by
-    the number of groups) or if no class share differs by ``minimum_difference``. The test looks at paths, not
-    at the sums of the groups, as groups chosen for their difference would always show one. In the end each path
-    joins the group of its greatest likelihood, if that is 100 times the number of paths above the next: at most
-    one path in a hundred groupings is misplaced by chance.
+    k-means runs on the square roots of the shares. There the sampling error of n calls is 1 / (4 n) for every share.
+
+    k rises as long as the agreement of the halves stays within ``_TOLERANCE`` of its best. Equal agreement does not
+    stop it: two well separated groups agree perfectly even where there are three. Then k rises until every group is
+    homogeneous. Rare paths have too few calls in each half, but may differ plainly in the sum.
+
+    Groups that k splits too far are merged again. Two groups are one if their paths are homogeneous: Pearson's
+    chi-squared over the independent calls of all their paths, at ``level`` divided by the number of groups. They are
+    also one if no class share differs by ``minimum_difference``. The test uses the paths, not the sums of the groups:
+    groups chosen for their difference would always show one.
+
+    In the end each path joins the group of its greatest likelihood, if that exceeds the next by 100 times the number
+    of paths. So at most one path in a hundred groupings is misplaced at random.
     """
-    worth = independence(windows)
-    noise, counts = worth.noise, windows.sum(axis=0)
-    totals: Rows = worth.calls(counts)
+    effect = design_effect(windows)
+    noise, counts = effect.noise, windows.sum(axis=0)
+    totals: Rows = effect.independent_calls(counts)
     calls = counts.sum(axis=1)
     heavy = np.flatnonzero(calls >= settings.path_calls)
-    single = Grouping(labels=(0,) * len(calls), groups=1, worth=worth, agreement=1.0)
+    single = Grouping(labels=(0,) * len(calls), groups=1, design_effect=effect, agreement=1.0)
     if len(heavy) < 2 or totals.shape[1] < 2 or _homogeneous(totals[heavy], noise, settings.level):
         return single
     most = min(settings.maximum_groups, len(heavy))
-    least, agreement = _how_many(windows[:, heavy], np.array(worth.effect)[heavy], most)
+    least, agreement = _how_many(windows[:, heavy], np.array(effect.effects)[heavy], most)
     labels = _grouped(totals[heavy], range(least, most + 1), noise, settings, seed_of(counts[heavy]))
     groups = int(labels.max()) + 1
     if groups == 1:
         return single
     sums = np.array([totals[heavy[labels == group]].sum(axis=0) for group in range(groups)])
     assigned = _assign(totals, sums)
-    for group in range(groups):  # none is empty: its path of the most calls is surely in it
+    for group in range(groups):  # no group may be empty: its path with most calls stays in it
         members = heavy[labels == group]
         assigned[members[np.argmax(calls[members])]] = group
-    return Grouping(labels=tuple(assigned), groups=groups, worth=worth, agreement=agreement)
+    return Grouping(labels=tuple(assigned), groups=groups, design_effect=effect, agreement=agreement)
 
 
 def path_dispersion(windows: NDArray[np.int64]) -> Dispersion:
     """Return the dispersion of class counts between windows of the same path.
 
-    The median over the paths of Pearson's chi-squared by its degrees of freedom, weighted by calls; windows
-    of a path with fewer than 5 calls are left out, paths with fewer than 3 such windows too. One number for all
-    paths, as checks of whole behaviours need it.
+    It is the median over the paths of Pearson's chi-squared by its degrees of freedom, weighted by calls. Windows with
+    fewer than 5 calls of a path are left out, and so are paths with fewer than 3 such windows. Checks of whole
+    behaviours need one number for all paths.
     """
     factors, weights, freedom = [], [], 0.0
     for path in range(windows.shape[1]):
@@ -125,7 +128,7 @@ def differs(rows: Rows, others: Rows, noise: Dispersion) -> tuple[float, float]:
 
 
 def seed_of(array: NDArray[np.int64]) -> int:
-    """Return a seed that depends on the values only."""
+    """Return a seed that depends only on the values."""
     digest = hashlib.sha256(np.ascontiguousarray(array, dtype="<i8").tobytes()).digest()
     return int.from_bytes(digest[:4], "little")
 
@@ -142,7 +145,9 @@ def _chi2(rows: Rows) -> tuple[float, int]:
 
 def _homogeneous(rows: Rows, noise: Dispersion, level: float) -> bool:
     least = rows.sum(axis=0) / max(rows.sum(), 1)
-    few = rows.sum(axis=1) * least[least > 0].min(initial=1.0) < 1  # chi-squared needs a call expected per class
+    few = (
+        rows.sum(axis=1) * least[least > 0].min(initial=1.0) < 1
+    )  # chi-squared needs at least one expected call per class
     if few.any():
         rows = np.vstack((rows[~few], rows[few].sum(axis=0)))
     chi2, df = _chi2(rows)
@@ -165,11 +170,11 @@ def _kmeans(rows: Rows, k: int, seed: int) -> NDArray[np.int64]:
 def _how_many(windows: NDArray[np.int64], effect: NDArray[np.float64], most: int) -> tuple[int, float]:
     """Return the greatest k up to which the groupings of the two halves agree, and how well they do."""
     halves = windows[0::2].sum(axis=0), windows[1::2].sum(axis=0)
-    seen = (halves[0].sum(axis=1) > 0) & (halves[1].sum(axis=1) > 0)
+    in_both = (halves[0].sum(axis=1) > 0) & (halves[1].sum(axis=1) > 0)
     chosen, best = (1, 0.0)
-    for k in range(2, min(most, int(seen.sum())) + 1):
-        first, second = (_kmeans(half[seen] / effect[seen, None], k, seed_of(half[seen])) for half in halves)
-        weight = np.ceil(_WEIGHT * (halves[0] + halves[1])[seen].sum(axis=1) / windows.sum()).astype(np.int64)
+    for k in range(2, min(most, int(in_both.sum())) + 1):
+        first, second = (_kmeans(half[in_both] / effect[in_both, None], k, seed_of(half[in_both])) for half in halves)
+        weight = np.ceil(_WEIGHT * (halves[0] + halves[1])[in_both].sum(axis=1) / windows.sum()).astype(np.int64)
         agreement = float(adjusted_mutual_info_score(np.repeat(first, weight), np.repeat(second, weight)))
         if agreement < best - _TOLERANCE:
             break
@@ -178,7 +183,7 @@ def _how_many(windows: NDArray[np.int64], effect: NDArray[np.float64], most: int
 
 
 def _grouped(rows: Rows, ks: range, noise: Dispersion, settings: MiningSettings, seed: int) -> NDArray[np.int64]:
-    """Return the groups for the first k that leaves each homogeneous; the most groups found if none does."""
+    """Return the groups of the first k for which each is homogeneous; the largest number of groups if none is."""
     best = np.zeros(len(rows), dtype=np.int64)
     for k in ks:
         labels = _merge(rows, _kmeans(rows, k, seed), noise, settings)
@@ -216,7 +221,7 @@ def _merge(rows: Rows, labels: NDArray[np.int64], noise: Dispersion, settings: M
 
 
 def _assign(totals: Rows, sums: Rows) -> list[int | None]:
-    """Return each path's most likely group, None if it is not clearly the most likely."""
+    """Return the most likely group of each path; None if the next one is nearly as likely."""
     logs = np.log((sums + 0.5) / (sums + 0.5).sum(axis=1, keepdims=True))
     likelihood = totals @ logs.T
     ranked = np.sort(likelihood, axis=1)

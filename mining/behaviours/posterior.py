@@ -1,4 +1,4 @@
-"""How sure it is that a call path belongs to its behaviour, given its calls and what edges say of all others."""
+"""The probability of a call path's behaviour, given its own calls and those of paths with similar edges."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .decision_tree import MOST, Trees
 
-_SETS = 40  # sets of edges nearly as good as the best that are looked at
+_SETS = 40  # sets of edges, nearly as good as the best, over which trees are summed
 
 
 def certainties(
@@ -21,13 +21,13 @@ def certainties(
     Parameters
     ----------
     present : ndarray of bool, shape (paths, edges)
-        Which path has which edge; no two alike.
+        Which path has which edge; no two columns are equal.
     likelihood : ndarray of float64, shape (paths, groups)
         Logarithm of the probability of each path's calls in each group.
     stated : tuple of int
         The edges that the expressions use, ascending.
     level : float
-        What is less probable is taken for impossible where other sets of edges are looked for.
+        Sets of edges that are less probable than this, relative to the best, are ignored.
 
     Returns
     -------
@@ -36,11 +36,12 @@ def certainties(
 
     Notes
     -----
-    A group is as probable as all decision trees together that put the path there, each weighted by the likelihood of
-    all calls and the length of its description: all trees over the stated edges, and over edges that tell nearly as
-    much. Those are reached by adding, dropping and exchanging single edges as long as no more than the factor
-    ``level`` is lost. Where only the calls of a few paths tell two edges apart, those paths are as uncertain as the
-    choice of the edge is. With more edges than trees have, calls alone count.
+    The probability of a group is the total weight of the decision trees that put the path there. Each tree is weighted
+    by the likelihood of all calls and the length of its description. The sum runs over all trees over the stated edges,
+    and over sets of edges that are nearly as good. Such sets are reached by adding, dropping and exchanging single
+    edges, as long as the weight falls by no more than the factor ``level``. If only the calls of a few paths
+    distinguish two edges, these paths are as uncertain as the choice of the edge. With more edges than a tree may have,
+    only the path's own calls count.
     """
     if len(stated) > MOST:
         return _probabilities(likelihood)

@@ -1,8 +1,8 @@
-"""Groups of call paths as a few call edges tell them: the labels of paths of few calls freed of chance.
+"""Groups of call paths by a few call edges, so that random labels of paths with few calls have no effect.
 
-A grouping says what behaviours there are; which of them a path of few calls has, its own calls do not say. Were each
-path taken at its word, a single misplaced one would change the smallest set of edges. So edges are chosen by what they
-tell about all calls, and every path goes where the paths alike on these edges go together.
+A grouping shows which behaviours exist. A path of few calls does not show which of them it has: one misplaced path
+would change the smallest set of edges. So edges are chosen by the likelihood of all calls. Paths that are equal on
+these edges get the same group.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .decision_tree import Trees
 from .path_clustering import Rows
 
-_ROUNDS = 10  # of new shares and new edges; two or three do
+_ROUNDS = 10  # of new shares and new edges; two or three suffice
 
 
 def refined_groups(present: NDArray[np.bool_], totals: Rows, labels: Sequence[int | None]) -> NDArray[np.int64] | None:
@@ -24,7 +24,7 @@ def refined_groups(present: NDArray[np.bool_], totals: Rows, labels: Sequence[in
     Parameters
     ----------
     present : ndarray of bool, shape (paths, edges)
-        Which path has which edge; the most preferred edge first, no two alike.
+        Which path has which edge; the most preferred edge first, no two columns equal.
     totals : ndarray of float64, shape (paths, classes)
         Independent calls per path and class.
     labels : sequence of int or None
@@ -37,29 +37,29 @@ def refined_groups(present: NDArray[np.bool_], totals: Rows, labels: Sequence[in
 
     Notes
     -----
-    A decision tree over a few edges puts each path in a group. It is the one of greatest likelihood less what its
-    description is worth: the edges it may ask for, and at each fork the edge and a group (Quinlan and Rivest,
-    Information and Computation 80, 1989). For given edges the best tree is found exactly, over all combinations of
-    present, absent and not asked; the edges are looked for by a beam, then by adding, dropping and exchanging single
-    ones while that helps. The groups' class shares are then taken from the leaves, until nothing changes.
+    A decision tree over a few edges puts each path in a group. It maximises the log likelihood less the length of its
+    description: the edges it uses, and at each fork the edge and a group (Quinlan and Rivest, Information and
+    Computation 80, 1989). For given edges the best tree is computed exactly, over all combinations of present, absent
+    and either. The edges are searched by a beam search, then by adding, dropping and exchanging single ones while that
+    helps. The groups' class shares are then taken from the leaves. This repeats until nothing changes.
     """
-    own = np.array([-1 if label is None else label for label in labels])
+    groups = np.array([-1 if label is None else label for label in labels])
     chosen: tuple[int, ...] = ()
     for turn in range(_ROUNDS):
-        groups = np.unique(own[own >= 0])
-        if len(groups) < 2 or present.shape[1] == 0:
+        known = np.unique(groups[groups >= 0])
+        if len(known) < 2 or present.shape[1] == 0:
             return None
-        sums = np.array([totals[own == group].sum(axis=0) for group in groups]) + 0.5
+        sums = np.array([totals[groups == group].sum(axis=0) for group in known]) + 0.5
         search = Trees(present, totals @ np.log(sums / sums.sum(axis=1, keepdims=True)).T)
-        chosen = search.bettered(search.beam() if turn == 0 else chosen)
-        told = _numbered(search.told(chosen))
-        if np.array_equal(told, own):
+        chosen = search.improved(search.beam() if turn == 0 else chosen)
+        refined = _numbered(search.groups(chosen))
+        if np.array_equal(refined, groups):
             break
-        own = told
-    return own.astype(np.int64) if own.max() > 0 else None
+        groups = refined
+    return groups.astype(np.int64) if groups.max() > 0 else None
 
 
 def _numbered(groups: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the same groups numbered in the order in which they first come."""
-    _, first, own = np.unique(groups, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[own.reshape(-1)]
+    """Return the same groups numbered in the order of their first paths."""
+    _, first, number = np.unique(groups, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[number.reshape(-1)]

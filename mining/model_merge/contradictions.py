@@ -19,7 +19,7 @@ from specmine.mining.statistics.distributions import chi2_sf
 
 Path = TypeVar("Path", bound=Hashable)
 Rows = Mapping[Path, Sequence[float]]
-"""Calls per class of each path, in independent calls (independence.py)."""
+"""Calls per class of each path, in independent calls (``statistics/design_effect.py``)."""
 
 
 def undecided(

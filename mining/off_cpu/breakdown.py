@@ -1,10 +1,10 @@
-"""Classes explained by what calls did of their time: running, waiting for a CPU, blocked. Pure.
+"""Classes explained by how calls spend their time: running, waiting for a CPU, blocked. Pure.
 
-The excess of a class over the main one (mean duration less mean duration) is the sum of three: more running, more
-waiting, more blocked; ``causes.py`` gives it a name.
+The excess of a class is its mean duration less that of the main class. It is the sum of more running, more waiting and
+more blocking; ``host_causes.py`` names its cause.
 
-Whether waiting tells classes apart better than call paths do is asked of both alike: which share of the variance of
-the class means goes with it.
+Waiting or call paths may explain the classes better. Both are compared by the share of the variance of the class means
+that they account for.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from specmine.model.split import Split
 from .host_causes import NOTABLE, HostTimes, named
 
 LEAST_CALLS = 5
-"""Of a class with fewer calls nothing is said."""
+"""A class with fewer calls gets no cause."""
 _Z = 1.96
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One class: what its calls did of their time, and what its excess over the main class is."""
+    """One class: how its calls spend their time, and its excess over the main class."""
 
     calls: int
     running: float
@@ -43,29 +43,29 @@ class Part:
     excess_ns: float = 0.0
     """Mean duration less that of the main class."""
     waited_ns: float = 0.0
-    """Median of what calls waited for a CPU, over the buckets of duration."""
+    """Median over calls of the time waiting for a CPU; a call counts with the mean of its bucket of duration."""
     waited_low_ns: float = 0.0
     waited_high_ns: float = 0.0
     """Its 95 % interval."""
     cause: str = ""
-    """slices, preempted, quota, waiting, blocked, ticks, or '': nothing but running."""
+    """slices, preempted, quota, waiting, blocked, ticks, or '': only running."""
     slices: int = 0
-    """Of the cause ``slices``: how many."""
+    """Number of timeslices, for the cause ``slices``."""
     label: str = ""
-    """The same in words, with figures."""
+    """The cause in words, with figures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """All classes of a function, and what tells them apart."""
+    """All classes of a function, and what distinguishes them."""
 
     classes: tuple[Part, ...] = field(default=())
     main: int = 0
     """The class with most calls."""
     by_waiting: float = 0.0
-    """Share of the variance of class means that goes with waiting and blocking."""
+    """Share of the variance of class means that waiting and blocking account for."""
     by_paths: float = 0.0
-    """The same of call paths."""
+    """Share of it that call paths account for."""
 
     @property
     def explained(self) -> bool:
@@ -82,7 +82,7 @@ def parts(
     bias_ns: float = 0.0,
     path_classes: Sequence[Sequence[int]] = (),
 ) -> Parts:
-    """Explain the classes of a function by what its calls did of their time.
+    """Explain the classes of a function by how its calls spend their time.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def parts(
     edges : sequence of int
         First bucket of each class but the lowest.
     host : HostTimes
-        As derived on the host where they were made.
+        As derived on the host where the calls ran.
     bias_ns : float
         What the probes added to each duration; it is time on CPU.
     path_classes : sequence of sequence of int
@@ -109,9 +109,9 @@ def parts(
     raw = [_sums(histogram, split, low, high, bias_ns) for low, high in pairwise(borders)]
     main = int(np.argmax(calls))
     base = raw[main] / max(1, int(calls[main]))
-    found = []
+    classes: list[Part] = []
     for number, (low, high) in enumerate(pairwise(borders)):
-        found.append(
+        classes.append(
             _part(
                 int(calls[number]),
                 raw[number],
@@ -121,10 +121,10 @@ def parts(
             )
         )
     return Parts(
-        classes=tuple(found),
+        classes=tuple(classes),
         main=main,
-        by_waiting=_by_waiting(calls, found),
-        by_paths=_by_paths(calls, found, path_classes),
+        by_waiting=_by_waiting(calls, classes),
+        by_paths=_by_paths(calls, classes, path_classes),
     )
 
 
@@ -137,7 +137,7 @@ def _sums(histogram: Histogram, split: Split, low: int, high: int, bias_ns: floa
 
 
 def _median(calls: Histogram, sums: Histogram) -> tuple[float, float, float]:
-    """Return the median over calls of the mean of each one's bucket, and its interval by order statistics."""
+    """Return the median over calls of the mean of their buckets, and its interval by order statistics."""
     if not calls.total:
         return 0.0, 0.0, 0.0
     means = sums.dense[calls.buckets] / calls.counts
@@ -184,23 +184,23 @@ def _part(
     )
 
 
-def _by_waiting(calls: NDArray[np.int64], found: Sequence[Part]) -> float:
-    """Return one less the variance that is left if only time on CPU counted."""
-    every = _variance(calls, np.array([each.mean_ns for each in found]))
-    left = _variance(calls, np.array([each.on_cpu_ns for each in found]))
+def _by_waiting(calls: NDArray[np.int64], classes: Sequence[Part]) -> float:
+    """Return 1 less the share of the variance that remains if only time on CPU counts."""
+    every = _variance(calls, np.array([part.mean_ns for part in classes]))
+    left = _variance(calls, np.array([part.on_cpu_ns for part in classes]))
     return max(0.0, 1.0 - left / every) if every > 0 else 0.0
 
 
-def _by_paths(calls: NDArray[np.int64], found: Sequence[Part], path_classes: Sequence[Sequence[int]]) -> float:
+def _by_paths(calls: NDArray[np.int64], classes: Sequence[Part], path_classes: Sequence[Sequence[int]]) -> float:
     """Return the share of the variance of class means that lies between the means of call paths."""
-    means = np.array([each.mean_ns for each in found])
+    means = np.array([part.mean_ns for part in classes])
     rows = np.array([row for row in path_classes if sum(row)], dtype=np.float64).reshape(-1, len(means))
     every = _variance(calls, means)
     number = float(rows.sum())
     if every <= 0 or number <= len(rows):
         return 0.0
     share = min(1.0, _variance(rows.sum(axis=1), rows @ means / rows.sum(axis=1)) / every)
-    # paths of few calls differ by chance: the adjusted coefficient of determination
+    # the adjusted coefficient of determination, since paths of few calls differ at random
     return max(0.0, 1.0 - (1.0 - share) * (number - 1) / (number - len(rows)))
 
 

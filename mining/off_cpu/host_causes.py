@@ -1,8 +1,8 @@
-"""What a class of calls waited for, by name: whole turns of others, the pause of a limit, ticks, or none of these.
+"""The host cause of a class of calls: timeslices of other tasks, the pause of a CPU limit, timer ticks, or none.
 
-A preempted call waits for whole turns of others, so what it waited is a multiple of the host's timeslice; a throttled
-one waits for the rest of the limit's period (M. Hauck, thesis, sections 4.3.1 and 7; the slice and the limit are
-derived by experiments, never assumed).
+A preempted call waits while other tasks use whole timeslices. Its wait is a multiple of the host's timeslice. A
+throttled call waits for the rest of the limit's period (M. Hauck, thesis, sections 4.3.1 and 7). Experiments derive
+the slice and the limit; they are never assumed.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ from numpy.typing import NDArray
 from specmine.model.host_environment import Environment
 
 WITHIN = 0.05
-"""A wait is k slices, or the pause of a limit, if it differs by no more than this share of one of them."""
+"""A wait counts as k slices, or as the pause of a limit, if it differs by at most this share of one of them."""
 MOST_SLICES = 16
 MOSTLY = 0.8
-"""An excess is of one kind if so much of it is."""
+"""Share of an excess from which one kind of time is its cause."""
 NOTABLE = 0.5
-"""Share of a class' time from which it is called blocked or waiting although it is the main class."""
+"""Share of its time from which even the main class is called blocked or waiting."""
 WOKEN = 0.02
-"""Share of a class' time from which blocking is no exception in it."""
+"""Share of its time from which blocking is common in a class."""
 _TICKS = "timer ticks: within the noise of this host"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTimes:
-    """What the host does to durations, as derived on it; 0: not known, nothing is named after it."""
+    """Times that a host adds to durations, as derived on it; 0: not known, so never named as a cause."""
 
     slice_ns: float = 0.0
-    """How long a task waits while another has its turn."""
+    """How long a task waits while another one runs."""
     slice_low_ns: float = 0.0
     slice_high_ns: float = 0.0
     """Its 95 % interval."""
     pause_ns: float = 0.0
-    """How long a limit on CPU time holds a single thread up: period less quota."""
+    """How long a CPU limit stops a single thread: period less quota."""
     tick_ns: float = 0.0
-    """What one timer interrupt takes."""
+    """Duration of one timer interrupt."""
 
 
 def host_times(known: Environment) -> HostTimes:
-    """Return what of a host's environment shows in durations."""
+    """Return the times of a host's environment that affect durations."""
     length = known.slice_seconds or 0.0
-    told = known.properties.get("slice_seconds")
-    low, high = (told.interval if told else None) or (length, length)
+    measured = known.properties.get("slice_seconds")
+    low, high = (measured.interval if measured else None) or (length, length)
     pause = known.period_seconds - known.quota_seconds if known.period_seconds and known.quota_seconds else 0.0
     return HostTimes(
         slice_ns=length * 1e9,
@@ -67,11 +67,11 @@ def named(
     Parameters
     ----------
     shares : ndarray of float64, shape (3,)
-        Of its time: running, waiting, blocked.
+        Shares of its time: running, waiting, blocked.
     excess : ndarray of float64, shape (3,), or None
-        The same of its excess over the main class, ns; None for the main class.
+        Its excess over the main class in the same three parts, ns; None for the main class.
     waited : (float, float, float)
-        What its calls waited for a CPU, ns: median, and its interval.
+        Wait of its calls for a CPU, ns: median, and its interval.
     host : HostTimes
         As derived on the host.
 
@@ -94,18 +94,18 @@ def named(
 
 
 def _waited(waited: tuple[float, float, float], host: HostTimes, *, blocked: float) -> tuple[str, int, str]:
-    """Name a wait for the CPU: whole slices, the pause of a limit, or neither; woken calls wait, too."""
+    """Name a wait for a CPU: whole slices, the pause of a limit, or neither; calls also wait after a wake-up."""
     middle, low, high = waited
-    found: list[tuple[float, str, int, str]] = []
+    causes: list[tuple[float, str, int, str]] = []
     if host.slice_ns:
         times = round(middle / host.slice_ns)
         if 1 <= times <= MOST_SLICES and _meets(times * host.slice_low_ns, times * host.slice_high_ns, low, high, host):
             text = f"+{times} timeslice{'' if times == 1 else 's'}: preempted"
-            found.append((abs(middle / (times * host.slice_ns) - 1), "slices", times, text))
+            causes.append((abs(middle / (times * host.slice_ns) - 1), "slices", times, text))
     if host.pause_ns and low * (1 - WITHIN) <= host.pause_ns <= high * (1 + WITHIN):
-        found.append((abs(middle / host.pause_ns - 1), "quota", 0, "the pause of the CPU limit"))
-    if found:
-        _, cause, times, text = min(found)
+        causes.append((abs(middle / host.pause_ns - 1), "quota", 0, "the pause of the CPU limit"))
+    if causes:
+        _, cause, times, text = min(causes)
         return cause, times, text
     if blocked >= WOKEN:
         return "waiting", 0, "waited for a CPU, preempted or after a wake-up"
@@ -113,6 +113,6 @@ def _waited(waited: tuple[float, float, float], host: HostTimes, *, blocked: flo
 
 
 def _meets(low_ns: float, high_ns: float, low: float, high: float, host: HostTimes) -> bool:
-    """Tell whether what was waited may be so many slices; one slice's part of them is allowed for the rest."""
+    """Return whether the interval of a wait overlaps that of so many slices, with a share of one slice as tolerance."""
     allowed = WITHIN * host.slice_ns
     return low - allowed <= high_ns and high + allowed >= low_ns

@@ -72,10 +72,10 @@ def test_certain_paths_are_right_and_those_that_are_wrong_were_doubted() -> None
         sums = np.array([totals[truth == group].sum(axis=0) for group in range(3)]) + 0.5
         likelihood = totals @ np.log(sums / sums.sum(axis=1, keepdims=True)).T
         search = Trees(present, likelihood)
-        stated = search.bettered(search.beam())
-        told = search.told(stated)
-        probable = certainties(present, likelihood, stated, level=LEVEL)[np.arange(60), told]
-        wrong, certain = told != truth, probable >= 1 - LEVEL
+        stated = search.improved(search.beam())
+        likeliest = search.groups(stated)
+        probable = certainties(present, likelihood, stated, level=LEVEL)[np.arange(60), likeliest]
+        wrong, certain = likeliest != truth, probable >= 1 - LEVEL
         sure, wrong_of_sure = sure + int(certain.sum()), wrong_of_sure + int(wrong[certain].sum())
         doubtful, wrong_of_doubtful = doubtful + int((~certain).sum()), wrong_of_doubtful + int(wrong[~certain].sum())
         doubt += float((1 - probable).sum())
