@@ -21,6 +21,7 @@ from specmine.probes.kernel.loader import Loaded, load
 from specmine.probes.kernel.maps import kernel_at_least
 from specmine.probes.process import proc
 from specmine.probes.process.mappings import Mapping, executable_mappings, open_mapped
+from specmine.probes.process.proc_files import path_as_text
 from specmine.probes.process.selection import Selection, check_choice
 from specmine.probes.process.status import Condition, Conditions
 from specmine.probes.safety.rules import (
@@ -181,7 +182,7 @@ def _process(pid: int) -> Iterator[Check]:
     except SpecmineError as error:
         yield Check(name="process", ok=False, detail=error.message, remedy=error.remedy)
         return
-    yield Check(name="process", ok=True, detail=f"{pid}, {proc.executable_path(pid)}")
+    yield Check(name="process", ok=True, detail=f"{pid}, {path_as_text(proc.executable_path(pid))}")
     elsewhere = proc.pid_namespace(pid) not in ("", proc.pid_namespace())
     yield Check(
         name="container",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .proc_files import PROC, proc_lines, read_proc
+from .proc_files import PROC, path_as_text, proc_lines, read_proc
 from .regular_file import open_regular
 
 FileId = tuple[int, int]
@@ -88,7 +88,7 @@ def open_mapped(pid: int, mapping: Mapping) -> int:
         fd = open_regular(f"/proc/{pid}/root{mapping.path}")
     try:
         if not _is_file(fd, mapping.file):
-            raise FileNotFoundError(f"{mapping.path} is no longer the file that process {pid} maps")
+            raise FileNotFoundError(f"{path_as_text(mapping.path)} is no longer the file that process {pid} maps")
     except BaseException:
         os.close(fd)
         raise

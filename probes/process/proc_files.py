@@ -6,6 +6,7 @@ feeds and other characters, text files at carriage returns: there a name could m
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -19,3 +20,8 @@ def read_proc(path: Path) -> bytes:
 def proc_lines(text: bytes) -> list[bytes]:
     """Return the lines, each without its newline."""
     return text.removesuffix(b"\n").split(b"\n")
+
+
+def path_as_text(path: str) -> str:
+    """Return a path that can be stored and shown: bytes that are no UTF-8 are written by their codes (``\\xff``)."""
+    return os.fsencode(path).decode(errors="backslashreplace")

@@ -16,7 +16,7 @@ from specmine.probes.kernel.structs import EVENT_EXEC, EVENT_EXIT, EVENT_FORK, P
 from . import proc
 from .mappings import FileId
 from .proc import Process
-from .proc_files import PROC
+from .proc_files import PROC, path_as_text
 from .selection import Selection, belongs
 
 RESCAN_NS = 5_000_000_000
@@ -185,7 +185,7 @@ class ProcessTracker:
         births = self._births[name] = self._births.get(name, 0) + 1
         if births > 1:  # another exec keeps pid and start time
             name = f"{name}:{births}"
-        life = self._lives[name] = _Life(name, found.pid, proc.executable_path(found.pid), now_ns)
+        life = self._lives[name] = _Life(name, found.pid, path_as_text(proc.executable_path(found.pid)), now_ns)
         return life
 
     def _scan(self, now_ns: int) -> None:

@@ -22,6 +22,7 @@ from specmine.probes.kernel.loader import Loaded
 from specmine.probes.kernel.maps import write_array
 from specmine.probes.kernel.structs import LAYOUT, MAX_RANGES, RANGE_FRAMES, RANGE_JIT, RANGE_PROBE, RANGE_ROWS
 from specmine.probes.process.mappings import FileId, Mapping, executable_mappings, open_mapped
+from specmine.probes.process.proc_files import path_as_text
 
 from .unwind_cache import RowCache
 from .unwind_space import Space
@@ -63,8 +64,8 @@ class Module:
 
     @property
     def name(self) -> str:
-        """Base name of the file as it was mapped."""
-        return os.path.basename(self.path.removesuffix(" (deleted)")) or self.path
+        """Base name of the file as it was mapped, as text."""
+        return path_as_text(os.path.basename(self.path.removesuffix(" (deleted)")) or self.path)
 
 
 @dataclass(slots=True)

@@ -39,11 +39,12 @@ def folder() -> Iterator[Path]:
 
 def test_another_users_file_names_cost_nothing(program: Callable[..., Path], folder: Path) -> None:
     """A watched program goes on being watched, whatever strangers before and after it map and whatever it maps."""
-    target = folder / "x\x0c7f0000000000-7f0000001000 r-xp 00000000 fe:00 42 y"
+    target = folder / "x\udcff\x0c7f0000000000-7f0000001000 r-xp 00000000 fe:00 42 y"
     shutil.copy(program("paths"), target)
     with nobodys_process(folder, "a\x0cb") as first, running(target, 600) as child, driven(child.pid, "z") as driver:
         assert {each.path for each in executable_mappings(first)} >= {str(folder / "a\x0cb")}
-        driver.watch("z", Kind.TIME)
+        module = driver.functions[driver.watch("z", Kind.TIME)].frame.module
+        assert module == target.name.replace("\udcff", "\\xff")
         driver.poll(lambda: driver.observations)
         with nobodys_process(folder, "c\x0b\u2028d"):
             number = len(driver.observations)
