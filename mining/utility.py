@@ -1,4 +1,4 @@
-"""How much is to be learned by observing a function again, from how long its results have stood."""
+"""The utility of observing a function again, from the age of its results."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def utility(now_ns: int, chain_start_ns: int | None, chain_end_ns: int | None) -
 
     Notes
     -----
-    First paper, section 3.2, algorithm 3. A result that stood for a time T is worth checking again fully
-    after another T: the times between checks double as long as nothing changes.
+    First paper, section 3.2, algorithm 3. A result that held for a time T has the full utility again after another T.
+    So the time between checks doubles as long as nothing changes.
     """
     if chain_start_ns is None or chain_end_ns is None:
         return 1.0

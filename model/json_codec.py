@@ -31,8 +31,10 @@ def encode(value: object, *, full: bool = False) -> Json:
     if isinstance(value, Histogram):
         return value.pairs
     if is_dataclass(value):
-        kept = [(each, getattr(value, each.name)) for each in fields(value)]
-        return {each.name: encode(held, full=full) for each, held in kept if full or not _is_default(each, held)}
+        members = [(member, getattr(value, member.name)) for member in fields(value)]
+        return {
+            member.name: encode(held, full=full) for member, held in members if full or not _is_default(member, held)
+        }
     return _encode_collection(value, full)
 
 

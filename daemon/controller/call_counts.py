@@ -92,7 +92,7 @@ def _with_counts(probe: ProbeState, activity: Activity) -> ProbeState:
     looks = before.looks
     if timed and activity.watched_ns > 0:
         represented_s = _represented_ns(probe.watch, activity) / SECOND
-        looks = looks.seen(activity.calls, activity.watched_ns / SECOND, represented_s, activity.cost_ns / SECOND)
+        looks = looks.with_look(activity.calls, activity.watched_ns / SECOND, represented_s, activity.cost_ns / SECOND)
     counts = CallCounts(
         calls=before.calls + timed * activity.calls,
         watched_ns=before.watched_ns + timed * activity.watched_ns,

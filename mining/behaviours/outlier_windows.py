@@ -64,18 +64,18 @@ def _distances(windows: NDArray[np.int64]) -> NDArray[np.float64]:
 
     The medians of the paths' shares over the windows are robust against a few outliers.
     """
-    own = windows.astype(np.float64)
-    calls, both = own.sum(axis=2, keepdims=True), own.sum(axis=0)
+    counts = windows.astype(np.float64)
+    calls, both = counts.sum(axis=2, keepdims=True), counts.sum(axis=0)
     several = (both > 0).sum(axis=1)
     asked = (calls[..., 0] >= _LEAST) & (several > 1)
-    shares = np.where(asked[..., None], own / np.maximum(calls, 1.0), np.nan)
+    shares = np.where(asked[..., None], counts / np.maximum(calls, 1.0), np.nan)
     asked[:, asked.sum(axis=0) < _WINDOWS] = False
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # paths without a window of enough calls
         usual = np.nanmedian(shares, axis=0)
         usual /= usual.sum(axis=1, keepdims=True)
         expected = calls * both / both.sum(axis=1, keepdims=True)
-        tells = asked[..., None] & (expected > 0)
-        chi2 = np.where(tells, (own - calls * usual) ** 2 / expected, 0.0)
+        valid = asked[..., None] & (expected > 0)
+        chi2 = np.where(valid, (counts - calls * usual) ** 2 / expected, 0.0)
         freedom = np.where(asked, several - 1, 0).sum(axis=1)
         return np.asarray(chi2.sum(axis=(1, 2)) / freedom)

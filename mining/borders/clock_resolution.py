@@ -1,7 +1,7 @@
-"""The step of a coarse clock, or of rounding, recognised in a histogram: its teeth are no classes.
+"""Detection of the step of a coarse clock, or of rounding, in a histogram: its multiples are no classes.
 
-Durations from a coarse clock are multiples of its step, and people and tools round. The histogram then has
-teeth that a density takes for classes. Steps are sought among those that clocks and decimal rounding have.
+Durations from a coarse clock are multiples of its step. People and tools round, too. The histogram then has narrow
+peaks ("teeth") that look like classes. Only steps of known clocks and of decimal rounding are tested.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from .heaping import rounding_steps
 _CLOCKS_HZ = (25e6, 24e6, 19.2e6, 14.31818e6, 13e6, 12e6, 8e6, 3.579545e6, 32768.0, 1024.0, 300.0, 250.0)
 _DECIMAL = tuple(m * 10.0**e for e in range(1, 9) for m in (1.0, 2.0, 2.5, 5.0))
 STEPS_NS = tuple(sorted({*_DECIMAL, 4e6, *(1e9 / hertz for hertz in _CLOCKS_HZ)}))
-"""Steps that are recognised, ns."""
+"""Steps that can be detected, ns."""
 
-_ERROR = 0.03  # chance that a bucket of a true comb is on the wrong side by noise
+_ERROR = 0.03  # probability that noise puts a bucket of a coarse clock on the wrong side
 _CLEAR = 2.0  # standard errors from which a bucket counts as full or empty
-_RIPPLE = 0.05  # least ripple of a clock that all durations keep to
-_ENOUGH = 6.0  # log likelihood ratio: 1 in 400 for a step that is not there, and only histograms with jumps are asked;
-_PLAINLY = 4.5  # ... 1 in 90 for a step wider than buckets, whose teeth cannot be heaps that are met by chance
-_MANY = 10.0  # steps of a clock from which on heaps are something else
-_AS_GOOD = 1.0  # of steps that explain as much the coarsest is taken
-_TEETH = 4  # plainly full buckets that a step takes: two or three may be classes
-_ASTRAY = 0.02  # share of durations that need not keep to a step
-_MISSED = 50.0  # calls between the multiples of a step that are not there for no other reason
-_FINER = 4 / 3  # steps in units of ripple x bucket below which the teeth of a bucket are too many to show
+_RIPPLE = 0.05  # least ripple of a clock if all durations are its multiples
+_ENOUGH = 6.0  # log likelihood ratio: 1 in 400 without such a step, and only rough histograms are tested;
+_PLAINLY = 4.5  # ... 1 in 90 for a step wider than buckets, whose teeth cannot be random heaps
+_MANY = 10.0  # steps of a clock from which heaps are rounding, not its teeth
+_AS_GOOD = 1.0  # of steps within this log likelihood of the best the coarsest is taken
+_TEETH = 4  # full buckets that a step needs: two or three may be classes
+_ASTRAY = 0.02  # share of durations that need not be multiples of a step
+_MISSED = 50.0  # expected calls between multiples: if so many are missing, the clock is the reason
+_FINER = 4 / 3  # least step in units of ripple x bucket width; the teeth of finer steps do not show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grain:
-    """What is coarse about durations."""
+    """The coarseness of durations."""
 
     clock_ns: float = 0.0
     """Step of the clock: all durations are multiples of it; 0 if none is evident."""
     heaping_ns: float = 0.0
-    """Step to whose multiples a share of the durations was rounded; 0 if none is evident."""
+    """Step to whose multiples some durations were rounded; 0 if none is evident."""
     perhaps_ns: tuple[float, ...] = ()
-    """Other steps that this may have been."""
+    """Other possible steps of rounding."""
 
 
 def grain_of(counts: NDArray[np.uint64], *, above_ns: float = 0.0) -> Grain:
-    """Return the steps that are evident in a histogram of at least one call; those up to ``above_ns`` do not matter."""
+    """Return the steps that are evident in a histogram of at least one call; only those above ``above_ns`` matter."""
     clock = clock_step(counts, ripple=_RIPPLE)
     heaps, *others = rounding_steps(counts) or (0.0,)
-    # each bucket wider than a step keeps to it, and a few heaps among such buckets may look like its teeth; but nothing
-    # else than a clock leaves buckets between its multiples empty
+    # buckets wider than a step always hold a multiple, and a few heaps in them may look like teeth; but only a clock
+    # leaves buckets between its multiples empty
     if (
         clock
         and keeps_to(counts, clock)
@@ -60,12 +60,12 @@ def grain_of(counts: NDArray[np.uint64], *, above_ns: float = 0.0) -> Grain:
     ):
         return Grain(clock_ns=clock)
     clock = clock_step(counts, above_ns=above_ns)
-    # heaps look like the teeth of a clock of their step or a coarser one; of finer teeth only the higher are heaps
+    # heaps look like the teeth of a clock of the same or a coarser step; a finer clock may have heaps on top
     return Grain(clock_ns=0.0 if 0 < heaps <= clock else clock, heaping_ns=heaps, perhaps_ns=tuple(others))
 
 
 def _empties(counts: ArrayLike, step: float) -> bool:
-    """Return whether buckets without a multiple of the step are empty that would hold a good many calls else."""
+    """Return whether buckets without a multiple of the step are empty, although many calls were expected there."""
     fine = _fine(step)
     without = np.flatnonzero(_multiples(BUCKET_EDGES[1:fine], BUCKET_EDGES[2 : fine + 1], step) == 0) + 1
     values = np.asarray(counts, dtype=np.float64)
@@ -83,11 +83,11 @@ def _middle_width(counts: ArrayLike) -> float:
 
 
 def keeps_to(counts: ArrayLike, step: float) -> bool:
-    """Return whether all durations but a few are multiples of the step, as far as buckets show it."""
+    """Return whether nearly all durations are multiples of the step, as far as buckets resolve it."""
     fine = _fine(step)
-    own = np.asarray(counts, dtype=np.float64)[1:fine]
-    astray = own[_multiples(BUCKET_EDGES[1:fine], BUCKET_EDGES[2 : fine + 1], step) == 0].sum()
-    return fine > 1 and bool(astray <= _ASTRAY * own.sum())
+    calls = np.asarray(counts, dtype=np.float64)[1:fine]
+    astray = calls[_multiples(BUCKET_EDGES[1:fine], BUCKET_EDGES[2 : fine + 1], step) == 0].sum()
+    return fine > 1 and bool(astray <= _ASTRAY * calls.sum())
 
 
 def _fine(step: float) -> int:
@@ -96,17 +96,17 @@ def _fine(step: float) -> int:
 
 
 def clock_step(counts: ArrayLike, *, above_ns: float = 0.0, ripple: float = 0.15) -> float:
-    """Return the step that durations come in.
+    """Return the step of which durations are multiples.
 
     Parameters
     ----------
     counts : array_like of float, shape (BUCKETS,)
         At least one call.
     above_ns : float
-        Finer steps are of no interest.
+        Finer steps are not tested.
     ripple : float
-        Share of the density around it by which a bucket is full or empty. A third more is the finest step asked for,
-        as a share of a bucket's width.
+        A bucket is full or empty if it differs from the density around it by this share. The finest step tested is a
+        third more than this share of a bucket's width.
 
     Returns
     -------
@@ -115,10 +115,10 @@ def clock_step(counts: ArrayLike, *, above_ns: float = 0.0, ripple: float = 0.15
 
     Notes
     -----
-    For each step, each bucket of the bulk is full or empty against the mean of its surroundings (one step to
-    each side), and holds a multiple of the step more than its neighbours or not. If the durations come in
-    this step, just the full ones hold one more; else they do so with the share of such buckets. The sum of
-    the log likelihood ratios decides; two or three teeth never suffice.
+    For each step, each bucket of the bulk is compared with the mean density around it (one step to each side): it is
+    full or empty. It also holds one multiple of the step more than its neighbours, or not. If durations are multiples
+    of the step, exactly the full buckets hold one more. Otherwise a full bucket holds one more with the share of such
+    buckets. The sum of the log likelihood ratios decides. Two or three teeth never suffice.
     """
     values = np.asarray(counts, dtype=np.float64)
     below = np.concatenate(([0.0], np.cumsum(values)))
@@ -127,16 +127,16 @@ def clock_step(counts: ArrayLike, *, above_ns: float = 0.0, ripple: float = 0.15
     if not _is_rough(values[first:last]):
         return 0.0
     finest = max(above_ns, _FINER * ripple * float(BUCKET_EDGES[first + 1] - BUCKET_EDGES[first]))
-    asked = (finest < _STEPS) & (BUCKET_EDGES[last] >= _STEPS)
-    evidence = _evidence(values, below, first, last, asked, ripple)
-    evident = evidence > np.where(_STEPS[asked] > _middle_width(values), _PLAINLY, _ENOUGH)
+    steps = (finest < _STEPS) & (BUCKET_EDGES[last] >= _STEPS)
+    evidence = _evidence(values, below, first, last, steps, ripple)
+    evident = evidence > np.where(_STEPS[steps] > _middle_width(values), _PLAINLY, _ENOUGH)
     if not evident.any():
         return 0.0
-    return float(_STEPS[asked][np.flatnonzero(evident & (evidence >= evidence[evident].max() - _AS_GOOD))[-1]])
+    return float(_STEPS[steps][np.flatnonzero(evident & (evidence >= evidence[evident].max() - _AS_GOOD))[-1]])
 
 
 def _is_rough(values: NDArray[np.float64]) -> bool:
-    """Return whether neighbouring buckets jump, as teeth do; most histograms end here."""
+    """Return whether neighbouring buckets differ strongly, as teeth do; most histograms are smooth."""
     if values.size < 8:
         return False
     jump = np.abs(values[1:-1] - 0.5 * (values[:-2] + values[2:]))
@@ -149,27 +149,27 @@ def _evidence(
     below: NDArray[np.float64],
     first: int,
     last: int,
-    asked: NDArray[np.bool_],
+    steps: NDArray[np.bool_],
     ripple: float,
 ) -> NDArray[np.float64]:
-    """Return the log likelihood ratio of each step asked for, over buckets first to last."""
+    """Return the log likelihood ratio of each tested step, over buckets first to last."""
     density = values[first:last] / _WIDTH[first:last]
     padded = np.concatenate((density[:1], density, density[-1:]))
-    beside = 0.5 * (padded[:-2] + padded[2:])
-    # slopes and edges of the distribution put whole stretches off the mean, teeth also stand out of their neighbours
-    asked_of = np.flatnonzero(np.abs(density - beside) > ripple * beside)
-    density, beside = density[asked_of], beside[asked_of]
-    width, own = _WIDTH[first + asked_of], values[first + asked_of]
-    rows: tuple[NDArray[Any], ...] = np.ix_(asked, first + asked_of)
+    neighbours = 0.5 * (padded[:-2] + padded[2:])
+    # slopes and edges of the distribution differ from the mean too; teeth also differ from their neighbours
+    tested = np.flatnonzero(np.abs(density - neighbours) > ripple * neighbours)
+    density, neighbours = density[tested], neighbours[tested]
+    width, calls = _WIDTH[first + tested], values[first + tested]
+    rows: tuple[NDArray[Any], ...] = np.ix_(steps, first + tested)
     expected = (_between(below, _RIGHT, rows) - _between(below, _LEFT, rows)) * (width / _AROUND[rows])
-    deviation = (own - expected) / np.sqrt(np.maximum(expected, 1.0))
-    same_side = (density > beside) == (deviation > 0)
-    fine = width * _FINER * ripple < _STEPS[asked][:, None]
-    telling = (np.abs(deviation) > _CLEAR) & (expected >= 4.0) & fine & same_side
+    deviation = (calls - expected) / np.sqrt(np.maximum(expected, 1.0))
+    same_side = (density > neighbours) == (deviation > 0)
+    fine = width * _FINER * ripple < _STEPS[steps][:, None]
+    significant = (np.abs(deviation) > _CLEAR) & (expected >= 4.0) & fine & same_side
     agrees = (deviation > 0) == _HOLDS[rows]
     ratio = np.where(agrees, math.log(1 - _ERROR), math.log(_ERROR)) - _LIKELY[rows]
-    teeth = (telling & agrees & _HOLDS[rows]).sum(axis=1)
-    return np.where(teeth >= _TEETH, np.where(telling, ratio, 0.0).sum(axis=1), 0.0)
+    teeth = (significant & agrees & _HOLDS[rows]).sum(axis=1)
+    return np.where(teeth >= _TEETH, np.where(significant, ratio, 0.0).sum(axis=1), 0.0)
 
 
 def _between(
@@ -193,7 +193,7 @@ def _place(at: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float
     return edge.astype(np.int32), np.asarray((at - BUCKET_EDGES[edge]) / _WIDTH[edge])
 
 
-# what clock_step asks of every bucket under every step
+# constants of clock_step, for every bucket and every step
 _STEPS = np.array(STEPS_NS)
 _WIDTH = np.diff(BUCKET_EDGES)
 _LEFT_NS, _RIGHT_NS = (
@@ -228,12 +228,12 @@ def spread(counts: ArrayLike, step: float) -> NDArray[np.float64]:
     fine = _fine(step)
     if step <= 0 or not keeps_to(values, step):
         return below
-    own = values[1:fine]
+    calls = values[1:fine]
     number = _multiples(BUCKET_EDGES[1:fine], BUCKET_EDGES[2 : fine + 1], step)
-    heights = np.cumsum(np.repeat(own / np.maximum(number, 1), number.astype(np.int64)), dtype=np.float64)
+    heights = np.cumsum(np.repeat(calls / np.maximum(number, 1), number.astype(np.int64)), dtype=np.float64)
     first = np.floor((BUCKET_EDGES[1] - 0.5) / step) + 1
     knots = (first + np.arange(len(heights) + 1) - 0.5) * step
-    heights = values[0] + np.concatenate(([0.0], heights * own.sum() / max(float(heights[-1]), 1.0)))
+    heights = values[0] + np.concatenate(([0.0], heights * calls.sum() / max(float(heights[-1]), 1.0)))
     # the first bucket holds all that is shorter, 0 too
     inside = np.interp(BUCKET_EDGES[1 : fine + 1], [0.0, *knots], [0.0, *heights])
     return np.concatenate(([0.0], inside[:-1], below[fine:]))

@@ -1,7 +1,7 @@
 """Borders of one histogram of durations: places of low density between two dense regions.
 
-A border is a local minimum of the gradient of the cumulative distribution (first paper, section 3.1) that stands
-out of the noise of the calls counted.
+A border is a local minimum of the gradient of the cumulative distribution (first paper, section 3.1). It must be
+significant given the number of calls.
 """
 
 from __future__ import annotations
@@ -22,26 +22,24 @@ from .heaping import without_heaping
 from .smoothing import smoothed_cdf
 from .valleys import EDGES, Valley, has_valleys, lowest, valleys
 
-_SMALLEST = 1.5  # least class in units of the match threshold: below the smallest to be found, above a chance excess
-_CLOSED = 16  # steps of rounding from which on some buckets have no neighbour that holds no multiple
-_TOUCHED = 1e-3  # share of calls whose density a blur must change to be worth its time
-_SHARP = 512.0  # a resolution of less than this part of the duration (a sixteenth of a bucket) changes no density
+_SMALLEST = 1.5  # least class in match thresholds: smaller than the smallest to find, larger than a random excess
+_CLOSED = 16  # steps of rounding from which all neighbours of some buckets hold a multiple
+_TOUCHED = 1e-3  # share of calls whose density smoothing must change; otherwise it is skipped
+_SHARP = 512.0  # a resolution below duration / 512 (a sixteenth of a bucket) does not change the density
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Why a border is believed."""
+    """The numbers that a border rests on."""
 
     depth: float
     """How far the density falls from the lower of the two peaks, in [0, 1]."""
     significance: float
-    """The same fall in standard errors of the logarithm of the density, less an allowance for the number of places
-    looked at.
-    """
+    """The same fall in standard errors of the log density, less an allowance for the number of places tested."""
     lower_calls: int
-    """Calls in the class below, down to the next border."""
+    """Calls in the class below the border."""
     upper_calls: int
-    """Calls in the class above, up to the next border."""
+    """Calls in the class above the border."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +52,14 @@ class Border:
     cdf: float
     """Share of the calls below it."""
     regions: tuple[tuple[float, float], ...]
-    """Dense, sparse and dense region, each from and to a duration in ns: where the fall was measured."""
+    """Dense, sparse and dense region in which the fall was measured, each from and to a duration in ns."""
     evidence: Evidence
 
 
 def borders(
     histogram: Histogram, *, settings: MiningSettings, z: float | None = None, grain: Grain | None = None
 ) -> tuple[Border, ...]:
-    """Find the borders of a histogram.
+    """Return the borders of a histogram.
 
     Parameters
     ----------
@@ -72,7 +70,7 @@ def borders(
     z : float, optional
         Least significance; ``settings.firm_z`` unless given.
     grain : Grain, optional
-        Coarseness of the durations, if it is known from more calls than these.
+        Coarseness of the durations, if it is known from more calls.
 
     Returns
     -------
@@ -96,14 +94,14 @@ def borders(
     if not found:
         return ()
     exact = np.concatenate(([0.0], np.cumsum(histogram.dense, dtype=np.float64) / total))
-    placed = sorted(((lowest(cdf, valley), valley) for valley in found), key=lambda each: each[0])
+    placed = sorted(((lowest(cdf, valley), valley) for valley in found), key=lambda pair: pair[0])
     return _as_borders(_one_per_match(placed, exact, settings), cdf, exact, total)
 
 
 def grain_behind(histogram: Histogram, *, settings: MiningSettings, z: float) -> Grain | None:
-    """Return the coarseness of durations whose density has valleys, of at least one call; None if it has none.
+    """Return the coarseness of the durations of at least one call; None if their density has no valleys.
 
-    What a coarse clock leaves may look like valleys; it hides none.
+    A coarse clock may cause valleys, but never hides one. So without valleys its step does not matter.
     """
     cdf, _ = smoothed(histogram, settings=settings, grain=Grain())
     shares = _shares(settings)
@@ -131,7 +129,7 @@ def _valleys(
 
 
 def smoothed(histogram: Histogram, *, settings: MiningSettings, grain: Grain) -> tuple[NDArray[np.float64], float]:
-    """Return the CDF without the traces of coarse clocks and rounding, and the share of the calls not moved for it.
+    """Return the CDF corrected for coarse clocks and rounding, and the share of the calls that the correction left.
 
     Parameters
     ----------
@@ -146,17 +144,17 @@ def smoothed(histogram: Histogram, *, settings: MiningSettings, grain: Grain) ->
     ndarray of float64, shape (BUCKETS + 1,)
         At the bucket edges.
     float
-        Calls taken off heaps tell nothing of the density within a step: only this share does.
+        Share of the calls that were not moved. Moved calls give no evidence of the density within a step.
     """
     resolution = max(settings.resolution_ns, grain.clock_ns)
     counts = histogram.dense.astype(np.float64)
     values, unmoved = counts, 1.0
-    if grain.heaping_ns > 0:  # finer teeth may be finer heaps
+    if grain.heaping_ns > 0:  # a finer step of the clock may be finer heaping
         values = without_heaping(without_heaping(counts, grain.heaping_ns), grain.clock_ns)
         unmoved -= 0.5 * float(np.abs(values - counts).sum() / counts.sum())
     below = spread(values, grain.clock_ns)
     cdf = below / below[-1]
-    if grain.heaping_ns > 0:  # where single heaps cannot be seen their ripples can be closed: they are narrow there
+    if grain.heaping_ns > 0:  # single heaps are not resolved there, but narrow, so smoothing removes them
         beyond = _CLOSED * grain.heaping_ns < EDGES
         cdf = np.maximum.accumulate(np.where(beyond, smoothed_cdf(cdf, grain.heaping_ns, BUCKETS), cdf))
     last = min(int(np.searchsorted(EDGES, _SHARP * resolution)), BUCKETS)
@@ -173,23 +171,23 @@ def _one_per_match(
     found: Sequence[tuple[int, Valley]], cdf: NDArray[np.float64], settings: MiningSettings
 ) -> list[tuple[int, Valley]]:
     smallest = _SMALLEST * settings.match_threshold
-    kept: list[tuple[int, Valley]] = []
+    separate: list[tuple[int, Valley]] = []
     for edge, valley in found:
         value = float(cdf[edge])
         if not smallest <= value <= 1 - smallest:
             continue
-        if kept and value - float(cdf[kept[-1][0]]) < settings.match_threshold:
+        if separate and value - float(cdf[separate[-1][0]]) < settings.match_threshold:
             continue
-        kept.append((edge, valley))
-    return kept
+        separate.append((edge, valley))
+    return separate
 
 
 def _as_borders(
-    kept: Sequence[tuple[int, Valley]], smooth: NDArray[np.float64], exact: NDArray[np.float64], total: int
+    separate: Sequence[tuple[int, Valley]], smooth: NDArray[np.float64], exact: NDArray[np.float64], total: int
 ) -> tuple[Border, ...]:
-    at = [0.0, *(float(exact[edge]) for edge, _ in kept), 1.0]
+    at = [0.0, *(float(exact[edge]) for edge, _ in separate), 1.0]
     result = []
-    for i, (edge, valley) in enumerate(kept):
+    for i, (edge, valley) in enumerate(separate):
         ends = np.array([valley.left, valley.low, valley.right])
         regions = np.interp(smooth[0] + (smooth[-1] - smooth[0]) * ends, smooth, EDGES).tolist()
         result.append(

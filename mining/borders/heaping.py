@@ -1,8 +1,8 @@
-"""Rounded durations on top of exact ones: the heaps that people and tools leave at round values are no classes.
+"""Heaping: some durations are rounded, others are exact. The heaps at round values are no classes.
 
-Where a share of the durations was rounded to multiples of a step, each multiple holds that share of what lies
-within half a step of it. A heap is told from a narrow class by this: most of its surroundings stay where they are,
-and other multiples have heaps too. (All durations in steps are a coarse clock: see granularity.py.)
+If a share of the durations was rounded to multiples of a step, each multiple holds that share of the calls within half
+a step. Two things distinguish a heap from a narrow class: most calls around it stay where they are, and other multiples
+have heaps too. (If all durations are multiples of a step, the clock is coarse: see ``clock_resolution.py``.)
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ _WIDTH = np.diff(_EDGES)
 STEPS_NS = tuple(sorted(m * 10.0**e for e in range(2, 10) for m in (1.0, 2.0, 2.5, 5.0)))
 """Steps of rounding that are recognised, ns."""
 MULTIPLES = 31
-"""Beyond so many steps a bucket may be wider than a step, and a heap cannot be told from its surroundings."""
-_CLEAR = ((2, 6.0), (3, 3.5))  # so many plain heaps, and standard errors by which all together must stand out
-_EACH = 1.5  # standard errors of a plain heap
+"""Beyond so many steps a bucket may be wider than a step, so heaps cannot be detected."""
+_CLEAR = ((2, 6.0), (3, 3.5))  # number of plain heaps, and the standard errors that all together need then
+_EACH = 1.5  # standard errors from which a single heap is plain
 _MOST = 0.5  # a heap holds at most this share of the calls within half a step, else it is a class
-_CERTAIN = 20.0  # standard errors from which on a heap counts alike
-_ALIKE = 0.02  # of steps whose heaps differ by less, in units of their squared z,
-_CHANCE = 6.0  # ... and of this, the coarsest is taken
-_UNLIKE = 0.1  # by so much more another step may explain less, and still be the true one
+_CERTAIN = 20.0  # standard errors from which more evidence for a heap does not count
+_ALIKE = 0.02  # of steps whose squared z differ by less than this share,
+_CHANCE = 6.0  # ... and by less than this, the coarsest is taken
+_UNLIKE = 0.1  # a step that explains less by this share and by _DOUBT may still be the true one
 _DOUBT = 20.0
 _OTHERS = 2
-_STEEP = 12.0  # a distribution that begins or ends between two buckets is no slope
-_FAR = 4  # buckets without a multiple are looked for so far to each side
-_AS_WIDE = 33  # buckets up to this one are together as wide as the first
-_PLAIN = 2.0  # standard errors from which a bend of the density is taken off
-_CROOKED = 0.2  # ratio of densities by which they may differ for other reasons
-_TOO_MUCH = 3.0  # times what chance allows: places aside that vary so much belong to the teeth of a clock
+_STEEP = 12.0  # ratio of neighbouring densities from which a distribution begins or ends there
+_FAR = 4  # buckets to each side in which one without a multiple is searched
+_AS_WIDE = 33  # buckets below this one are together as wide as the first
+_PLAIN = 2.0  # standard errors from which a curvature of the density is subtracted
+_CROOKED = 0.2  # relative difference of densities that has other reasons
+_TOO_MUCH = 3.0  # times the random variation: so much at places beside multiples means a coarse clock
 
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Buckets at certain places of every step, shape (steps, places), and their surroundings."""
+    """Buckets at certain places of every step, shape (steps, places), and their neighbours."""
 
     at: NDArray[np.int64]
     left: NDArray[np.int64]
@@ -52,20 +52,20 @@ class _Places:
     """Half a step below and above, ns."""
 
     def excess(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """Return what the buckets hold beyond the mean density of those beside them, its error, and that mean."""
-        own, width = values[self.at], _WIDTH[self.at]
+        """Return the excess of the buckets over the mean density of their neighbours, its error, and that mean."""
+        calls, width = values[self.at], _WIDTH[self.at]
         left, right = values[self.left] + 0.5, values[self.right] + 0.5
         before, after = left / _WIDTH[self.left], right / _WIDTH[self.right]
-        # the geometric mean is that of a straight line in log density, as slopes are; half a call keeps it from 0
+        # slopes are straight lines in log density, so the geometric mean is taken; half a call avoids 0
         slope = np.maximum(before, after) < _STEEP * np.minimum(before, after)
         expected = width * np.where(slope, np.sqrt(before * after), np.maximum(before, after))
         denser = np.where(before > after, left, right)
-        zero = self.at == 0  # buckets beside the first are far narrower: a stretch of its own width tells more
+        zero = self.at == 0  # the neighbours of the first bucket are far narrower, so a stretch of its width is taken
         beside = float(values[1:_AS_WIDE].sum()) + 0.5
         expected, denser, slope = np.where(zero, beside, expected), np.where(zero, beside, denser), slope & ~zero
-        variance = own + expected**2 * np.where(slope, 0.25 * (1 / left + 1 / right), 1 / denser) + 1.0
-        filled = self.usable & (own + left + right > 1)
-        return np.where(filled, own - expected, 0.0), np.sqrt(variance), expected
+        variance = calls + expected**2 * np.where(slope, 0.25 * (1 / left + 1 / right), 1 / denser) + 1.0
+        filled = self.usable & (calls + left + right > 1)
+        return np.where(filled, calls - expected, 0.0), np.sqrt(variance), expected
 
     def local(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the calls within half a step."""
@@ -74,7 +74,7 @@ class _Places:
 
 
 def rounding_steps(counts: NDArray[np.uint64]) -> tuple[float, ...]:
-    """Return the steps to whose multiples a share of the durations may have been rounded.
+    """Return the steps to whose multiples some durations may have been rounded.
 
     Parameters
     ----------
@@ -87,20 +87,22 @@ def rounding_steps(counts: NDArray[np.uint64]) -> tuple[float, ...]:
 
     Notes
     -----
-    The excess of a bucket with a multiple is what it holds beyond the mean density of the nearest buckets without
-    one. A step is evident if its excesses together are ``_CLEAR`` standard errors (Stouffer's sum: a wide bucket counts
-    no more), two or three of them plain each; the coarsest that explains as much as any is taken. Places a third of
-    a step to each side should show nothing: what both show is the bend of the density and is taken off, and where
-    they differ by more than chance allows the errors are widened, so that the teeth of an unknown clock are not taken
-    for heaps.
+    The excess of a bucket with a multiple is its calls beyond the mean density of the nearest buckets without one. A
+    step is evident if the sum of its excesses reaches ``_CLEAR`` standard errors, and two or three single ones are
+    plain. Stouffer's sum is used, so a wide bucket counts no more than others. Of the steps that explain the most, the
+    coarsest is taken.
+
+    Places a third of a step to each side should have no excess. What both have in common is the curvature of the
+    density, and is subtracted. Where they differ by more than random variation, the errors are widened, so that the
+    multiples of an unknown clock are not taken for heaps.
     """
     values = counts.astype(np.float64)
     excess, error, expected = _MULTIPLE.excess(values)
     aside = [places.excess(values) for places in (_BEFORE, _AFTER)]
     local = _MULTIPLE.local(values)
     known = _MULTIPLE.usable & _BEFORE.usable & _AFTER.usable & (local > 0)
-    ratios = [np.divide(each[0], each[2], out=np.zeros_like(excess), where=known) for each in aside]
-    spread = [np.divide(each[1], each[2], out=np.zeros_like(excess), where=known) for each in aside]
+    ratios = [np.divide(beyond, mean, out=np.zeros_like(excess), where=known) for beyond, _, mean in aside]
+    spread = [np.divide(its_error, mean, out=np.zeros_like(excess), where=known) for _, its_error, mean in aside]
     bend, its_error = 0.5 * (ratios[0] + ratios[1]), 0.5 * np.sqrt(spread[0] ** 2 + spread[1] ** 2)
     sure = np.abs(bend) > _PLAIN * its_error
     bent = np.where(sure, expected * bend, 0.0)
@@ -118,10 +120,10 @@ def rounding_steps(counts: NDArray[np.uint64]) -> tuple[float, ...]:
         evident |= (plain >= least) & (z >= clear)
     if not evident.any():
         return ()
-    heaps = np.where(single > _EACH, np.minimum(single, _CERTAIN), 0.0)[:, 1:]  # that at 0 every step has
+    heaps = np.where(single > _EACH, np.minimum(single, _CERTAIN), 0.0)[:, 1:]  # every step has a heap at 0
     explained = np.where(evident, (heaps**2).sum(axis=1), -np.inf)
     most = float(explained.max())
-    # parts of the true step have its heaps and some by chance, multiples of it lack every other one
+    # parts of the true step have its heaps and random ones; multiples of it lack some of its heaps
     best = int(np.flatnonzero(explained >= most * (1 - _ALIKE) - _CHANCE)[-1])
     others = np.flatnonzero(explained >= most * (1 - _UNLIKE) - _DOUBT)
     nearest = sorted((i for i in others.tolist() if i != best), key=lambda i: (-float(explained[i]), i))
@@ -129,18 +131,18 @@ def rounding_steps(counts: NDArray[np.uint64]) -> tuple[float, ...]:
 
 
 def without_heaping(counts: ArrayLike, step: float) -> NDArray[np.float64]:
-    """Return the counts with each heap spread over half a step to each side, as the other calls are there.
+    """Return the counts with each heap spread over half a step to each side, like the other calls there.
 
     Parameters
     ----------
     counts : array_like of float, shape (BUCKETS,)
     step : float
-        One of ``STEPS_NS``, or 0: nothing is done.
+        One of ``STEPS_NS``, or 0: nothing changes.
 
     Returns
     -------
     ndarray of float64, shape (BUCKETS,)
-        With the same sum.
+        The sum is the same.
     """
     values = np.array(counts, dtype=np.float64)
     if step not in STEPS_NS:
@@ -151,7 +153,7 @@ def without_heaping(counts: ArrayLike, step: float) -> NDArray[np.float64]:
     np.subtract.at(values, _MULTIPLE.at[row], heap)
     below = np.concatenate(([0.0], np.cumsum(values)))
     low, high = (np.interp(at[row], _EDGES, below)[:, None] for at in (_MULTIPLE.low, _MULTIPLE.high))
-    # what was rounded is distributed as what was not; a place is its share of the way through the half steps
+    # rounded calls are distributed like exact ones: in proportion to the calls in the half steps
     way = (np.clip(below, low, high) - low) / np.maximum(high - low, 1e-9)
     return np.asarray(values + np.diff(heap @ way))
 
@@ -159,8 +161,8 @@ def without_heaping(counts: ArrayLike, step: float) -> NDArray[np.float64]:
 def _places(parts: NDArray[np.float64], whole: bool) -> _Places:
     """Return the places at these multiples of each step.
 
-    Whole ones are compared with the nearest buckets that hold no multiple, others with those just beside them, and
-    only where none of the three holds one.
+    Whole multiples are compared with the nearest buckets without one. Other places are compared with their direct
+    neighbours, and only if none of the three buckets holds a multiple.
     """
     steps = np.array(STEPS_NS)[:, None]
     values = steps * parts

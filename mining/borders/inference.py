@@ -1,4 +1,4 @@
-"""What a function's observations agree on: stable borders, and the chain of observations that carries them."""
+"""The inference from a function's observations: stable borders, and the chain of observations that agree on them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from .stability import StableBorder, chain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inference:
-    """What the newest observations of a function agree on."""
+    """Stable borders and the chain of the newest observations of a function."""
 
     borders: tuple[StableBorder, ...] = ()
     """Stable borders of the last observations."""
     chain: int = 0
-    """Newest observations that all agree with them, of those that are retained."""
+    """Number of newest retained observations that all agree with them."""
     start_ns: int | None = None
-    """Start of the oldest observation of the chain, also of those no longer retained; None: there is no chain."""
+    """Start of the oldest observation of the chain, retained or not; None: there is no chain."""
     end_ns: int | None = None
     stable: bool = False
-    """True if the chain is long enough to count."""
+    """True if the chain is long enough (``chain_observations``)."""
     ended_by: str = ""
-    """Why the chain is not longer: border, shares, missing, or '' if nothing stands before it."""
+    """Why the chain is not longer: border, shares, missing; '' if no observation precedes it."""
     bias_ns: float = 0.0
     """What the probes added to these durations."""
     uncertainty_ns: float = 0.0
-    """How well the durations are known; classes closer than that are not distinguished."""
+    """Uncertainty of the durations; classes closer than this are not distinguished."""
     class_calls: tuple[int, ...] = ()
     """Calls per class of the last observations."""
     noise: Dispersion = field(default_factory=Dispersion)
@@ -42,7 +42,7 @@ class Inference:
 
     @property
     def edges(self) -> tuple[int, ...]:
-        """First bucket of one class but the lowest."""
+        """First bucket of each class but the lowest."""
         return tuple(border.edge for border in self.borders)
 
 
@@ -56,7 +56,7 @@ def infer_stable_borders(
     before: Inference | None,
     settings: MiningSettings,
 ) -> tuple[Inference, Mapping[Observation, ObservationBorders]]:
-    """Return what the newest observations agree on.
+    """Return the inference from the newest observations.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ def infer_stable_borders(
     known : mapping
         Borders of some of them, from an earlier inference.
     before : Inference, optional
-        The one without the last observation: a chain that covers all observations goes back to its start.
+        The inference without the last observation. A chain that covers all observations starts where its chain starts.
     settings : MiningSettings
 
     Returns
     -------
     Inference, mapping
-        The mapping holds the borders of one of the observations; the next inference needs them again.
+        The mapping holds the borders of each observation; the next inference needs them again.
     """
     if len(observations) < settings.chain_observations:
         return _too_few(observations, settings), known
@@ -104,7 +104,7 @@ def infer_stable_borders(
 
 
 def _too_few(observations: Sequence[Observation], settings: MiningSettings) -> Inference:
-    """Return what so few observations say: nothing yet, whatever their borders."""
+    """Return the inference from too few observations: it has no borders."""
     judged = [one for one in observations if one.timed >= settings.minimum_calls]
     return Inference(
         chain=len(judged),
@@ -122,13 +122,13 @@ def borders_of(observation: Observation, settings: MiningSettings) -> Observatio
 
 
 def at_resolution(settings: MiningSettings, observations: Sequence[Observation]) -> MiningSettings:
-    """Return settings whose resolution is at least the uncertainty of these durations."""
+    """Return the settings with a resolution of at least the uncertainty of these durations."""
     uncertainty_ns = max(observation.uncertainty_ns for observation in observations)
     return replace(settings, resolution_ns=uncertainty_ns) if uncertainty_ns > settings.resolution_ns else settings
 
 
 def utility_of(inference: Inference, now_ns: int) -> float:
-    """Return how much is to be learned by observing again: 1 while there is no chain that counts."""
+    """Return the utility of observing again: 1 while the chain is too short."""
     if not inference.stable:
         return 1.0
     return utility(now_ns, inference.start_ns, inference.end_ns)

@@ -1,7 +1,7 @@
-"""Borders that recur over executions: the same classes for all of them, so that groups of call paths can be compared.
+"""Borders that recur over executions: all get the same classes, so that groups of call paths can be compared.
 
-What the first paper asks of the borders of one execution, that most of its observations have them (algorithm 1), is
-asked here of executions: a border that only one of five has is chance, or belongs to that execution alone.
+The first paper requires that most observations of one execution have a border (algorithm 1). Here most executions must
+have it: a border that only one of five has is random, or belongs to that execution alone.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from specmine.model.histogram import Histogram
 from .detection import borders, share_between
 
 _NEAR = math.log(1.1)  # borders nearer than this are one
-_SHAPED = 0.05  # largest difference of CDF values between a border and the valley in all calls that is it
-_DIM = 1.0  # standard errors: that there is a border is known here, only its shape is asked for
+_SHAPED = 0.05  # largest difference of CDF values between a border and its valley in all calls
+_DIM = 1.0  # standard errors: the border is known to exist, only its shape is needed
 _OCTAVE, _OCTAVES = 32, 2  # steps of an octave, and by how many octaves durations on two scales may differ
-_BLUR = 3  # steps to both sides within which durations are alike
+_SMOOTHING = 3  # steps to both sides over which the density is averaged
 
 Regions = tuple[tuple[float, float], ...]
 """Dense, sparse and dense region, each from and to a duration in ns."""
@@ -37,7 +37,7 @@ class Execution:
     edges: tuple[int, ...]
     """First bucket of each class but the lowest, ascending."""
     scale: Hashable
-    """Equal for executions whose durations can be compared as they are: one host, one build."""
+    """Equal for executions whose durations are comparable without scaling: one host, one build."""
     bias_ns: float = 0.0
     """What the probes added to each duration."""
 
@@ -48,11 +48,11 @@ class Execution:
         return np.asarray(below / max(below[-1], 1.0), dtype=np.float64)
 
     def edge_at(self, duration_ns: float) -> int:
-        """Return the bucket edge nearest to a duration that is free of the probes' cost."""
+        """Return the bucket edge nearest to a duration without the probes' cost."""
         return int(np.abs(BUCKET_EDGES[1:-1] - duration_ns - self.bias_ns).argmin()) + 1
 
     def duration_at(self, edge: int) -> float:
-        """Return the duration at a bucket edge, ns, free of the probes' cost."""
+        """Return the duration at a bucket edge, ns, without the probes' cost."""
         return max(0.0, float(BUCKET_EDGES[edge]) - self.bias_ns)
 
 
@@ -61,11 +61,11 @@ class Recurring:
     """A border that most executions have."""
 
     edges: tuple[int, ...]
-    """Its place in each execution: where that found it, else where the others have it."""
+    """Its edge in each execution: its own where it was detected, else that of the others."""
     found: frozenset[int]
-    """Numbers of the executions that found it themselves."""
+    """Numbers of the executions in which it was detected."""
     has: int
-    """Executions that have it: found, or their density falls there, at least half as far as where it was found."""
+    """Executions that have it: detected, or the density falls there at least half as far as where it was detected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class _Member:
     edge: int
     duration: float
     regions: Regions
-    """Where its fall is measured; empty if the sum of all calls does not show it."""
+    """Regions in which its fall is measured; empty if the sum of all calls has no valley there."""
     depth: float
 
 
@@ -86,7 +86,7 @@ def recurring(executions: Sequence[Execution], *, settings: MiningSettings) -> t
     Parameters
     ----------
     executions : sequence of Execution
-        At least one; those that found no border included.
+        At least one; also those without a border.
     settings : MiningSettings
         ``stable_share`` of the executions must have a border.
 
@@ -98,56 +98,56 @@ def recurring(executions: Sequence[Execution], *, settings: MiningSettings) -> t
     -----
     Borders of two executions are one if they lie at the same duration (10 %), or if one lies between the dense regions
     beside the other. Durations of another host or build are divided by the factor that makes the distributions most
-    alike (``factors``). Where an execution found none, its calls in the three regions in which the fall was measured
-    elsewhere tell whether it has it.
+    similar (``factors``). If a border was not detected in an execution, its density is tested in the three regions in
+    which the fall was measured elsewhere.
     """
     scaled = factors(executions)
     members = [
         border
-        for number, (each, factor) in enumerate(zip(executions, scaled, strict=True))
-        for border in _members(number, each, factor, settings)
+        for number, (execution, factor) in enumerate(zip(executions, scaled, strict=True))
+        for border in _members(number, execution, factor, settings)
     ]
-    kept = []
+    recurrent = []
     for cluster in _clusters(members):
-        found = {each.execution: each.edge for each in cluster}
-        has = len(found) + sum(
-            any(_falls(each, factor, border) for border in cluster)
-            for number, (each, factor) in enumerate(zip(executions, scaled, strict=True))
-            if number not in found
+        detected = {member.execution: member.edge for member in cluster}
+        has = len(detected) + sum(
+            any(_falls(execution, factor, border) for border in cluster)
+            for number, (execution, factor) in enumerate(zip(executions, scaled, strict=True))
+            if number not in detected
         )
         if has >= settings.stable_share * len(executions):
-            middle = float(np.median([each.duration for each in cluster]))
+            middle = float(np.median([member.duration for member in cluster]))
             edges = tuple(
-                found.get(number, each.edge_at(middle * factor))
-                for number, (each, factor) in enumerate(zip(executions, scaled, strict=True))
+                detected.get(number, execution.edge_at(middle * factor))
+                for number, (execution, factor) in enumerate(zip(executions, scaled, strict=True))
             )
-            kept.append((middle, Recurring(edges=edges, found=frozenset(found), has=has)))
-    return tuple(border for _, border in sorted(kept, key=lambda each: (each[0], each[1].edges)))
+            recurrent.append((middle, Recurring(edges=edges, found=frozenset(detected), has=has)))
+    return tuple(border for _, border in sorted(recurrent, key=lambda pair: (pair[0], pair[1].edges)))
 
 
 def factors(executions: Sequence[Execution]) -> tuple[float, ...]:
-    """Return by what the durations of each execution are to be divided to be compared with the others'.
+    """Return the divisor that makes the durations of each execution comparable with the others.
 
-    1 for the scale of most calls; for each other one the factor, at most four, under which the histograms of the
-    logarithms overlap most (Bhattacharyya's coefficient): peaks stay where they are when the load shifts calls from one
-    to another, quantiles do not.
+    It is 1 for the scale with most calls. For each other scale it is the factor, at most four, under which the
+    histograms of the logarithms overlap most (Bhattacharyya's coefficient). Quantiles would not do: they move when the
+    load shifts calls from one peak to another, but peaks stay.
     """
     together: dict[Hashable, NDArray[np.float64]] = {}
     calls: dict[Hashable, int] = {}
-    for each in executions:
-        total = each.histogram.total
-        together[each.scale] = together.get(each.scale, 0.0) + total * _logarithmic(each)
-        calls[each.scale] = calls.get(each.scale, 0) + total
+    for execution in executions:
+        total, scale = execution.histogram.total, execution.scale
+        together[scale] = together.get(scale, 0.0) + total * _logarithmic(execution)
+        calls[scale] = calls.get(scale, 0) + total
     reference = max(calls, key=lambda scale: calls[scale])
-    found = {scale: _factor(together[reference], density) for scale, density in together.items()}
-    return tuple(1.0 if each.scale == reference else found[each.scale] for each in executions)
+    of_scale = {scale: _factor(together[reference], density) for scale, density in together.items()}
+    return tuple(1.0 if execution.scale == reference else of_scale[execution.scale] for execution in executions)
 
 
 def _logarithmic(execution: Execution) -> NDArray[np.float64]:
-    """Return the density of the logarithms of the durations, smoothed_cdf a little."""
+    """Return the density of the logarithms of the durations, slightly smoothed."""
     grid = 2.0 ** (np.arange(5 * _OCTAVE, 40 * _OCTAVE + 1) / _OCTAVE)
     density = np.diff(np.interp(grid + execution.bias_ns, BUCKET_EDGES, execution.cdf))
-    return np.convolve(density, np.full(2 * _BLUR + 1, 1.0 / (2 * _BLUR + 1)), mode="same")
+    return np.convolve(density, np.full(2 * _SMOOTHING + 1, 1.0 / (2 * _SMOOTHING + 1)), mode="same")
 
 
 def _factor(reference: NDArray[np.float64], density: NDArray[np.float64]) -> float:
@@ -161,12 +161,12 @@ def _factor(reference: NDArray[np.float64], density: NDArray[np.float64]) -> flo
 
 def _members(number: int, execution: Execution, factor: float, settings: MiningSettings) -> list[_Member]:
     cdf, bias = execution.cdf, execution.bias_ns
-    seen = borders(execution.histogram, settings=settings, z=_DIM) if execution.edges else ()
+    in_all = borders(execution.histogram, settings=settings, z=_DIM) if execution.edges else ()
     members = []
     for edge in execution.edges:
         below = float(cdf[edge])
-        near = [each for each in seen if abs(each.cdf - below) < _SHAPED]
-        shape = min(near, key=lambda each: abs(each.cdf - below), default=None)
+        near = [border for border in in_all if abs(border.cdf - below) < _SHAPED]
+        shape = min(near, key=lambda border: abs(border.cdf - below), default=None)
         regions = shape.regions if shape is not None else ()
         members.append(
             _Member(
@@ -181,13 +181,13 @@ def _members(number: int, execution: Execution, factor: float, settings: MiningS
 
 
 def _clusters(members: Sequence[_Member]) -> list[list[_Member]]:
-    """Return borders that are one, at most one of each execution; the nearest are joined."""
+    """Return clusters of borders that are one, at most one of each execution; the nearest are joined."""
     clusters: list[list[_Member]] = []
-    for border in sorted(members, key=lambda each: (each.duration, each.execution)):
+    for border in sorted(members, key=lambda member: (member.duration, member.execution)):
         near = []
         for at, cluster in enumerate(clusters):
-            if all(each.execution != border.execution for each in cluster):
-                far = [distance for each in cluster if (distance := _apart(each, border)) is not None]
+            if all(member.execution != border.execution for member in cluster):
+                far = [distance for member in cluster if (distance := _apart(member, border)) is not None]
                 near += [(min(far), at)] if far else []
         if near:
             clusters[min(near)[1]].append(border)
@@ -197,7 +197,7 @@ def _clusters(members: Sequence[_Member]) -> list[list[_Member]]:
 
 
 def _apart(one: _Member, other: _Member) -> float | None:
-    """Return how far two borders that can be one lie apart, None if they cannot."""
+    """Return the distance of two borders that can be one; None if they cannot."""
     far = abs(math.log(max(one.duration, 1.0) / max(other.duration, 1.0)))
     return far if far < _NEAR or _between(one, other) or _between(other, one) else None
 
@@ -208,7 +208,7 @@ def _between(one: _Member, other: _Member) -> bool:
 
 
 def _falls(execution: Execution, factor: float, border: _Member) -> bool:
-    """Return whether the density falls at a border, at least half as far as where it was found."""
+    """Return whether the density falls at a border at least half as far as where it was detected."""
     regions = [(low * factor + execution.bias_ns, high * factor + execution.bias_ns) for low, high in border.regions]
     if not regions or any(low <= 0 or high <= low for low, high in regions):
         return False

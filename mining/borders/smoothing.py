@@ -1,4 +1,4 @@
-"""The CDF of durations that are known no finer than a resolution: classes closer than that must not look like two."""
+"""Smoothing of a CDF by the resolution of its durations, so that classes closer than that are not distinguished."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTH = np.diff(EDGES)
 
 
 def smoothed_cdf(cdf: NDArray[np.float64], resolution_ns: float, last: int) -> NDArray[np.float64]:
-    """Return the CDF after adding a triangular error of +-resolution to each duration.
+    """Return the CDF after a triangular error of +-resolution was added to each duration.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def smoothed_cdf(cdf: NDArray[np.float64], resolution_ns: float, last: int) -> N
     resolution_ns : float
         More than 0.
     last : int
-        Edge up to which this is done; above it the CDF stays as it is.
+        Last edge that is smoothed; above it the CDF stays as it is.
 
     Returns
     -------
@@ -37,19 +37,19 @@ def smoothed_cdf(cdf: NDArray[np.float64], resolution_ns: float, last: int) -> N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Box:
-    """Where the intervals [edge - width/2, edge + width/2] begin and end: the same for every histogram."""
+    """Begins and ends of the intervals [edge - width/2, edge + width/2], the same for every histogram."""
 
     width_ns: float
     last: int
     known: int
-    """Edges beyond this are not met."""
+    """Last edge that an interval reaches."""
     index: NDArray[np.intp]
-    """Buckets in which they begin, then those in which they end."""
+    """Buckets of their begins, then of their ends."""
     offset: NDArray[np.float64]
-    """How far into these, ns."""
+    """Distance from the lower edge of these buckets, ns."""
     inside: NDArray[np.bool_]
     beyond: NDArray[np.float64]
-    """How far above the known edges, where the CDF is 1, ns."""
+    """Distance above the known edges, where the CDF is 1, ns."""
 
 
 @lru_cache(maxsize=32)

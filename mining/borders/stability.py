@@ -1,10 +1,12 @@
-"""What stays the same from observation to observation: stable borders, and how far back they hold.
+"""Stable borders over observations, and the chain of newest observations that agree with them.
 
-Stable borders are those that the newest observations have in common (first paper, algorithm 1); the chain is the
-run of newest observations that all fit them (algorithm 2). The paper finds borders in each observation and clusters
-them. Here a border is found in the calls of all of them together, where the statistics are best, and then looked
-for in each at its very place. The paper's fit is one-sided: it asks whether every border found is known, not whether
-every known one is found, nor whether the classes keep their shares. Both are asked here.
+Stable borders are those that the newest observations have in common (first paper, algorithm 1). The chain is the run
+of newest observations that all fit them (algorithm 2).
+
+The paper detects borders in each observation and clusters them. Here a border is detected in the calls of all
+observations together, where the statistics are best. Then each observation is tested for it at that place. The paper
+checks only that every detected border is known. Here it is also checked that every known border is detected, and that
+the classes keep their shares.
 """
 
 from __future__ import annotations
@@ -27,12 +29,12 @@ from .detection import Border, Evidence, borders, grain_behind, smoothed
 from .valleys import EDGES
 
 _REACH = 0.05  # largest difference of CDF values at which two borders can be one
-_NOISE = 40  # newest observations that tell how much shares vary: ten know it too badly to show changes
+_NOISE = 40  # newest observations from which the variation of shares is estimated; ten are too few
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StableBorder:
-    """A border found again in the great majority of the newest observations."""
+    """A border detected again in most of the newest observations."""
 
     edge: int
     """First bucket of the upper class."""
@@ -40,9 +42,9 @@ class StableBorder:
     cdf: float
     """Share of all calls of these observations below it."""
     found: int
-    """Observations that have it: their density falls there too, at least half as far as that of all ..."""
+    """Number of observations that have it: their density falls there at least half as far as that of all ..."""
     of: int
-    """... of so many."""
+    """... and the number of all."""
     regions: tuple[tuple[float, float], ...]
     """Dense, sparse and dense region, ns."""
     evidence: Evidence
@@ -55,16 +57,17 @@ class Chain:
 
     borders: tuple[StableBorder, ...]
     observations: int
-    """Length of the chain; observations of too few calls are passed over and do not count."""
+    """Length of the chain, without observations of too few calls."""
     calls: int
     start_ns: int | None
     end_ns: int | None
     stable: bool
-    """True if the chain is long enough to be believed."""
+    """True if the chain is long enough (``chain_observations``)."""
     ended_by: str
-    """Why the observation before the chain does not belong to it: 'border' (it has another), 'shares' (its
-    classes have other shares), 'missing' (a stable border is missing too often); '' if there is none
-    before.
+    """Why the observation before the chain does not belong to it; '' if there is none.
+
+    'border': it has another border. 'shares': its classes have other shares. 'missing': a stable border is missing too
+    often.
     """
 
 
@@ -82,7 +85,7 @@ def chain(
         Of one function, oldest first.
     settings : MiningSettings
     found : sequence of tuple of Border, optional
-        What ``borders`` returned for each observation, if the caller keeps it.
+        Result of ``borders`` for each observation, if the caller has it.
 
     Returns
     -------
@@ -91,26 +94,29 @@ def chain(
 
     Notes
     -----
-    An observation does not fit if it has a border that matches no stable one, under the CDF of the newest
-    observations, and one of the two before or after has such a border too; nor if its class shares disagree with
-    those of the newer ones of the chain (``level``, in units of the dispersion between neighbouring windows). Where
-    a stable border is missing from ``missing_limit`` observations running, the chain ends before the first of them.
+    An observation does not fit if it has a border that matches no stable one under the CDF of the newest observations.
+    One of the two observations before or after must have such a border too. It does not fit either if its class shares
+    disagree with those of the newer ones of the chain (``level``, in units of the dispersion between neighbouring
+    windows). If a stable border is missing from ``missing_limit`` observations in a row, the chain ends before
+    the first of them.
     """
-    kept, theirs = _judged(observations, found, settings)
-    newest = kept[-settings.recent :]
+    judged, theirs = _judged(observations, found, settings)
+    newest = judged[-settings.recent :]
     stable, cdf, grain = _shared(newest, theirs, settings) if newest else ((), np.zeros(BUCKETS + 1), Grain())
     if len(newest) < settings.chain_observations:
         stable = ()
     reach = [_reach(stable, i, settings) for i in range(len(stable))]
-    other = [_others(own, one, stable, reach, cdf, grain, settings) for one, own in zip(kept, theirs, strict=True)]
-    cdfs = [_cdf(o, grain, settings) for o in kept] if stable else []
+    other = [
+        _others(of_one, one, stable, reach, cdf, grain, settings) for one, of_one in zip(judged, theirs, strict=True)
+    ]
+    cdfs = [_cdf(o, grain, settings) for o in judged] if stable else []
     edges = [b.edge for b in stable]
-    rows = [o.histogram.class_counts(edges) for o in kept]
+    rows = [o.histogram.class_counts(edges) for o in judged]
     noise = dispersion(rows[-_NOISE:])
     pool = np.zeros(len(edges) + 1, dtype=np.int64)
     missing = [0] * len(stable)
     length, ended_by = 0, ""
-    for index in reversed(range(len(kept))):
+    for index in reversed(range(len(judged))):
         if _again(other[index], other[max(index - 2, 0) : index] + other[index + 1 : index + 3]):
             ended_by = "border"
             break
@@ -118,14 +124,14 @@ def chain(
             ended_by = "shares"
             break
         for i, border in enumerate(stable):
-            missing[i] = 0 if _has(cdfs[index], kept[index].timed, border) else missing[i] + 1
+            missing[i] = 0 if _has(cdfs[index], judged[index].timed, border) else missing[i] + 1
         pool += rows[index]
         length += 1
         if max(missing, default=0) >= settings.missing_limit:
             length -= settings.missing_limit
             ended_by = "missing"
             break
-    part = kept[len(kept) - length :]
+    part = judged[len(judged) - length :]
     return Chain(
         borders=stable,
         observations=length,
@@ -138,26 +144,26 @@ def chain(
 
 
 def _shared(
-    kept: Sequence[Observation], theirs: Sequence[tuple[Border, ...]], settings: MiningSettings
+    judged: Sequence[Observation], theirs: Sequence[tuple[Border, ...]], settings: MiningSettings
 ) -> tuple[tuple[StableBorder, ...], NDArray[np.float64], Grain]:
-    """Return the stable borders of these observations, the CDF of all their calls, and the grain of their clock."""
-    together = Histogram.sum(one.histogram for one in kept)
+    """Return the stable borders of these observations, the CDF of all calls, and the coarseness of the clock."""
+    together = Histogram.sum(one.histogram for one in judged)
     behind = grain_behind(together, settings=settings, z=settings.stable_z)
     grain = behind or (grain_of(together.dense, above_ns=settings.resolution_ns) if any(theirs) else Grain())
     evident = borders(together, settings=settings, z=settings.stable_z, grain=grain) if behind else ()
     below = np.concatenate(([0.0], np.cumsum(together.dense, dtype=np.float64)))
     stable = []
-    cdfs = [_cdf(one, grain, settings) for one in kept] if evident else []
+    cdfs = [_cdf(one, grain, settings) for one in judged] if evident else []
     for border in evident:
-        recurrence = sum(_has(cdf, one.timed, border) for cdf, one in zip(cdfs, kept, strict=True))
-        if recurrence >= settings.stable_share * len(kept):
+        recurrence = sum(_has(cdf, one.timed, border) for cdf, one in zip(cdfs, judged, strict=True))
+        if recurrence >= settings.stable_share * len(judged):
             stable.append(
                 StableBorder(
                     edge=border.edge,
                     duration_ns=border.duration_ns,
                     cdf=border.cdf,
                     found=recurrence,
-                    of=len(kept),
+                    of=len(judged),
                     regions=border.regions,
                     evidence=border.evidence,
                 )
@@ -166,14 +172,14 @@ def _shared(
 
 
 def _cdf(one: Observation, grain: Grain, settings: MiningSettings) -> NDArray[np.float64]:
-    """Return the CDF of an observation, freed of a coarse clock if there is one."""
+    """Return the CDF of an observation, corrected for a coarse clock if there is one."""
     if grain != Grain():
         return smoothed(one.histogram, settings=settings, grain=grain)[0]
     return np.concatenate(([0.0], np.cumsum(one.histogram.dense, dtype=np.float64) / one.timed))
 
 
 def _has(cdf: NDArray[np.float64], calls: int, border: Border | StableBorder) -> bool:
-    """Return whether the density of an observation falls at a border, at least half as far as that of all."""
+    """Return whether the density of an observation falls at a border at least half as far as that of all."""
     ends: list[float] = np.interp(np.ravel(border.regions), EDGES, cdf).tolist()
     (a, b), (c, d), (e, f) = border.regions
     left, low, right = ends[1] - ends[0], ends[3] - ends[2], ends[5] - ends[4]
@@ -183,9 +189,9 @@ def _has(cdf: NDArray[np.float64], calls: int, border: Border | StableBorder) ->
 
 
 def _reach(stable: Sequence[StableBorder], index: int, settings: MiningSettings) -> float:
-    """Return by how much the CDF value of a border found in one observation may differ from a stable one's.
+    """Return how far the CDF value of a border of one observation may be from that of a stable border.
 
-    Half the smaller class beside it: never so much that one border could be taken for the next.
+    It is at most half the smaller class beside it, so that no border can be taken for the next one.
     """
     values = [0.0, *(b.cdf for b in stable), 1.0]
     smaller = min(values[index + 1] - values[index], values[index + 2] - values[index + 1])
@@ -193,7 +199,7 @@ def _reach(stable: Sequence[StableBorder], index: int, settings: MiningSettings)
 
 
 def _others(
-    own: Sequence[Border],
+    detected: Sequence[Border],
     one: Observation,
     stable: Sequence[StableBorder],
     reach: Sequence[float],
@@ -203,20 +209,20 @@ def _others(
 ) -> tuple[float, ...]:
     """Return the CDF values of borders of an observation that match no stable one."""
 
-    def unknown(found: Sequence[Border]) -> tuple[float, ...]:
-        values = [float(cdf[b.edge]) for b in found]
+    def unknown(candidates: Sequence[Border]) -> tuple[float, ...]:
+        values = [float(cdf[border.edge]) for border in candidates]
         return tuple(v for v in values if not any(abs(v - b.cdf) < r for b, r in zip(stable, reach, strict=True)))
 
-    first = unknown(own)
+    first = unknown(detected)
     if first and grain != Grain():
-        # one observation may hold too few calls to show the step of a coarse clock, whose teeth then look like borders
+        # one observation may have too few calls to show the step of a coarse clock; its teeth then look like borders
         return unknown(borders(one.histogram, settings=settings, grain=grain))
     return first
 
 
-def _again(own: Sequence[float], neighbours: Sequence[Sequence[float]]) -> bool:
-    """Return whether an observation and one nearby both have unknown borders, be it at different places."""
-    return bool(own) and any(neighbours)
+def _again(unknown: Sequence[float], neighbours: Sequence[Sequence[float]]) -> bool:
+    """Return whether an observation and one nearby both have unknown borders, even at different places."""
+    return bool(unknown) and any(neighbours)
 
 
 def _judged(
@@ -226,11 +232,11 @@ def _judged(
 ) -> tuple[list[Observation], list[tuple[Border, ...]]]:
     if found is not None and len(found) != len(observations):
         raise ValueError(f"{len(observations)} observations, but borders of {len(found)}")
-    kept, theirs = [], []
+    judged, theirs = [], []
     for index, observation in enumerate(observations):
         if observation.timed >= settings.minimum_calls:
-            kept.append(observation)
+            judged.append(observation)
             theirs.append(
                 found[index] if found is not None else borders(observation.histogram, settings=settings, grain=Grain())
             )
-    return kept, theirs
+    return judged, theirs

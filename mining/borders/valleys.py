@@ -1,8 +1,8 @@
 """Valleys of the density of log durations, over windows that all hold the same share of the calls.
 
-With Q the quantile function of log durations, the density over a window of share m at u is m / (Q(u + m) - Q(u));
-its logarithm has the standard error 1 / sqrt(n m) wherever the window lies and however the durations are
-distributed (a nearest-neighbour density), so one threshold fits a sharp fast class beside a broad slow one.
+Let Q be the quantile function of log durations. The density over a window of share m at u is m / (Q(u + m) - Q(u)),
+a nearest-neighbour density. Its logarithm has the standard error 1 / sqrt(n m) at every place and for every
+distribution. So one threshold fits a narrow fast class and a broad slow one.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from numpy.typing import NDArray
 from specmine.model.buckets import BUCKET_EDGES, BUCKETS
 
 EDGES = BUCKET_EDGES.copy()
-EDGES[0] *= 0.5  # the first bucket also holds all shorter durations: it is no peak
+EDGES[0] *= 0.5  # the first bucket also holds all shorter durations, and must not look like a peak
 LOG_EDGES = np.log(EDGES)
 EDGES.flags.writeable = LOG_EDGES.flags.writeable = False
 
-_LEAST = 10  # calls in a window: the error of fewer is no longer that of a logarithm
-_CELLS = 5  # steps by which a sparse window moves over its own share
-_DENSE = 9  # the same steps in a dense window: peaks are broader than valleys, and most of the error was theirs
-_ASIDE = (_DENSE - _CELLS) // 2  # of them on each side of a sparse window of the same centre
-_CLEAR = (_DENSE + _CELLS) // 2  # centres farther apart: no call is in both windows
-_NEARLY = 0.9  # of the greatest significance
-_SURELY = 4.0  # standard errors by which a fall is surely more
-_WIDEST = 0.2  # share of calls from which on the number of windows needs no allowance
-_APART = 1e3  # more than log densities differ: keeps what is accumulated over one window size out of the next
+_LEAST = 10  # calls in a window: with fewer the standard error of the logarithm does not hold
+_CELLS = 5  # cells of a sparse window; windows move by one cell
+_DENSE = 9  # cells of a dense window: peaks are broader than valleys, and caused most of the error
+_ASIDE = (_DENSE - _CELLS) // 2  # cells of a dense window on each side of a sparse one with the same centre
+_CLEAR = (_DENSE + _CELLS) // 2  # distance of centres from which no call is in both windows
+_NEARLY = 0.9  # share of the greatest significance
+_SURELY = 4.0  # standard errors that are subtracted from a fall to compare it with others
+_WIDEST = 0.2  # share of calls in a window from which the number of windows needs no allowance
+_APART = 1e3  # exceeds differences of log densities, and so separates window sizes in accumulated maxima
 _NOWHERE = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Valley:
-    """A dense region, a sparse one and a dense one, at one window size."""
+    """A dense, a sparse and a dense region, at one window size."""
 
     left: tuple[float, float]
     low: tuple[float, float]
     right: tuple[float, float]
-    """The three windows, from and to a share of the calls below."""
+    """The three windows, each from and to a share of the calls below."""
     drop: float
     """Fall of the log density from the lower peak."""
     error: float
     """Its standard error."""
     significance: float
-    """The fall in standard errors, less what is allowed for the number of windows of this size."""
+    """The fall in standard errors, less an allowance for the number of windows of this size."""
 
     def holds(self, other: Valley) -> bool:
         """Return whether another valley lies between the peaks of this one."""
@@ -56,22 +56,22 @@ class Valley:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Windows:
-    """Places of the windows of several sizes, one row after the other in flat arrays."""
+    """Places of the windows of several sizes, one size after the other in flat arrays."""
 
     rows: tuple[tuple[int, int], ...]
-    """Where each size begins, and into how many cells it cuts the calls."""
+    """First index of each size, and the number of cells that all calls are cut into."""
     at: NDArray[np.float64]
     """Shares of the calls below each cell."""
     sparse: NDArray[np.bool_]
     dense: NDArray[np.bool_]
-    """Which cells begin a sparse window, and are the beginning of one in the middle of a dense window."""
+    """Cells at which a sparse window begins, and those where it lies in the middle of a dense window."""
     row: NDArray[np.intp]
-    """Size of each cell."""
+    """Number of the size that each cell belongs to."""
     offset: NDArray[np.float64]
     mass: NDArray[np.float64]
-    """Share of the calls in a sparse window, of each size."""
+    """Share of the calls in a sparse window, per size."""
     allowance: NDArray[np.float64]
-    """Squared standard errors that are allowed for the number of windows of each size."""
+    """Allowance for the number of windows, in squared standard errors, per size."""
 
 
 @lru_cache(maxsize=64)
@@ -94,17 +94,17 @@ def _windows(shares: tuple[float, ...]) -> _Windows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Levels:
-    """The log density in all windows, and where it falls far enough."""
+    """The log density in all windows, and where it falls enough."""
 
     windows: _Windows
     quantile: NDArray[np.float64]
     sparse: NDArray[np.float64]
     dense: NDArray[np.float64]
     error: NDArray[np.float64]
-    """Of a difference of both, at each size."""
+    """Standard error of the difference of both, per size."""
     needed: NDArray[np.float64]
     deep: NDArray[np.bool_]
-    """Which sparse windows have denser ones by that much on both sides."""
+    """Sparse windows that have windows denser by ``needed`` on both sides."""
 
 
 def _levels(cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z: float, depth: float) -> _Levels | None:
@@ -112,7 +112,7 @@ def _levels(cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z:
     if not used:
         return None
     windows = _windows(used)
-    # what a blur puts below the layout is left tail, not a peak at its first edge
+    # calls that smoothing moves below the layout are a left tail, not a peak at its first edge
     quantile = np.interp(cdf[0] + (cdf[-1] - cdf[0]) * windows.at, cdf, LOG_EDGES)
     sparse = np.full(len(quantile), _NOWHERE)
     dense = np.full(len(quantile), -_NOWHERE)
@@ -140,7 +140,7 @@ def _levels(cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z:
 
 
 def has_valleys(cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z: float, depth: float) -> bool:
-    """Return whether ``valleys`` might return any, in less time."""
+    """Return whether there may be valleys; faster than ``valleys``."""
     levels = _levels(cdf, total, shares=shares, z=z, depth=depth)
     return levels is not None and bool(levels.deep.any())
 
@@ -148,7 +148,7 @@ def has_valleys(cdf: NDArray[np.float64], total: int, *, shares: Sequence[float]
 def valleys(
     cdf: NDArray[np.float64], total: int, *, shares: Sequence[float], z: float, depth: float, apart_ns: float
 ) -> list[Valley]:
-    """Return the valleys that stand out, one for each pair of peaks, in the windows that show it well.
+    """Return the significant valleys, one for each pair of peaks, in the windows that show it best.
 
     Parameters
     ----------
@@ -167,10 +167,10 @@ def valleys(
 
     Notes
     -----
-    One pass of hysteresis over the log density leaves the longest alternation of peaks and valleys that differ by
-    the threshold. Smaller windows look at more places: where x standard errors are asked of the widest windows,
-    sqrt(x^2 + 2 log(M / m)) are asked of windows of share m, which gives all sizes about the same rate of false
-    valleys (Duembgen and Walther, Annals of Statistics 36, 2008, section 2).
+    One pass with hysteresis over the log density yields the longest alternation of peaks and valleys that differ by
+    the threshold. Smaller windows test more places. The widest windows need x standard errors; windows of share m need
+    sqrt(x^2 + 2 log(M / m)). Then all sizes have about the same rate of false valleys (Duembgen and Walther, Annals of
+    Statistics 36, 2008, section 2).
     """
     levels = _levels(cdf, total, shares=shares, z=z, depth=depth)
     if levels is None or not levels.deep.any():
@@ -202,16 +202,16 @@ def valleys(
             same = [group for group in groups if not _peak_between(valley, group[0], level, needed)]
             if len(same) == 0:
                 groups.append([valley])
-            elif len(same) == 1:  # more than one: a small class in this window, which smaller ones see
+            elif len(same) == 1:  # more than one: this window covers a small class that smaller windows resolve
                 same[0].append(valley)
     return [_shown_best(group) for group in groups]
 
 
 def _shown_best(group: Sequence[Valley]) -> Valley:
-    """Return where a valley is surely deepest, of the windows in which it is nearly as significant as in any.
+    """Return the deepest valley among the windows in which it is nearly as significant as in the best.
 
-    The most significant windows are large: they reach far into classes that are well apart, and what they show
-    depends on the classes' shares. The significance is that of the best.
+    The most significant windows are large. They reach far into well separated classes, so their result depends on the
+    shares of the classes. The significance is that of the best window.
     """
     most = max(valley.significance for valley in group)
     nearly = [valley for valley in group if valley.significance >= _NEARLY * most]
@@ -219,7 +219,7 @@ def _shown_best(group: Sequence[Valley]) -> Valley:
 
 
 def _turns(levels: _Levels) -> NDArray[np.intp]:
-    """Return where there is a peak, or a valley deep enough: nothing else begins or ends a fall."""
+    """Return the places of peaks and of deep valleys: only there a fall begins or ends."""
     turns = levels.deep.copy()
     up = levels.dense[1:] >= levels.dense[:-1]
     turns[1:-1] |= up[:-1] & (levels.dense[1:-1] >= levels.dense[2:]) & levels.windows.dense[1:-1]
@@ -258,7 +258,7 @@ def alternating(
 
 
 def _peak_between(a: Valley, b: Valley, level: NDArray[np.float64], needed: float) -> bool:
-    """Return whether the density at the window size of ``a`` has a peak between two valleys: else they are one."""
+    """Return whether the density at the window size of ``a`` has a peak between two valleys; if not, they are one."""
     cells = len(level) - 1
     middle = [min(max(round(0.5 * sum(v.low) * cells - 0.5 * _CELLS), 0), cells - _CELLS) for v in (a, b)]
     low, high = min(middle), max(middle)
@@ -266,7 +266,7 @@ def _peak_between(a: Valley, b: Valley, level: NDArray[np.float64], needed: floa
 
 
 def lowest(cdf: NDArray[np.float64], valley: Valley) -> int:
-    """Return the bucket edge of least density in the sparse window of a valley of this distribution."""
+    """Return the bucket edge of least density in the sparse window of a valley."""
     low, high = np.interp(cdf[0] + (cdf[-1] - cdf[0]) * np.array(valley.low), cdf, LOG_EDGES).tolist()
     first = int(np.searchsorted(LOG_EDGES, low, side="left"))
     last = int(np.searchsorted(LOG_EDGES, high, side="right")) - 1

@@ -1,1 +1,7 @@
-"""Distributions and estimates in plain numpy; scipy is their oracle in tests."""
+"""Distributions and estimates in plain numpy; tests compare them with scipy.
+
+- Tail probabilities and quantiles? ``distributions`` (F, chi-squared), ``student_t`` (t, normal)
+- Do two rows of class shares agree? ``class_shares``
+- How many independent calls are the calls of a path equivalent to? ``design_effect``
+- How often is a function called? ``call_rate``
+"""

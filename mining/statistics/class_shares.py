@@ -1,8 +1,8 @@
-"""Class shares of histograms, and the test whether two agree although calls of a window are not independent.
+"""The test whether two rows of class counts have the same shares, although calls of a window are not independent.
 
-Calls inside one window share load, caches and state, so class counts vary more between windows than a
-multinomial allows. The excess is one factor, the dispersion, estimated from windows that follow each other; a
-difference is judged in units of it (quasi-likelihood: McCullagh and Nelder, Generalized Linear Models, 4.5).
+Calls inside one window share load, caches and state. So class counts vary more between windows than a multinomial
+allows. The factor is the dispersion, estimated from neighbouring windows. Differences are tested in units of it
+(quasi-likelihood: McCullagh and Nelder, Generalized Linear Models, 4.5).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .distributions import f_sf
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispersion:
-    """By how much class counts vary more than those of independent calls, and how well that is known."""
+    """The factor by which class counts vary more than those of independent calls, and how well it is known."""
 
     factor: float = 1.0
     """At least 1."""
@@ -32,18 +32,18 @@ def homogeneity(first: ArrayLike, second: ArrayLike) -> tuple[float, int]:
 
     Classes empty in both rows are left out; an empty row gives (0, 0).
     """
-    # plain numbers: there are two or three classes, and a chain asks this some hundred times
+    # plain numbers are faster: there are two or three classes, and a chain needs some hundred tests
     pairs = [pair for pair in zip(_plain(first), _plain(second), strict=True) if pair[0] + pair[1] > 0]
     one, other = sum(a for a, _ in pairs), sum(b for _, b in pairs)
     if len(pairs) < 2 or one == 0 or other == 0:
         return 0.0, 0
-    # the two cells of a class differ by the same from what is expected of them
+    # both cells of a class differ from their expectations by the same number
     chi2 = sum((a * other - b * one) ** 2 / (a + b) for a, b in pairs) / (one * other)
     return chi2, len(pairs) - 1
 
 
 def _plain(row: ArrayLike) -> list[float]:
-    return [float(each) for each in np.asarray(row).tolist()]
+    return [float(number) for number in np.asarray(row).tolist()]
 
 
 def dispersion(windows: Sequence[ArrayLike]) -> Dispersion:
@@ -56,9 +56,8 @@ def dispersion(windows: Sequence[ArrayLike]) -> Dispersion:
     Returns
     -------
     Dispersion
-        From the differences of neighbouring windows, so that one change of level among them does not count
-        as noise: the larger half of the differences is replaced by what the smaller half predicts (median).
-        With fewer than three windows nothing is known, and the factor is 1.
+        The factor comes from the median difference of neighbouring windows, so a single change of level does not count
+        as noise. With fewer than three windows the factor is 1.
     """
     ratios = []
     for first, second in pairwise(windows):
@@ -69,8 +68,8 @@ def dispersion(windows: Sequence[ArrayLike]) -> Dispersion:
         return Dispersion()
     df = max(d for _, d in ratios)
     median = float(np.median([r for r, _ in ratios]))
-    # the median of chi2/df is near (1 - 2/(9 df))**3 (Wilson and Hilferty); neighbours share a window, and
-    # a median holds 0.64 of the information: freedom counts half of the differences
+    # the median of chi2/df is near (1 - 2/(9 df))**3 (Wilson and Hilferty); half of the differences count as freedom,
+    # since neighbours share a window and a median holds 0.64 of the information
     return Dispersion(factor=max(1.0, median / (1 - 2 / (9 * df)) ** 3), freedom=max(1.0, 0.5 * len(ratios) * df))
 
 

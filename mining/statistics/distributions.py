@@ -1,4 +1,4 @@
-"""Tail probabilities without scipy, for the process that must stay small: F and chi-squared.
+"""Tail probabilities of F and chi-squared without scipy, which would take too much memory in the daemon.
 
 Both are the regularised incomplete beta or gamma function, evaluated by the continued fractions of
 Abramowitz and Stegun 26.5.8 and 6.5.31 (modified Lentz) and the power series 6.5.29.
@@ -79,7 +79,7 @@ def _away_from_zero(value: float) -> float:
 
 @lru_cache(maxsize=8192)
 def f_quantile(probability: float, first: int, second: int) -> float:
-    """Return a quantile of the F distribution, by halving the beta variable x = d1 F / (d1 F + d2)."""
+    """Return a quantile of the F distribution, by bisection of the beta variable x = d1 F / (d1 F + d2)."""
     low, high = 0.0, 1.0
     for _ in range(50):
         middle = 0.5 * (low + high)

@@ -1,4 +1,4 @@
-"""Student's t without scipy, for the process that must stay small: tail probability and quantile."""
+"""Tail probability and quantile of Student's t without scipy, which would take too much memory in the daemon."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def t_quantile(probability: float, df: float) -> float:
     log_constant = math.lgamma(0.5 * (df + 1)) - math.lgamma(0.5 * df) - 0.5 * math.log(df * math.pi)
     value = max(_normal().inv_cdf(probability), 1e-6)
     for _ in range(100):
-        found = two_sided_p(value, df)
+        reached = two_sided_p(value, df)
         density = 2.0 * math.exp(log_constant - 0.5 * (df + 1) * math.log1p(value * value / df))
-        step = math.log(found / tail) * found / (value * density)
+        step = math.log(reached / tail) * reached / (value * density)
         value *= math.exp(max(-1.0, min(1.0, step)))
         if abs(step) < 1e-13:
             break

@@ -13,7 +13,7 @@ def looked(calls: list[int], seconds: list[float], stands_for: list[float]) -> L
     """Return the sums of some looks."""
     looks = Looks()
     for each in zip(calls, seconds, stands_for, strict=True):
-        looks = looks.seen(*each)
+        looks = looks.with_look(*each)
     return looks
 
 
@@ -54,7 +54,7 @@ def test_bursts_do_not_bias_looks_that_end_by_calls() -> None:
         looks = Looks()
         for _ in range(60):
             rate = 100_000.0 if chance.random() < 0.5 else 10_000.0
-            looks = looks.seen(1000, chance.gamma(1000, 1 / rate), 1.0)
+            looks = looks.with_look(1000, chance.gamma(1000, 1 / rate), 1.0)
         low, high = looks.interval() or (0.0, 0.0)
         estimates.append(looks.rate)
         held += low <= 55_000 <= high
@@ -66,7 +66,7 @@ def test_what_looks_take_raises_the_upper_end() -> None:
     """A program that probes slow by a fifth may call a quarter more often without; one that they stop, any number."""
     looks, stopped = Looks(), Looks()
     for number in (100, 110, 90, 105, 95):
-        looks, stopped = looks.seen(number, 1.0, 1.0, 0.2), stopped.seen(number, 1.0, 1.0, 0.9)
+        looks, stopped = looks.with_look(number, 1.0, 1.0, 0.2), stopped.with_look(number, 1.0, 1.0, 0.9)
     plain = looked([100, 110, 90, 105, 95], [1.0] * 5, [1.0] * 5).interval() or (0.0, 0.0)
     assert looks.interval() == pytest.approx((plain[0], plain[1] / 0.8))
     assert stopped.interval() == pytest.approx((plain[0], np.inf))
