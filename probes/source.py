@@ -24,7 +24,6 @@ from specmine.probes.calibration.calibrate import calibrated
 from specmine.probes.calibration.cold_cache import scaled
 from specmine.probes.calibration.recalibrate import Recalibration
 from specmine.probes.elf.client import Reader
-from specmine.probes.kernel import tracepoints
 from specmine.probes.kernel.cache import prepare
 from specmine.probes.kernel.links import LinkNews, Links
 from specmine.probes.kernel.loader import LINK_KINDS, Loaded, load
@@ -45,6 +44,7 @@ from specmine.probes.kernel.structs import (
     WAIT,
     WAIT_MARKS,
 )
+from specmine.probes.kernel.tracepoints import Tracepoints
 from specmine.probes.process import proc
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.selection import Selection, check_choice
@@ -103,6 +103,8 @@ class BpfSource:
         self._look_ns = 0
         self._self_cpu = SelfCpu()
         self._off = False
+        self._unheard: list[LinkNews] = []
+        """Reports of the holder, in order, that are to be taken in."""
 
     # start and stop
 
@@ -132,6 +134,7 @@ class BpfSource:
         self._stacks = RingBuffer(maps["stacks"], entries["stacks"])
         self._seen_paths = HashMap(maps["seen_paths"], "<u8", "<u8")
         self._links = Links(loaded)
+        self._tracepoints = Tracepoints(self._links)
         self._modules = Modules(self._reader, loaded, cache)
         self._wake = select.epoll()
         for each in (self._links.fileno(), self._reader.fileno(), self._events.fd):
@@ -208,8 +211,7 @@ class BpfSource:
             self._links.switch(switch)
         self._off = bool(switch) and os.path.lexists(switch)
         self._registry.switch(off=self._off)
-        if not self._off:
-            tracepoints.follow(self._links)
+        self._unheard = [] if self._off else self._tracepoints.follow()
 
     def _switched(self, news: LinkNews, now_ns: int) -> None:
         """The holder saw the kill switch come, and has taken everything off, or go."""
@@ -221,8 +223,12 @@ class BpfSource:
             self._nonlocal_exits.hear(gone, now_ns)
             self._registry.hear(gone, now_ns)
         elif was:
-            tracepoints.follow(self._links)
-            self._profiler.resume(now_ns)
+            self._resume(now_ns)
+
+    def _resume(self, now_ns: int) -> None:
+        """Attach again what the holder detached; the registry does so by itself."""
+        self._unheard += self._tracepoints.follow()
+        self._profiler.resume(now_ns)
 
     def close(self) -> None:
         """Take every probe off and end the children."""
@@ -332,15 +338,16 @@ class BpfSource:
         return scaled(self._prices, factor)
 
     def _hear(self, now_ns: int) -> None:
-        for news in self._links.news():
+        self._unheard += self._links.news()
+        while self._unheard:
+            news = self._unheard.pop(0)
             if news.what in ("off", "on"):
                 self._switched(news, now_ns)
                 continue
             if not self._nonlocal_exits.hear(news, now_ns):
                 self._registry.hear(news, now_ns)
             if news.what == "released":
-                tracepoints.follow(self._links)
-                self._profiler.resume(now_ns)
+                self._resume(now_ns)
             elif news.what == "dead":
                 raise ProbeError("the process that holds the probes was killed; all probes are off")
 

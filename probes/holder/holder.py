@@ -42,7 +42,8 @@ class Holder:
         self.closing: list[threading.Event] = []
         self.last_beat_s = time.monotonic()
         self.switch = ""
-        self.off = False
+        self.off: bool | None = False
+        """Whether the kill switch is on; None: not reported yet."""
 
     def report(self, **message: object) -> None:
         """Send a report to the daemon; if it does not read, its heartbeat will end too."""
@@ -97,7 +98,7 @@ class Holder:
             self.alarms = Alarms(fds[-1], m["alarms"])
             self.tables = [LinkThreads({self.channel.fileno(), *self.programs.values()}) for _ in range(TABLES)]
         elif op == "switch":
-            self.switch = m["path"]
+            self.switch, self.off = m["path"], None
         elif op == "close":
             self.close(m["id"])
         elif op in MAKERS and self.off:

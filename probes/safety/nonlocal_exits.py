@@ -128,7 +128,7 @@ class NonlocalExits:
         """Take in what became of a link; False if it is none of these."""
         if news.what == "released":
             for pid in list(self._processes):
-                self._forget(pid)
+                self._leave(pid)  # the holder may have attached since what was requested before this was known
             return False
         if news.id not in self._owner:
             return False

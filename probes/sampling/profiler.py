@@ -98,7 +98,9 @@ class Profiler:
         self._clock, self._tracepoint, self._hertz = [], [], 0
 
     def resume(self, now_ns: int) -> None:
-        """Begin anew after the holder took everything off."""
+        """Begin anew after the holder took everything off, except what was requested before that was known."""
+        for number in (*self._clock, *self._tracepoint):
+            self._links.close(number)
         self._clock, self._tracepoint, self._turn = [], [], 0
         if self._hertz:
             self._samples.drain()

@@ -41,13 +41,9 @@ class LinkTable:
             self._enter(w, pid)
 
     def detach(self, w: TimedFunction, now_ns: int) -> None:
-        """Detach the function's probes."""
+        """Detach the function's probes, and forget them; the holder may have detached them already."""
         for number in w.attachment.links:
             self._links.close(number)
-        self.forget(w, now_ns)
-
-    def forget(self, w: TimedFunction, now_ns: int) -> None:
-        """Forget the links: the entries' are closed, or were closed by the holder."""
         sites = w.attachment.site_links
         for number in (*w.attachment.links, *sites):
             self.owner.pop(number, None)

@@ -168,7 +168,7 @@ class Registry:
             return
         if news.what == "released":
             for w in self.by_function.values():
-                self._links.forget(w, now_ns)
+                self._links.detach(w, now_ns)  # the holder may have attached since what was requested before
         elif news.id in self._links.owner:
             self._hear_of(self._links.owner[news.id], news, now_ns)
 

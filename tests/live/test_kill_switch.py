@@ -69,6 +69,31 @@ def test_every_way_takes_all_probes_off(program: Programs, tmp_path: Path) -> No
         assert child.poll() is None
 
 
+def test_a_switch_that_comes_and_goes_ends_no_daemon(program: Programs, tmp_path: Path) -> None:
+    """However fast: afterwards the probes are back, and the switch takes all of them off."""
+    path, switch = program("paths"), tmp_path / "off"
+    with (
+        running(path, 300) as child,
+        daemon(tmp_path, programs=f"[{{exe: {path}}}]", kill_switch=str(switch)) as one,
+    ):
+        process = one.start()
+        wait_for_probes(child.pid, one)
+        for pause_s in (0.3, 0.2, 0.1, 0.02):
+            for _ in range(12):
+                switch.touch()
+                time.sleep(pause_s)
+                switch.unlink()
+                time.sleep(pause_s)
+            assert process.poll() is None, one.log.read_text()
+        wait_until(lambda: probes(one) == "on", "the daemon to say so")
+        wait_for_probes(child.pid, one)
+        with Text(family(child.pid)) as text:
+            switch.touch()
+            seconds_until_clean(text)
+        assert process.poll() is None
+        assert child.poll() is None
+
+
 def test_a_hanging_daemon_cannot_keep_its_probes(program: Programs, tmp_path: Path) -> None:
     """With every thread of the daemon stopped the file alone takes the probes off."""
     path, switch = program("paths"), tmp_path / "off"
