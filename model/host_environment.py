@@ -146,8 +146,8 @@ def factor_of(ratio: float, base: Environment, new: Environment, *, within: floa
 
     Notes
     -----
-    The same work takes longer by the ratio of the times of fixed work (``virtualization_overhead`` against one
-    reference, else ``drift`` on one CPU model), and by 1 / (1 - steal).
+    Durations grow by the ratio of the times of fixed work, and by 1 / (1 - steal). The ratio comes from
+    ``virtualization_overhead`` (one reference for all hosts), else from ``drift`` (only for the same CPU model).
     """
     causes: list[Cause] = []
     speed = _speed(base, new)

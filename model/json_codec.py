@@ -1,7 +1,7 @@
 """Values that cross a boundary as JSON, both ways: dataclasses, histograms, enums, tuples and mappings.
 
-The annotations of the dataclasses are the format: a field at its default is left out, an unknown one ignored,
-so that recordings stay readable when a field is added. Histograms are sparse: ``[[bucket, count], ...]``.
+The annotations of the dataclasses are the format. A field at its default is left out, and an unknown one is ignored.
+So recordings stay readable when a field is added. Histograms are sparse: ``[[bucket, count], ...]``.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _decode_class(kind: Any, data: Json) -> Any:
         if not isinstance(data, Mapping):
             raise ValueError(f"{data!r:.80} is no object")
         hints = _hints(kind)  # type: ignore[arg-type]
-        names = [each.name for each in fields(kind) if each.name in data]
+        names = [member.name for member in fields(kind) if member.name in data]
         return kind(**{name: _decode(hints[name], data[name]) for name in names})  # type: ignore[operator]
     if issubclass(kind, Enum):
         return kind(data)
@@ -108,7 +108,7 @@ def _decode_class(kind: Any, data: Json) -> Any:
 def _decode_union(choices: tuple[Any, ...], data: Json) -> Any:
     if data is None and NoneType in choices:
         return None
-    rest = [each for each in choices if each is not NoneType]
+    rest = [choice for choice in choices if choice is not NoneType]
     if len(rest) != 1:
         raise ValueError(f"a union of {len(rest)} types has no JSON form of its own")
     return _decode(rest[0], data)

@@ -65,8 +65,10 @@ class Explanation:
     paths: tuple[ExplainedPath, ...]
     """Most calls first."""
     why: str = ""
-    """Why the classes are not explained: 'one-group' (all paths behave alike), 'same-edges' (groups differ, but no call
-    edge distinguishes them, or too many would be needed), 'no-complete-path', 'one-path'; '' if they are.
+    """Why the classes are not explained; '' if they are.
+
+    'one-group': all paths behave alike. 'same-edges': groups differ, but no call edge distinguishes them, or too many
+    would be needed. Also 'no-complete-path' and 'one-path'.
     """
     optimal: bool = True
     """False if the search for the smallest set of edges was cut short."""

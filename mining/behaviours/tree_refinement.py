@@ -38,10 +38,12 @@ def refined_groups(present: NDArray[np.bool_], totals: Rows, labels: Sequence[in
     Notes
     -----
     A decision tree over a few edges puts each path in a group. It maximises the log likelihood less the length of its
-    description: the edges it uses, and at each fork the edge and a group (Quinlan and Rivest, Information and
-    Computation 80, 1989). For given edges the best tree is computed exactly, over all combinations of present, absent
-    and either. The edges are searched by a beam search, then by adding, dropping and exchanging single ones while that
-    helps. The groups' class shares are then taken from the leaves. This repeats until nothing changes.
+    description (Quinlan and Rivest, Information and Computation 80, 1989). The description names the edges, and at
+    each fork the edge and a group.
+
+    For given edges the best tree is computed exactly, over all combinations of present, absent and either. The edges
+    are searched by a beam search, then by adding, dropping and exchanging single ones while that helps. The groups'
+    class shares are then taken from the leaves. This repeats until nothing changes.
     """
     groups = np.array([-1 if label is None else label for label in labels])
     chosen: tuple[int, ...] = ()

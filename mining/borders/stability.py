@@ -96,9 +96,9 @@ def chain(
     -----
     An observation does not fit if it has a border that matches no stable one under the CDF of the newest observations.
     One of the two observations before or after must have such a border too. It does not fit either if its class shares
-    disagree with those of the newer ones of the chain (``level``, in units of the dispersion between neighbouring
-    windows). If a stable border is missing from ``missing_limit`` observations in a row, the chain ends before
-    the first of them.
+    disagree with those of the newer ones of the chain. They are tested at ``level``, in units of the dispersion
+    between neighbouring windows. If a stable border is missing from ``missing_limit`` observations in a row, the chain
+    ends before the first of them.
     """
     judged, theirs = _judged(observations, found, settings)
     newest = judged[-settings.recent :]
