@@ -118,6 +118,11 @@ def _version(db: sqlite3.Connection, path: Path) -> int | None:
         return None
     if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise StoreError(f"{path} is a database of another program", remedy="name another store")
+    foreign = db.execute(
+        "SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR rootpage = 0"
+    ).fetchone()
+    if foreign is not None:  # a view could be endless
+        raise StoreCorrupt(f"the store {path} is damaged ({foreign[0]!r:.80} is neither a table nor an index)")
     row = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
     if row is None or not row[0].isdigit():
         raise StoreCorrupt(f"the store {path} is damaged (it has no schema version)")

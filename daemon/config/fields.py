@@ -128,8 +128,8 @@ def text(value: object) -> str:
 
 
 def path(value: object) -> str:
-    """Read an absolute path: a daemon has no folder that a relative one could start from."""
-    if not isinstance(value, str) or not value.startswith("/") or "\0" in value:
+    """Read an absolute path without control characters: a daemon has no folder that a relative one starts from."""
+    if not isinstance(value, str) or not value.startswith("/") or any(ord(letter) < 32 for letter in value):
         raise ValueError(f"{shown(value)} is not an absolute path")
     return value
 

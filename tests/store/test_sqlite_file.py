@@ -53,6 +53,21 @@ def test_damaged_names_are_damage(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("table", ["functions", "meta"])
+def test_a_view_in_place_of_a_table_is_refused(table: str, tmp_path: Path) -> None:
+    """A view without end would keep a reader busy for ever."""
+    path = tmp_path / "s.db"
+    open_store(path).close()
+    db = sqlite3.connect(path)
+    db.execute(f"DROP TABLE {table}")
+    endless = "WITH RECURSIVE n(key) AS (SELECT 1 UNION ALL SELECT key + 1 FROM n) SELECT key, key AS value FROM n"
+    db.execute(f"CREATE VIEW {table} AS {endless}")
+    db.close()
+    for read_only in (True, False):
+        with pytest.raises(StoreCorrupt, match=f"'{table}' is neither a table nor an index"):
+            open_store(path, read_only=read_only)
+
+
 def test_damaged_stores_are_set_aside_and_never_overwritten(tmp_path: Path) -> None:
     """Each damaged store keeps its bytes under the next free name, and one line is reported."""
     path = tmp_path / "s.db"

@@ -130,6 +130,7 @@ def test_metrics_can_be_switched_off() -> None:
         ("mining: {level: high}", "mining.level: 'high' is not a number"),
         ("metrics: {listen: 9752}", "metrics.listen: 9752 is not HOST:PORT"),
         ("metrics: {listen: 'localhost:99999'}", "is not HOST:PORT"),
+        (r'socket: {path: "/x\n/y"}', r"socket.path: '/x\n/y' is not an absolute path"),
         ("socket: {path: specmined.sock}", "socket.path: 'specmined.sock' is not an absolute path"),
         ("socket: {mode: 888}", "socket.mode: 888 is not a file mode"),
         ("log: {level: loud}", "log.level: 'loud' is none of debug, info, warning, error"),
