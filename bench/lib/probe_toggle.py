@@ -51,7 +51,7 @@ def family(pid: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            words = stat.read_text().rpartition(")")[2].split()
+            words = stat.read_bytes().rpartition(b")")[2].split()  # a name may be no text
         except OSError:
             continue
         children.setdefault(int(words[1]), []).append(int(stat.parent.name))
