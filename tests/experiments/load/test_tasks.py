@@ -67,7 +67,7 @@ def test_the_load_ends_with_its_leader(worker: WorkerBinary) -> None:
 
 @pytest.mark.parametrize("kind", ["integer", "float", "sort"])
 def test_demands_take_time_by_their_units(worker: WorkerBinary, kind: str) -> None:
-    """Four times the units take more CPU time, each at its fastest of three turns, also if the host changes its speed."""
+    """Four times the units take more CPU time, each at its fastest of three turns: the host may change its speed."""
     machine = Machine(worker, FREE)
     calibrated = Task(name="c", steps=(Step(kind=kind, amount=2 * MS),), sensor="calibrate", leads=True, seconds=5)  # type: ignore[arg-type]
     units = int(machine.run(Load(tasks=(calibrated,))).tasks[0].samples[-1, 0])
