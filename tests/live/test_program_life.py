@@ -88,7 +88,7 @@ def test_a_library_that_comes_and_goes_is_watched(program: Programs) -> None:
 
 def test_exceptions_pass_after_a_cpp_library_was_loaded(program: Programs) -> None:
     """A library that can unwind changes how returns are timed: the program is not aborted, and timing goes on."""
-    document = mined(*AMPLE, "--function", "relay", "--", program("late"), 60, 1000, 2500, seconds=6)
+    document = mined(*AMPLE, "--function", "relay", "--", program("late"), 60, 1500, 3500, seconds=8)
     assert document["program"]["exit_status"] == 0
     assert function_named(document, "relay")["timed"] > 0
 
