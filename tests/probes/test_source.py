@@ -78,8 +78,10 @@ def test_every_kind_of_link_gives_paths(
     monkeypatch.setattr("specmine.probes.kernel.loader.VARIANTS", (variant, variant))
     with running(program("paths"), 600) as child, driven(child.pid, "z", links=(kind,)) as driver:
         driver.watch("z", Kind.PATH)
-        driver.poll(lambda: len(driver.observations) >= 2)
-        assert driver.observations[-1].calls - driver.observations[-1].timed <= 2
+        # return sites are learnt one by one: then no call is missed but what is open at the ends of a window
+        driver.poll(
+            lambda: len(driver.observations) >= 2 and driver.observations[-1].calls <= driver.observations[-1].timed + 2
+        )
         names = {tuple(f.name for f in p.path.frames[-3:]) for p in driver.observations[-1].paths if p.path.complete}
         assert names == {("b", "c", "z"), ("a", "b", "z"), ("a", "c", "z")}
 
