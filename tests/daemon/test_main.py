@@ -104,7 +104,8 @@ def test_the_daemon_holds_no_heavy_library() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy, resident_kb = done.stdout.rsplit(" ", 1)
     assert heavy == "[]"
-    assert int(resident_kb) < 60_000
+    # how much of shared libraries is resident differs between hosts by some MB; any heavy library adds at least 30 MB
+    assert int(resident_kb) < 75_000
 
 
 def test_an_installed_unit_is_accepted_by_systemd(tmp_path: Path) -> None:

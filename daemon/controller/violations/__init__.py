@@ -1,0 +1,1 @@
+"""Violations of one function: from windows to alarms, from alarms to violations, and their causes."""

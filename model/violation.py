@@ -1,0 +1,114 @@
+"""Violations: assertions that stopped being true, with what is known of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from .level import Level
+
+
+class What(StrEnum):
+    """What of an assertion stopped being true."""
+
+    LEVEL = "level"
+    SHARE = "share"
+    PATH = "path"
+
+
+class Direction(StrEnum):
+    """Which way the durations moved."""
+
+    SLOWER = "slower"
+    FASTER = "faster"
+    OTHER = "other"
+    """Neither: a new call path, or classes that exchanged calls without a change of the mean."""
+
+
+class CauseKind(StrEnum):
+    """What a violation is put down to."""
+
+    CODE = "code"
+    LOAD = "load"
+    HOST = "host"
+    CALLEE = "callee"
+    WAIT = "wait"
+    UNKNOWN = "unknown"
+
+
+class ViolationState(StrEnum):
+    """Whether a violation still stands."""
+
+    OPEN = "open"
+    RECOVERED = "recovered"
+    ACKNOWLEDGED = "acknowledged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One fact for or against a cause."""
+
+    kind: CauseKind
+    """The cause that it speaks for or against."""
+    changed: bool
+    """True if it speaks for that cause: this has changed. False: it is as usual."""
+    text: str
+    """One short sentence with its number, such as ``steal 0 %, no throttling``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """The likely cause of a violation, and what was ruled out."""
+
+    kind: CauseKind = CauseKind.UNKNOWN
+    proven: bool = False
+    """False: it is what the evidence leaves."""
+    text: str = ""
+    """One sentence for people."""
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One violation; replaced as a whole at each change. Times are CLOCK_MONOTONIC ns."""
+
+    function: str
+    """Key of the function."""
+    what: What
+    direction: Direction
+    factor: float
+    """Observed over expected: of ``quantile`` for a level, of the share otherwise."""
+    factor_low: float
+    factor_high: float
+    """95 % interval of the factor."""
+    quantile: str = "p50"
+    """The quantile that moved most beyond its range: p50, p90 or p99."""
+    expected: Level = field(default_factory=Level)
+    """The level as asserted."""
+    observed: Level = field(default_factory=Level)
+    """The level since the change; renewed while the violation is open."""
+    expression: str = "true"
+    """The behaviour that it is about; ``true``: all calls."""
+    upper_ns: float | None = None
+    """Upper border of the class that it is about; None: the highest class, or all."""
+    time_share: float = 0.0
+    """Share of the program's time in this function that the change costs, at least 0."""
+    cause: Cause = field(default_factory=Cause)
+    because: str = ""
+    """Key of the violated function that explains this one; '' if it is a cause itself."""
+    since_ns: int = 0
+    """When the change began."""
+    found_ns: int = 0
+    """When it was opened."""
+    state: ViolationState = ViolationState.OPEN
+    closed_ns: int | None = None
+    """When it recovered or was acknowledged."""
+    closed_by: str = ""
+    """Who acknowledged it."""
+    comment: str = ""
+    """What that person said."""
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What distinguishes it from the other open violations: function, what, expression."""
+        return self.function, self.what.value, self.expression
