@@ -83,6 +83,35 @@ def duration(seconds: float) -> str:
     return f"{count(seconds)} s"
 
 
+def three_digits(seconds: float) -> str:
+    """Write a duration in three digits where they say something: ``160 us``, ``30.2 us``, ``1.91 ms``, ``54 us``."""
+    if seconds <= 0:
+        return "0 s"
+    scale, unit = _unit(seconds)
+    value = seconds / scale
+    if value >= 999.5:  # more than that only in seconds
+        return f"{count(value)} {unit}"
+    decimals = 0 if unit == "ns" or value >= 99.95 else 1 if value >= 9.995 else 2
+    text = f"{value:.{decimals}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {unit}"
+
+
+def duration_range(low: float, high: float) -> str:
+    """Write a range of durations with one unit, and as many digits as tell its ends apart: ``72-80 us``."""
+    scale, unit = _unit(max(low, high))
+    first, last = low / scale, high / scale
+    decimals = 0
+    while decimals < 2 and unit != "ns" and (abs(last - first) * 10**decimals < 3 or 0 < first * 10**decimals < 10):
+        decimals += 1
+    ends = f"{first:.{decimals}f}", f"{last:.{decimals}f}"
+    return f"{ends[0]} {unit}" if ends[0] == ends[1] else f"{ends[0]}-{ends[1]} {unit}"
+
+
+def _unit(seconds: float) -> tuple[float, str]:
+    """Return the unit in which a duration has one to three digits before the point."""
+    return next(((scale, unit) for scale, unit in _STEPS if seconds / scale < 999.5), _STEPS[-1])
+
+
 def age(seconds: float) -> str:
     """Write how long something took, or how long ago it was: ``12 s``, ``3 min 20 s``, ``2 h 5 min``, ``4 d 1 h``."""
     whole = max(0, round(seconds))

@@ -6,7 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmine.model.text import age, cells, count, duration, escaped, listed, plural, rate, share, shortened, size
+from specmine.model.text import (
+    age,
+    cells,
+    count,
+    duration,
+    duration_range,
+    escaped,
+    listed,
+    plural,
+    rate,
+    share,
+    shortened,
+    size,
+    three_digits,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +41,46 @@ from specmine.model.text import age, cells, count, duration, escaped, listed, pl
 def test_durations_have_two_or_three_digits(seconds: float, text: str) -> None:
     """A duration is written in the unit in which it has two or three digits."""
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "0 s"),
+        (4.4e-8, "44 ns"),
+        (3.02e-5, "30.2 us"),
+        (5.4e-5, "54 us"),
+        (1.6e-4, "160 us"),
+        (9.999e-6, "10 us"),
+        (9.9996e-4, "1 ms"),
+        (1.91e-3, "1.91 ms"),
+        (4000.0, "4,000 s"),
+    ],
+)
+def test_observed_durations_have_at_most_three_digits(seconds: float, text: str) -> None:
+    """Zeros after the point say nothing and are left out."""
+    assert three_digits(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (72e-6, 80e-6, "72-80 us"),
+        (35.1e-6, 37.9e-6, "35.1-37.9 us"),
+        (9.4e-6, 10.3e-6, "9.4-10.3 us"),
+        (0.76e-3, 0.88e-3, "760-880 us"),
+        (0.76e-3, 1.21e-3, "0.76-1.21 ms"),
+        (3.9e-6, 4.3e-6, "3.9-4.3 us"),
+        (990e-9, 1.01e-6, "0.99-1.01 us"),
+        (120e-9, 140e-9, "120-140 ns"),
+        (0.0, 40e-9, "0-40 ns"),
+        (5e-6, 5e-6, "5.00 us"),
+        (900.0, 1200.0, "900-1200 s"),
+    ],
+)
+def test_ranges_have_one_unit(low: float, high: float, text: str) -> None:
+    """Both ends in the unit of the larger one, told apart."""
+    assert duration_range(low, high) == text
 
 
 @pytest.mark.parametrize(

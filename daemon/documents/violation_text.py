@@ -1,0 +1,200 @@
+"""A violation in words: the title and the sentence that log, terminal, metrics, page and alert share. Pure, ASCII.
+
+Who writes for a terminal that shows more letters passes the text through ``typeset``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from specmine.mining.assertions.expression import ExpressionError, parse
+from specmine.model.text import duration, duration_range, escaped, shortened, three_digits
+from specmine.model.violation import CauseKind, Direction, Violation, ViolationState, What
+
+LONGEST_TITLE = 80
+LONGEST_TEXT = 300
+_DAY_NS = 86_400_000_000_000
+_QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99"}
+_CAUSES = {
+    CauseKind.CODE: "code",
+    CauseKind.LOAD: "load",
+    CauseKind.HOST: "the host",
+    CauseKind.CALLEE: "a callee",
+    CauseKind.WAIT: "waiting",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """The names around a violation, which it does not hold itself."""
+
+    function: str
+    program: str = ""
+    """As the configuration names it, else the base name of what was executed."""
+    module: str = ""
+    build: str = ""
+    """Label or build-id of the build whose code changed; '' to leave it out."""
+    because: str = ""
+    """Name of the function that explains the violation."""
+    utc_offset_ns: int = 0
+    """What to add to the violation's times to get UTC."""
+
+
+def title(violation: Violation, subject: Subject, now_ns: int | None = None) -> str:
+    """Return one line of at most 80 characters, such as ``redis: qsort_r 34x slower since 01:17, likely load``.
+
+    Parameters
+    ----------
+    violation : Violation
+    subject : Subject
+    now_ns : int, optional
+        When it is read, CLOCK_MONOTONIC; a beginning a day ago or more is told as a date. Default: when it was found.
+    """
+    name, program = escaped(subject.function), escaped(subject.program or subject.module)
+    begun = moment(violation.since_ns, subject, violation.found_ns if now_ns is None else now_ns)
+    begin = f"{_cut(program, 20)}: " if program else ""
+    place = _place(violation)
+    for words in (f"{_moved(violation)}{place}", _moved(violation)):
+        end = f" {words} since {begun}, {_short_cause(violation, subject)}"
+        room = LONGEST_TITLE - len(begin) - len(end)
+        if room >= min(len(name), 16):
+            break
+    return f"{begin}{_cut(name, max(room, 8))}{end}"[:LONGEST_TITLE]
+
+
+def sentence(violation: Violation, subject: Subject, now_ns: int | None = None) -> str:
+    """Return what, how much, since when and why: ``checksum (shop) 2.1x slower since 02:47:10: median 160 us, ...``."""
+    begun = moment(violation.since_ns, subject, violation.found_ns if now_ns is None else now_ns, seconds=True)
+    facts = "; ".join(part for part in (numbers(violation), cause(violation, subject)) if part)
+    return f"{named(subject)} {change(violation)} since {begun}: {facts}"
+
+
+def log_line(violation: Violation, subject: Subject) -> str:
+    """Return the daemon's line: ``slower: checksum (shop) ...`` while open, ``normal again: ...`` once closed."""
+    if violation.state is ViolationState.OPEN:
+        return f"{_direction(violation)}: {sentence(violation, subject)}"
+    end_ns = violation.closed_ns if violation.closed_ns is not None else violation.found_ns
+    first = moment(violation.since_ns, subject, end_ns, seconds=True)
+    last = moment(end_ns, subject, end_ns, seconds=True)
+    told = f"{named(subject)}, {change(violation)} from {first} to {last}; {cause(violation, subject)}"
+    if violation.state is ViolationState.RECOVERED:
+        return f"normal again: {told}"
+    by = f" by {escaped(violation.closed_by)}" if violation.closed_by else ""
+    comment = f' "{escaped(violation.comment)}"' if violation.comment else ""
+    return f"acknowledged{by}: {told}{comment}"
+
+
+def metric_text(violation: Violation, subject: Subject) -> str:
+    """Return the sentence with what is known of the cause, at most 300 characters."""
+    text = sentence(violation, subject)
+    if violation.cause.text:
+        text = f"{text}. {escaped(violation.cause.text)}"
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."
+
+
+def named(subject: Subject) -> str:
+    """Return the function with its program: ``checksum (shop)``."""
+    program = subject.program or subject.module
+    return escaped(f"{subject.function} ({program})" if program else subject.function)
+
+
+def change(violation: Violation) -> str:
+    """Return what changed by how much, and of which calls: ``1.5x slower when called by db_get``."""
+    return f"{_moved(violation)}{_place(violation)}"
+
+
+def numbers(violation: Violation) -> str:
+    """Return observed beside normal: ``median 160 us, normal 72-80 us``; '' where a share or a path changed."""
+    observed = violation.observed.quantile(violation.quantile)
+    expected = violation.expected.quantile(violation.quantile)
+    if observed is None:
+        return ""
+    told = f"{_QUANTILES[violation.quantile]} {three_digits(observed.ns * 1e-9)}"
+    if expected is None:
+        return told
+    if expected.low_ns is None or expected.high_ns is None:
+        return f"{told}, normal {three_digits(expected.ns * 1e-9)}"
+    return f"{told}, normal {duration_range(expected.low_ns * 1e-9, expected.high_ns * 1e-9)}"
+
+
+def cause(violation: Violation, subject: Subject) -> str:
+    """Return ``cause: code`` if it is proven, ``likely cause: load`` if it is what is left."""
+    if violation.because or subject.because:
+        return f"only through {escaped(subject.because)}" if subject.because else "only through a callee"
+    if violation.cause.kind is CauseKind.UNKNOWN:
+        return "cause not known"
+    build = f" ({escaped(subject.build)})" if subject.build and violation.cause.kind is CauseKind.CODE else ""
+    return f"{'cause' if violation.cause.proven else 'likely cause'}: {_CAUSES[violation.cause.kind]}{build}"
+
+
+def moment(at_ns: int, subject: Subject, now_ns: int, *, seconds: bool = False) -> str:
+    """Return a time of day in UTC; of another day the date, and the time of day with ``seconds``."""
+    then = datetime.fromtimestamp((at_ns + subject.utc_offset_ns) // 1_000_000_000, UTC)
+    if now_ns - at_ns < _DAY_NS:
+        return then.strftime("%H:%M:%S" if seconds else "%H:%M")
+    return f"{then.day} {then.strftime('%b %H:%M' if seconds else '%b')}"
+
+
+def typeset(text: str) -> str:
+    """Return the text with the letters of a terminal that has them: us, x and ranges as people print them."""
+    text = re.sub(r"(?<=\d )us\b", "\N{MICRO SIGN}s", text)
+    text = re.sub(r"(?<![\w.])(\d[\d.]*)x(?= |$)", "\\1\N{MULTIPLICATION SIGN}", text)
+    return re.sub(r"(?<=normal )([\d.,]+)-(?=[\d.])", "\\1\N{EN DASH}", text)
+
+
+def _moved(violation: Violation) -> str:
+    if violation.what is What.PATH:
+        return "has new call paths"
+    if violation.what is What.SHARE:
+        often = _factor(violation.factor)
+        less = "fewer" if violation.factor < 1 else "more"
+        calls = "in the slowest class" if violation.upper_ns is None else f"up to {duration(violation.upper_ns * 1e-9)}"
+        return f"has {often} {less} calls {calls}"
+    at = "" if violation.quantile == "p50" else f" at {violation.quantile}"
+    return f"{_factor(violation.factor)} {_direction(violation)}{at}"
+
+
+def _direction(violation: Violation) -> str:
+    return "changed" if violation.direction is Direction.OTHER else violation.direction.value
+
+
+def _factor(factor: float) -> str:
+    """Write how many times as much, two digits: 2.1x, 34x, 340x; of less than once as much its inverse."""
+    times = 1 / factor if 0 < factor < 1 else factor
+    return f"{times:.1f}x" if times < 9.95 else f"{times:.0f}x"
+
+
+def _place(violation: Violation) -> str:
+    """Return which calls: `` when called by b``, `` when not below b->c``, `` if EXPRESSION``, '' for all."""
+    if violation.expression == "true":
+        return ""
+    try:
+        formula = parse(violation.expression)
+    except ExpressionError:
+        formula = ()
+    if len(formula) != 1 or len(formula[0]) != 1:
+        return f" if {escaped(_cut(violation.expression, 60))}"
+    edge = formula[0][0]
+    edge_text = f"{shortened(edge.caller, 30)} calls {shortened(edge.callee, 30)}"
+    return f" when {edge_text}" if edge.present else f" unless {edge_text}"
+
+
+def _short_cause(violation: Violation, subject: Subject) -> str:
+    if violation.because or subject.because:
+        return f"through {_cut(escaped(subject.because), 20)}" if subject.because else "through a callee"
+    kind = violation.cause.kind
+    if kind is CauseKind.UNKNOWN:
+        return "cause not known"
+    words = "new code" if kind is CauseKind.CODE else _CAUSES[kind]
+    return words if violation.cause.proven else f"likely {words}"
+
+
+def _cut(name: str, width: int) -> str:
+    """Return a name of at most ``width`` characters: long parameters first, then its middle left out."""
+    name = shortened(name, width)
+    if len(name) <= width:
+        return name
+    keep = max(2, width - 3)
+    return f"{name[: keep - keep // 2]}...{name[len(name) - keep // 2 :]}"

@@ -1,0 +1,149 @@
+"""One title and one sentence per violation: short, with numbers, and the same for all who show it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specmine.daemon.documents.violation_text import (
+    LONGEST_TEXT,
+    LONGEST_TITLE,
+    Subject,
+    change,
+    log_line,
+    metric_text,
+    numbers,
+    sentence,
+    title,
+    typeset,
+)
+from specmine.model.level import Level, Quantile
+from specmine.model.violation import Cause, CauseKind, Direction, Violation, ViolationState, What
+
+SECOND = 1_000_000_000
+OFFSET_NS = 1_795_305_600 * SECOND  # midnight, 22 Nov 2026
+SINCE_NS = (2 * 3600 + 47 * 60 + 10) * SECOND
+SHOP = Subject(function="checksum", program="shop", module="shop", utc_offset_ns=OFFSET_NS)
+
+
+def quantile(value: float, low: float, high: float) -> Quantile:
+    """Return a quantile of microseconds."""
+    return Quantile(ns=value * 1e3, low_ns=low * 1e3, high_ns=high * 1e3)
+
+
+SLOWER = Violation(
+    function="ab+0x10",
+    what=What.LEVEL,
+    direction=Direction.SLOWER,
+    factor=2.11,
+    factor_low=2.0,
+    factor_high=2.2,
+    expected=Level(p50=quantile(76, 72, 80), p90=quantile(121, 115, 127)),
+    observed=Level(p50=quantile(160, 155, 165), p90=quantile(252, 240, 260)),
+    cause=Cause(kind=CauseKind.CODE, proven=True, text="Its machine code changed in v2.5.0."),
+    since_ns=SINCE_NS,
+    found_ns=SINCE_NS + 54 * SECOND,
+)
+
+
+def test_the_sentence_says_what_how_much_since_when_and_why() -> None:
+    """Observed stands beside normal, with one unit for the range."""
+    expected = "checksum (shop) 2.1x slower since 02:47:10: median 160 us, normal 72-80 us; cause: code"
+    assert sentence(SLOWER, SHOP) == expected
+    assert log_line(SLOWER, SHOP) == f"slower: {expected}"
+    assert metric_text(SLOWER, SHOP) == f"{expected}. Its machine code changed in v2.5.0."
+    assert sentence(SLOWER, replace(SHOP, build="v2.5.0")).endswith("cause: code (v2.5.0)")
+
+
+def test_the_title_is_enough_to_decide() -> None:
+    """Program, function, factor, moment, cause; what is not proven is likely."""
+    assert title(SLOWER, SHOP) == "shop: checksum 2.1x slower since 02:47, new code"
+    load = replace(SLOWER, factor=34.2, since_ns=4631 * SECOND, cause=Cause(kind=CauseKind.LOAD))
+    redis = replace(SHOP, function="qsort_r", program="redis")
+    assert title(load, redis) == "redis: qsort_r 34x slower since 01:17, likely load"
+    assert title(replace(load, cause=Cause()), redis).endswith("cause not known")
+
+
+def test_another_day_is_told_as_a_date() -> None:
+    """A time of day alone would be taken for today's."""
+    late = SINCE_NS + 3 * 86_400 * SECOND
+    assert " since 22 Nov, " in title(SLOWER, SHOP, late)
+    assert " since 22 Nov 02:47: " in sentence(SLOWER, SHOP, late)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({}, "2.1x slower"),
+        ({"quantile": "p90", "factor": 1.4}, "1.4x slower at p90"),
+        ({"direction": Direction.FASTER, "factor": 0.83}, "1.2x faster"),
+        ({"factor": 340.2}, "340x slower"),
+        ({"expression": "db_get->load", "factor": 1.5}, "1.5x slower when db_get calls load"),
+        ({"expression": "not cache_get->load", "factor": 1.5}, "1.5x slower unless cache_get calls load"),
+        ({"expression": "a->b and not c->d"}, "2.1x slower if a->b and not c->d"),
+        ({"what": What.PATH, "direction": Direction.OTHER}, "has new call paths"),
+        ({"what": What.SHARE, "factor": 3.0}, "has 3.0x more calls in the slowest class"),
+        ({"what": What.SHARE, "factor": 0.5, "upper_ns": 61_000.0}, "has 2.0x fewer calls up to 61 us"),
+    ],
+)
+def test_what_changed_is_told_by_kind(changes: dict[str, object], text: str) -> None:
+    """Level, share and path; a factor below one is told by its inverse."""
+    assert change(replace(SLOWER, **changes)) == text  # type: ignore[arg-type]
+
+
+def test_numbers_are_left_out_where_there_are_none() -> None:
+    """A new path has no level; a level without a range yet is told without one."""
+    assert numbers(replace(SLOWER, observed=Level())) == ""
+    assert numbers(replace(SLOWER, expected=Level())) == "median 160 us"
+    bare = Level(p50=Quantile(ns=76e3))
+    assert numbers(replace(SLOWER, expected=bare)) == "median 160 us, normal 76 us"
+    assert numbers(replace(SLOWER, quantile="p90")) == "p90 252 us, normal 115-127 us"
+
+
+def test_a_caller_names_the_function_that_explains_it() -> None:
+    """One cause is one problem; the others say through which function they are slower."""
+    caller = replace(SLOWER, because="ab+0x20", cause=Cause(kind=CauseKind.CALLEE))
+    subject = replace(SHOP, function="serve", because="checksum")
+    assert title(caller, subject) == "shop: serve 2.1x slower since 02:47, through checksum"
+    assert sentence(caller, subject).endswith("; only through checksum")
+    assert title(caller, replace(subject, because="")).endswith("through a callee")
+
+
+def test_closing_is_a_line_too() -> None:
+    """What was wrong, from when to when; and who acknowledged it with which words."""
+    closed = replace(SLOWER, state=ViolationState.RECOVERED, closed_ns=SINCE_NS + 705 * SECOND)
+    told = "checksum (shop), 2.1x slower from 02:47:10 to 02:58:55; cause: code"
+    assert log_line(closed, SHOP) == f"normal again: {told}"
+    known = replace(closed, state=ViolationState.ACKNOWLEDGED, closed_by="on-call", comment="wanted")
+    assert log_line(known, SHOP) == f'acknowledged by on-call: {told} "wanted"'
+
+
+def test_letters_of_a_terminal() -> None:
+    """Unit, factor and range change; names that look like them do not."""
+    assert typeset("f2x 2.1x slower since 02:47: median 160 us, normal 72-80 us; cause: us") == (
+        "f2x 2.1× slower since 02:47: median 160 µs, normal 72–80 µs; cause: us"
+    )
+
+
+@given(
+    function=st.text(min_size=1, max_size=300),
+    program=st.text(max_size=60),
+    because=st.text(max_size=60),
+    factor=st.floats(1e-6, 1e6),
+    expression=st.text(max_size=300) | st.sampled_from(["true", "false", "not a->b", "`" + "x" * 200 + "`->b"]),
+    what=st.sampled_from(What),
+)
+def test_titles_and_texts_keep_to_their_length(
+    function: str, program: str, because: str, factor: float, expression: str, what: What
+) -> None:
+    """However long or strange the names are: one line, bounded, nothing that controls a terminal."""
+    subject = replace(SHOP, function=function, program=program, because=because)
+    violation = replace(SLOWER, factor=factor, expression=expression, what=what, because="k" if because else "")
+    shown = title(violation, subject)
+    assert len(shown) <= LONGEST_TITLE
+    assert len(metric_text(violation, subject)) <= LONGEST_TEXT
+    assert "\n" not in shown + sentence(violation, subject) + log_line(violation, subject)
+    assert "\x1b" not in shown + sentence(violation, subject) + log_line(violation, subject)
