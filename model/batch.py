@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Protocol
 
 from .function import Function, Reason
@@ -72,6 +73,13 @@ class Lifetime:
     """When specmine first saw it, CLOCK_MONOTONIC ns."""
     processes: int
     """Processes of it that live now; 0: it has ended."""
+    program: str = ""
+    """What people call it: the name that the configuration gives, else the base name of what was executed."""
+
+    @property
+    def called(self) -> str:
+        """Name of its program; of one recorded without a name the base name of its file."""
+        return self.program or PurePath(self.executable.removesuffix(" (deleted)")).name
 
     @property
     def boot_id(self) -> str:

@@ -37,6 +37,7 @@ class Record:
     reason: Reason | None = None
     hinted: bool = False
     climbed: str = ""
+    programs: tuple[str, ...] = ()
     profile: Profile = field(default_factory=Profile)
     rate: float | None = None
     totals: Mapping[str, Any] = field(default_factory=dict)
@@ -62,6 +63,7 @@ def function_record(function: FunctionState, now_ns: int) -> dict[str, Any]:
         reason=function.reason,
         hinted=function.identity.hinted,
         climbed=function.identity.climbed,
+        programs=function.identity.programs,
         profile=function.profile,
         rate=probe.rate,
         totals=encode(probe.counts) | encode(history.totals),
@@ -134,7 +136,7 @@ def _state(
         paths = tuple(observation for observation in paths if observation.timed)
     counts: CallCounts = decode(CallCounts, record.totals)
     return FunctionState(
-        identity=Identity(function=function, hinted=record.hinted, climbed=record.climbed),
+        identity=Identity(function=function, hinted=record.hinted, climbed=record.climbed, programs=record.programs),
         phase=Phase(state=state, reason=record.reason, since_ns=now_ns),
         profile=record.profile,
         probe=ProbeState(

@@ -106,7 +106,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
             functions[activity.function] = replace(function, probe=probe)
     for observation in batch.observations:
         if observation.function in functions:
-            function = functions[observation.function]
+            function = functions[observation.function].observed_in(state.lifetimes.get(observation.lifetime))
             functions[observation.function] = transitions.observed(function, observation, state.settings)
     for key, function in functions.items():
         if function.state is State.CANDIDATE and function.probe.watch is not None:

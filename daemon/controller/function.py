@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from specmine.mining.assertions.checks import Verification
 from specmine.mining.assertions.explanation import Explanation
+from specmine.model.batch import Lifetime
 from specmine.model.function import Function, Reason
 
 from .call_counts import ProbeState
@@ -26,6 +27,8 @@ class Identity:
     """True if the user named it."""
     climbed: str = ""
     """Name of the finished function that it calls, '' if sampling found it."""
+    programs: tuple[str, ...] = ()
+    """Names of the programs in whose lifetimes it was observed, sorted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,6 +82,13 @@ class FunctionState:
     def reason(self) -> Reason | None:
         """Why it stands there."""
         return self.phase.reason
+
+    def observed_in(self, lifetime: Lifetime | None) -> FunctionState:
+        """Return the function with the program whose calls were observed; None: of an unknown lifetime."""
+        programs = self.identity.programs
+        if lifetime is None or lifetime.called in programs:
+            return self
+        return replace(self, identity=replace(self.identity, programs=tuple(sorted((*programs, lifetime.called)))))
 
     def moved(self, state: State, reason: Reason | None, now_ns: int) -> FunctionState:
         """Return the function in a state; the time of entry stays if the state does."""

@@ -21,6 +21,7 @@ from specmine.model.function import Reason
 from specmine.model.host_environment import environment_from
 from specmine.model.json_codec import encode
 
+from .programs import program_of
 from .statements import Data, data_of, statements
 from .time_split import SplitCalls, class_facts, explained, on_cpu_facts, split_calls, time_facts
 from .timestamps import date_of
@@ -34,6 +35,7 @@ def description_of(function: FunctionState, state: ControllerState, total: Total
     bias = data.bias_ns if data else (retained[-1].bias_ns if retained else 0.0)
     entry: dict[str, Any] = {
         "function": named.name,
+        "program": program_of(function, state) or None,
         "module": named.module,
         "build_id": named.build_id,
         "key": named.key,

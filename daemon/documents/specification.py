@@ -80,11 +80,12 @@ def _program(state: ControllerState) -> dict[str, Any]:
     lifetimes.sort(key=lambda each: each.start_ns)
     first = lifetimes[0] if lifetimes else None
     return {
+        "name": first.called if first else None,
         "path": first.executable if first else None,
         "build_id": first.build_id if first else None,
         "exit_status": state.batch.exit_status if state.batch else None,
         "lifetimes": [
-            {"id": each.id, "pid": each.pid, "path": each.executable, "build_id": each.build_id,
+            {"id": each.id, "pid": each.pid, "program": each.called, "path": each.executable, "build_id": each.build_id,
              "processes": each.processes}
             for each in lifetimes
         ],

@@ -112,8 +112,8 @@ def _experiment(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _lifetimes(state: ControllerState) -> list[dict[str, Any]]:
     names = ("pid", "executable", "build_id", "processes")
-    living = [each for each in state.lifetimes.values() if each.processes > 0]
-    return [{name: getattr(each, name) for name in names} for each in sorted(living, key=lambda each: each.id)]
+    living = sorted((each for each in state.lifetimes.values() if each.processes > 0), key=lambda each: each.id)
+    return [{"program": each.called, **{name: getattr(each, name) for name in names}} for each in living]
 
 
 def _by_state(state: ControllerState) -> dict[State, int]:

@@ -80,6 +80,29 @@ def executable_path(pid: int) -> str:
         return ""
 
 
+_LONGEST_NAME = 15
+"""Bytes of a name that the kernel keeps of what a process executed."""
+
+
+def executed_name(pid: int, name: str) -> str:
+    """Return the base name of what a process executed, '' if it cannot be read.
+
+    A link counts, not its target: Debian's ``redis-server`` is a link to ``redis-check-rdb``. Of a script it is the
+    interpreter. The memory of the process, which knows more, is not read: that may block for as long as it likes.
+
+    Parameters
+    ----------
+    pid : int
+    name : str
+        What the kernel keeps, ``Process.name``: the name executed, unless the process has given itself another.
+    """
+    path = executable_path(pid).removesuffix(" (deleted)")
+    folder, base = os.path.split(path)
+    if not base or os.fsencode(base)[:_LONGEST_NAME] == os.fsencode(name) or "/" in name or name in ("", ".", ".."):
+        return base
+    return name if os.path.realpath(os.path.join(folder, name)) == path else base  # noqa: PTH118 (may hold any byte)
+
+
 HOST_PID_NAMESPACE = "pid:[4026531836]"
 """The kernel gives the first pid namespace this fixed number."""
 

@@ -46,6 +46,7 @@ class _Life:
     id: str
     pid: int
     executable: str
+    program: str
     start_ns: int
     members: set[int] = field(default_factory=set)
     build_id: str = ""
@@ -136,6 +137,7 @@ class ProcessTracker:
                     build_id=life.build_id,
                     start_ns=life.start_ns,
                     processes=life.told,
+                    program=life.program,
                 )
             )
         return tuple(told)
@@ -179,13 +181,15 @@ class ProcessTracker:
         self._kernel.remove(np.uint32(pid).tobytes())
         self.gone.append(pid)
 
-    def _born(self, found: Process, now_ns: int) -> _Life:
+    def _born(self, found: Process, program: int, now_ns: int) -> _Life:
         """Begin the lifetime whose exec this process did."""
         name = f"{self._boot}:{found.pid}:{found.start_ticks}"
         births = self._births[name] = self._births.get(name, 0) + 1
         if births > 1:  # another exec keeps pid and start time
             name = f"{name}:{births}"
-        life = self._lives[name] = _Life(name, found.pid, path_as_text(proc.executable_path(found.pid)), now_ns)
+        called = self.selections[program].name or proc.executed_name(found.pid, found.name)
+        path = path_as_text(proc.executable_path(found.pid))
+        life = self._lives[name] = _Life(name, found.pid, path, path_as_text(called), now_ns)
         return life
 
     def _scan(self, now_ns: int) -> None:
@@ -209,7 +213,7 @@ class ProcessTracker:
         if parent is not None and parent.file == proc.executable(pid):
             life = self._lives[parent.lifetime]
         else:
-            life = self._born(alive[pid], now_ns)
+            life = self._born(alive[pid], program, now_ns)
         for one in proc.family(pid, everything):
             if one in alive and one not in self.members:
                 self._add(alive[one], program, life)
@@ -241,7 +245,7 @@ class ProcessTracker:
             return
         for number, selection in enumerate(self.selections):
             if belongs(selection, pid, self._file_of(selection)):
-                self._add(found, number, self._born(found, now_ns))
+                self._add(found, number, self._born(found, number, now_ns))
                 self.arrived.append(pid)
                 return
         self.executed.append(pid)

@@ -52,6 +52,7 @@ LIFETIMES = Table(
         Column("build_id"),
         Column("start_ns", INTEGER),
         Column("processes", INTEGER),
+        Column("program", since=9, default=""),
     ),
     key=("id",),
     order=("start_ns", "id"),

@@ -29,4 +29,21 @@ def test_an_executable_of_any_name_can_be_stored(tmp_path: Path) -> None:
         status = os.stat(path)
         (lifetime,) = tracker.lifetimes({(status.st_dev, status.st_ino): "build"})
     assert lifetime.executable == f"{tmp_path}/a\\xff\x0cb"
-    assert lifetime.executable.encode()
+    assert lifetime.executable.encode() and lifetime.program.encode()
+
+
+def test_a_program_has_the_name_that_people_gave_it(tmp_path: Path) -> None:
+    """The name of the selection, else that of the link that was executed, not of the link's target."""
+    target = shutil.copy("/bin/sleep", tmp_path / "check-rdb")
+    link = tmp_path / "server"
+    link.symlink_to("check-rdb")
+    named = {}
+    with running(link, 600) as child:
+        for name in ("", "cache"):
+            tracker = ProcessTracker([Selection(pid=child.pid, name=name)], cast(CachedMap, NoKernel()))
+            tracker.begin(0)
+            status = os.stat(target)
+            (lifetime,) = tracker.lifetimes({(status.st_dev, status.st_ino): "build"})
+            named[name] = lifetime.program
+            assert lifetime.executable == str(target)
+    assert named == {"": "server", "cache": "cache"}
