@@ -3,6 +3,8 @@
 - Which classes do durations fall into, and are they stable? ``borders/``
 - Which call paths behave alike? ``behaviours/``
 - Which call edges distinguish them, and does that still hold? ``assertions/``
+- How long do calls take, in which range do they stay, and what is the verdict? ``levels/``
+- When did that change? ``detection/``
 - How do calls spend their time, and what did the host cause? ``off_cpu/``
 - Did a function change between two builds? ``regression/``
 - What do several hosts agree on? ``model_merge/``

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from specmine.mining.assertions.verification import Verdict
 from specmine.mining.spl.evaluation import Node, Rules, worst_of
 from specmine.mining.spl.syntax import Statement
+from specmine.model.verdict import Verdict
 
 SCHEMA = "specmine.check/1"
 

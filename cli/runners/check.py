@@ -18,9 +18,9 @@ from specmine.cli.base.output import OutputFile, destination, json_text, width
 from specmine.cli.base.sources import read_document
 from specmine.cli.text.check import check_text
 from specmine.cli.text.junit import junit
-from specmine.mining.assertions.verification import Verdict
 from specmine.mining.spl.data import Data
 from specmine.mining.spl.evaluation import Rules, evaluate, worst_of
+from specmine.model.verdict import Verdict
 
 LIVE = "live"
 _CODES = {Verdict.VIOLATED: VIOLATED, Verdict.UNKNOWN: NO_DATA, Verdict.HOLDS: FINE}

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from specmine.mining.assertions.checks import Check, check
 from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.assertions.expression import named_edges, shared_names
-from specmine.mining.assertions.verification import Verdict
 from specmine.mining.borders.inference import Inference, at_resolution, borders_of, infer_stable_borders
 from specmine.mining.settings import MiningSettings
 from specmine.model.function import Function
 from specmine.model.observation import Observation
+from specmine.model.verdict import Verdict
 
 NEWEST = 3
 RETAINED = 10

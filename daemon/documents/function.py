@@ -14,12 +14,12 @@ from specmine.daemon.controller.reasons import by_waiting, violated_off_cpu
 from specmine.daemon.controller.scheduler import kind_for, utility
 from specmine.daemon.controller.state import ControllerState
 from specmine.mining.assertions.checks import Check
-from specmine.mining.assertions.verification import Verdict
 from specmine.mining.off_cpu.host_causes import host_times
 from specmine.mining.regression.host_effect import host_evidence
 from specmine.model.function import Reason
 from specmine.model.host_environment import environment_from
 from specmine.model.json_codec import encode
+from specmine.model.verdict import Verdict
 
 from .programs import program_of
 from .statements import Data, data_of, statements

@@ -8,11 +8,12 @@ from specmine.mining.borders.inference import Inference
 from specmine.mining.settings import MiningSettings
 from specmine.model.buckets import shifted_edges
 from specmine.model.observation import Observation
+from specmine.model.verdict import Verdict
 
 from . import verification
 from .explanation import Explanation
 from .expression import shared_names
-from .verification import Expected, Verdict
+from .verification import Expected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion, agreement
 from specmine.model.observation import Observation
+from specmine.model.verdict import Verdict
 
 from .expression import Formula, evaluate, named_edges
-
-
-class Verdict(StrEnum):
-    """Whether an observation agrees with an assertion."""
-
-    HOLDS = "holds"
-    VIOLATED = "violated"
-    UNKNOWN = "unknown"
-
-    @staticmethod
-    def of_all(verdicts: Iterable[str]) -> Verdict:
-        """Return the verdict on a whole: violated if any part is, else holds if any part does, else unknown."""
-        every = set(verdicts)
-        return next((one for one in (Verdict.VIOLATED, Verdict.HOLDS) if one in every), Verdict.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

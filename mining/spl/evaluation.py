@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from specmine.mining.assertions.verification import Verdict
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import FEWEST_CALLS, SUMMARIES, share_above
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import agreement, dispersion
+from specmine.model.verdict import Verdict
 
 from .data import Data, Missing
 from .quantifiers import comparisons_in, parts_of

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.mining.assertions.verification import Verdict
 from specmine.mining.regression.ratio_estimate import ratio_estimate, welch_freedom
 from specmine.mining.statistics.student_t import t_quantile
+from specmine.model.verdict import Verdict
 
 from .query import Answer, Question, Term, unknown
 

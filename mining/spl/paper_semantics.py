@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.mining.assertions.verification import Verdict
 from specmine.mining.regression.ratio_estimate import welch_freedom
 from specmine.mining.regression.sample import Sample, mean, variance
 from specmine.mining.statistics.student_t import normal_quantile, t_quantile
+from specmine.model.verdict import Verdict
 
 from .data import Missing
 from .query import Answer, Question, Term, unknown

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from specmine.mining.assertions.verification import Verdict
 from specmine.mining.regression.comparison import LifetimeSample
+from specmine.model.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from specmine.mining.assertions.expression import parse
-from specmine.mining.assertions.verification import Expected, Verdict, check
+from specmine.mining.assertions.verification import Expected, check
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
+from specmine.model.verdict import Verdict
 
 S = MiningSettings()
 EDGES = [400]

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from specmine.mining.assertions.verification import Verdict
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import mean, sample_of_durations
 from specmine.mining.spl.data import ClassCalls, Missing
@@ -21,6 +20,7 @@ from specmine.mining.spl.evaluation import Node, Rules, evaluate
 from specmine.mining.spl.query import Question, Term
 from specmine.mining.spl.semantics import INTERPRETATIONS
 from specmine.mining.spl.syntax import Subject
+from specmine.model.verdict import Verdict
 from tests.support.formulas import formula_of
 
 Runs = Sequence[Sequence[float]] | Sequence[NDArray[np.float64]]

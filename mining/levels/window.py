@@ -1,0 +1,97 @@
+"""Windows: what levels are estimated from. One histogram each, of all calls, of a class, or of some call paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS, shifted_edges
+from specmine.model.call_path import CallPath
+from specmine.model.histogram import Histogram
+from specmine.model.observation import Observation
+
+FLOOR_NS = 1.0
+"""Least duration after the probes' bias is subtracted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Window:
+    """Durations of calls over a time window of one lifetime."""
+
+    histogram: Histogram
+    """As measured: the probes' bias is in them."""
+    start_ns: int
+    end_ns: int
+    lifetime: str = ""
+    bias_ns: float = 0.0
+    uncertainty_ns: float = 0.0
+    """Of the bias."""
+
+
+def windows_of(observations: Iterable[Observation]) -> tuple[Window, ...]:
+    """Return a window of all calls of each observation."""
+    return tuple(_window(one, one.histogram) for one in observations)
+
+
+def windows_of_class(
+    observations: Iterable[Observation], edges: Sequence[int], index: int, bias_ns: float
+) -> tuple[Window, ...]:
+    """Return a window of the calls of one class of each observation that has some.
+
+    Parameters
+    ----------
+    observations : iterable of Observation
+    edges : sequence of int
+        First bucket of each class but the lowest, at the bias ``bias_ns``.
+    index : int
+        Number of the class, from 0.
+    bias_ns : float
+        What the probes added where the edges were learned; for other observations the edges move.
+    """
+    found = []
+    for one in observations:
+        found.append(_window(one, class_of(one.histogram, shifted_edges(tuple(edges), bias_ns, one.bias_ns), index)))
+    return tuple(window for window in found if window.histogram.total)
+
+
+def windows_of_paths(observations: Iterable[Observation], belongs: Callable[[CallPath], bool]) -> tuple[Window, ...]:
+    """Return a window of the calls over complete paths that belong, of each observation that has some."""
+    found = []
+    for one in observations:
+        parts = [part.histogram for part in one.paths if part.path.complete and belongs(part.path)]
+        found.append(_window(one, Histogram.sum(parts)))
+    return tuple(window for window in found if window.histogram.total)
+
+
+def class_of(histogram: Histogram, edges: Sequence[int], index: int) -> Histogram:
+    """Return the calls of a class; ``edges`` are the first buckets of all classes but the lowest."""
+    ends = (0, *edges, BUCKETS)
+    return histogram.part(ends[index], ends[index + 1])
+
+
+def quantiles_of(histogram: Histogram, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return quantiles in ns, interpolated within their buckets; the histogram holds at least one call.
+
+    The same as ``Histogram.quantiles``, but without the 1,120 buckets, most of which are empty.
+    """
+    reached = np.cumsum(histogram.counts, dtype=np.float64)
+    target = np.clip(probabilities, 0.0, 1.0) * reached[-1]
+    place = np.minimum(np.searchsorted(reached, target), len(reached) - 1)
+    inside = 1.0 - (reached[place] - target) / histogram.counts[place]
+    bucket = histogram.buckets[place].astype(np.int64)
+    low, high = BUCKET_EDGES[bucket], BUCKET_EDGES[bucket + 1]
+    return np.asarray(low + inside * (high - low))
+
+
+def _window(observation: Observation, histogram: Histogram) -> Window:
+    return Window(
+        histogram=histogram,
+        start_ns=observation.start_ns,
+        end_ns=observation.end_ns,
+        lifetime=observation.lifetime,
+        bias_ns=observation.bias_ns,
+        uncertainty_ns=observation.uncertainty_ns,
+    )

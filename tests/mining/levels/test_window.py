@@ -1,0 +1,56 @@
+"""Windows hold the calls asked for, and their quantiles are those of the histogram."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from specmine.mining.levels.window import quantiles_of, windows_of, windows_of_class, windows_of_paths
+from specmine.model.buckets import bucket_of
+from specmine.model.call_path import CallPath, Frame
+from specmine.model.histogram import Histogram
+from specmine.model.observation import Kind, Observation, PathHistogram
+
+NEAR = CallPath((Frame("main", "app"), Frame("near", "app"), Frame("z", "app")))
+FAR = CallPath((Frame("main", "app"), Frame("far", "app"), Frame("z", "app")))
+
+
+def _observation(fast: int, slow: int, bias_ns: float = 0.0) -> Observation:
+    near = Histogram.from_durations(np.full(fast, 1_000 + bias_ns))
+    far = Histogram.from_durations(np.full(slow, 50_000 + bias_ns))
+    return Observation(
+        function="z",
+        lifetime="one",
+        kind=Kind.PATH,
+        start_ns=0,
+        end_ns=10,
+        histogram=near + far,
+        calls=fast + slow,
+        watched_ns=10,
+        bias_ns=bias_ns,
+        paths=(PathHistogram(path=NEAR, histogram=near), PathHistogram(path=FAR, histogram=far)),
+    )
+
+
+def test_quantiles_are_those_of_the_dense_histogram() -> None:
+    """The sparse quantiles equal the dense ones, which another test compares with numpy."""
+    rng = np.random.default_rng(1)
+    for calls in (1, 2, 30, 5_000):
+        histogram = Histogram.from_durations(rng.lognormal(9, 0.7, calls))
+        levels = rng.uniform(0.001, 0.999, 50)
+        assert np.allclose(quantiles_of(histogram, levels), histogram.quantiles(levels.tolist()), rtol=1e-9)
+
+
+def test_a_window_of_a_class_follows_the_bias() -> None:
+    """The border between two classes moves with what the probes add to the durations."""
+    edge = int(bucket_of(2_000))
+    plain, late = _observation(70, 30), _observation(70, 30, bias_ns=3_000)
+    for index, calls in ((0, 70), (1, 30)):
+        windows = windows_of_class([plain, late], [edge], index, 0.0)
+        assert [one.histogram.total for one in windows] == [calls, calls]
+    assert [one.bias_ns for one in windows_of([plain, late])] == [0, 3_000]
+
+
+def test_windows_of_paths_hold_the_calls_over_them() -> None:
+    """Calls over other paths are left out, and so are observations without such a path."""
+    windows = windows_of_paths([_observation(70, 30), _observation(9, 0)], lambda path: path == FAR)
+    assert [one.histogram.total for one in windows] == [30]
