@@ -19,6 +19,7 @@ COMMANDS = (
     "functions",
     "show",
     "assertions",
+    "violations",
     "record",
     "replay",
     "analyze",
@@ -34,7 +35,9 @@ COMMANDS = (
     "check",
     "report",
 )
-"""In the order in which a new user meets them; each is in a file of its name."""
+"""In the order in which a new user meets them; each is in a file of its name, as ``command``, but for ``SHARED``."""
+SHARED = {"off": "switch", "on": "switch"}
+"""Commands that are in one file, each under its own name."""
 WORDS = "Words: docs/glossary.md"
 """The last line of every help."""
 
@@ -50,7 +53,8 @@ class Commands(click.Group):
         """Return a command, None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f".commands.{cmd_name}", __package__).command
+        module = importlib.import_module(f".commands.{SHARED.get(cmd_name, cmd_name)}", __package__)
+        command: click.Command = getattr(module, cmd_name if cmd_name in SHARED else "command")
         for each in (command, *getattr(command, "commands", {}).values()):
             each.epilog = WORDS
         return command

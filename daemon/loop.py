@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from specmine.daemon.config.settings import MS, Settings
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import (
+    Acknowledged,
     Action,
     Arrived,
     Begun,
@@ -53,7 +54,7 @@ class Step:
 
 Listener = Callable[[Step], None]
 """Called after each step, in the loop's thread: recorder, store, metrics, progress. Must not block."""
-Inbox = Callable[[int], Iterable[Reloaded | Surveyed | Stopping]]
+Inbox = Callable[[int], Iterable[Reloaded | Acknowledged | Surveyed | Stopping]]
 """Called once a turn with the time; returns what the user wants (a new configuration, an end) and news of the host."""
 
 

@@ -17,6 +17,7 @@ from specmine.daemon.config.loader import load_config
 from specmine.daemon.config.settings import Settings, settings_of
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import (
+    Acknowledged,
     Action,
     Arrived,
     Begun,
@@ -44,6 +45,7 @@ EVENTS: dict[str, type] = {
     "arrived": Arrived,
     "mined": Mined,
     "reloaded": Reloaded,
+    "acknowledged": Acknowledged,
     "surveyed": Surveyed,
     "stopping": Stopping,
 }

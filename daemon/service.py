@@ -18,9 +18,11 @@ from specmine.daemon.config.loader import ConfigError, load_config
 from specmine.daemon.config.reload import changed_keys, until_restart
 from specmine.daemon.config.settings import settings_of
 from specmine.daemon.config.tree import Config, Program
-from specmine.daemon.controller.events import Arrived, Begun, Reloaded, Stopping, Surveyed
+from specmine.daemon.controller.events import Acknowledged, Arrived, Begun, Reloaded, Restored, Stopping, Surveyed
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import DaemonFacts, status_of
+from specmine.daemon.documents.violation_context import context_of, violations_of
+from specmine.daemon.documents.violations import subject_of
 from specmine.daemon.host.environment_watcher import EnvironmentWatcher
 from specmine.daemon.host.experiment_runner import ExperimentRunner
 from specmine.daemon.metrics.http import MetricsServer
@@ -36,6 +38,7 @@ from specmine.daemon.system.logging import facts
 from specmine.daemon.system.priority import lower_priority
 from specmine.daemon.system.signals import handled
 from specmine.daemon.system.systemd import Notifier
+from specmine.daemon.system.violation_log import ViolationLog
 from specmine.daemon.worker.process import ProcessWorker, Worker
 from specmine.experiments.host.facts import read_host
 from specmine.model.batch import Source
@@ -80,7 +83,7 @@ class Services:
     metrics: MetricsServer | None
 
 
-Message = Callable[[Services, int], Reloaded | Stopping | None]
+Message = Callable[[Services, int], Reloaded | Acknowledged | Stopping | None]
 """Something to do at the next turn of the loop, given its time; returns an event for the controller, or None."""
 
 
@@ -99,6 +102,7 @@ class Daemon:
         """The part of the budget that is not leased."""
         self._leases = BudgetLeases(config.budget.overhead, self._lease_changed)
         self._lifecycle_log = LifecycleLog(self._seams.notifier)
+        self._violation_log = ViolationLog()
 
     def run(self) -> ControllerState:
         """Watch until a signal ends it; return the last state.
@@ -171,6 +175,7 @@ class Daemon:
             label=store.label_build,
             builds=lambda: store.builds,
             changes=changes,
+            acknowledge=self._acknowledge,
             kill_switch=Path(config.kill_switch),
         )
         server = Server(
@@ -211,7 +216,7 @@ class Daemon:
             signal.SIGUSR2: lambda: self.switch(off=False),
         }
 
-    def _inbox(self, services: Services, now_ns: int) -> Iterable[Reloaded | Surveyed | Stopping]:
+    def _inbox(self, services: Services, now_ns: int) -> Iterable[Reloaded | Acknowledged | Surveyed | Stopping]:
         self._lifecycle_log.heartbeat(now_ns)
         surveyed = services.environment.turn(now_ns)
         if surveyed is not None:
@@ -257,6 +262,11 @@ class Daemon:
         settings = replace(settings_of(self._config), overhead=self._overhead)
         return Reloaded(now_ns=now_ns, settings=settings)
 
+    def _acknowledge(self, ids: tuple[str, ...], by: str, comment: str) -> None:
+        """Acknowledge violations at the next turn of the loop; comes from the server's thread."""
+        with self._lock:
+            self._messages.append(lambda _, now_ns: Acknowledged(now_ns=now_ns, ids=ids, by=by, comment=comment))
+
     def _lease_changed(self, ratio: float) -> None:
         """Plan with what is not leased; comes from the server's thread."""
         with self._lock:
@@ -270,8 +280,13 @@ class Daemon:
             self._lifecycle_log.started(step.event.started, ",".join(map(shown, self._config.programs)))
         if isinstance(step.event, Arrived):
             self._lifecycle_log.arrived(step.event.batch, self._state)
+        if isinstance(step.event, Restored):
+            self._violation_log.restored(step.event.violations)
         if step.published:
             self._state = step.state
+            if violations := violations_of(step.state):
+                context = context_of(step.state)
+                self._violation_log.published(violations, lambda each: subject_of(each, context))
 
     def _daemon_facts(self, services: Services) -> DaemonFacts:
         return DaemonFacts(
@@ -292,7 +307,7 @@ class Daemon:
 
 def shown(program: Program) -> str:
     """Return what to call a program: its name, or how it was chosen."""
-    return selection_of(program).shown
+    return program.name or program.exe or program.unit or program.cgroup or f"pid {program.pid}"
 
 
 def resident_bytes() -> int:

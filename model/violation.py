@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from .level import Level
@@ -107,8 +107,24 @@ class Violation:
     """Who acknowledged it."""
     comment: str = ""
     """What that person said."""
+    id: str = ""
+    """12 hex digits that name it in the store for ever; '' until it is opened."""
 
     @property
     def identity(self) -> tuple[str, str, str]:
         """What distinguishes it from the other open violations: function, what, expression."""
         return self.function, self.what.value, self.expression
+
+    @property
+    def is_problem(self) -> bool:
+        """True while it is open and calls are slower, or classes or paths are not as asserted."""
+        return self.state is ViolationState.OPEN and self.direction is not Direction.FASTER
+
+    def closed(self, state: ViolationState, at_ns: int, by: str = "", comment: str = "") -> Violation:
+        """Return it as it is once it has recovered, or was acknowledged by somebody."""
+        return replace(self, state=state, closed_ns=at_ns, closed_by=by, comment=comment)
+
+    def shifted(self, by_ns: int) -> Violation:
+        """Return it with its times on a clock that is ahead by so much, such as that of UTC."""
+        closed_ns = None if self.closed_ns is None else self.closed_ns + by_ns
+        return replace(self, since_ns=self.since_ns + by_ns, found_ns=self.found_ns + by_ns, closed_ns=closed_ns)

@@ -20,6 +20,7 @@ from .tables.lifetime_summaries import LifetimeSummary
 from .tables.profiles import WHOLE_PROGRAM, FunctionProfile
 from .tables.programs import Build
 from .tables.verdicts import Verdict
+from .tables.violations import StoredViolation, stored
 from .writer import StoreWriter, WriterCounts
 from .writes import Writes
 
@@ -43,10 +44,12 @@ __all__ = [
     "StoreCorrupt",
     "StoreError",
     "StoreWriter",
+    "StoredViolation",
     "Verdict",
     "WriterCounts",
     "Writes",
     "environment_at",
     "merged_store",
     "open_store",
+    "stored",
 ]

@@ -13,6 +13,7 @@ from .table import JsonObject
 from .tables.host_environments import EnvironmentVector, ExperimentWindow
 from .tables.hosts import Host
 from .tables.programs import Build
+from .tables.violations import StoredViolation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,8 @@ class Contents:
     documents: Mapping[str, JsonObject] = field(default_factory=dict)
     environments: tuple[EnvironmentVector, ...] = ()
     experiment_windows: tuple[ExperimentWindow, ...] = ()
+    violations: tuple[StoredViolation, ...] = ()
+    """Open or closed, oldest first."""
 
     def observations_at(self, utc_offset_ns: int) -> tuple[Observation, ...]:
         """Return the observations, times on the monotonic clock of the boot with this offset to UTC."""

@@ -18,6 +18,7 @@ from .tables.functions import FunctionRecord
 from .tables.host_environments import EnvironmentVector, ExperimentWindow
 from .tables.hosts import Host
 from .tables.programs import Build
+from .tables.violations import StoredViolation
 from .writes import Writes
 
 T = TypeVar("T")
@@ -110,6 +111,7 @@ class Store(Protocol):
             documents={each.name: each.document for each in self.read(Document)},
             environments=self.read(EnvironmentVector),
             experiment_windows=self.read(ExperimentWindow),
+            violations=self.read(StoredViolation),
         )
 
     def document(self, name: str) -> JsonObject | None:

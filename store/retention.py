@@ -96,6 +96,7 @@ def delete_oldest(
             "DELETE FROM functions WHERE key NOT IN (SELECT function FROM states)"
             " AND key NOT IN (SELECT function FROM observations)"
             " AND key NOT IN (SELECT function FROM summaries)"
+            " AND key NOT IN (SELECT function FROM violations)"
         )
     return gone
 

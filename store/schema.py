@@ -25,6 +25,7 @@ from .tables.observations import OBSERVATIONS
 from .tables.profiles import PROFILES, FunctionProfile
 from .tables.programs import BUILDS, LIFETIMES, Build
 from .tables.verdicts import VERDICTS, Verdict
+from .tables.violations import VIOLATIONS, StoredViolation
 
 T = TypeVar("T")
 
@@ -41,6 +42,7 @@ Record = (
     | EnvironmentVector
     | ExperimentWindow
     | CallSamples
+    | StoredViolation
 )
 """What can be written."""
 
@@ -108,6 +110,7 @@ SCHEMA = Schema(
         PROFILES,
         ENVIRONMENTS,
         EXPERIMENT_WINDOWS,
+        VIOLATIONS,
     ),
     migrations=(Migration(name="uncertainty of old observations", version=7, apply=_uncertainty_of_old_observations),),
 )

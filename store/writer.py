@@ -84,6 +84,9 @@ class StoreWriter:
         self._damage = ""
         self._thinned_ns = 0
         self._lock = threading.Lock()
+        self._asked = self._answered = 0
+        """Calls of ``put_now``, and those of them whose records were written."""
+        self._progress = threading.Condition()
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="store", daemon=True)
@@ -99,6 +102,16 @@ class StoreWriter:
         if records:
             with self._lock:
                 self._waiting.append(Writes(records))
+
+    def put_now(self, *records: Record, timeout_s: float = 1.0) -> bool:
+        """Write records before anything else happens; False if they are not on disk after the timeout, but wait."""
+        with self._lock:
+            self._waiting.append(Writes(records))
+            self._asked += 1
+            asked = self._asked
+        self._wake.set()
+        with self._progress:
+            return self._progress.wait_for(lambda: self._answered >= asked, timeout_s)
 
     def stop(self, timeout_s: float = 5.0) -> bool:
         """Write what waits, close the store; False if something could not be written."""
@@ -119,6 +132,7 @@ class StoreWriter:
     def _write(self) -> None:
         with self._lock:
             parts, self._waiting = self._waiting, []
+            asked = self._asked
         writes = Writes.joined(parts)
         try:
             if self._damage:
@@ -127,6 +141,9 @@ class StoreWriter:
                 self._store.write(writes, self._utc_ns())
                 self._written(writes)
                 writes = Writes()  # thinning may fail too, and must not bring it back
+            with self._progress:
+                self._answered = asked
+                self._progress.notify_all()
             self._thin(self._utc_ns())
         except (StoreError, OSError) as error:
             self._failed(writes, error)

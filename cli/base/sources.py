@@ -34,6 +34,22 @@ def read_status(socket: Path | None) -> Document:
     return _ask(socket, {"command": "status"})
 
 
+def read_violations(store: Path | None, socket: Path | None) -> Document:
+    """Return ``specmine.violations/1``: of the daemon those that are open or closed lately, of a store all.
+
+    Raises
+    ------
+    InputError
+        If no daemon answers, or the store cannot be read.
+    """
+    one_place(store, socket)
+    if store is None:
+        return _ask(socket, {"command": "violations"})
+    from specmine.analysis.violations import violations_in  # noqa: PLC0415
+
+    return violations_in(store)
+
+
 def ask_daemon(socket: Path | None, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the daemon's answer to a request."""
     return _ask(socket, request)

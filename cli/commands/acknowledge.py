@@ -1,7 +1,9 @@
-"""``specmine acknowledge``: silence a known alarm until the change becomes another one."""
+"""``specmine acknowledge``: a violation or a change between builds is known, and no alarm any longer."""
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,66 +19,111 @@ from specmine.model.text import escaped
 
 SCHEMA = "specmine.acknowledged/1"
 LONGEST = 1000
+Found = tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
+"""Violations, and comparisons of builds."""
 
 
-@click.command("acknowledge", short_help="Silence an alarm that you know about.")
+@click.command("acknowledge", short_help="Say that a change is known.")
 @click.argument("function", required=False)
 @click.option("--build", default="", metavar="BUILD", help="Only of this new build: its build-id or first digits.")
-@click.option("--note", default="", metavar="TEXT", help="The reason; stored and shown.")
-@click.option("--undo", is_flag=True, help="Raise it again.")
+@click.option("--comment", default="", metavar="TEXT", help="The reason; stored and shown.")
+@click.option("--undo", is_flag=True, help="Raise the alarm between builds again.")
 @click.option("--store", type=PATH, metavar="FILE", help="Read and write this store instead of asking the daemon.")
 @socket_option
 @format_option
 def command(
-    function: str | None, build: str, note: str, undo: bool, store: Path | None, socket: Path | None, form: str
+    function: str | None, build: str, comment: str, undo: bool, store: Path | None, socket: Path | None, form: str
 ) -> None:
-    """Acknowledge the alarms of FUNCTION, a name or a glob. Without FUNCTION, list the open alarms.
+    """Acknowledge what is open of FUNCTION, a name or a glob. Without FUNCTION, list what is open.
 
-    An acknowledged alarm stays silent until the change becomes another one: the interval of its ratio no longer
+    An acknowledged violation closes: how the function is now is what is asserted from now on. An acknowledged alarm
+    between two builds stays silent until the change becomes another one: the interval of its ratio no longer
     contains the acknowledged ratio, the direction turns, or the change ends and begins again.
     """
-    if len(note) > LONGEST or (note and not note.isprintable()):
-        raise click.UsageError(f"--note is printable text of at most {LONGEST} characters.")
-    if function is None and (undo or note or build):
-        raise click.UsageError("Say which FUNCTION; without one the alarms are listed.")
+    if len(comment) > LONGEST or (comment and not comment.isprintable()):
+        raise click.UsageError(f"--comment is printable text of at most {LONGEST} characters.")
+    if function is None and (undo or comment or build):
+        raise click.UsageError("Say which FUNCTION; without one what is open is listed.")
     one_place(store, socket)
     if store is not None:
-        found = _in_store(store, function, build, note, undo=undo)
+        violations, changes = _in_store(store, function, build, comment, undo=undo)
     else:
         request: dict[str, Any] = {"command": "acknowledge"}
         if function is not None:
-            request |= {"function": function, "build": build, "note": note, "undo": undo}
-        found = ask_daemon(socket, request)["changes"]
+            request |= {"function": function, "build": build, "comment": comment, "undo": undo, "by": user()}
+        answer = ask_daemon(socket, request)
+        violations, changes = answer["violations"], answer["changes"]
     if form == "json":
-        emit(json_text({"schema": SCHEMA, "changes": found}))
+        emit(json_text({"schema": SCHEMA, "violations": list(violations), "changes": list(changes)}))
         return
-    lines = [escaped(_line(each)) for each in found]
-    emit("\n".join(lines or ["No alarm stands."]) + "\n")
+    lines = [*map(_violation_line, violations), *map(_line, changes)]
+    emit("\n".join(map(escaped, lines or ["Nothing is open."])) + "\n")
 
 
-def _in_store(store: Path, function: str | None, build: str, note: str, *, undo: bool) -> Sequence[Mapping[str, Any]]:
+def user() -> str:
+    """Return the name of the person who asks, also behind sudo."""
+    name = os.environ.get("SUDO_USER", "")
+    if name:
+        return name
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"
+
+
+def _in_store(store: Path, function: str | None, build: str, comment: str, *, undo: bool) -> Found:
+    from specmine.analysis.violations import acknowledge_in, violations_in  # noqa: PLC0415
+    from specmine.cli.text.function_names import matching  # noqa: PLC0415
+    from specmine.cli.text.violations import is_open  # noqa: PLC0415
+    from specmine.daemon.regression.acknowledgements import open_alarms  # noqa: PLC0415
+    from specmine.model.clock import utc_ns  # noqa: PLC0415
+    from specmine.store import open_store  # noqa: PLC0415
+
+    violations = [each for each in violations_in(store)["violations"] if is_open(each)]
+    if function is None:
+        with open_store(store, read_only=True) as opened:
+            document = opened.document("changes") or {}
+        return violations, open_alarms(document.get("changes", ()))
+    found = [each for each in matching(violations, function) if str(each["build_id"]).startswith(build)]
+    found = [] if undo else found
+    changes = _changes_in_store(store, function, build, comment, undo=undo, required=not found)
+    acknowledge_in(store, frozenset(str(each["id"]) for each in found), user(), comment, utc_ns())
+    return [{**each, "state": "acknowledged", "comment": comment or None} for each in found], changes
+
+
+def _changes_in_store(
+    store: Path, function: str, build: str, comment: str, *, undo: bool, required: bool
+) -> Sequence[Mapping[str, Any]]:
+    """Acknowledge the alarms between builds in a store; ``required``: InputError if there is none."""
     from specmine.daemon.regression.acknowledgements import (  # noqa: PLC0415
         acknowledgement_now,
         key_of,
         matching_alarms,
-        open_alarms,
         shown_with,
     )
     from specmine.model.clock import utc_ns  # noqa: PLC0415
     from specmine.store import Document, Writes, open_store  # noqa: PLC0415
 
-    if not store.is_file():
-        raise InputError(f"there is no store {store}")
-    with open_store(store, read_only=function is None) as opened:
+    with open_store(store) as opened:
         document = opened.document("changes") or {"schema": "specmine.changes/1", "changes": []}
-        if function is None:
-            return open_alarms(document["changes"])
         now = utc_ns()
-        found = matching_alarms(document["changes"], function, build, undo=undo)
-        new = {key_of(each): shown_with(each, None if undo else acknowledgement_now(each, now, note)) for each in found}
-        changes = [new.get(key_of(each), each) for each in document["changes"]]
+        try:
+            found = matching_alarms(document["changes"], function, build, undo=undo)
+        except InputError:
+            if required:
+                raise
+            return []
+        known = {
+            key_of(each): shown_with(each, None if undo else acknowledgement_now(each, now, comment)) for each in found
+        }
+        changes = [known.get(key_of(each), each) for each in document["changes"]]
         opened.write(Writes((Document(name="changes", document={**document, "changes": changes}),)), now)
-    return list(new.values())
+    return list(known.values())
+
+
+def _violation_line(each: Mapping[str, Any]) -> str:
+    comment = f": {each['comment']}" if each.get("comment") else ""
+    return f"{title(each)}: {each['change']} since {each['since']}, {each['state']}{comment}"
 
 
 def _line(each: Mapping[str, Any]) -> str:

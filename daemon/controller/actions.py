@@ -57,6 +57,7 @@ def act(state: ControllerState, before: Mapping[str, FunctionState]) -> tuple[Co
         state, made = _plan(state, actions)
         news = sorted(state.functions)
     state = _with_reasons(_mine(state, news, actions), before, news, made)
+    moved = moved or any(_is_turned(old, new) for old, new in pairs)
     if moved or state.now_ns - state.published_ns >= PUBLISH_EVERY_NS:
         actions.append(Publish(why="moved" if moved else ""))
         state = replace(state, published_ns=state.now_ns)
@@ -65,6 +66,12 @@ def act(state: ControllerState, before: Mapping[str, FunctionState]) -> tuple[Co
 
 def _has_moved(old: FunctionState | None, new: FunctionState) -> bool:
     return new.state is not State.CANDIDATE and (old is None or old.state is not new.state)
+
+
+def _is_turned(old: FunctionState | None, new: FunctionState) -> bool:
+    """Tell whether a violation opened or closed."""
+    before = () if old is None else old.violations.open
+    return old is not None and {one.id for one in before} != {one.id for one in new.violations.open}
 
 
 def _is_unwatched(old: FunctionState | None, new: FunctionState) -> bool:

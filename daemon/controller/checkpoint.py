@@ -1,7 +1,7 @@
 """What a restarted daemon needs to go on where the last one was: a JSON record for each function, and back.
 
 Observations are not in the record: the store keeps them in rows of their own. Times belong to the clock of one
-boot, so the record holds lengths of time only.
+boot, so the record holds lengths of time only. Those of violations are UTC.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from .history import RETAINED, History, Totals
 from .inference import InferenceState
 from .phase import FINISHED, Phase, State
 from .profile import Profile
+from .violations.function_violations import FunctionViolations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,10 +53,12 @@ class Record:
     explained_with: int = 0
     checks: tuple[Check, ...] = ()
     violations: int = 0
+    changes: FunctionViolations = field(default_factory=FunctionViolations)
+    """Times in UTC."""
 
 
-def function_record(function: FunctionState, now_ns: int) -> dict[str, Any]:
-    """Return what to store of a function, as JSON values."""
+def function_record(function: FunctionState, now_ns: int, utc_offset_ns: int = 0) -> dict[str, Any]:
+    """Return what to store of a function, as JSON values; ``utc_offset_ns`` added to its times gives UTC."""
     probe, history, inference = function.probe, function.history, function.inference
     on_cpu = inference.on_cpu
     record = Record(
@@ -77,6 +80,7 @@ def function_record(function: FunctionState, now_ns: int) -> dict[str, Any]:
         explained_with=function.explanation.observations,
         checks=function.verification.checks,
         violations=function.verification.violations,
+        changes=function.violations.shifted(utc_offset_ns),
     )
     encoded: dict[str, Any] = encode(record)
     return encoded
@@ -88,6 +92,7 @@ def restored(
     observations: Iterable[Observation],
     now_ns: int,
     mining: MiningSettings,
+    utc_offset_ns: int = 0,
 ) -> dict[str, FunctionState]:
     """Return the functions as the last daemon left them.
 
@@ -100,6 +105,8 @@ def restored(
         The newest of each function and kind, oldest first, times on this boot's clock.
     now_ns : int
     mining : MiningSettings
+    utc_offset_ns : int
+        What to add to this boot's clock to get UTC.
     """
     retained: dict[tuple[str, Kind], list[Observation]] = {}
     for observation in observations:
@@ -112,7 +119,8 @@ def restored(
         )
         try:
             record = decode(Record, records[function.key])
-            states[function.key] = _state(function, record, now_ns, timing=timing, paths=paths)
+            state = _state(function, record, now_ns, timing=timing, paths=paths)
+            states[function.key] = replace(state, violations=record.changes.shifted(-utc_offset_ns))
         except (KeyError, ValueError):
             continue  # without a record, or with one of another version
     return states

@@ -17,13 +17,17 @@ from .budget import BudgetAccount, with_batch
 from .call_counts import with_activity
 from .candidates import admit_named, bounded, candidate, climb, statements_of
 from .checkpoint import restored
-from .events import Action, Arrived, Begun, Event, Mined, Publish, Reloaded, Restored, Stopping, Surveyed
+from .events import Acknowledged, Action, Arrived, Begun, Event, Mined, Publish, Reloaded, Restored, Stopping, Surveyed
 from .hotness import HALF_LIFE_NS, sampling_hertz
 from .phase import FINISHED, State
+from .problems.acknowledgement import acknowledged
+from .problems.restoration import with_violations
 from .state import ControllerState
 
 
-def decide(state: ControllerState, event: Event) -> tuple[ControllerState, tuple[Action, ...]]:
+def decide(  # noqa: PLR0911  one for each kind of event
+    state: ControllerState, event: Event
+) -> tuple[ControllerState, tuple[Action, ...]]:
     """Return the state after an event, and what is to be done now.
 
     Parameters
@@ -49,6 +53,8 @@ def decide(state: ControllerState, event: Event) -> tuple[ControllerState, tuple
             return _mined(state, event)
         case Reloaded():
             return _reload(state, event)
+        case Acknowledged():
+            return _acknowledge(state, event)
         case Surveyed() | Stopping():
             return _noted(state, event)
 
@@ -74,7 +80,9 @@ def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
 
 def _restore(state: ControllerState, event: Restored) -> tuple[ControllerState, tuple[Action, ...]]:
     settings = state.settings
-    functions = restored(event.functions, event.records, event.observations, event.now_ns, settings.mining)
+    mining, offset = settings.mining, state.utc_offset_ns
+    functions = restored(event.functions, event.records, event.observations, event.now_ns, mining, offset)
+    functions = with_violations(functions, event.violations, {each.key: each for each in event.functions}, settings)
     statements = statements_of(functions)
     for key, function in functions.items():
         hinted = matches(function.function, settings.watch)
@@ -185,6 +193,15 @@ def _noted(state: ControllerState, event: Surveyed | Stopping) -> tuple[Controll
         return replace(state, now_ns=event.now_ns, stopped=event.why), (Publish(why=event.why),)
     surveyed = replace(state, now_ns=event.now_ns, environment=event.environment, marks=event.marks)
     return surveyed, (Publish(why="surveyed"),)
+
+
+def _acknowledge(state: ControllerState, event: Acknowledged) -> tuple[ControllerState, tuple[Action, ...]]:
+    before, ids = state.functions, frozenset(event.ids)
+    functions = {
+        key: acknowledged(function, ids, event.by, event.comment, event.now_ns, state.settings)
+        for key, function in before.items()
+    }
+    return act(replace(state, now_ns=event.now_ns, functions=functions), before)
 
 
 def _reload(state: ControllerState, event: Reloaded) -> tuple[ControllerState, tuple[Action, ...]]:

@@ -15,6 +15,7 @@ from specmine.mining.assertions.explanation import Explanation
 from specmine.model.batch import Batch, Request, Started
 from specmine.model.function import Function
 from specmine.model.observation import Observation
+from specmine.model.violation import Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,8 @@ class Restored:
     """Function key to what ``function_record`` returned."""
     observations: tuple[Observation, ...] = ()
     """The newest of each function and kind, oldest first."""
+    violations: tuple[Violation, ...] = ()
+    """Those that are open, and the newest that closed, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,6 +65,18 @@ class Reloaded:
 
     now_ns: int
     settings: Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acknowledged:
+    """A person says that these violations are known: the present state is the yardstick from now on."""
+
+    now_ns: int
+    ids: tuple[str, ...]
+    """Of the violations."""
+    by: str = ""
+    """Name of the user."""
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +110,7 @@ class Surveyed:
     """The newest experiments of this boot: calls meanwhile are not as usual."""
 
 
-Event = Begun | Restored | Arrived | Mined | Reloaded | Surveyed | Stopping
+Event = Begun | Restored | Arrived | Mined | Reloaded | Acknowledged | Surveyed | Stopping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

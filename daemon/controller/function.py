@@ -16,6 +16,7 @@ from .inference import InferenceState
 from .phase import Phase, State
 from .profile import Profile
 from .provisional import Provisional
+from .violations.function_violations import FunctionViolations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,8 @@ class FunctionState:
     """One function; replaced as a whole at each change.
 
     ``call_counts`` writes ``probe``, ``history`` writes ``history``, ``inference`` the two parts of what follows from
-    it, ``explanation`` what the worker said of it. ``transitions`` composes them and moves ``phase``.
+    it, ``explanation`` what the worker said of it, ``violations`` what changed. ``transitions`` composes them and moves
+    ``phase``.
     """
 
     identity: Identity
@@ -60,6 +62,7 @@ class FunctionState:
     inference: InferenceState = field(default_factory=InferenceState)
     explanation: ExplanationState = field(default_factory=ExplanationState)
     verification: Verification = field(default_factory=Verification)
+    violations: FunctionViolations = field(default_factory=FunctionViolations)
     provisional: Provisional | None = None
     """What another build stated, until there is a statement of its own."""
 

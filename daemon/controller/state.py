@@ -62,6 +62,11 @@ class ControllerState:
         return tuple(lifetime for lifetime in self.lifetimes.values() if lifetime.processes)
 
     @property
+    def utc_offset_ns(self) -> int:
+        """What to add to times of the controller to get UTC; 0 before the source has started."""
+        return int(self.started.host.get("utc_offset_ns", "0")) if self.started else 0
+
+    @property
     def began_ns(self) -> int:
         """When the source started."""
         return self.started.now_ns if self.started else 0

@@ -25,10 +25,18 @@ from .programs import program_of
 from .statements import Data, data_of, statements
 from .time_split import SplitCalls, class_facts, explained, on_cpu_facts, split_calls, time_facts
 from .timestamps import date_of
+from .violation_context import context_of
+from .violations import Context, violation_entry
 
 
-def description_of(function: FunctionState, state: ControllerState, total: Total, detail: bool) -> dict[str, Any]:
-    """Return the JSON values of a function; ``detail`` adds all durations timed."""
+def description_of(
+    function: FunctionState, state: ControllerState, total: Total, detail: bool, around: Context | None = None
+) -> dict[str, Any]:
+    """Return the JSON values of a function; ``detail`` adds all durations timed.
+
+    ``around`` are the names around violations, the same for all functions of a state.
+    """
+    around = context_of(state) if around is None else around
     named, data = function.function, data_of(function)
     counts, totals, retained = function.probe.counts, function.history.totals, function.history.longest
     prices = state.started.prices if state.started else None
@@ -70,6 +78,7 @@ def description_of(function: FunctionState, state: ControllerState, total: Total
         "host_causes": _host_causes(function, state),
         "provisional": document_of(function.provisional) if function.state not in FINISHED else None,
         **statements(function, data),
+        "violations": [violation_entry(one, around) for one in function.violations.all],
         "time": None,
         "on_cpu": on_cpu_facts(function.inference.on_cpu, data.split if data else split_calls(retained, bias), detail),
     }

@@ -13,6 +13,7 @@ from specmine.daemon.controller.state import ControllerState
 
 from .function import description_of
 from .timestamps import date_of
+from .violation_context import context_of
 
 SCHEMA = "specmine.specification/1"
 LISTED_WHILE_COLD = 20
@@ -35,8 +36,9 @@ def specification(state: ControllerState, *, detail: bool = False) -> dict[str, 
         add to them.
     """
     total = total_of(state.functions.values(), state.runtime)
+    around = context_of(state)
     listed = sorted(
-        (description_of(each, state, total, detail) for each in _listed(state, total)),
+        (description_of(each, state, total, detail, around) for each in _listed(state, total)),
         key=lambda entry: (-entry["calls"], entry["function"], entry["module"], entry["key"]),
     )
     return {

@@ -9,7 +9,7 @@ from specmine.daemon.controller.state import ControllerState
 
 def utc_offset_ns(state: ControllerState) -> int:
     """Return what to add to times of the controller to get UTC, ns; 0 before the source has started."""
-    return int(state.started.host.get("utc_offset_ns", "0")) if state.started else 0
+    return state.utc_offset_ns
 
 
 def rfc3339(utc_ns: int) -> str:

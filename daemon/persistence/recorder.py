@@ -37,6 +37,7 @@ from specmine.store import (
 )
 
 from .profile_totals import ProfileTotals
+from .violation_record import ViolationRecord, listed
 
 RECORDS_EVERY_NS = 10 * SECOND
 DOCUMENT_EVERY_NS = 30 * SECOND
@@ -92,6 +93,7 @@ class StoreRecorder:
         self._boot_id = ""
         self._written: dict[str, FunctionState] = {}
         self._verdicts: dict[tuple[str, str], str] = {}
+        self._violations = ViolationRecord()
         self._records_ns = self._document_ns = 0
 
     @property
@@ -129,11 +131,14 @@ class StoreRecorder:
         """Return what the store held, times on the clock of this boot; the source must have started."""
         contents, self._contents = self._contents, Contents()
         self._lifetimes = ()
+        violations = tuple(each.shifted(-self._offset_ns) for each in listed(contents.violations, utc_ns()))
+        self._violations.restore(violations)
         return Restored(
             now_ns=now_ns,
             functions=contents.functions,
             records=contents.states,
             observations=contents.observations_at(self._offset_ns),
+            violations=violations,
         )
 
     def listen(self, step: Step) -> None:
@@ -161,6 +166,8 @@ class StoreRecorder:
             case Arrived(batch=batch):
                 self._writer.put(*batch.functions, *batch.lifetimes, *batch.observations, *batch.call_samples)
                 self._profile_totals.add(batch)
+        if step.published:
+            self._put_violations(step.state)
         self._put_functions(step.state, moved=step.published, last=isinstance(step.event, Stopping))
 
     def close(self) -> bool:
@@ -179,12 +186,7 @@ class StoreRecorder:
             for key, function in state.functions.items()
             if self._is_news(self._written.get(key), function, everything=everything)
         }
-        self._writer.put(
-            *(
-                FunctionRecord(function=key, state=function_record(function, state.now_ns))
-                for key, function in changed.items()
-            )
-        )
+        self._writer.put(*(self._function_record(key, function, state) for key, function in changed.items()))
         self._put_verdicts(state)
         self._written |= changed
         if everything:
@@ -193,6 +195,22 @@ class StoreRecorder:
         if last or state.now_ns - self._document_ns >= DOCUMENT_EVERY_NS:
             self._document_ns = state.now_ns
             self._writer.put(Document(name="specification", document=specification(state, detail=True)))
+
+    def _put_violations(self, state: ControllerState) -> None:
+        """Write the violations that changed; where one opened or closed, before anybody is told."""
+        news = self._violations.news(state)
+        if not news.functions:
+            self._writer.put(*news.records)
+            return
+        # a daemon that is killed right after somebody was told must know it when it comes back
+        functions = {key: state.functions[key] for key in news.functions}
+        described = (function.function for function in functions.values())
+        states = (self._function_record(key, function, state) for key, function in functions.items())
+        if not self._writer.put_now(*described, *news.records, *states):
+            self._report("a violation that opened or closed is not in the store yet")
+
+    def _function_record(self, key: str, function: FunctionState, state: ControllerState) -> FunctionRecord:
+        return FunctionRecord(function=key, state=function_record(function, state.now_ns, state.utc_offset_ns))
 
     @staticmethod
     def _is_news(old: FunctionState | None, new: FunctionState, *, everything: bool) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.documents.status import DaemonFacts, status_of
+from specmine.daemon.documents.violation_context import violations_document, violations_of
 from specmine.daemon.regression.acknowledgements import acknowledgement_now, matching_alarms, open_alarms, shown_with
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.daemon.system.kill_switch import DEFAULT, switch
@@ -18,6 +19,7 @@ from specmine.model.globs import matches
 
 from .budget_leases import BudgetLeases
 from .server import Peer
+from .violation_requests import matching_violations, user_of
 
 Request = Mapping[str, Any]
 
@@ -34,6 +36,7 @@ class RequestHandlers:
         label: Callable[[str, str], None],
         builds: Callable[[], frozenset[str]],
         changes: ChangeWatcher | None = None,
+        acknowledge: Callable[[tuple[str, ...], str, str], None] = lambda *_: None,
         utc_ns: Callable[[], int] = utc_ns,
         kill_switch: Path = DEFAULT,
     ) -> None:
@@ -52,7 +55,9 @@ class RequestHandlers:
         builds : callable
             Returns the build-ids that the store holds.
         changes : ChangeWatcher, optional
-            Has the alarms.
+            Has the alarms between builds.
+        acknowledge : callable
+            Gets the ids of violations that a person knows, the person's name, and the comment.
         utc_ns : callable
             The wall clock.
         kill_switch : path
@@ -64,6 +69,7 @@ class RequestHandlers:
         self._label = label
         self._builds = builds
         self._changes = changes
+        self._acknowledge_violations = acknowledge
         self._utc_ns = utc_ns
         self._kill_switch = kill_switch
         self._commands: dict[str, Callable[[Request, Peer], dict[str, Any]]] = {
@@ -71,6 +77,7 @@ class RequestHandlers:
             "specification": lambda request, peer: self._specification(bool(request.get("detail"))),
             "functions": lambda request, peer: self._specification(False),
             "show": self._show,
+            "violations": lambda request, peer: violations_document(self._now()),
             "label": self._give_label,
             "acknowledge": self._acknowledge,
             "share": self._lease,
@@ -134,19 +141,51 @@ class RequestHandlers:
         return {"build_id": found[0], "label": name}
 
     def _acknowledge(self, request: Request, peer: Peer) -> dict[str, Any]:
-        """List the open alarms; with a function acknowledge its alarms, or undo that."""
+        """List what is open; with a function acknowledge its violations and alarms, or undo that of the alarms."""
         entries = open_alarms(self._changes.changes) if self._changes is not None else []
-        if request.get("function") is None or self._changes is None:
-            return {"changes": [dict(each) for each in entries]}
+        if request.get("function") is None:
+            violations = [each for each in self._violations() if each["state"] == "open"]
+            return {"violations": violations, "changes": [dict(each) for each in entries]}
         _check_right(peer)
-        undo, note, build = bool(request.get("undo")), request.get("note", ""), request.get("build", "")
-        if not isinstance(note, str) or not isinstance(build, str) or len(note) > 1000:
-            raise InputError("note and build are texts of at most 1000 characters")
-        found = matching_alarms(entries, _text(request, "function"), build, undo=undo)
-        known = None if undo else [acknowledgement_now(each, self._utc_ns(), note) for each in found]
-        self._changes.acknowledge(found, known)
+        glob, undo, build = _text(request, "function"), bool(request.get("undo")), request.get("build", "")
+        comment = request.get("comment", "")
+        if not isinstance(comment, str) or not isinstance(build, str) or len(comment) > 1000:
+            raise InputError("comment and build are texts of at most 1000 characters")
+        state = self._state()
+        known = violations_of(state) if state is not None and not undo else ()
+        found = matching_violations(known, state.functions if state else {}, glob, build)
+        changes = self._acknowledge_changes(entries, glob, build, comment, undo=undo, required=not found)
+        if found:
+            by = user_of(peer, request.get("by"))
+            self._acknowledge_violations(tuple(each.id for each in found), by, comment)
+        ids = {each.id for each in found}
+        shown = [
+            {**each, "state": "acknowledged", "comment": comment or None}
+            for each in self._violations()
+            if each["id"] in ids
+        ]
+        return {"violations": shown, "changes": changes}
+
+    def _violations(self) -> list[dict[str, Any]]:
+        state = self._state()
+        found: list[dict[str, Any]] = violations_document(state)["violations"] if state is not None else []
+        return found
+
+    def _acknowledge_changes(
+        self, entries: Sequence[Mapping[str, Any]], glob: str, build: str, comment: str, *, undo: bool, required: bool
+    ) -> list[dict[str, Any]]:
+        """Acknowledge alarms between builds, or undo that; ``required``: InputError if there is none."""
+        try:
+            found = matching_alarms(entries, glob, build, undo=undo)
+        except InputError:
+            if required:
+                raise
+            return []
+        known = None if undo else [acknowledgement_now(each, self._utc_ns(), comment) for each in found]
+        if self._changes is not None:
+            self._changes.acknowledge(found, known)
         shown = known if known is not None else [None for _ in found]
-        return {"changes": [shown_with(each, one) for each, one in zip(found, shown, strict=True)]}
+        return [shown_with(each, one) for each, one in zip(found, shown, strict=True)]
 
     def _lease(self, request: Request, peer: Peer) -> dict[str, Any]:
         """Lease part of the budget to the peer, until its connection ends."""

@@ -113,7 +113,7 @@ def test_the_socket_acknowledges_and_a_restart_remembers() -> None:
         answer({"command": "acknowledge", "function": "f"}, Peer(connection=1, pid=1, uid=65_000))
     with pytest.raises(InputError, match="raised are: f"):
         answer({"command": "acknowledge", "function": "g"}, ROOT)
-    said = answer({"command": "acknowledge", "function": "f (app)", "note": "known", "build": "sl"}, ROOT)
+    said = answer({"command": "acknowledge", "function": "f (app)", "comment": "known", "build": "sl"}, ROOT)
     assert [each["alarm"] for each in said["changes"]] == ["acknowledged"]
     watcher.listen(Step(number=0, event=Arrived(batch=Batch(now_ns=3)), state=ControllerState(), actions=()))
     assert [each["alarm"] for each in told.changes] == ["acknowledged"]
@@ -195,7 +195,7 @@ def test_the_command_works_on_a_store(tmp_path: Path, raised: BuildHistory) -> N
         return CliRunner().invoke(command, [*given, "--store", str(path)], catch_exceptions=False).output
 
     assert "f (app), old -> new: worse by" in run() and ", raised" in run()
-    assert "acknowledged: a note" in run("f", "--note", "a note")
+    assert "acknowledged: a note" in run("f", "--comment", "a note")
     assert "acknowledged: a note" in run()
     assert json.loads(run("f", "--undo", "--format", "json"))["changes"][0]["alarm"] == "raised"
     with pytest.raises(InputError, match="no alarm"):

@@ -1,0 +1,77 @@
+"""The violations that a store holds, as the daemon would list them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from specmine.daemon.documents.violations import SCHEMA, Context, Named, explained_by, listed
+from specmine.model.errors import InputError
+from specmine.model.function import Function
+from specmine.model.violation import Violation, ViolationState
+from specmine.store import Build, Host, Store, StoredViolation, Writes, open_store, stored
+
+
+def violations_in(store: Path) -> dict[str, Any]:
+    """Return ``specmine.violations/1`` of a store: all that it holds, open ones first.
+
+    Raises
+    ------
+    InputError
+        If there is no store, or it cannot be read.
+    """
+    if not store.is_file():
+        raise InputError(f"there is no store {store}")
+    with open_store(store, read_only=True) as opened:
+        hosts = opened.read(Host)
+        specification = opened.document("specification") or {}
+        violations = tuple(each.violation for each in opened.read(StoredViolation))
+        return {
+            "schema": SCHEMA,
+            "host": hosts[-1].hostname if hosts else "",
+            "at": (specification.get("collection") or {}).get("at"),
+            "violations": listed(violations, _context_in(opened, violations)),
+        }
+
+
+def acknowledge_in(store: Path, ids: frozenset[str], by: str, comment: str, utc_ns: int) -> None:
+    """Acknowledge open violations of a store; the daemon takes it up when it starts.
+
+    Parameters
+    ----------
+    store : path
+    ids : frozenset of str
+    by, comment : str
+        Who knows of them, and why.
+    utc_ns : int
+        Now.
+
+    Raises
+    ------
+    InputError
+        If the store cannot be written.
+    """
+    with open_store(store) as opened:
+        known = [each.violation for each in opened.read(StoredViolation) if each.id in ids]
+        closed = [each.closed(ViolationState.ACKNOWLEDGED, utc_ns, by, comment) for each in known]
+        opened.write(Writes(tuple(stored(each, 0) for each in closed)), utc_ns)
+
+
+def _context_in(store: Store, violations: tuple[Violation, ...]) -> Context:
+    labels = {each.build_id: each.label or "" for each in store.read(Build)}
+    known = {each.key: each for each in store.read(Function)}
+    document = store.document("specification") or {}
+    entries = {str(each.get("key")): each for each in document.get("functions", ())}
+    keys = {each.function for each in violations} | {each.because for each in violations if each.because}
+    names = {}
+    for key in keys & set(known):
+        function, entry = known[key], entries.get(key, {})
+        names[key] = Named(
+            function=function.name,
+            module=function.module,
+            program=str(entry.get("program") or function.module),
+            build_id=function.build_id,
+            build=labels.get(function.build_id, ""),
+            behaviours=tuple(str(each.get("expression")) for each in entry.get("behaviours") or ()),
+        )
+    return Context(names=names, explained=explained_by(violations))

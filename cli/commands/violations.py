@@ -1,0 +1,70 @@
+"""``specmine violations``: what stopped being true, since when, and why."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from specmine.cli.base.exit_codes import FINE, VIOLATED
+from specmine.cli.base.options import reading_options
+from specmine.cli.base.output import emit, json_text, width
+from specmine.cli.base.sources import read_violations
+from specmine.cli.text.function_names import matching
+from specmine.cli.text.violations import closed_line, is_open, is_problem, portrait, table
+
+
+@click.command("violations", short_help="What is slower than asserted, and why.")
+@click.argument("function", required=False)
+@click.option("--all", "everything", is_flag=True, help="Those that have closed too.")
+@click.option("--program", metavar="NAME", help="Only functions of this program.")
+@reading_options
+def command(
+    function: str | None, everything: bool, program: str | None, store: Path | None, socket: Path | None, form: str
+) -> int:
+    """List the violations that are open; with FUNCTION, a name or a glob, show each in full.
+
+    A violation is an assertion that stopped being true. It stays open until it holds again for a while
+    (violations.recover_after), or until somebody acknowledges it.
+
+    Exit code 1 while one is open that is slower.
+    """
+    document = read_violations(store, socket)
+    found: list[Any] = list(document["violations"])
+    if program is not None:
+        found = [each for each in found if program in (each.get("program"), each.get("module"))]
+    if function is not None:
+        found = matching(found, function)
+    shown = found if everything else [each for each in found if is_open(each)]
+    code = VIOLATED if any(map(is_problem, found)) else FINE
+    if form == "json":
+        emit(json_text({**document, "violations": shown}))
+        return code
+    emit("\n".join(_text(shown, found, document.get("at"), full=function is not None)) + "\n")
+    return code
+
+
+def _text(shown: list[Any], found: list[Any], at: str | None, *, full: bool) -> list[str]:
+    encoding = (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "")
+    columns, ascii_only = width(), encoding != "utf8"
+    hidden = closed_line(len(found) - len(shown))
+    if not shown:
+        return [f"No violation is open. {hidden}".rstrip()]
+    if not full:
+        lines = table(shown, at, columns, ascii_only=ascii_only)
+        return [*lines, *([hidden] if hidden else []), *_next(shown)]
+    parts = [portrait(each, at, columns, ascii_only=ascii_only) for each in shown]
+    lines = [line for part in parts for line in (*part, "")][:-1]
+    return [*lines, *([hidden] if hidden else []), *_next(shown, acknowledge=True)]
+
+
+def _next(shown: list[Any], *, acknowledge: bool = False) -> list[str]:
+    first = next((each for each in shown if is_open(each)), None)
+    if first is None:
+        return []
+    verb = "acknowledge" if acknowledge else "violations"
+    wanted = ", if it is wanted" if acknowledge else ""
+    name = first["function"]
+    return [f"Next: specmine {verb} {name}{wanted}"] if isinstance(name, str) and name else []

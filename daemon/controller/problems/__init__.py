@@ -1,0 +1,1 @@
+"""Violations of all functions together: restored, acknowledged, and explained by one another."""

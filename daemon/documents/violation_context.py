@@ -1,0 +1,60 @@
+"""The names around the violations of a controller's state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.state import ControllerState
+from specmine.model.violation import Violation
+
+from .programs import program_of
+from .timestamps import date_of
+from .violations import SCHEMA, Context, Named, explained_by, listed
+
+
+def violations_of(state: ControllerState) -> tuple[Violation, ...]:
+    """Return all violations that are open or closed lately, of all functions."""
+    return tuple(one for function in state.functions.values() for one in function.violations.all)
+
+
+def context_of(state: ControllerState) -> Context:
+    """Return the names of all functions with violations, and which explains which."""
+    violations = violations_of(state)
+    keys = {one.function for one in violations} | {one.because for one in violations if one.because}
+    return Context(
+        names={key: _named(state.functions[key], state) for key in keys if key in state.functions},
+        utc_offset_ns=state.utc_offset_ns,
+        explained=explained_by(violations),
+    )
+
+
+def violations_document(state: ControllerState) -> dict[str, Any]:
+    """Return ``specmine.violations/1``: all that are open or closed lately, open ones first."""
+    host = state.started.host.get("hostname", "") if state.started else ""
+    return {
+        "schema": SCHEMA,
+        "host": host,
+        "at": date_of(state, state.now_ns),
+        "violations": listed(violations_of(state), context_of(state)),
+    }
+
+
+def _named(function: FunctionState, state: ControllerState) -> Named:
+    named = function.function
+    return Named(
+        function=named.name,
+        module=named.module,
+        program=program_of(function, state),
+        build_id=named.build_id,
+        behaviours=_expressions(function),
+    )
+
+
+def _expressions(function: FunctionState) -> tuple[str, ...]:
+    """Return the expressions of the behaviours, in the order of the specification."""
+    result = function.explanation.result
+    if result is None:
+        return ("true",)
+    ordered = sorted(result.behaviours, key=lambda each: (-each.calls, each.expression))
+    return tuple(each.expression for each in ordered)

@@ -1,0 +1,152 @@
+"""Violations as JSON values: in the entry of each function, and in a list of their own, ``specmine.violations/1``.
+
+Pure; the times of the violations lie ``utc_offset_ns`` behind UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from specmine.model.level import PROBABILITIES, Level
+from specmine.model.violation import Cause, Violation
+
+from .timestamps import rfc3339
+from .violation_text import Subject, change, metric_text, title
+
+SCHEMA = "specmine.violations/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """The names of one function."""
+
+    function: str
+    module: str = ""
+    program: str = ""
+    build_id: str = ""
+    build: str = ""
+    """Label of its build, '' if it has none."""
+    behaviours: tuple[str, ...] = ()
+    """Expressions of its behaviours, in their order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What an entry says besides the violation."""
+
+    names: Mapping[str, Named]
+    """Key of a function to its names."""
+    utc_offset_ns: int = 0
+    explained: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
+    """Key of a function to the open violations that it explains."""
+
+    def named(self, key: str) -> Named:
+        """Return the names of a function; of one that is known no more its key."""
+        return self.names.get(key, Named(function=key))
+
+
+def subject_of(violation: Violation, context: Context) -> Subject:
+    """Return the names around a violation, as its sentences need them."""
+    named = context.named(violation.function)
+    return Subject(
+        function=named.function,
+        program=named.program,
+        module=named.module,
+        build=named.build,
+        because=context.named(violation.because).function if violation.because else "",
+        utc_offset_ns=context.utc_offset_ns,
+    )
+
+
+def violation_entry(violation: Violation, context: Context) -> dict[str, Any]:
+    """Return a violation as its function's entry has it."""
+    named, offset = context.named(violation.function), context.utc_offset_ns
+    subject = subject_of(violation, context)
+    closed_ns = violation.closed_ns
+    return {
+        "id": violation.id,
+        "what": violation.what.value,
+        "direction": violation.direction.value,
+        "factor": violation.factor,
+        "interval": [violation.factor_low, violation.factor_high],
+        "quantile": violation.quantile,
+        "expected": level_facts(violation.expected),
+        "observed": level_facts(violation.observed),
+        "behaviour": _place(violation.expression, named.behaviours),
+        "expression": violation.expression,
+        "upper_seconds": None if violation.upper_ns is None else violation.upper_ns * 1e-9,
+        "time_share": violation.time_share,
+        "cause": cause_facts(violation.cause),
+        "because": _because(violation, context),
+        "explains": [_explained(one, context) for one in context.explained.get(violation.function, ())],
+        "since": rfc3339(violation.since_ns + offset),
+        "found": rfc3339(violation.found_ns + offset),
+        "state": violation.state.value,
+        "closed": None if closed_ns is None else rfc3339(closed_ns + offset),
+        "closed_by": violation.closed_by or None,
+        "comment": violation.comment or None,
+        "change": change(violation),
+        "title": title(violation, subject),
+        "text": metric_text(violation, subject),
+    }
+
+
+def listed(violations: Sequence[Violation], context: Context) -> list[dict[str, Any]]:
+    """Return violations with the names of their functions: those open first, the newest first."""
+    ordered = sorted(violations, key=lambda one: (one.closed_ns is not None, -one.since_ns, one.function, one.id))
+    entries = []
+    for one in ordered:
+        named = context.named(one.function)
+        names = {"function": named.function, "module": named.module, "program": named.program}
+        entries.append(names | {"build_id": named.build_id, "key": one.function} | violation_entry(one, context))
+    return entries
+
+
+def level_facts(level: Level) -> dict[str, Any]:
+    """Return the quantiles of a level, in seconds; those that are not known are left out."""
+    facts = {}
+    for name in PROBABILITIES:
+        known = level.quantile(name)
+        if known is not None:
+            bounds = (None if bound is None else bound * 1e-9 for bound in (known.low_ns, known.high_ns))
+            facts[name] = {"seconds": known.ns * 1e-9, **dict(zip(("low", "high"), bounds, strict=True))}
+    return facts
+
+
+def cause_facts(cause: Cause) -> dict[str, Any]:
+    """Return a cause with its evidence: of each kind of cause whether it changed, and by how much."""
+    facts = [{"what": one.kind.value, "changed": one.changed, "text": one.text} for one in cause.evidence]
+    evidence: dict[str, Any] = {}
+    for one in facts:
+        before = evidence.get(str(one["what"]))
+        text = one["text"] if before is None else f"{before['text']}; {one['text']}"
+        changed = bool(one["changed"]) or (before is not None and before["changed"])
+        evidence[str(one["what"])] = {"changed": changed, "text": text}
+    return {"kind": cause.kind.value, "proven": cause.proven, "text": cause.text, "evidence": evidence, "facts": facts}
+
+
+def explained_by(violations: Sequence[Violation]) -> dict[str, tuple[Violation, ...]]:
+    """Return the open violations that each function explains."""
+    found: dict[str, tuple[Violation, ...]] = {}
+    for one in violations:
+        if one.because and one.closed_ns is None:
+            found[one.because] = (*found.get(one.because, ()), one)
+    return found
+
+
+def _because(violation: Violation, context: Context) -> dict[str, str] | None:
+    if not violation.because:
+        return None
+    named = context.named(violation.because)
+    return {"function": named.function, "module": named.module, "program": named.program, "key": violation.because}
+
+
+def _explained(violation: Violation, context: Context) -> dict[str, Any]:
+    named = context.named(violation.function)
+    return {"function": named.function, "module": named.module, "factor": violation.factor, "text": change(violation)}
+
+
+def _place(expression: str, behaviours: Sequence[str]) -> int | None:
+    return behaviours.index(expression) if expression in behaviours else None

@@ -1,0 +1,50 @@
+"""Which violations a request means, and who sent it."""
+
+from __future__ import annotations
+
+import pwd
+from collections.abc import Mapping, Sequence
+
+from specmine.daemon.controller.function import FunctionState
+from specmine.model.globs import fits, matches
+from specmine.model.violation import Violation, ViolationState
+
+from .server import Peer
+
+_LONGEST_NAME = 64
+
+
+def matching_violations(
+    violations: Sequence[Violation], functions: Mapping[str, FunctionState], glob: str, build: str
+) -> list[Violation]:
+    """Return the open violations of the functions that a glob names.
+
+    Parameters
+    ----------
+    violations : sequence of Violation
+    functions : mapping of str to FunctionState
+    glob : str
+        Name, or glob, of functions.
+    build : str
+        Beginning of the build-id of the function; '' for all.
+    """
+    found = []
+    for each in violations:
+        function = functions.get(each.function)
+        if each.state is not ViolationState.OPEN or function is None:
+            continue
+        named = function.function
+        means = matches(named, [glob]) or fits(named.name, named.module, glob) or glob == named.key
+        if means and named.build_id.startswith(build):
+            found.append(each)
+    return found
+
+
+def user_of(peer: Peer, claimed: object) -> str:
+    """Return the name of who asks: root may say for whom, as sudo does."""
+    if peer.uid == 0 and isinstance(claimed, str) and claimed.isprintable() and 0 < len(claimed) <= _LONGEST_NAME:
+        return claimed
+    try:
+        return pwd.getpwuid(peer.uid).pw_name
+    except KeyError:
+        return f"uid {peer.uid}"
