@@ -6,7 +6,7 @@
 - How long do calls take, in which range do they stay, and what is the verdict? ``levels/``
 - When did that change? ``detection/``
 - How do calls spend their time, and what did the host cause? ``off_cpu/``
-- Did a function change between two builds? ``regression/``
+- Did a function change between two builds? ``comparison/``, by the statistics of ``regression/``
 - What do several hosts agree on? ``model_merge/``
 - Does a formula of performance logic hold? ``spl/``
 - Which tests and estimates do they share? ``statistics/``

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
+from specmine.mining.comparison.function_comparison import FunctionComparison
 from specmine.mining.regression.attribution_evidence import ChangeEvidence
 from specmine.mining.regression.code_diff import CodeChange, Name, ReachedFunction
-from specmine.mining.regression.comparison import Change, Comparison, Rule
+from specmine.mining.regression.comparison import Change, Rule
 from specmine.mining.regression.sample import mean
 from specmine.mining.regression.self_vs_callees import (
     CallTimes,
@@ -31,7 +32,7 @@ _DECIDED = (Change.WORSE, Change.BETTER)
 class LocatedChanges:
     """The changes of one comparison, located in the call tree."""
 
-    def __init__(self, sides: Sides, found: Mapping[Key, Comparison], code: MachineCode, rule: Rule) -> None:
+    def __init__(self, sides: Sides, found: Mapping[Key, FunctionComparison], code: MachineCode, rule: Rule) -> None:
         """Divide each change, and group those that are worse."""
         self._sides, self._code = sides, code
         observed = set(sides.base) & set(sides.new)

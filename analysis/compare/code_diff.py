@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from specmine.analysis.documents import is_store
+from specmine.mining.comparison.function_comparison import FunctionComparison
 from specmine.mining.regression.code_diff import (
     CodeChange,
     Name,
@@ -15,8 +16,9 @@ from specmine.mining.regression.code_diff import (
     code_change,
     count_changes,
     rank_suspects,
+    unchanged_code,
 )
-from specmine.mining.regression.comparison import Change, Comparison
+from specmine.mining.regression.comparison import Change
 from specmine.model.text import title
 
 from .reached_code import ReachedCode
@@ -34,19 +36,23 @@ class MachineCode:
         self.suspects = rank_suspects(self._base, self._new, worse)
 
     @classmethod
-    def of_sides(cls, sides: Sides, found: Mapping[Key, Comparison]) -> MachineCode:
+    def of_sides(cls, sides: Sides) -> MachineCode:
         """Read it from the stores; recorded durations have none."""
-        worse = {
-            key: each.estimate.ratio
-            for key, each in found.items()
-            if each.verdict is Change.WORSE and each.estimate is not None
-        }
         if not all(str(each) != "-" and is_store(each) for each in sides.files):
-            return cls({}, {}, worse)
+            return cls({}, {}, {})
         builds = [{each.build for group in side.values() for each in group} for side in (sides.base, sides.new)]
         seen = [ReachedCode(each) for each in dict.fromkeys(sides.files)]
         base = _renamed(seen[0].reached(builds[0]), sides.renamed)
-        return cls(base, seen[-1].reached(builds[1]), worse)
+        return cls(base, seen[-1].reached(builds[1]), {})
+
+    def suspected_for(self, found: Mapping[Key, FunctionComparison]) -> MachineCode:
+        """Return the same, suspects ranked by which functions are worse."""
+        worse = {
+            key: ratio
+            for key, each in found.items()
+            if each.verdict is Change.WORSE and (ratio := each.decisive.comparison.ratio) is not None
+        }
+        return MachineCode(self._base, self._new, worse)
 
     @classmethod
     def of_builds(
@@ -63,6 +69,10 @@ class MachineCode:
             return None
         what = code_change(self._base[key], self._new[key])
         return None if what is CodeChange.UNKNOWN else what.value
+
+    def unchanged(self, key: Key) -> bool | None:
+        """Return whether the code of a function and of all that it calls is the same, None if that is not known."""
+        return unchanged_code(key, self._base, self._new)
 
     @property
     def reached(self) -> tuple[Mapping[Name, ReachedFunction], Mapping[Name, ReachedFunction]]:

@@ -9,87 +9,103 @@ from typing import Any
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
 from specmine.mining.regression.attribution import ChangeAttribution, attribute
 from specmine.mining.regression.attribution_evidence import weigh
-from specmine.mining.regression.comparison import Change, Comparison, Rule
+from specmine.mining.regression.comparison import Change, Rule
 from specmine.mining.regression.impact_factor import expected_impact
 from specmine.mining.regression.sample import mean, variance
 from specmine.mining.regression.sample_size import calls_worth_timing
 from specmine.mining.regression.variance_components import Leaf, components
 
 from .call_tree import LocatedChanges
-from .code_diff import MachineCode
+from .comparing import ComparedFunctions
 from .host_effect import environments_document, host_cause, host_of
-from .sides import Key, Sides, calls_of, samples
+from .left_out import left_out_of
+from .order import order_document
+from .part_entries import comparison_fields, finite, part_entry
+from .sides import ByFunction, Key, Sides, calls_of, samples
 
 SCHEMA = "specmine.comparison/1"
 
 
-def document_of(
-    sides: Sides, found: Mapping[Key, Comparison], rule: Rule, *, fdr: bool, code: MachineCode
-) -> dict[str, Any]:
-    places = LocatedChanges(sides, found, code, rule)
-    entries = [
-        {**_entry(sides, key, comparison, rule, places), "machine_code": code.of(key)}
-        for key, comparison in found.items()
-    ]
+def document_of(sides: Sides, compared: ComparedFunctions, rule: Rule, *, fdr: bool) -> dict[str, Any]:
+    """Return a comparison as JSON values, functions by calls."""
+    places = LocatedChanges(sides, compared.functions, compared.code, rule)
+    entries = [function_entry(sides, key, compared, rule, places) for key in compared.functions]
     entries.sort(key=lambda each: (-each["calls"], each["function"], each["module"]))
     return {
         "schema": SCHEMA,
-        "base": _side_facts(sides.names[0], sides.base),
-        "new": _side_facts(sides.names[1], sides.new),
+        "base": _side_facts(sides, 0),
+        "new": _side_facts(sides, 1),
         "rule": {"summary": rule.summary, "level": rule.level, "tolerance": rule.tolerance, "fdr": fdr},
         "skipped_lines": sides.skipped_lines,
         "environment": environments_document(sides.base, sides.new),
+        "order": order_document(compared.order, compared.drift),
         "only_base": sorted(name for name, _ in sides.base if (name, _) not in sides.new),
         "only_new": sorted(name for name, _ in sides.new if (name, _) not in sides.base),
         "functions": entries,
-        "machine_code": code.document(),
+        "machine_code": compared.code.document(),
     }
 
 
-def _side_facts(name: str, observed: Mapping[Key, Sequence[FunctionLifetime]]) -> dict[str, Any]:
-    everything = [each for group in observed.values() for each in group]
-    return {
-        "name": name,
-        "builds": sorted({each.build for each in everything}),
-        "hosts": sorted({each.host for each in everything if each.host}),
-        "lifetimes": len({(each.build, each.host, each.lifetime) for each in everything}),
-    }
-
-
-def _entry(sides: Sides, key: Key, comparison: Comparison, rule: Rule, places: LocatedChanges) -> dict[str, Any]:
+def function_entry(
+    sides: Sides, key: Key, compared: ComparedFunctions, rule: Rule, places: LocatedChanges
+) -> dict[str, Any]:
+    """Return the JSON values of one function."""
     base, new = sides.base.get(key, []), sides.new.get(key, [])
-    estimate = comparison.estimate
+    found = compared.functions[key]
+    estimate = found.estimate
     explained = None
-    if comparison.verdict in (Change.WORSE, Change.BETTER):
+    if found.verdict in (Change.WORSE, Change.BETTER):
         explained = attribute(samples(base), samples(new), rule)
-        if estimate is not None:
-            explained = weigh(explained, estimate.ratio, places.evidence(key))
+        ratio = found.decisive.comparison.ratio
+        if ratio is not None:
+            explained = weigh(explained, ratio, places.evidence(key))
     by_host = host_of(base, new) if estimate and not estimate.low <= 1.0 <= estimate.high else None
     change = {**_change(explained), **host_cause(explained, by_host)} if explained else None
+    unchanged = compared.code.unchanged(key)
+    reason = found.reason
+    if found.verdict is Change.WORSE and unchanged:
+        reason += ", though neither its machine code nor that of what it calls changed"
     return {
         "function": key[0],
         "module": key[1],
-        "verdict": comparison.verdict.value,
-        "ratio": _finite(estimate.ratio) if estimate else None,
-        "interval": [_finite(estimate.low), _finite(estimate.high)] if estimate else None,
-        "level": rule.level,
-        "summary": rule.summary,
-        "lifetimes": list(comparison.lifetimes),
-        "smallest_detectable_ratio": _finite(comparison.smallest_detectable),
-        "needed_lifetimes": comparison.needed,
-        "reason": comparison.reason,
+        **comparison_fields(found.whole, rule),
+        "verdict": found.verdict.value,
+        "verdict_of_summary": found.whole.verdict.value,
+        "decided_by": found.parts.index(found.decisive) - 1 if found.decisive is not found.parts[0] else None,
+        "needed_lifetimes": found.needed,
+        "reason": reason,
+        "behaviours": [part_entry(each, rule) for each in found.parts[1:]],
+        "lifetimes_left_out": left_out_of(sides, key, found.left_out),
         "calls": calls_of(sides, key),
-        "p_value": _finite(estimate.p_value) if estimate else None,
-        "q_value": _finite(comparison.q_value),
-        "freedom": _finite(estimate.freedom) if estimate else None,
+        "p_value": finite(found.p_value),
+        "q_value": finite(found.q_value),
+        "freedom": finite(estimate.freedom) if estimate else None,
         "unit": estimate.method if estimate else None,
-        "lifetime_deviations": [_finite(each) for each in estimate.deviations] if estimate else None,
-        "left_out_lifetimes": comparison.left_out,
+        "lifetime_deviations": [finite(each) for each in estimate.deviations] if estimate else None,
         "warmup_calls": [sum(each.warmup for each in base), sum(each.warmup for each in new)],
         "impact": _impact(base, new),
         "change": change,
         "host": by_host.document() if by_host else None,
+        "machine_code": compared.code.of(key),
+        "code_unchanged": unchanged,
         **places.fields(key),
+    }
+
+
+def fails(entry: Mapping[str, Any], *, strict: bool) -> bool:
+    """Return whether a function of a comparison makes it fail: worse, and not for sure without any change of code."""
+    return entry["verdict"] == Change.WORSE.value and (strict or not entry["code_unchanged"])
+
+
+def _side_facts(sides: Sides, at: int) -> dict[str, Any]:
+    observed: ByFunction = (sides.base, sides.new)[at]
+    everything = [each for group in observed.values() for each in group]
+    return {
+        "name": sides.names[at],
+        "builds": sorted({each.build for each in everything}),
+        "hosts": sorted({each.host for each in everything if each.host}),
+        "lifetimes": len({(each.build, each.host, each.lifetime) for each in everything}),
+        "lifetimes_seen": len(sides.seen[at]),
     }
 
 
@@ -133,7 +149,3 @@ def _change(explained: ChangeAttribution) -> dict[str, Any]:
             for each in explained.classes
         ],
     }
-
-
-def _finite(value: float | None) -> float | None:
-    return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
-from specmine.mining.regression.attribution import ChangeAttribution, histogram
+from specmine.mining.regression.attribution import ChangeAttribution
 from specmine.mining.regression.host_effect import HostEvidence, host_evidence
+from specmine.mining.regression.sample import histogram_of
 from specmine.model.histogram import Histogram
 from specmine.model.host_environment import Environment, common, differences
 
@@ -47,4 +48,4 @@ def _environment(observed: Iterable[FunctionLifetime]) -> Environment | None:
 
 
 def _pooled(observed: Sequence[FunctionLifetime]) -> Histogram:
-    return Histogram.sum(histogram(each.sample) for each in observed)
+    return Histogram.sum(histogram_of(each.sample) for each in observed)

@@ -57,6 +57,7 @@ def _reached(
             continue
         found[name] = ReachedFunction(
             name=name,
+            key=key,
             digest=function.code,
             offset=function.offset,
             samples=own.samples if own else 0,

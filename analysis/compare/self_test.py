@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from specmine.mining.comparison.self_test import self_test
 from specmine.mining.regression.comparison import Rule
-from specmine.mining.regression.self_test import self_test
 
 from .sides import Key, Sides, samples
 

@@ -2,57 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from specmine.analysis.documents import is_store
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
-from specmine.analysis.lifetimes.selection import lifetimes_named, read_lifetimes
+from specmine.analysis.lifetimes.seen import SeenLifetime
+from specmine.analysis.lifetimes.selection import RecordedLifetimes, lifetimes_named, read_lifetimes
+from specmine.mining.assertions.expression import Formula
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.model.errors import InputError
 from specmine.model.globs import fits
 
 Key = tuple[str, str]
 """Function and module: what makes it the same in another build."""
+ByFunction = Mapping[Key, Sequence[FunctionLifetime]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sides:
     """The lifetimes of both sides by function, and what the sides were called."""
 
-    def __init__(
-        self,
-        positional: tuple[str | None, str | None],
-        store: Path | None,
-        labels: tuple[str | None, str | None],
-        *,
-        skip_bad: bool,
-        warmup: bool,
-    ) -> None:
-        self.skipped_lines = 0
-        self._options = {"skip_bad": skip_bad, "warmup": warmup}
-        first, second = positional
-        file, names = _meant(first, second, store, labels)
-        self.names = names
-        self.files = (file, file) if file is not None else (Path(names[0]), Path(names[1]))
-        if file is not None:
-            everything = self._read(file)
-            chosen = (
-                [lifetimes_named(everything, name, what) for name, what in zip(names, ("BASE", "NEW"), strict=True)]
-                if everything
-                else [[], []]
-            )
-        else:
-            chosen = [self._read(Path(name)) for name in names]
-        self.renamed = other_name(*({each.module for each in side} for side in chosen))
-        """Module of the base to the name of the same program on the new side."""
-        base = [replace(each, module=self.renamed.get(each.module, each.module)) for each in chosen[0]]
-        self.base, self.new = _by_function(base), _by_function(chosen[1])
+    names: tuple[str, str]
+    files: tuple[Path, Path]
+    base: ByFunction
+    new: ByFunction
+    seen: tuple[Sequence[SeenLifetime], Sequence[SeenLifetime]]
+    """All lifetimes of each side, also those in which no call was timed."""
+    by_path: Callable[[], tuple[ByFunction, ByFunction]] = lambda: ({}, {})
+    """Reads the calls of both sides by call path."""
+    stated: Mapping[Key, tuple[Formula, ...]] = field(default_factory=dict)
+    """Behaviours that were stated of functions."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Module of the base to the name of the same program on the new side."""
+    skipped_lines: int = 0
 
-    def _read(self, path: Path) -> list[FunctionLifetime]:
-        found, skipped = read_lifetimes(path, **self._options)
-        self.skipped_lines += skipped
-        return found
+
+def read_sides(
+    positional: tuple[str | None, str | None],
+    store: Path | None,
+    labels: tuple[str | None, str | None],
+    *,
+    skip_bad: bool,
+    warmup: bool,
+) -> Sides:
+    """Return the sides that a user means.
+
+    Raises
+    ------
+    InputError
+        If they are not named in one of the three ways, or cannot be read.
+    """
+    file, names = _meant(*positional, store, labels)
+    files = (file, file) if file is not None else (Path(names[0]), Path(names[1]))
+    read = {each: read_lifetimes(each, skip_bad=skip_bad, warmup=warmup) for each in dict.fromkeys(files)}
+    if file is None:
+        return _sides(names, files, (read[files[0]], read[files[1]]))
+    whole = read[file]
+    if not whole.observed:
+        return _sides(names, files, (whole, whole))
+    chosen = [_narrowed(whole, name, what) for name, what in zip(names, ("BASE", "NEW"), strict=True)]
+    return replace(_sides(names, files, (chosen[0], chosen[1])), skipped_lines=whole.skipped_lines)
+
+
+def sides_of_builds(recorded: RecordedLifetimes, file: Path, base: str, new: str) -> Sides:
+    """Return two builds of one source as sides."""
+
+    def of(build: str) -> RecordedLifetimes:
+        return replace(
+            recorded,
+            observed=[each for each in recorded.observed if each.build == build],
+            seen=[each for each in recorded.seen if each.build == build],
+            by_path=lambda: [each for each in recorded.by_path() if each.build == build],
+        )
+
+    return _sides((base, new), (file, file), (of(base), of(new)))
+
+
+def _sides(
+    names: tuple[str, str], files: tuple[Path, Path], recorded: tuple[RecordedLifetimes, RecordedLifetimes]
+) -> Sides:
+    first, second = recorded
+    renamed = other_name(*({each.module for each in side.observed} for side in recorded))
+
+    def named(observed: Sequence[FunctionLifetime]) -> list[FunctionLifetime]:
+        return [replace(each, module=renamed.get(each.module, each.module)) for each in observed]
+
+    return Sides(
+        names=names,
+        files=files,
+        base=_by_function(named(first.observed)),
+        new=_by_function(second.observed),
+        seen=(first.seen, second.seen),
+        by_path=lambda: (_by_function(named(first.by_path())), _by_function(second.by_path())),
+        stated={
+            **second.stated,
+            **{(name, renamed.get(module, module)): each for (name, module), each in first.stated.items()},
+        },
+        renamed=renamed,
+        skipped_lines=first.skipped_lines + second.skipped_lines,
+    )
+
+
+def _narrowed(whole: RecordedLifetimes, wanted: str, what: str) -> RecordedLifetimes:
+    observed = lifetimes_named(whole.observed, wanted, what)
+    runs = {(each.build, each.host, each.lifetime) for each in observed}
+
+    def by_path() -> list[FunctionLifetime]:
+        return [each for each in whole.by_path() if (each.build, each.host, each.lifetime) in runs]
+
+    builds = {each.build for each in observed} if wanted not in {each.lifetime for each in observed} else set()
+    hosts = {each.host for each in observed}
+    by_host = wanted in hosts and len(builds) > 0 and not any(wanted in (each.label, each.build) for each in observed)
+    seen = [
+        each for each in whole.seen if each.run in runs or (each.host == wanted if by_host else each.build in builds)
+    ]
+    return replace(whole, observed=observed, seen=seen, by_path=by_path, skipped_lines=0)
 
 
 def _meant(
@@ -101,8 +167,10 @@ def chosen_functions(sides: Sides, globs: Sequence[str]) -> list[Key]:
 
 
 def samples(observed: Sequence[FunctionLifetime]) -> list[LifetimeSample]:
+    """Return what the comparison needs of each lifetime."""
     return [each.as_sample() for each in observed]
 
 
 def calls_of(sides: Sides, key: Key) -> int:
+    """Return the calls of a function on both sides."""
     return sum(each.sample.calls for each in [*sides.base.get(key, ()), *sides.new.get(key, ())])

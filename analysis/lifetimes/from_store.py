@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from specmine.mining.assertions.expression import shared_names, shown
+from specmine.mining.assertions.expression import Formula, from_records, shared_names, shown
 from specmine.mining.regression.sample import sample_of_histogram
 from specmine.model.batch import CallSamples, boot_of
 from specmine.model.call_path import CallPath
@@ -20,6 +20,7 @@ from specmine.model.observation import Observation
 from specmine.store import Build, Contents, LifetimeSummary, environment_at, open_store
 
 from .lifetime import FunctionLifetime
+from .seen import SeenLifetime
 
 _WINDOWS = 400
 """Newest windows of each function and kind that are read."""
@@ -68,6 +69,40 @@ def from_store(path: Path) -> list[FunctionLifetime]:
             )
         )
     return _kept_apart(found)
+
+
+def seen_in_store(path: Path) -> list[SeenLifetime]:
+    """Return all lifetimes that a store knows, also those in which no call was timed."""
+    with open_store(path, read_only=True) as store:
+        contents, builds = store.load(newest=0), store.read(Build)
+        timed = {each.lifetime for each in store.read(LifetimeSummary)}
+    labels = {each.build_id: each.label for each in builds}
+    hosts = {each.boot_id: each for each in contents.hosts}
+    found = []
+    for each in contents.lifetimes:
+        host = hosts.get(each.boot_id)
+        found.append(
+            SeenLifetime(
+                lifetime=each.id,
+                build=each.build_id,
+                label=labels.get(each.build_id),
+                host=host.hostname if host is not None else "",
+                start_ns=each.start_ns + host.utc_offset_ns if host is not None else 0,
+                timed=each.id in timed,
+            )
+        )
+    return found
+
+
+def stated_behaviours(path: Path) -> dict[tuple[str, str], tuple[Formula, ...]]:
+    """Return the behaviours that the specification in a store states, of functions that have several."""
+    with open_store(path, read_only=True) as store:
+        document = store.document("specification") or {}
+    return {
+        (str(each["function"]), str(each["module"])): tuple(from_records(one["formula"]) for one in each["behaviours"])
+        for each in document.get("functions", ())
+        if len(each.get("behaviours") or ()) > 1
+    }
 
 
 def windows_of_store(path: Path) -> list[FunctionLifetime]:

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from specmine.analysis.documents import is_store
+from specmine.mining.assertions.expression import Formula
 from specmine.model.errors import InputError
 
 from .from_csv import read_calls
-from .from_store import from_store
+from .from_store import from_store, seen_in_store, stated_behaviours, windows_of_store
 from .lifetime import FunctionLifetime
+from .seen import SeenLifetime, seen_in
+
+L = TypeVar("L", FunctionLifetime, SeenLifetime)
 
 
-def read_lifetimes(path: Path, *, skip_bad: bool = False, warmup: bool = True) -> tuple[list[FunctionLifetime], int]:
-    """Return the lifetimes in a store or in recorded durations as CSV (``-``: standard input), and the lines skipped.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RecordedLifetimes:
+    """What a store or a file of durations holds about lifetimes."""
+
+    observed: Sequence[FunctionLifetime]
+    seen: Sequence[SeenLifetime]
+    """All lifetimes, also those in which no call was timed."""
+    skipped_lines: int = 0
+    by_path: Callable[[], Sequence[FunctionLifetime]] = tuple
+    """Reads the same calls by call path, as far as paths are known."""
+    stated: Mapping[tuple[str, str], tuple[Formula, ...]] = field(default_factory=dict)
+    """Function and module to the behaviours that were stated of it."""
+
+
+def read_lifetimes(path: Path, *, skip_bad: bool = False, warmup: bool = True) -> RecordedLifetimes:
+    """Return the lifetimes in a store or in recorded durations as CSV (``-``: standard input).
 
     Raises
     ------
@@ -22,12 +42,20 @@ def read_lifetimes(path: Path, *, skip_bad: bool = False, warmup: bool = True) -
         If the file is neither, or a line is bad and ``skip_bad`` is not given.
     """
     if str(path) != "-" and is_store(path):
-        return from_store(path), 0
+        return RecordedLifetimes(
+            observed=from_store(path),
+            seen=seen_in_store(path),
+            by_path=lambda: windows_of_store(path),
+            stated=stated_behaviours(path),
+        )
     calls = read_calls(path, skip_bad=skip_bad)
-    return calls.by_lifetime(warmup=warmup), calls.skipped_lines
+    observed = calls.by_lifetime(warmup=warmup)
+    return RecordedLifetimes(
+        observed=observed, seen=seen_in(observed), skipped_lines=calls.skipped_lines, by_path=calls.by_path
+    )
 
 
-def lifetimes_named(observed: Sequence[FunctionLifetime], wanted: str, what: str) -> list[FunctionLifetime]:
+def lifetimes_named(observed: Sequence[L], wanted: str, what: str) -> list[L]:
     """Return the lifetimes that a user means: by label, beginning of a build-id, host or lifetime.
 
     Raises
@@ -43,8 +71,8 @@ def lifetimes_named(observed: Sequence[FunctionLifetime], wanted: str, what: str
         raise InputError(f"{len(builds)} builds begin with {wanted}", remedy="give more digits")
     if builds:
         return [each for each in observed if each.build == builds[0]]
-    for field in ("host", "lifetime"):
-        found = [each for each in observed if getattr(each, field) == wanted]
+    for name in ("host", "lifetime"):
+        found = [each for each in observed if getattr(each, name) == wanted]
         if found:
             return found
     known = sorted({each.shown for each in observed})

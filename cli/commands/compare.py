@@ -17,7 +17,11 @@ from specmine.cli.base.options import PATH, format_option, globs_option, output_
 @click.option("--new", "new_label", metavar="LABEL", help="With one FILE: the build to judge.")
 @rule_options
 @click.option("--fdr", is_flag=True, help="Limit the share of false ones among all reported changes.")
+@click.option(
+    "--strict", is_flag=True, help="Exit code 1 also if the code of all functions that are worse is as it was."
+)
 @globs_option
+@click.option("--all", "everything", is_flag=True, help="List the functions that are the same, too.")
 @click.option("--self-test", "split", is_flag=True, help="Compare random halves of each side: rate of false alarms.")
 @click.option("--keep-warmup", is_flag=True, help="Leave nothing out at the start of a lifetime.")
 @skip_bad_option
@@ -33,7 +37,9 @@ def command(
     level: float,
     tolerance: float,
     fdr: bool,
+    strict: bool,
     globs: tuple[str, ...],
+    everything: bool,
     split: bool,
     keep_warmup: bool,
     skip_bad: bool,
@@ -44,9 +50,9 @@ def command(
 
     BASE and NEW are two stores. With --store they are two builds in it: labels, build-ids, hosts or lifetimes. With
     --base and --new the only argument is a FILE, CSV or store, that holds both. Lifetimes are compared, since the
-    calls inside one are not independent.
+    calls inside one are not independent. Each behaviour and each class of durations is compared with itself.
 
-    Exit code 1 if a function became worse, 3 if nothing could be decided.
+    Exit code 1 if a function became worse, unless no code changed that it reaches; 3 if nothing could be decided.
     """
     from specmine.cli.runners.compare import run_compare  # noqa: PLC0415  (it brings numpy)
 
@@ -56,6 +62,8 @@ def command(
         (base_label, new_label),
         rule={"summary": summary, "level": level, "tolerance": tolerance},
         fdr=fdr,
+        strict=strict,
+        everything=everything,
         globs=globs,
         split=split,
         warmup=not keep_warmup,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from specmine.analysis.compare.code_diff import MachineCode
-from specmine.analysis.compare.document import document_of
+from specmine.analysis.compare.comparing import compare_functions
+from specmine.analysis.compare.document import document_of, fails
 from specmine.analysis.compare.self_test import self_test_document
-from specmine.analysis.compare.sides import Sides, chosen_functions, samples
+from specmine.analysis.compare.sides import chosen_functions, read_sides
 from specmine.cli.base.exit_codes import FINE, NO_DATA, VIOLATED
 from specmine.cli.base.output import destination, json_text, width
 from specmine.cli.text.comparison import comparison_text, self_test_text
-from specmine.mining.regression.comparison import Change, Comparison, Rule, compare, with_discoveries
+from specmine.mining.regression.comparison import Change, Rule
 
 
 def run_compare(
@@ -23,6 +23,8 @@ def run_compare(
     *,
     rule: Mapping[str, Any],
     fdr: bool,
+    strict: bool,
+    everything: bool,
     globs: Sequence[str],
     split: bool,
     warmup: bool,
@@ -31,7 +33,7 @@ def run_compare(
     form: str,
 ) -> int:
     """Compare, write the result, and return the exit code."""
-    sides = Sides(positional, store, labels, skip_bad=skip_bad, warmup=warmup)
+    sides = read_sides(positional, store, labels, skip_bad=skip_bad, warmup=warmup)
     how = Rule(**rule)
     names = chosen_functions(sides, globs)
     with destination(output) as write:
@@ -39,18 +41,14 @@ def run_compare(
             document = self_test_document(sides, names, how)
             write(json_text(document) if form == "json" else self_test_text(document))
             return FINE if document["splits"] else NO_DATA
-        found = {key: compare(samples(sides.base.get(key, [])), samples(sides.new.get(key, [])), how) for key in names}
-        if fdr:
-            found = with_discoveries(found, how)
-        document = document_of(sides, found, how, fdr=fdr, code=MachineCode.of_sides(sides, found))
-        write(json_text(document) if form == "json" else comparison_text(document, width()))
-    return exit_code(found.values(), named=bool(globs))
+        document = document_of(sides, compare_functions(sides, names, how, fdr=fdr), how, fdr=fdr)
+        write(json_text(document) if form == "json" else comparison_text(document, width(), everything=everything))
+    return exit_code(document["functions"], named=bool(globs), strict=strict)
 
 
-def exit_code(found: Iterable[Comparison], *, named: bool) -> int:
-    """Return 1 if any is worse; else 3 if none is decided, or one that was asked for is undecided; else 0."""
-    verdicts = [each.verdict for each in found]
-    if Change.WORSE in verdicts:
+def exit_code(functions: Sequence[Mapping[str, Any]], *, named: bool, strict: bool = False) -> int:
+    """Return 1 if any fails; else 3 if none is decided, or one that was asked for is undecided; else 0."""
+    if any(fails(each, strict=strict) for each in functions):
         return VIOLATED
-    undecided = verdicts.count(Change.UNDECIDED)
-    return NO_DATA if undecided == len(verdicts) or (named and undecided) else FINE
+    undecided = sum(each["verdict"] == Change.UNDECIDED.value for each in functions)
+    return NO_DATA if undecided == len(functions) or (named and undecided) else FINE

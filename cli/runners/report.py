@@ -26,7 +26,7 @@ def run_report(
 ) -> int:
     """Report, write the result, and return the exit code."""
     how = Rule(**rule)
-    observed, _ = read_lifetimes(file, skip_bad=skip_bad)
+    observed = read_lifetimes(file, skip_bad=skip_bad).observed
     chosen = [each for each in observed if not globs or any(fits(*each.key, glob) for glob in globs)]
     if not chosen:
         raise no_data(f"{file} holds no lifetime of such a function" if globs else f"{file} holds no lifetime")

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from specmine.mining.borders.detection import borders
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.student_t import t_quantile
-from specmine.model.buckets import BUCKET_EDGES, BUCKETS, bucket_of
+from specmine.model.buckets import BUCKET_EDGES, BUCKETS
 from specmine.model.histogram import Histogram
 
 from .comparison import LifetimeSample, Rule
 from .ratio_estimate import ratio_estimate, welch_freedom
-from .sample import Floats, Sample, quantile, sample_of_histogram
+from .sample import Floats, histogram_of, quantile, sample_of_histogram
 
 FEWEST_IN_CLASS = 20
 """A lifetime with fewer calls in a class says nothing about the durations in it."""
@@ -72,7 +72,7 @@ def attribute(base: Sequence[LifetimeSample], new: Sequence[LifetimeSample], rul
     arcsin(sqrt(share)) of lifetimes, durations by the ratio of medians inside the class.
     """
     settings = MiningSettings()
-    sides = [[histogram(each.sample) for each in side] for side in (base, new)]
+    sides = [[histogram_of(each.sample) for each in side] for side in (base, new)]
     pooled = [Histogram.sum(side) for side in sides]
     edges = _sure_borders(pooled[0], settings)
     level = 1.0 - (1.0 - rule.level) / (len(edges) + 1)
@@ -90,14 +90,6 @@ def attribute(base: Sequence[LifetimeSample], new: Sequence[LifetimeSample], rul
     return ChangeAttribution(
         kinds=tuple(kinds), cause=cause, reason=reason, classes=changes, rate_ratio=rate[0] if rate else None
     )
-
-
-def histogram(sample: Sample) -> Histogram:
-    """Return a sample in the fixed buckets."""
-    counts = np.bincount(
-        bucket_of(np.round(sample.middle)), weights=sample.counts.astype(np.float64), minlength=BUCKETS
-    )
-    return Histogram.from_dense(counts.astype(np.uint64))
 
 
 def _classes(

@@ -36,11 +36,16 @@ class CodeChange(StrEnum):
     UNKNOWN = "unknown"
 
 
+_UNCHANGED = (CodeChange.SAME, CodeChange.MOVED)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachedFunction:
     """A function that was sampled on a stack or observed in one build."""
 
     name: Name
+    key: str = ""
+    """Build-id of its file with its offset: where both are equal, so is the code. '' if not known."""
     digest: str = ""
     offset: int = 0
     samples: float = 0.0
@@ -84,6 +89,8 @@ def code_change(base: ReachedFunction | None, new: ReachedFunction | None) -> Co
     """Return how the code of a function changed that was reached in at least one build."""
     if base is None or new is None:
         return CodeChange.NEW if base is None else CodeChange.GONE
+    if base.key and base.key == new.key:
+        return CodeChange.SAME
     same = same_code(base.digest, new.digest)
     if same is None:
         return CodeChange.UNKNOWN
@@ -135,6 +142,37 @@ def rank_suspects(
     return tuple(sorted(found, key=_rank))
 
 
+def unchanged_code(
+    name: Name, base: Mapping[Name, ReachedFunction], new: Mapping[Name, ReachedFunction]
+) -> bool | None:
+    """Return whether the code of a function and of all that it was seen to call is the same in both builds.
+
+    Parameters
+    ----------
+    name : tuple
+        Function and module.
+    base, new : mapping
+        The functions reached in each build.
+
+    Returns
+    -------
+    bool or None
+        None if it is not known: where nothing was sampled, nobody knows what it calls. Callees whose code is not known,
+        or that one build alone reached, count only from ``WORTH_SHARE`` of the CPU time on.
+    """
+    if name not in base or name not in new:
+        return None
+    below = _reached_from(name, base) | _reached_from(name, new)
+    changes = {each: code_change(base.get(each), new.get(each)) for each in below}
+    if CodeChange.CHANGED in changes.values():
+        return False
+    if changes[name] not in _UNCHANGED or base[name].share is None or new[name].share is None:
+        return None
+    doubtful = [each for each, what in changes.items() if what not in _UNCHANGED]
+    shares = [side[each].share or 0.0 for each in doubtful for side in (base, new) if each in side]
+    return True if max(shares, default=0.0) < WORTH_SHARE else None
+
+
 def count_changes(base: Mapping[Name, ReachedFunction], new: Mapping[Name, ReachedFunction]) -> dict[CodeChange, int]:
     """Return how many functions there are of each kind."""
     kinds = [code_change(base.get(name), new.get(name)) for name in {*base, *new}]
@@ -148,6 +186,11 @@ def _grown(base: ReachedFunction | None, new: ReachedFunction) -> bool:
     error = math.hypot(*(share / math.sqrt(max(count, 1.0)) for share, count in
                          ((before, samples), (new.share, new.samples))))  # fmt: skip
     return new.share - before >= max(SMALLEST_GROWTH, SURE * error)
+
+
+def _reached_from(name: Name, reached: Mapping[Name, ReachedFunction]) -> set[Name]:
+    """Return a function and all that it reaches by calls."""
+    return {name, *_below(name, {each: one.callers for each, one in reached.items()}, set(reached))}
 
 
 def _below(name: Name, callers: Mapping[Name, Mapping[Name, float]], wanted: set[Name]) -> tuple[Name, ...]:

@@ -6,13 +6,13 @@ a few robust summaries, and only these are compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from specmine.model.buckets import BUCKET_EDGES
+from specmine.model.buckets import BUCKET_EDGES, bucket_of
 from specmine.model.histogram import Histogram
 
 TRIMMED_SHARE = 0.05
@@ -51,6 +51,28 @@ def sample_of_histogram(histogram: Histogram, bias_ns: float = 0.0) -> Sample:
     used = histogram.buckets
     edges = np.maximum(BUCKET_EDGES - bias_ns, 0.0)
     return Sample(edges[used], edges[1:][used], histogram.counts.astype(np.int64))
+
+
+def histogram_of(sample: Sample) -> Histogram:
+    """Return a sample in the fixed buckets."""
+    return Histogram.from_pairs(bucket_of(np.round(sample.middle)), sample.counts)
+
+
+def joined(samples: Sequence[Sample]) -> Sample:
+    """Return the calls of several samples as one."""
+    if not samples:
+        return sample_of_durations([])
+    lower, upper, counts = (
+        np.concatenate([getattr(each, name) for each in samples]) for name in ("lower", "upper", "counts")
+    )
+    order = np.lexsort((upper, lower))
+    return Sample(lower[order], upper[order], counts[order])
+
+
+def part(sample: Sample, above_ns: float, up_to_ns: float) -> Sample:
+    """Return the calls whose cells have their middle in (above_ns, up_to_ns]."""
+    inside = (sample.middle > above_ns) & (sample.middle <= up_to_ns)
+    return Sample(sample.lower[inside], sample.upper[inside], sample.counts[inside])
 
 
 def order_statistic(sample: Sample, rank: ArrayLike) -> Floats:

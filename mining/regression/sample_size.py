@@ -143,19 +143,40 @@ def needed_lifetimes(
     int
         At least 2, at most ``MOST_LIFETIMES``.
     """
-    variance = float(sum(d * d for d in deviations))
+    return min(
+        lifetimes_for_change(log_ratio, deviations, level, power),
+        lifetimes_for_equivalence(log_ratio, deviations, level, tolerance, power),
+    )
+
+
+def lifetimes_for_change(log_ratio: float, deviations: Sequence[float], level: float, power: float = POWER) -> int:
+    """Return with how many lifetimes a side the interval would exclude 1; as ``needed_lifetimes``."""
+
+    def decided(number: int) -> bool:
+        error, freedom = _error(deviations, number)
+        return (t_quantile(0.5 + 0.5 * level, freedom) + t_quantile(power, freedom)) * error <= abs(log_ratio)
+
+    return _smallest(decided)
+
+
+def lifetimes_for_equivalence(
+    log_ratio: float, deviations: Sequence[float], level: float, tolerance: float, power: float = POWER
+) -> int:
+    """Return with how many lifetimes a side the interval would lie within the tolerance; as ``needed_lifetimes``."""
     margin = math.log1p(tolerance) - abs(log_ratio)
 
     def decided(number: int) -> bool:
-        error = math.sqrt(variance / number)
-        freedom = 2.0 * (number - 1)
-        half = t_quantile(0.5 + 0.5 * level, freedom) * error
-        slack = t_quantile(power, freedom) * error
-        # within the tolerance both ends have to fit, each with its own part of the failures
-        both = t_quantile(0.5 + 0.5 * power, freedom) * error
-        return half + slack <= abs(log_ratio) or half + both <= margin
+        error, freedom = _error(deviations, number)
+        # both ends have to fit, each with its own part of the failures
+        both = t_quantile(0.5 + 0.5 * power, freedom)
+        return (t_quantile(0.5 + 0.5 * level, freedom) + both) * error <= margin
 
-    return _smallest(decided)
+    return _smallest(decided) if margin > 0.0 else MOST_LIFETIMES
+
+
+def _error(deviations: Sequence[float], number: int) -> tuple[float, float]:
+    """Return the standard error of a log ratio with so many lifetimes a side, and its degrees of freedom."""
+    return math.sqrt(sum(d * d for d in deviations) / number), 2.0 * (number - 1)
 
 
 def _smallest(decided: Callable[[int], bool]) -> int:

@@ -75,8 +75,10 @@ def test_one_cause_for_a_function_and_its_caller(tmp_path: Path, compared: Compa
     assert found["handle"]["change"]["cause"] == "code" and "parse" in found["handle"]["change"]["reason"]
     assert [each["function"] for each in document["machine_code"]["suspects"]] == ["parse", "handle"]
     out = outcome("compare", "--store", str(path), "aaaa", "bbbb")[1]
-    assert "2 worse (1 cause)" in out
-    assert "Explained by parse (app)." in out
+    assert "2 slower (1 cause), 1 the same" in out
+    rows = {line.split()[0]: line for line in out.splitlines() if line.startswith("  ") and line.split()}
+    assert rows["parse"].endswith("code changed")
+    assert rows["handle"].endswith("through parse")
     assert "1. parse (app): its code changed" in out
 
 
@@ -91,6 +93,31 @@ def test_durations_that_moved_without_any_code_are_not_blamed_on_code(tmp_path: 
     assert found["parse"]["change"]["cause"] == "unknown"
     assert "no machine code" in found["parse"]["change"]["reason"]
     assert document["machine_code"]["suspects"] == []
+
+
+def test_a_function_whose_code_did_not_change_is_worse_without_failing(tmp_path: Path, compared: Compared) -> None:
+    """Neither it nor what it calls has other code: worse, and said so, but exit code 1 only with --strict."""
+    path = _nested(tmp_path / "s.db", 1.2)
+    with open_store(path) as store:
+        same = tuple(replace(each, code="1:same:l0") for each in store.read(Function))
+        store.write(Writes(same), 10**18)
+    code, document = compared("--store", path, "aaaa", "bbbb")
+    found = {each["function"]: each for each in document["functions"]}
+    assert (code, found["parse"]["verdict"], found["parse"]["code_unchanged"]) == (0, "worse", True)
+    assert "neither its machine code" in found["parse"]["reason"]
+    assert compared("--store", path, "aaaa", "bbbb", "--strict")[0] == 1
+    assert compared("--store", path, "aaaa", "bbbb", "--function", "parse")[0] == 0
+
+
+def test_a_caller_of_changed_code_fails(tmp_path: Path, compared: Compared) -> None:
+    """The handler's own code is as it was, but it calls the parser: that it is worse gives exit code 1 by itself."""
+    path = _nested(tmp_path / "s.db", 1.2)
+    code, document = compared("--store", path, "aaaa", "bbbb", "--function", "handle")
+    (found,) = document["functions"]
+    assert (code, found["machine_code"], found["code_unchanged"]) == (1, "moved", False)
+    everything = compared("--store", path, "aaaa", "bbbb")[1]["functions"]
+    unchanged = {each["function"]: each["code_unchanged"] for each in everything}
+    assert unchanged == {"parse": False, "handle": False, "aside": True}
 
 
 def test_a_report_names_the_suspects_of_each_step(tmp_path: Path, outcome: Outcome) -> None:

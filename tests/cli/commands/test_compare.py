@@ -190,6 +190,105 @@ def test_slow_starts_are_no_change(table: Callable[..., Path], compared: Compare
     assert document["functions"][0]["verdict"] == "better"
 
 
+def two_paths(*, slow: float, count: int = 6) -> list[Row]:
+    """Return rows of a function with a fast and a slow path, the slow one three calls in ten."""
+    rng = np.random.default_rng(11)
+    rows: list[Row] = []
+    for build, factor in (("a", 1.0), ("b", slow)):
+        for number in range(count):
+            for at in range(400):
+                caller, duration = ("db_get", 160e3 * factor) if rng.random() < 0.3 else ("cache_get", 10e3)
+                rows.append(
+                    (build, number, f"{duration * rng.lognormal(0, 0.1):.0f}", "load", f"main;{caller};load", at)
+                )
+    return rows
+
+
+PATHS = "build,lifetime,duration_ns,function,path,time_ns"
+
+
+def test_three_calls_in_ten_that_became_half_as_slow_again_are_worse(
+    table: Callable[..., Path], compared: Compared, outcome: Outcome
+) -> None:
+    """The median of all calls does not move; the class and the behaviour that did are named, exit code 1."""
+    path = table(two_paths(slow=1.5), header=PATHS)
+    code, document = compared(path, "--base", "a", "--new", "b")
+    (found,) = document["functions"]
+    assert (code, found["verdict"]) == (1, "worse")
+    assert found["ratio"] == pytest.approx(1.0, abs=0.02), "that of all calls by their median"
+    parts = {(each["kind"], each["expression"], each["summary"]): each for each in found["behaviours"]}
+    (slow,) = [
+        each for each in found["behaviours"] if each["kind"] == "class" and each["class"]["upper_seconds"] is None
+    ]
+    (fast,) = [each for each in found["behaviours"] if each["kind"] == "class" and each["class"]["upper_seconds"]]
+    assert (slow["verdict"], slow["ratio"]) == ("worse", pytest.approx(1.5, abs=0.05))
+    assert (fast["verdict"] in ("equivalent", "undecided"), fast["ratio"]) == (True, pytest.approx(1.0, abs=0.03))
+    assert parts["all", None, "mean"]["verdict"] == "worse"
+    by_path = {each["expression"]: each["verdict"] for each in found["behaviours"] if each["kind"] == "behaviour"}
+    assert len(by_path) == 2
+    assert sorted(by_path.values())[-1] == "worse"
+    fields = {"verdict", "ratio", "interval", "level", "summary", "lifetimes", "lifetimes_left_out",
+              "smallest_detectable_ratio", "needed_lifetimes", "reason"}  # fmt: skip
+    assert all(fields <= set(each) for each in [found, *found["behaviours"]])
+    out = outcome("compare", path, "--base", "a", "--new", "b")[1]
+    assert out.startswith("1 slower")
+    assert "1.5" in next(line for line in out.splitlines() if line.startswith("  load "))
+
+
+def test_every_lifetime_left_out_is_listed_with_the_reason(
+    table: Callable[..., Path], compared: Compared, outcome: Outcome
+) -> None:
+    """A run without the function, and one with too few calls for the summary."""
+    rows = [*lifetimes("a", 1.0, 5, calls=150), *lifetimes("b", 1.0, 5, calls=150, seed=2),
+            *lifetimes("b", 1.0, 1, calls=150, function="other")[:20],
+            *[("b", "x", "1000", "other")] * 20, *[("b", "y", "22000", "f")] * 60]  # fmt: skip
+    code, document = compared(table(rows), "--base", "a", "--new", "b", "--summary", "p99", "--function", "f")
+    (found,) = document["functions"]
+    assert code == 3
+    assert [(each["side"], each["lifetime"], each["reason"]["code"]) for each in found["lifetimes_left_out"]] == [
+        ("new", "x", "not-timed"), ("new", "y", "too-few-calls"),
+    ]  # fmt: skip
+    assert (found["lifetimes"], document["new"]["lifetimes_seen"]) == ([5, 5], 7)
+    out = outcome("compare", table(rows), "--base", "a", "--new", "b", "--summary", "p99", "--function", "f")[1]
+    assert "5 of 7" in out
+
+
+def test_a_ratio_is_shown_where_nothing_is_decided(table: Callable[..., Path], compared: Compared) -> None:
+    """One restart each, twice as slow: undecided, with the ratio; the same where calls are too few for a summary."""
+    path = table(lifetimes("a", 1.0, 1, calls=500), lifetimes("b", 2.0, 1, calls=500))
+    for summary in ("median", "p99"):
+        _, document = compared(path, "--base", "a", "--new", "b", "--summary", summary)
+        (found,) = document["functions"]
+        assert (found["verdict"], found["interval"]) == ("undecided", None)
+        assert found["ratio"] == pytest.approx(2.0, abs=0.15)
+    few = table(lifetimes("a", 1.0, 3, calls=50), lifetimes("b", 2.0, 3, calls=50))
+    _, document = compared(few, "--base", "a", "--new", "b", "--summary", "p99")
+    assert document["functions"][0]["ratio"] == pytest.approx(2.0, abs=0.2)
+
+
+@pytest.mark.parametrize(("turns", "warned"), [(True, False), (False, True)])
+def test_sides_that_did_not_take_turns_are_warned_of(
+    table: Callable[..., Path], compared: Compared, outcome: Outcome, turns: bool, warned: bool
+) -> None:
+    """Five runs of one build, then five of the other: a warning with the remedy; in turns there is none."""
+    rows = [
+        (
+            *row,
+            1000 * (2 * int(str(row[1])) + (row[0] == "b"))
+            if turns
+            else 1000 * (int(str(row[1])) + 10 * (row[0] == "b")) + 1,
+        )
+        for row in [*lifetimes("a", 1.0), *lifetimes("b", 1.1, seed=2)]
+    ]
+    rows = [(*row[:-1], int(str(row[-1])) + 1) for row in rows]
+    path = table(rows, header="build,lifetime,duration_ns,function,time_ns")
+    _, document = compared(path, "--base", "a", "--new", "b")
+    assert document["order"]["interleaved"] is not warned
+    assert (document["order"]["remedy"] is not None) is warned
+    out = outcome("compare", path, "--base", "a", "--new", "b")[1]
+    assert ("did not take turns" in out) is warned
+
+
 def test_false_discoveries_are_controlled(table: Callable[..., Path], compared: Compared) -> None:
     """Of 200 unchanged functions some pass 5 % on their own, hardly any with --fdr; a large change does."""
     groups = [

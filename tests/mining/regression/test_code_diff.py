@@ -11,6 +11,7 @@ from specmine.mining.regression.code_diff import (
     code_change,
     rank_suspects,
     same_code,
+    unchanged_code,
 )
 
 
@@ -82,3 +83,27 @@ def test_few_samples_show_no_growth() -> None:
     base = build(ReachedFunction(name=("f", "app"), digest="1:a:l0", samples=1, share=0.01))
     new = build(ReachedFunction(name=("f", "app"), digest="1:b:l0", samples=3, share=0.03))
     assert [each.grown for each in rank_suspects(base, new, {})] == [False]
+
+
+def test_code_is_unchanged_only_if_that_of_all_callees_is() -> None:
+    """A changed leaf spoils its callers up to the root; functions beside it stay unchanged."""
+    new = BASE | build(one("cold", "x", share=0.01, callers=("run",)))
+    found = {name: unchanged_code((name, "app"), BASE, new) for name in ("main", "run", "hot", "cold", "aside")}
+    assert found == {"main": False, "run": False, "hot": True, "cold": False, "aside": True}
+
+
+@pytest.mark.parametrize(("share", "known"), [(0.001, True), (0.05, None)])
+def test_a_callee_of_unknown_code_counts_if_it_takes_time(share: float, known: bool | None) -> None:
+    """Where a callee that matters has no digest, or only one build reached it, nobody knows."""
+    unknown = ReachedFunction(name=("lib", "libx.so"), share=share, samples=1000 * share, callers={("run", "app"): 1.0})
+    assert unchanged_code(("run", "app"), BASE | build(unknown), BASE | build(unknown)) is known
+    assert unchanged_code(("run", "app"), BASE, BASE | build(unknown)) is known
+    same_file = ReachedFunction(name=("lib", "libx.so"), key="ab+0x10", share=share, callers={("run", "app"): 1.0})
+    assert unchanged_code(("run", "app"), BASE | build(same_file), BASE | build(same_file)) is True
+
+
+def test_without_samples_nobody_knows_what_is_called() -> None:
+    """A function that was named instead of found has code of its own, but its callees are unknown."""
+    named = build(ReachedFunction(name=("run", "app"), digest="1:c:l0", offset=16))
+    assert unchanged_code(("run", "app"), named, named) is None
+    assert unchanged_code(("other", "app"), BASE, BASE) is None

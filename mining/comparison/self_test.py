@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .comparison import Change, LifetimeSample, Rule, compare
+from specmine.mining.regression.comparison import Change, LifetimeSample, Rule
+
+from .function_comparison import compare_function
+from .function_parts import parts_of
 
 FEWEST_LIFETIMES = 4
 
@@ -36,7 +39,7 @@ def self_test(lifetimes: Sequence[LifetimeSample], rule: Rule, rng: np.random.Ge
             order = rng.permutation(len(lifetimes))
             half = len(order) // 2
             first, second = ([lifetimes[at] for at in part] for part in (order[:half], order[half:]))
-            verdicts.append(compare(first, second, rule).verdict)
+            verdicts.append(compare_function(parts_of(first, second, rule), rule).verdict)
     return SelfTest(
         splits=len(verdicts),
         alarms=verdicts.count(Change.WORSE) + verdicts.count(Change.BETTER),

@@ -1,0 +1,9 @@
+"""Functions compared between two sides, part by part.
+
+- Which calls are compared with each other? ``function_parts``
+- What follows for the function? ``function_comparison``
+- Did both sides take turns in time? ``interleaving``
+- How often would unchanged lifetimes be called a change? ``self_test``
+
+The rule for one part, and the statistics below it, are in ``mining/regression``.
+"""
