@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, cast, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from specmine.analysis.importers.records import Faults, Names
 from specmine.analysis.importers.registry import opened, reader_of
@@ -22,9 +23,13 @@ from specmine.daemon.controller.history import History, Totals
 from specmine.daemon.controller.inference import InferenceState
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.levels import Levels
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.worker.jobs import Job, run_job
-from specmine.mining.borders.inference import infer_stable_borders
+from specmine.mining.assertions.expression import Formula, evaluate, named_edges, shared_names
+from specmine.mining.borders.inference import Inference, infer_stable_borders
+from specmine.mining.levels.estimate import level_of
+from specmine.mining.levels.window import Window, windows_of, windows_of_class
 from specmine.model.buckets import BUCKETS
 from specmine.model.function import Function, Reason
 from specmine.model.histogram import Histogram
@@ -87,13 +92,14 @@ def analyze(
                 spool.put(chunk)
                 progress(spool.records, position() / size if size else None)
         cut = Cut(spool, names, settings.mining.minimum_calls)
-        states = {
-            each.function.key: each
-            for each in _learned(cut, names, settings)
+        learned = {
+            each.function.key: (each, levels)
+            for each, levels in _learned(cut, names, settings)
             if not functions or any(fnmatchcase(each.function.name, glob) for glob in functions)
         }
+    states = {key: each for key, (each, _) in learned.items()}
     state = ControllerState(settings=settings, functions=states)
-    document = specification(state, detail=True)
+    document = specification(state, detail=True, levels={key: levels for key, (_, levels) in learned.items()})
     for entry in document["functions"]:
         _with_histograms(entry, states[entry["key"]])
     document["program"] |= {"lifetimes": []}
@@ -113,7 +119,7 @@ def analyze(
     return Analysis(document=document, records=spool.records, skipped=faults.skipped)
 
 
-def _learned(cut: Cut, names: Names, settings: Settings) -> Iterator[FunctionState]:
+def _learned(cut: Cut, names: Names, settings: Settings) -> Iterator[tuple[FunctionState, Levels]]:
     for number, parts in cut.parts():
         frame = names.functions[number]
         function = Function(build_id="", offset=number, name=frame.name, module=frame.module, in_program=True)
@@ -136,8 +142,10 @@ def _learned(cut: Cut, names: Names, settings: Settings) -> Iterator[FunctionSta
         yield _of_function(state, parts, names, settings)
 
 
-def _of_function(function: FunctionState, parts: Sequence[Part], names: Names, settings: Settings) -> FunctionState:
-    """Return what the parts of a function say of it."""
+def _of_function(
+    function: FunctionState, parts: Sequence[Part], names: Names, settings: Settings
+) -> tuple[FunctionState, Levels]:
+    """Return what the parts of a function say of it, and its levels by all of them."""
     mining = settings.mining
     seen = [_observation(function.function, part, names) for part in parts[-NEWEST:]]
     chain, _ = infer_stable_borders(seen, {}, None, mining)
@@ -150,13 +158,28 @@ def _of_function(function: FunctionState, parts: Sequence[Part], names: Names, s
     if not chain.stable:
         enough = sum(each.timed >= mining.minimum_calls for each in seen)
         state, reason = _unsettled(enough, chain.chain, settings)
-        return function.moved(state, reason, now_ns)
-    told = [each for each in seen if chain.start_ns is None or each.start_ns >= chain.start_ns]
+        return function.moved(state, reason, now_ns), Levels(whole=level_of(windows_of(seen)))
+    agreed = [part for part in parts[-NEWEST:] if chain.start_ns is None or part.start_ns >= chain.start_ns]
+    told = seen[-len(agreed) :]
     function = replace(
         function,
         history=replace(function.history, paths=(pooled(told),)),
         inference=replace(function.inference, learned=chain),
     )
+    function = _stable(function, parts, told, chain, names, settings)
+    return function, _levels(function, agreed, told, chain.edges, names)
+
+
+def _stable(
+    function: FunctionState,
+    parts: Sequence[Part],
+    told: Sequence[Observation],
+    chain: Inference,
+    names: Names,
+    settings: Settings,
+) -> FunctionState:
+    """Return a function whose durations are stable, its call paths explained if it has borders."""
+    now_ns = parts[-1].end_ns
     if not chain.borders:
         return function.moved(State.SINGLE, None, now_ns)
     if not any(names.paths[number].complete for part in parts for number in np.unique(part.paths).tolist()):
@@ -166,9 +189,52 @@ def _of_function(function: FunctionState, parts: Sequence[Part], names: Names, s
         observations=tuple(told),
         borders=chain.edges,
         program_modules=(function.function.module,),
-        mining=mining,
+        mining=settings.mining,
     )
     return explained(function, run_job(job), now_ns, settings)
+
+
+def _levels(
+    function: FunctionState, parts: Sequence[Part], told: Sequence[Observation], edges: Sequence[int], names: Names
+) -> Levels:
+    result = function.explanation.result
+    behaviours = result.behaviours if result is not None else ()
+    shared = shared_names(each.path for each in result.paths) if result is not None else frozenset()
+    edges = result.borders if result is not None else edges
+    return Levels(
+        whole=level_of(windows_of(told)),
+        behaviours=tuple(
+            level_of([_window(part, names, of) for part in parts])
+            for of in (_members(each.formula, shared, parts, names) for each in behaviours)
+        ),
+        classes=tuple(level_of(windows_of_class(told, edges, at, 0.0)) for at in range(len(edges) + 1))
+        if edges
+        else (),
+    )
+
+
+def _members(formula: Formula, shared: frozenset[str], parts: Sequence[Part], names: Names) -> NDArray[np.int64]:
+    """Return the numbers of the complete paths that fulfil a formula."""
+    numbers = np.unique(np.concatenate([part.paths for part in parts])).tolist()
+    return np.array(
+        [
+            number
+            for number in numbers
+            if names.paths[number].complete and evaluate(formula, named_edges(names.paths[number], shared))
+        ],
+        dtype=np.int64,
+    )
+
+
+def _window(part: Part, names: Names, paths: NDArray[np.int64]) -> Window:
+    """Return the calls of a part over some call paths."""
+    kept = np.isin(part.paths, paths)
+    return Window(
+        histogram=Histogram.from_pairs(part.buckets[kept], part.calls[kept]),
+        start_ns=part.start_ns,
+        end_ns=part.end_ns,
+        lifetime=names.lifetimes[part.lifetime],
+    )
 
 
 def _with_histograms(entry: dict[str, Any], function: FunctionState) -> None:

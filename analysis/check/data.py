@@ -12,7 +12,8 @@ import numpy as np
 
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
 from specmine.analysis.lifetimes.selection import lifetimes_named
-from specmine.mining.assertions.expression import evaluate
+from specmine.mining.assertions.expression import evaluate, from_records
+from specmine.mining.levels.window import Window
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import Sample, sample_of_histogram
 from specmine.mining.spl.data import ClassCalls, Missing
@@ -24,6 +25,8 @@ from specmine.model.json_codec import decode
 from specmine.model.text import listed
 
 BASE, NEW = "base", "new"
+MANY_LIFETIMES = 5
+"""From so many lifetimes on they say themselves how far they differ."""
 _SAME_BORDER = 0.01
 
 
@@ -36,6 +39,7 @@ class LifetimeData:
         by_path: Sequence[FunctionLifetime] = (),
         builds: Mapping[str, str] | None = None,
         on_cpu: Callable[[], Sequence[FunctionLifetime]] = tuple,
+        windows: Callable[[], tuple[Sequence[FunctionLifetime], Sequence[FunctionLifetime]]] = lambda: ((), ()),
     ) -> None:
         """Take the lifetimes.
 
@@ -46,10 +50,13 @@ class LifetimeData:
             Alias to build; without ``base`` and ``new`` in it these are the two newest builds.
         on_cpu : callable
             What gives the same windows by their calls' time on CPU; asked once, if a formula speaks of it.
+        windows : callable
+            What gives all windows, and all by call path; asked once, if a formula speaks of levels.
         """
         self._observed, self._by_path = tuple(observed), tuple(by_path)
         self._builds = {**_last_two(observed), **(builds or {})}
         self._read_on_cpu = cache(on_cpu)
+        self._read_windows = cache(windows)
 
     def lifetimes(self, subject: Subject) -> Sequence[LifetimeSample]:
         """Return the lifetimes of a subject, in ns."""
@@ -67,21 +74,49 @@ class LifetimeData:
         ]
 
     def class_calls(self, subject: Subject, borders_ns: Sequence[float]) -> ClassCalls:
-        """Return the calls per class, a row per window where windows are known, else per lifetime."""
-        condition = subject.condition
-        if subject.cpu:
-            source = self._on_cpu(subject)
-        elif condition is not None or any(each.window for each in self._by_path):
-            source = self._by_path
-        else:
-            source = self._observed
-        chosen = self._chosen(source, subject)
-        if not chosen and condition is None and not subject.cpu:
+        """Return the calls per class: a row per lifetime where there are many, else per window as far as it is known.
+
+        Rows say how far shares vary by themselves. Lifetimes vary at least as much as their windows.
+        """
+        chosen = self._chosen(self._classified(subject), subject)
+        if not chosen and subject.condition is None and not subject.cpu:
             chosen = self._chosen(self._observed, subject)
+        many = len({each.lifetime for each in chosen}) >= MANY_LIFETIMES
         rows: dict[tuple[str, int], list[FunctionLifetime]] = {}
         for each in chosen:
-            rows.setdefault((each.lifetime, each.window), []).append(each)
+            rows.setdefault((each.lifetime, 0 if many else each.window), []).append(each)
         return ClassCalls(rows=tuple(_classes(_merged(group), borders_ns) for group in rows.values()))
+
+    def _classified(self, subject: Subject) -> Sequence[FunctionLifetime]:
+        """Return what class shares come from."""
+        if subject.cpu:
+            return self._on_cpu(subject)
+        windows = self._split(subject)
+        if windows:
+            return windows
+        return self._by_path if subject.condition is not None else self._observed
+
+    def windows(self, subject: Subject) -> Sequence[Window]:
+        """Return the windows of a subject, in the order of time within each lifetime."""
+        chosen = self._chosen(self._on_cpu(subject) if subject.cpu else self._split(subject), subject)
+        rows: dict[tuple[str, str, str, int], list[FunctionLifetime]] = {}
+        for each in chosen:
+            rows.setdefault((each.build, each.host, each.lifetime, each.window), []).append(each)
+        return [
+            Window(
+                histogram=Histogram.sum(each.histogram for each in group if each.histogram is not None),
+                start_ns=window,
+                end_ns=window + 1,
+                lifetime=f"{build}/{host}/{lifetime}",
+                bias_ns=group[0].bias_ns,
+            )
+            for (build, host, lifetime, window), group in sorted(rows.items(), key=lambda row: row[0])
+        ]
+
+    def _split(self, subject: Subject) -> Sequence[FunctionLifetime]:
+        """Return what windows come from: those by call path if only some paths are meant."""
+        whole, by_path = self._read_windows()
+        return by_path if subject.condition is not None else whole
 
     def _on_cpu(self, subject: Subject) -> Sequence[FunctionLifetime]:
         if subject.condition is not None:
@@ -163,6 +198,18 @@ class DocumentData:
         summed = np.sum(np.array(rows, dtype=np.int64).reshape(-1, len(borders_ns) + 1), axis=0)
         return ClassCalls(rows=(tuple(int(each) for each in summed),))
 
+    def windows(self, subject: Subject) -> Sequence[Window]:
+        """Return the durations that the document holds as one window."""
+        entry = self._entry(subject)
+        told = _on_cpu(entry) if subject.cpu else entry
+        if subject.condition is not None:
+            told = next((each for each in entry.get("behaviours") or () if _is_of(each, subject.condition)), {})
+        if told.get("histogram") is None:
+            raise Missing("this specification holds no durations of these calls; check against a store")
+        histogram: Histogram = decode(Histogram, told["histogram"])
+        bias_ns = 1e9 * float(entry.get("bias_seconds") or 0.0)
+        return [Window(histogram=histogram, start_ns=0, end_ns=1, lifetime="1", bias_ns=bias_ns)]
+
     def _entry(self, subject: Subject) -> Mapping[str, Any]:
         if subject.build is not None or subject.host is not None:
             raise Missing("a specification is of one build on one host; check against a store")
@@ -182,6 +229,10 @@ def _on_cpu(entry: Mapping[str, Any]) -> Mapping[str, Any]:
         raise Missing("what its calls did of their time is not known")
     calls = entry["time"]["calls"]
     return {**{name: entry.get(name) for name in ("histogram", "borders_seconds", "classes")}, "calls": calls}
+
+
+def _is_of(behaviour: Mapping[str, Any], condition: Condition) -> bool:
+    return condition.on_path is None and from_records(behaviour.get("formula") or []) == condition.edges
 
 
 def _is_called(function: str, module: str, wanted: str) -> bool:

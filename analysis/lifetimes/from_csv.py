@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from specmine.analysis.importers.records import Faults, Names
 from specmine.analysis.importers.registry import opened
 from specmine.mining.regression.sample import Floats, sample_of_durations
 from specmine.mining.regression.warmup import warmup_calls
+from specmine.model.histogram import Histogram
 
 from .lifetime import PREFIX, FunctionLifetime
 
@@ -21,6 +22,8 @@ COMPARED = ("build", "lifetime", DURATION)
 """Columns that a comparison needs."""
 TIMED = (DURATION,)
 """Columns that formulas need; without the others all is one build and one lifetime."""
+WINDOWS = 10
+"""Parts of a lifetime whose durations are compared, to see how far windows vary."""
 _ONE = "1"
 
 Numbers = NDArray[np.int64]
@@ -50,6 +53,23 @@ class RecordedCalls:
         return [
             self._observed(calls, warmup=False, with_path=True)
             for calls in self._groups(self.paths, len(self.names.paths))
+        ]
+
+    def by_window(self) -> list[FunctionLifetime]:
+        """Return the calls of each path and window: the calls of each lifetime are cut into ``WINDOWS`` equal parts."""
+        functions = np.array(self.names.function_of, dtype=np.int64)[self.paths]
+        window = np.zeros(len(self.paths), dtype=np.int64)
+        for calls in self._groups(functions, len(self.names.functions)):
+            ordered = calls if self.times_ns is None else calls[np.argsort(self.times_ns[calls], kind="stable")]
+            window[ordered] = 1 + np.arange(len(calls)) * WINDOWS // len(calls)
+        groups = self._groups(self.paths * (WINDOWS + 1) + window, len(self.names.paths) * (WINDOWS + 1))
+        return [
+            replace(
+                self._observed(calls, warmup=False, with_path=True),
+                window=int(window[calls[0]]),
+                histogram=Histogram.from_durations(self.durations_ns[calls]),
+            )
+            for calls in groups
         ]
 
     def _groups(self, numbers: Numbers, size: int) -> list[Numbers]:

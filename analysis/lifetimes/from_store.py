@@ -116,6 +116,7 @@ def windows_of_store(path: Path) -> list[FunctionLifetime]:
         replace(
             window,
             sample=sample_of_histogram(one.histogram, seen.bias_ns),
+            histogram=one.histogram,
             path=tuple(shown(frame, shared[seen.function]) for frame in one.path.frames),
         )
         for seen, window in windows
@@ -124,10 +125,15 @@ def windows_of_store(path: Path) -> list[FunctionLifetime]:
     ]
 
 
+def whole_windows_of_store(path: Path) -> list[FunctionLifetime]:
+    """Return the windows with all their calls, oldest first."""
+    return [window for seen, window in _windows(path) if seen.timed]
+
+
 def on_cpu_of_store(path: Path) -> list[FunctionLifetime]:
     """Return the windows of which it is known, oldest first, with their calls' time on CPU."""
     return [
-        replace(window, sample=sample_of_histogram(seen.split.on_cpu, seen.bias_ns))
+        replace(window, sample=sample_of_histogram(seen.split.on_cpu, seen.bias_ns), histogram=seen.split.on_cpu)
         for seen, window in _windows(path)
         if seen.split is not None and seen.timed
     ]
@@ -157,6 +163,8 @@ def _windows(path: Path) -> list[tuple[Observation, FunctionLifetime]]:
             start_ns=seen.start_ns,
             sample=sample_of_histogram(seen.histogram, seen.bias_ns),
             window=seen.start_ns,
+            histogram=seen.histogram,
+            bias_ns=seen.bias_ns,
         )
         found.append((seen, window))
     return found

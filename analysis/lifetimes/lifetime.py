@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import Floats, Sample
+from specmine.model.histogram import Histogram
 from specmine.model.host_environment import Environment
 
 PREFIX = 256
@@ -34,6 +35,10 @@ class FunctionLifetime:
     """The call path that these calls came over, if lifetimes are split by path."""
     window: int = 0
     """Start of the window, if lifetimes are split by window."""
+    histogram: Histogram | None = None
+    """Of a window: its durations as they were measured, the probes' own cost included."""
+    bias_ns: float = 0.0
+    """That cost."""
     first_ns: Floats | None = None
     """The first durations in their order, ns, if the source has an order."""
     drawn_ns: Floats | None = None

@@ -74,12 +74,24 @@ def _data(against: str, builds: Mapping[str, str], skip_bad: bool, socket: Path 
         return DocumentData(read_document(None, socket))
     path = Path(against)
     if against != "-" and is_store(path):
-        from specmine.analysis.lifetimes.from_store import from_store, on_cpu_of_store, windows_of_store  # noqa: PLC0415
+        from specmine.analysis.lifetimes.from_store import (  # noqa: PLC0415
+            from_store,
+            on_cpu_of_store,
+            whole_windows_of_store,
+            windows_of_store,
+        )
 
-        return LifetimeData(from_store(path), windows_of_store(path), builds, partial(on_cpu_of_store, path))
+        by_path = windows_of_store(path)
+        return LifetimeData(
+            from_store(path),
+            by_path,
+            builds,
+            partial(on_cpu_of_store, path),
+            lambda: (whole_windows_of_store(path), by_path),
+        )
     if path.suffix == ".json":
         return DocumentData(parsed_document(path.read_text(encoding="utf-8"), path))
     from specmine.analysis.lifetimes.from_csv import TIMED, read_calls  # noqa: PLC0415
 
     calls = read_calls(path, required=TIMED, skip_bad=skip_bad)
-    return LifetimeData(calls.by_lifetime(), calls.by_path(), builds)
+    return LifetimeData(calls.by_lifetime(), calls.by_path(), builds, windows=lambda: (calls.by_window(),) * 2)

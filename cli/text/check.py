@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from specmine.model.text import escaped, plural
+from specmine.model.text import duration_range, escaped, plural, three_digits
 
 
 def check_text(document: Mapping[str, Any], columns: int) -> str:
@@ -14,7 +14,10 @@ def check_text(document: Mapping[str, Any], columns: int) -> str:
     lines: list[str] = []
     for each in document["formulas"]:
         name = f"{escaped(each['name'])}: " if each["name"] else ""
-        shown = f"{each['verdict'].upper():8}  {name}{escaped(' '.join(each['text'].split()))}"
+        text = " ".join(each["text"].split())
+        if "quantiles" in each["evidence"] and not each["name"]:
+            text = text.partition(" ~ ")[0]  # the lines below it say the rest
+        shown = f"{each['verdict'].upper():8}  {name}{escaped(text)}"
         lines += textwrap.wrap(shown, columns, subsequent_indent=" " * 12, break_on_hyphens=False)
         lines += _why(each["evidence"], columns, 12)
     counted = ", ".join(f"{number} {name}" for name, number in document["counts"].items() if number)
@@ -28,6 +31,9 @@ def _why(evidence: Mapping[str, Any], columns: int, indent: int) -> list[str]:
     if sentence:
         margin = " " * indent
         lines += textwrap.wrap(sentence, columns, initial_indent=margin, subsequent_indent=margin)
+    for part in evidence.get("quantiles", ()):
+        margin = " " * indent
+        lines += textwrap.wrap(_quantile(part), columns, initial_indent=margin, subsequent_indent=margin + "  ")
     for part in evidence.get("parts", ()):
         margin = " " * indent
         lines += textwrap.wrap(
@@ -57,6 +63,19 @@ def _sentence(evidence: Mapping[str, Any]) -> str:
         sentence += ", " + " to ".join(_plain(each) for each in evidence["interval"])
     limit = f"; limit {_plain(evidence['limit'])}" if evidence.get("limit") else ""
     return sentence + tail + limit
+
+
+def _quantile(part: Mapping[str, Any]) -> str:
+    """Return observed beside normal, and by which factor they differ where that is not well within the range."""
+    name = "median" if part["name"] == "p50" else part["name"]
+    if part.get("ratio") is None:
+        return f"{name}: too few calls ({part['calls']})"
+    low, high = part["interval"]
+    told = f"{name} {three_digits(part['seconds'])}, normal {duration_range(*part['normal'])}"
+    if part["verdict"] == "holds":
+        return told
+    asserted = three_digits(part["expected_seconds"])
+    return f"{told}: {part['ratio']:.3g} times the asserted {asserted} ({low:.3g} to {high:.3g})"
 
 
 def _plain(value: float | None) -> str:

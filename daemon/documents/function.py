@@ -21,8 +21,10 @@ from specmine.model.host_environment import environment_from
 from specmine.model.json_codec import encode
 from specmine.model.verdict import Verdict
 
+from .data import Data, data_of
+from .levels import Levels, level_facts, levels_of
 from .programs import program_of
-from .statements import Data, data_of, statements
+from .statements import statements
 from .time_split import SplitCalls, class_facts, explained, on_cpu_facts, split_calls, time_facts
 from .timestamps import date_of
 from .violation_context import context_of
@@ -30,14 +32,21 @@ from .violations import Context, violation_entry
 
 
 def description_of(
-    function: FunctionState, state: ControllerState, total: Total, detail: bool, around: Context | None = None
+    function: FunctionState,
+    state: ControllerState,
+    total: Total,
+    detail: bool,
+    around: Context | None = None,
+    levels: Levels | None = None,
 ) -> dict[str, Any]:
     """Return the JSON values of a function; ``detail`` adds all durations timed.
 
-    ``around`` are the names around violations, the same for all functions of a state.
+    ``around`` are the names around violations, the same for all functions of a state. Without ``levels`` they are those
+    of the windows that the state retains.
     """
     around = context_of(state) if around is None else around
     named, data = function.function, data_of(function)
+    levels = levels or levels_of(function, data)
     counts, totals, retained = function.probe.counts, function.history.totals, function.history.longest
     prices = state.started.prices if state.started else None
     bias = data.bias_ns if data else (retained[-1].bias_ns if retained else 0.0)
@@ -77,16 +86,22 @@ def description_of(
         "checks": [_check(check) for check in function.verification.checks],
         "host_causes": _host_causes(function, state),
         "provisional": document_of(function.provisional) if function.state not in FINISHED else None,
-        **statements(function, data),
+        **level_facts(levels.whole),
+        **statements(function, data, levels),
         "violations": [violation_entry(one, around) for one in function.violations.all],
         "time": None,
-        "on_cpu": on_cpu_facts(function.inference.on_cpu, data.split if data else split_calls(retained, bias), detail),
+        "on_cpu": _on_cpu(function, levels, data.split if data else split_calls(retained, bias), detail),
     }
     if data is not None and data.split is not None:
         entry |= _explained_by_time(entry, function, data, data.split, state)
     if detail:
         entry["histogram"] = encode(function.history.histogram)
     return entry
+
+
+def _on_cpu(function: FunctionState, levels: Levels, calls: SplitCalls | None, detail: bool) -> dict[str, Any] | None:
+    facts = on_cpu_facts(function.inference.on_cpu, calls, detail)
+    return facts if facts is None or levels.on_cpu is None else {**facts, **level_facts(levels.on_cpu)}
 
 
 def _explained_by_time(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from specmine.daemon.controller.function import FunctionState
@@ -12,6 +13,7 @@ from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
 
 from .function import description_of
+from .levels import Levels
 from .timestamps import date_of
 from .violation_context import context_of
 
@@ -20,7 +22,9 @@ LISTED_WHILE_COLD = 20
 """Candidates that are not worth measuring are listed up to this number, the warmest first."""
 
 
-def specification(state: ControllerState, *, detail: bool = False) -> dict[str, Any]:
+def specification(
+    state: ControllerState, *, detail: bool = False, levels: Mapping[str, Levels] = MappingProxyType({})
+) -> dict[str, Any]:
     """Return the document.
 
     Parameters
@@ -28,6 +32,8 @@ def specification(state: ControllerState, *, detail: bool = False) -> dict[str, 
     state : ControllerState
     detail : bool
         Adds ``histogram``, all durations timed as ``[[bucket, calls], ...]``, to each function.
+    levels : mapping
+        Levels by the key of the function, where they rest on more windows than the state retains.
 
     Returns
     -------
@@ -38,7 +44,7 @@ def specification(state: ControllerState, *, detail: bool = False) -> dict[str, 
     total = total_of(state.functions.values(), state.runtime)
     around = context_of(state)
     listed = sorted(
-        (description_of(each, state, total, detail, around) for each in _listed(state, total)),
+        (description_of(each, state, total, detail, around, levels.get(each.key)) for each in _listed(state, total)),
         key=lambda entry: (-entry["calls"], entry["function"], entry["module"], entry["key"]),
     )
     return {

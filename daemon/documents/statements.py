@@ -5,8 +5,7 @@ Nothing is claimed before the function is stable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from specmine.daemon.controller.function import FunctionState
@@ -16,44 +15,14 @@ from specmine.mining.assertions.expression import shared_names, shown, to_record
 from specmine.mining.borders.inference import Inference
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.call_path import CallPath
-from specmine.model.histogram import Histogram
-from specmine.model.observation import Observation
+from specmine.model.level import Level
 
-from .time_split import SplitCalls, path_facts, split_calls
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Data:
-    """What the statements about a function rest on."""
-
-    histogram: Histogram
-    edges: tuple[int, ...]
-    bias_ns: float
-    uncertainty_ns: float
-    held: tuple[Observation, ...]
-    split: SplitCalls | None
-    """What the same calls did of their time; None where this is not known."""
+from .data import Data
+from .levels import Levels, level_facts, quantiles
+from .time_split import path_facts
 
 
-def data_of(function: FunctionState) -> Data | None:
-    """Return the histogram that the classes cut, None while nothing is stable."""
-    learned, history = function.inference.learned, function.history
-    if learned is None or function.state in (State.CANDIDATE, State.WAITING, State.TIMING, State.UNSTABLE):
-        return None
-    result = function.explanation.result if history.paths else None
-    held = history.paths if result is not None else history.timing or history.paths
-    bias_ns = result.bias_ns if result is not None else learned.bias_ns
-    return Data(
-        histogram=Histogram.sum(one.histogram for one in held),
-        edges=result.borders if result is not None else learned.edges,
-        bias_ns=bias_ns,
-        uncertainty_ns=max((one.uncertainty_ns for one in held), default=learned.uncertainty_ns),
-        held=held,
-        split=split_calls(held, bias_ns),
-    )
-
-
-def statements(function: FunctionState, data: Data | None) -> dict[str, Any]:
+def statements(function: FunctionState, data: Data | None, levels: Levels) -> dict[str, Any]:
     """Return borders, classes, behaviours and paths; empty lists without data."""
     if data is None:
         return {"borders_seconds": [], "borders": [], "classes": [], "behaviours": [], "paths": []}
@@ -63,16 +32,26 @@ def statements(function: FunctionState, data: Data | None) -> dict[str, Any]:
     behaviours: list[dict[str, Any]] = []
     paths: list[dict[str, Any]] = []
     if result is not None:
-        behaviours, paths = behaviours_and_paths(result, path_facts(data.held, data.bias_ns))
+        behaviours, paths = behaviours_and_paths(result, path_facts(data.held, data.bias_ns), levels.behaviours)
     if not behaviours and function.state in FINISHED:
         calls = data.histogram.total
         count = len(paths) or None
-        behaviours = [{"expression": "true", "formula": [[]], "calls": calls, "paths": count, "shares": shares}]
+        behaviours = [
+            {
+                "expression": "true",
+                "formula": [[]],
+                "calls": calls,
+                "paths": count,
+                "shares": shares,
+                **level_facts(levels.whole),
+            }
+        ]
     return {
         "borders_seconds": upper,
         "borders": _borders(function.inference.learned, data),
         "classes": [
-            {"upper_seconds": bound, "share": part} for bound, part in zip([*upper, None], shares, strict=True)
+            {"upper_seconds": bound, "share": part, "quantiles": quantiles(level)}
+            for bound, part, level in zip([*upper, None], shares, levels.classes or (levels.whole,), strict=True)
         ],
         "behaviours": behaviours,
         "paths": paths,
@@ -80,7 +59,9 @@ def statements(function: FunctionState, data: Data | None) -> dict[str, Any]:
 
 
 def behaviours_and_paths(
-    result: Explanation, times: Mapping[CallPath, Mapping[str, float]] | None = None
+    result: Explanation,
+    times: Mapping[CallPath, Mapping[str, float]] | None = None,
+    levels: Sequence[Level] = (),
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return both lists sorted by calls, the paths' references renumbered to match."""
     order = sorted(
@@ -95,8 +76,9 @@ def behaviours_and_paths(
             "calls": each.calls,
             "paths": each.paths,
             "shares": _shares(each.class_calls),
+            **(level_facts(levels[old]) if levels else {}),
         }
-        for each in (result.behaviours[old] for old in order)
+        for old, each in ((old, result.behaviours[old]) for old in order)
     ]
     shared = shared_names(each.path for each in result.paths)
     paths = [

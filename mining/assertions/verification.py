@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from specmine.mining.levels.verdict import shares_verdict
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion, agreement
 from specmine.model.observation import Observation
 from specmine.model.verdict import Verdict
 
 from .expression import Formula, evaluate, named_edges
+
+SHARE_MARGIN = 0.1
+"""A class share that moved by less does not matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +73,7 @@ def check(
     Returns
     -------
     tuple of Check
-        One per claim. Violated: the shares differ significantly and by at least ``minimum_difference``.
-        Unknown: too few calls to detect such a difference. Incomplete paths count only for the formula ``true``.
+        One per claim. ``share_verdict`` says which. Incomplete paths count only for the formula ``true``.
     """
     rows = []
     named = [(named_edges(part.path, shared), part.histogram) for part in observation.paths if part.path.complete]
@@ -90,22 +93,32 @@ def check(
     )
 
 
+def share_verdict(
+    learned: Sequence[int], observed: Sequence[int], noise: Dispersion, level: float, settings: MiningSettings
+) -> Verdict:
+    """Return the verdict on class shares.
+
+    Violated: they differ significantly, and one by at least ``minimum_difference``. Holds: no share can have moved by
+    ``SHARE_MARGIN``, in units of the dispersion. Else unknown.
+    """
+    verdict = shares_verdict(learned, observed, noise, level=level, margin=settings.minimum_difference)
+    if verdict is Verdict.UNKNOWN:
+        wider = shares_verdict(learned, observed, noise, level=level, margin=SHARE_MARGIN)
+        return wider if wider is Verdict.HOLDS else verdict
+    return verdict
+
+
 def _checked(
     learned: Sequence[int], observed: Sequence[int], noise: Dispersion, level: float, settings: MiningSettings
 ) -> Check:
     expected, shares = _shares(learned), _shares(observed)
-    difference = max((abs(a - b) for a, b in zip(expected, shares, strict=True)), default=0.0)
-    p_value = agreement(learned, observed, noise)
-    if min(sum(observed), sum(learned)) < settings.minimum_calls:
-        verdict = Verdict.UNKNOWN
-    elif p_value < level and difference >= settings.minimum_difference:
-        verdict = Verdict.VIOLATED
-    else:
-        verdict = Verdict.HOLDS
+    verdict = Verdict.UNKNOWN
+    if min(sum(observed), sum(learned)) >= settings.minimum_calls:
+        verdict = share_verdict(learned, observed, noise, level, settings)
     return Check(
         verdict=verdict,
-        p_value=p_value,
-        difference=difference,
+        p_value=agreement(learned, observed, noise),
+        difference=max((abs(a - b) for a, b in zip(expected, shares, strict=True)), default=0.0),
         expected=expected,
         shares=shares,
         calls=sum(observed),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from specmine.mining.levels.window import Window
 from specmine.mining.regression.comparison import LifetimeSample
 
 from .syntax import Subject
@@ -31,4 +32,8 @@ class Data(Protocol):
 
     def class_calls(self, subject: Subject, borders_ns: Sequence[float]) -> ClassCalls:
         """Return the calls per class. Raises Missing."""
+        ...
+
+    def windows(self, subject: Subject) -> Sequence[Window]:
+        """Return the windows of a subject, in the order of time within each lifetime. Raises Missing."""
         ...

@@ -6,17 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from specmine.mining.assertions.verification import SHARE_MARGIN, share_verdict
 from specmine.mining.regression.comparison import LifetimeSample
-from specmine.mining.regression.sample import FEWEST_CALLS, SUMMARIES, share_above
+from specmine.mining.regression.sample import share_above
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import agreement, dispersion
 from specmine.model.verdict import Verdict
 
 from .data import Data, Missing
+from .level_check import level_answer
+from .mined import MinedAssertion, MinedLevel
 from .quantifiers import comparisons_in, parts_of
-from .query import Answer, Question, Term
+from .query import Answer, Question, Term, unknown
 from .semantics import INTERPRETATIONS
-from .syntax import And, Comparison, Formula, Implies, Linear, Measure, MinedAssertion, Not, Or, Quantified
+from .summaries import fewest_calls, summary_of
+from .syntax import And, Comparison, Formula, Implies, Linear, Measure, Not, Or, Quantified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,8 @@ def _node(formula: Formula, data: Data, rules: Rules, risk: float) -> Node:
         return _compared(formula, data, rules, risk)
     if isinstance(formula, MinedAssertion):
         return _checked(formula, data, risk)
+    if isinstance(formula, MinedLevel):
+        return _level(formula, data)
     parts = tuple(_node(part, data, rules, risk) for part in parts_of(formula))
     return Node(text=str(formula), verdict=_combined(formula, [part.verdict for part in parts]), parts=parts)
 
@@ -134,7 +140,7 @@ def _term(factor: float, measure: Measure, data: Data, rules: Rules) -> Term:
     name = measure.summary or default
     kept = [each for each in found if _is_enough(each, name)]
     if not kept:
-        why = "no lifetime of it was seen" if not found else f"no lifetime has {FEWEST_CALLS.get(name, 1)} calls"
+        why = "no lifetime of it was seen" if not found else f"no lifetime has {fewest_calls(name)} calls"
         raise Missing(f"{measure}: {why if name != 'rate' else 'its rate was not recorded'}")
     return Term(
         factor=factor,
@@ -147,7 +153,7 @@ def _term(factor: float, measure: Measure, data: Data, rules: Rules) -> Term:
 
 
 def _is_enough(each: LifetimeSample, name: str) -> bool:
-    return each.rate is not None if name == "rate" else each.sample.calls >= FEWEST_CALLS.get(name, 1)
+    return each.rate is not None if name == "rate" else each.sample.calls >= fewest_calls(name)
 
 
 def _value(each: LifetimeSample, measure: Measure, name: str) -> float:
@@ -156,35 +162,45 @@ def _value(each: LifetimeSample, measure: Measure, name: str) -> float:
     if name == "share":
         above = share_above(each.sample, measure.bound * 1e9)
         return above if measure.above else 1.0 - above
-    return SUMMARIES[name](each.sample) * 1e-9
+    return summary_of(name)(each.sample) * 1e-9
+
+
+def _level(formula: MinedLevel, data: Data) -> Node:
+    """Check a mined level: quantiles of windows against those that were learned."""
+    try:
+        answer = level_answer(formula, data.windows(formula.subject))
+    except Missing as error:
+        answer = unknown(str(error))
+    return Node(text=str(formula), verdict=answer.verdict, evidence=answer.evidence)
 
 
 def _checked(formula: MinedAssertion, data: Data, risk: float) -> Node:
-    """Check a mined assertion: class shares against those it was learned from, as the daemon does."""
+    """Check a mined assertion: class shares against those it was learned from."""
     settings = MiningSettings()
     try:
         found = data.class_calls(formula.subject, [1e9 * each for each in formula.borders])
     except Missing as error:
         return Node(text=str(formula), verdict=Verdict.UNKNOWN, evidence={"reason": str(error)})
     seen = [int(sum(column)) for column in zip(*found.rows, strict=True)] or [0] * len(formula.shares)
-    learned = _learned(formula)
-    p_value = agreement(learned, seen, dispersion(found.rows))
+    learned = [round(share * formula.calls) for share in formula.shares]
+    noise = dispersion(found.rows)
     shares = [calls / max(sum(seen), 1) for calls in seen]
-    difference = max(abs(a - b) for a, b in zip(shares, formula.shares, strict=True))
-    evidence: dict[str, Any] = {"shares": shares, "calls": sum(seen), "p_value": p_value, "difference": difference}
+    evidence: dict[str, Any] = {
+        "shares": shares,
+        "calls": sum(seen),
+        "p_value": agreement(learned, seen, noise),
+        "difference": max(abs(a - b) for a, b in zip(shares, formula.shares, strict=True)),
+        "dispersion": noise.factor,
+    }
     if min(sum(seen), formula.calls) < settings.minimum_calls:
         few = min(sum(seen), formula.calls)
-        verdict = Verdict.UNKNOWN
         evidence["reason"] = f"{few} calls, {settings.minimum_calls} are needed"
-    elif difference < settings.minimum_difference:
-        verdict = Verdict.HOLDS
-    elif p_value < min(risk, settings.level):
-        verdict = Verdict.VIOLATED
-    else:
-        verdict = Verdict.UNKNOWN
-        evidence["reason"] = "the shares differ, but by no more than those of lifetimes do among themselves"
+        return Node(text=str(formula), verdict=Verdict.UNKNOWN, evidence=evidence)
+    verdict = share_verdict(learned, seen, noise, min(risk, settings.level), settings)
+    if verdict is Verdict.UNKNOWN:
+        evidence["reason"] = (
+            f"shares vary too much among themselves to exclude a difference of {100 * SHARE_MARGIN:g} %"
+            if evidence["difference"] < settings.minimum_difference
+            else "the shares differ, but by no more than windows and lifetimes do among themselves"
+        )
     return Node(text=str(formula), verdict=verdict, evidence=evidence)
-
-
-def _learned(formula: MinedAssertion) -> list[int]:
-    return [round(share * formula.calls) for share in formula.shares]

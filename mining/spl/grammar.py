@@ -26,6 +26,7 @@ named: [NAME ":"] formula
     | "(" formula ")"
     | comparison
     | mined
+    | levels
 quantified: (FORALL | EXISTS) NAME "in" (items | NAME) ":" formula
 items: "{" name ("," name)* "}" | "[" name ("," name)* "]"
 
@@ -45,6 +46,10 @@ measure: subject
     | NAME "(" _times condition? ")" -> summary
     | "share" "(" _times "," RELATION NUMBER UNIT condition? ")" -> share
 mined: "shares" "(" _times "," borders condition? ")" "~" "[" NUMBER ("," NUMBER)* "]" "of" NUMBER
+levels: "levels" "(" _times bound? bound? condition? ")" "~" "[" normal ("," normal)* "]" "of" _basis
+_basis: NUMBER ("calls" | "call") "in" NUMBER ("windows" | "window") "of" NUMBER ("lifetimes" | "lifetime")
+bound: "," RELATION NUMBER UNIT
+normal: NAME NUMBER UNIT "in" "[" NUMBER UNIT "," NUMBER UNIT "]"
 _times: subject | on_cpu
 on_cpu: NAME "(" subject ")"
 borders: "none" | NUMBER UNIT ("," NUMBER UNIT)*

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 NAME = r"[A-Za-z_][A-Za-z0-9_.$~]*(?:::[A-Za-z_~][A-Za-z0-9_.$~]*)*"
 KEYWORDS = frozenset(
-    "and or not implies forall exists in at within share shares of none set build list true false s".split(" ")  # noqa: SIM905
+    "and or not implies forall exists in at within share shares levels of none set build list true false s".split(" ")  # noqa: SIM905
 )
 UNITS = {"ns": -9, "us": -6, "ms": -3, "s": 0}
 """Unit to its power of ten."""

@@ -11,9 +11,12 @@ from lark.exceptions import VisitError
 
 from specmine.mining.assertions.expression import ExpressionError, parse
 from specmine.mining.regression.sample import SUMMARIES
+from specmine.model.level import PROBABILITIES
 
 from .grammar import SplError, tree_of
 from .lexicon import SECONDS, SHARE, UNITS
+from .mined import MinedAssertion, MinedLevel, NormalQuantile
+from .summaries import is_summary, summary_names
 from .syntax import (
     CPU,
     And,
@@ -23,7 +26,6 @@ from .syntax import (
     Implies,
     Linear,
     Measure,
-    MinedAssertion,
     Not,
     Or,
     Quantified,
@@ -79,7 +81,8 @@ class _Builder(Transformer[Token, Any]):
 
     def setting(self, name: Token, value: Token) -> tuple[str, str, float | str]:
         if name == "summary":
-            self._summary_name(value)
+            if value not in SUMMARIES:
+                raise self._wrong(value, f"{value} is none of {', '.join(SUMMARIES)}")
             return "set", "summary", str(value)
         if name not in ("level", "tolerance"):
             raise self._wrong(name, f"level, tolerance and summary can be set, not {name}")
@@ -223,6 +226,43 @@ class _Builder(Transformer[Token, Any]):
             raise self._wrong(calls, f"a number of calls, not {calls}")
         return MinedAssertion(subject=_under(subject[0], condition), borders=borders, shares=values, calls=int(calls))
 
+    def levels(self, subject: Any, *rest: Any) -> Formula:
+        condition = next((each for each in rest if isinstance(each, Condition)), None)
+        quantiles = tuple(each for each in rest if isinstance(each, NormalQuantile))
+        bounds = [each for each in rest if isinstance(each, tuple)]
+        numbers = [each for each in rest if isinstance(each, Token)]
+        limits: dict[str, float] = dict(bounds)
+        if len(limits) < len(bounds):
+            raise self._wrong(numbers[0], "two bounds are > one duration and <= another")
+        if ">" in limits and limits.get("<=", float("inf")) <= limits[">"]:
+            raise self._wrong(numbers[0], "no duration lies between these bounds")
+        for each in numbers:
+            if not each.isdigit() or int(each) == 0:
+                raise self._wrong(each, f"a whole number, not {each}")
+        calls, windows, lifetimes = map(int, numbers)
+        return MinedLevel(
+            subject=_under(subject[0], condition),
+            quantiles=quantiles,
+            calls=calls,
+            windows=windows,
+            lifetimes=lifetimes,
+            above=limits.get(">"),
+            upto=limits.get("<="),
+        )
+
+    def bound(self, relation: Token, value: Token, unit: Token) -> tuple[str, float]:
+        if relation not in (">", "<="):
+            raise self._wrong(relation, f"calls take > or <= a duration, not {relation}")
+        return str(relation), _seconds(value, unit)
+
+    def normal(self, name: Token, *numbers: Token) -> NormalQuantile:
+        if str(name) not in PROBABILITIES:
+            raise self._wrong(name, f"a level has {', '.join(PROBABILITIES)}, not {name}")
+        value, low, high = (_seconds(*pair) for pair in zip(numbers[::2], numbers[1::2], strict=True))
+        if not low <= value <= high:
+            raise self._wrong(numbers[0], "a quantile lies in its range")
+        return NormalQuantile(name=str(name), seconds=value, low=low, high=high)
+
     def borders(self, *numbers: Token) -> tuple[float, ...]:
         return tuple(_seconds(value, unit) for value, unit in zip(numbers[::2], numbers[1::2], strict=True))
 
@@ -251,8 +291,8 @@ class _Builder(Transformer[Token, Any]):
         return text, token
 
     def _summary_name(self, name: Token) -> None:
-        if name not in SUMMARIES and name not in ("rate", "summary"):
-            raise self._wrong(name, f"{name} is none of {', '.join([*SUMMARIES, 'rate', 'share'])}")
+        if not is_summary(str(name)) and name not in ("rate", "summary"):
+            raise self._wrong(name, f"{name} is none of {summary_names()}, rate, share")
 
 
 def _summed(terms: list[tuple[float, Measure | None, str]]) -> tuple[Linear, list[str | None]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .syntax import And, Comparison, Condition, Formula, Implies, Linear, MinedAssertion, Not, Or, Quantified, Subject
+from .mined import MinedAssertion, MinedLevel
+from .syntax import And, Comparison, Condition, Formula, Implies, Linear, Not, Or, Quantified, Subject
 
 
 def instances(formula: Quantified) -> tuple[Formula, ...]:
@@ -39,7 +40,7 @@ def substitute(formula: Formula, names: dict[str, str]) -> Formula:
     match formula:
         case Comparison():
             result = replace(formula, left=_linear(formula.left, names), right=_linear(formula.right, names))
-        case MinedAssertion():
+        case MinedAssertion() | MinedLevel():
             result = replace(formula, subject=_subject(formula.subject, names))
         case Not():
             result = Not(part=substitute(formula.part, names))

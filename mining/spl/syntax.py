@@ -123,23 +123,6 @@ class Comparison(Formula):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MinedAssertion(Formula):
-    """A mined assertion: calls fall into classes as so many calls did."""
-
-    subject: Subject
-    borders: tuple[float, ...]
-    """In s, ascending; a duration equal to a border belongs to the lower class."""
-    shares: tuple[float, ...]
-    calls: int
-
-    def __str__(self) -> str:
-        """Return the text."""
-        borders = ", ".join(map(duration, self.borders)) or "none"
-        shares = ", ".join(map(number, self.shares))
-        return f"shares({self.subject}, {borders}{self.subject.condition_text}) ~ [{shares}] of {self.calls}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Not(Formula):
     """The contrary."""
 
@@ -226,4 +209,4 @@ class Specification:
 
 
 def _inner(formula: Formula) -> str:
-    return str(formula) if isinstance(formula, Comparison | MinedAssertion | Not) else f"({formula})"
+    return f"({formula})" if isinstance(formula, And | Or | Implies | Quantified) else str(formula)

@@ -140,6 +140,34 @@ def _specification(shares: tuple[float, float]) -> dict[str, Any]:
     return {"schema": "specmine.specification/1", "functions": [entry]}
 
 
+def test_a_slow_recording_violates_a_mined_specification(tmp_path: Path, outcome: Outcome) -> None:
+    """A function of one class that takes ten times as long, and a slow caller's calls that take half as long again."""
+    rng = np.random.default_rng(3)
+
+    def recorded(name: str, render: float, load: float) -> str:
+        lines = ["function,path,duration_ns"]
+        for one, fast, slow in zip(*(rng.lognormal(0, 0.2, 4_000) for _ in range(3)), strict=True):
+            lines += [f"render,main;render,{38_000 * render * one:.0f}", f"load,main;cache_get;load,{9_900 * fast:.0f}",
+                      f"load,main;db_get;load,{160_000 * load * slow:.0f}"]  # fmt: skip
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        return str(tmp_path / name)
+
+    spec = str(tmp_path / "spec.json")
+    assert outcome("analyze", recorded("before.csv", 1, 1), "--output", spec)[0] == 0
+    assert outcome("check", spec, "--against", recorded("again.csv", 1, 1))[0] == 0
+    code, out, _ = outcome("check", spec, "--against", recorded("slow.csv", 10, 1))
+    assert code == 1
+    (violated,) = (line for line in out.splitlines() if line.startswith("VIOLATED"))
+    assert violated == "VIOLATED  levels(render)"
+    assert "times the asserted 38" in out
+    code, out, _ = outcome("check", spec, "--against", recorded("half.csv", 1, 1.5))
+    violated_texts = [line.split("  ", 1)[1] for line in out.splitlines() if line.startswith("VIOLATED")]
+    assert code == 1
+    assert [text.split(", > ")[0] for text in violated_texts] == ["levels(load | not cache_get->load)", "levels(load"]
+    assert "none" not in out
+    assert "~ [1]" not in out
+
+
 def test_a_specification_against_another(tmp_path: Path, outcome: Outcome) -> None:
     """What one run mined is checked against what another did."""
     files = {}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from specmine.mining.levels.window import Window
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import mean, sample_of_durations
 from specmine.mining.spl.data import ClassCalls, Missing
@@ -20,6 +21,7 @@ from specmine.mining.spl.evaluation import Node, Rules, evaluate
 from specmine.mining.spl.query import Question, Term
 from specmine.mining.spl.semantics import INTERPRETATIONS
 from specmine.mining.spl.syntax import Subject
+from specmine.model.histogram import Histogram
 from specmine.model.verdict import Verdict
 from tests.support.formulas import formula_of
 
@@ -51,6 +53,13 @@ class Table:
                 tuple(np.bincount(np.searchsorted(borders_ns, v), minlength=len(borders_ns) + 1)) for v in values
             )
         )
+
+    def windows(self, subject: Subject) -> Sequence[Window]:
+        """Return one window of each run."""
+        return [
+            Window(histogram=Histogram.from_durations(each.sample.lower), start_ns=0, end_ns=1, lifetime=each.lifetime)
+            for each in self.lifetimes(subject)
+        ]
 
 
 def check(text: str, data: Table, **rules: Any) -> Node:

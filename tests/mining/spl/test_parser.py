@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from specmine.mining.assertions.expression import Literal
 from specmine.mining.spl.grammar import SplError
 from specmine.mining.spl.lexicon import RATE, SECONDS, SHARE
+from specmine.mining.spl.mined import MinedAssertion, MinedLevel, NormalQuantile
 from specmine.mining.spl.parser import parse_specification
 from specmine.mining.spl.syntax import (
     And,
@@ -18,7 +19,6 @@ from specmine.mining.spl.syntax import (
     Implies,
     Linear,
     Measure,
-    MinedAssertion,
     Not,
     Or,
     Quantified,
@@ -50,7 +50,7 @@ subjects = st.builds(
     conditions,
     st.booleans(),
 )
-summaries = st.sampled_from([None, "median", "mean", "trimmed", "p90", "p99"])
+summaries = st.sampled_from([None, "median", "mean", "trimmed", "p90", "p99", "p5", "p99.9"])
 timed = st.builds(Measure, subject=subjects, summary=summaries)
 shared = st.builds(Measure, subject=subjects, summary=st.just("share"), above=st.booleans(), bound=durations)
 rated = st.builds(Measure, subject=subjects.filter(lambda each: not each.cpu), summary=st.just("rate"))
@@ -92,11 +92,31 @@ mined = st.integers(0, 3).flatmap(
         calls=st.integers(1, 10**9),
     )
 )
+normal = st.builds(
+    lambda name, ends: NormalQuantile(name=name, low=ends[0], seconds=ends[1], high=ends[2]),
+    st.sampled_from(["p50", "p90", "p99"]),
+    st.lists(durations, min_size=3, max_size=3).map(sorted),
+)
+bounds = st.lists(durations, min_size=2, max_size=2, unique=True).map(sorted)
+levels = st.builds(
+    lambda bounds, low, high, **rest: MinedLevel(
+        above=bounds[0] if low else None, upto=bounds[1] if high else None, **rest
+    ),
+    bounds,
+    st.booleans(),
+    st.booleans(),
+    subject=subjects,
+    quantiles=st.lists(normal, min_size=1, max_size=3).map(tuple),
+    calls=st.integers(1, 10**9),
+    windows=st.integers(1, 999),
+    lifetimes=st.integers(1, 99),
+)
 atoms = (
     _comparison(timed, st.just(0.0) | durations, SECONDS)
     | _comparison(shared, st.just(0.0) | st.sampled_from([0.5, 0.25]), SHARE)
     | _comparison(rated, st.sampled_from([100.0, 2.5]), RATE)
     | mined
+    | levels
 )
 formulas = st.recursive(
     atoms,

@@ -1,0 +1,105 @@
+"""Whether the durations of later windows are as a mined level says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from specmine.mining.levels.verdict import factor_of, usual_factors, verdict_of
+from specmine.mining.levels.window import Window, class_of
+from specmine.model.buckets import BUCKET_EDGES
+from specmine.model.level import Level, Quantile
+from specmine.model.verdict import Verdict
+
+from .mined import MinedLevel
+from .query import Answer, unknown
+
+LEAST_CALLS = {"p50": 100, "p90": 100, "p99": 300}
+"""Calls from which a quantile is checked: as many as it takes to state one."""
+
+
+def between(window: Window, above: float | None, upto: float | None) -> Window:
+    """Return the calls of a window that take longer than one bound and at most the other, both in s."""
+    if above is None and upto is None:
+        return window
+    edges = [_edge(bound, window.bias_ns) for bound in (above, upto) if bound is not None]
+    part = class_of(window.histogram, edges, 0 if above is None else 1)
+    return Window(
+        histogram=part,
+        start_ns=window.start_ns,
+        end_ns=window.end_ns,
+        lifetime=window.lifetime,
+        bias_ns=window.bias_ns,
+        uncertainty_ns=window.uncertainty_ns,
+    )
+
+
+def level_answer(formula: MinedLevel, windows: Sequence[Window]) -> Answer:
+    """Decide by each quantile: violated if one is, holds if all do, else unknown.
+
+    Parameters
+    ----------
+    formula : MinedLevel
+    windows : sequence of Window
+        Of its subject, whatever the bounds of the formula; in the order of time within each lifetime.
+
+    Returns
+    -------
+    Answer
+        With one entry for each quantile in ``quantiles``: seconds, ratio to the asserted value with its interval, the
+        normal range for so many lifetimes, lifetimes, calls, verdict.
+    """
+    kept = [between(window, formula.above, formula.upto) for window in windows]
+    kept = [window for window in kept if window.histogram.total]
+    level = level_stated(formula)
+    parts = [_part(each.name, level, kept) for each in formula.quantiles]
+    evidence: dict[str, Any] = {"quantiles": parts}
+    if all("ratio" not in part for part in parts):
+        return unknown(f"too few calls: {sum(window.histogram.total for window in kept)}", **evidence)
+    verdicts = {part["verdict"] for part in parts}
+    order = (Verdict.VIOLATED, Verdict.UNKNOWN)
+    verdict = next((each for each in order if each.value in verdicts), Verdict.HOLDS)
+    return Answer(verdict=verdict, evidence=evidence)
+
+
+def level_stated(formula: MinedLevel) -> Level:
+    """Return the level that a formula states."""
+    stated = {
+        each.name: Quantile(ns=1e9 * each.seconds, low_ns=1e9 * each.low, high_ns=1e9 * each.high)
+        for each in formula.quantiles
+    }
+    return Level(**stated, calls=formula.calls, windows=formula.windows, lifetimes=formula.lifetimes)
+
+
+def _part(name: str, level: Level, windows: Sequence[Window]) -> dict[str, Any]:
+    asserted = level.quantile(name)
+    assert asserted is not None
+    seconds = 1e-9 * asserted.ns
+    named = {"name": name, "expected_seconds": seconds}
+    calls = sum(window.histogram.total for window in windows)
+    factor = factor_of(level, windows, name) if calls >= LEAST_CALLS[name] else None
+    usual = usual_factors(asserted)
+    if factor is None or usual is None:
+        return {**named, "calls": calls, "verdict": Verdict.UNKNOWN.value}
+    # the range is of one window of one more lifetime; the mean of several lifetimes stays closer
+    known = len({window.lifetime for window in windows})
+    scale = math.sqrt((1 / level.lifetimes + 1 / known) / (1 / level.lifetimes + 1))
+    usual = max(usual[0], 1e-9) ** scale, usual[1] ** scale
+    return {
+        **named,
+        "seconds": seconds * factor.value,
+        "ratio": factor.value,
+        "interval": [factor.low, factor.high],
+        "normal": [seconds * end for end in usual],
+        "lifetimes": known,
+        "calls": calls,
+        "verdict": verdict_of(factor, usual).value,
+    }
+
+
+def _edge(seconds: float, bias_ns: float) -> int:
+    """Return the first bucket above a duration: borders lie between buckets."""
+    return int(np.argmin(np.abs(BUCKET_EDGES - (1e9 * seconds + bias_ns))))
