@@ -307,7 +307,7 @@ class Daemon:
 
 def shown(program: Program) -> str:
     """Return what to call a program: its name, or how it was chosen."""
-    return program.name or program.exe or program.unit or program.cgroup or f"pid {program.pid}"
+    return selection_of(program).shown
 
 
 def resident_bytes() -> int:

@@ -75,6 +75,8 @@ class Lifetime:
     """Processes of it that live now; 0: it has ended."""
     program: str = ""
     """What people call it: the name that the configuration gives, else the base name of what was executed."""
+    chosen: str = ""
+    """How the configuration names or describes the choice that it fits."""
 
     @property
     def called(self) -> str:

@@ -46,6 +46,8 @@ class ProbeState:
     recent_calls: float = 0.0
     """Calls that the rate rests on, and the time on in which they were counted."""
     recent_ns: float = 0.0
+    called_ns: int | None = None
+    """When a call was last counted; None: not since the daemon began."""
     counts: CallCounts = field(default_factory=CallCounts)
     earlier_ns: int = 0
     """Time from the first timed watch to the last restart of the daemon, gaps included."""
@@ -75,6 +77,8 @@ def with_watch(probe: ProbeState, watch: Watch | None, now_ns: int) -> ProbeStat
 def with_activity(probe: ProbeState, activity: Activity, now_ns: int, *, counting: bool) -> ProbeState:
     """Add what the probes counted; a watch whose bucket ran empty ends, unless it only counts a candidate's calls."""
     probe = _with_counts(probe, activity)
+    if activity.calls:
+        probe = replace(probe, called_ns=now_ns)
     watch = probe.watch
     if not activity.limited or watch is None or watch.on_ns:
         return probe

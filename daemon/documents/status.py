@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from specmine.daemon.config.settings import SECOND
@@ -13,6 +14,7 @@ from specmine.daemon.controller.reasons import PASSING
 from specmine.daemon.controller.scheduler import Means, predicted
 from specmine.daemon.controller.state import ControllerState
 
+from .programs import programs_of
 from .timestamps import rfc3339, utc_offset_ns
 
 SCHEMA = "specmine.status/1"
@@ -71,6 +73,7 @@ def status_of(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
         "probes": "off" if batch is not None and batch.switched_off else "on",
         "kill_switch": daemon.kill_switch,
         "programs": list(daemon.programs),
+        "watched": _watched(state, daemon),
         "lifetimes": _lifetimes(state),
         "functions": {name.value: count for name, count in _by_state(state).items() if count},
         "budget": _budget(state, daemon),
@@ -114,6 +117,30 @@ def _lifetimes(state: ControllerState) -> list[dict[str, Any]]:
     names = ("pid", "executable", "build_id", "processes")
     living = sorted((each for each in state.lifetimes.values() if each.processes > 0), key=lambda each: each.id)
     return [{"program": each.called, **{name: getattr(each, name) for name in names}} for each in living]
+
+
+def _watched(state: ControllerState, daemon: DaemonFacts) -> list[dict[str, Any]]:
+    """Return the programs that are chosen or were seen, by name: living processes, and when a call was last counted."""
+    lifetimes = [*state.lifetimes.values()]
+    chosen = {
+        name
+        for choice in daemon.programs
+        for name in {each.called for each in lifetimes if each.chosen == choice} or {PurePath(choice).name}
+    }
+    called: dict[str, int] = {}
+    for function in state.functions.values():
+        if function.probe.called_ns is not None:
+            for name in programs_of(function, state):
+                called[name] = max(called.get(name, 0), function.probe.called_ns)
+    return [
+        {
+            "program": name,
+            "chosen": name in chosen,
+            "processes": sum(each.processes for each in lifetimes if each.called == name),
+            "last_call": rfc3339(called[name] + utc_offset_ns(state)) if name in called else None,
+        }
+        for name in sorted(chosen | {each.called for each in lifetimes})
+    ]
 
 
 def _by_state(state: ControllerState) -> dict[State, int]:

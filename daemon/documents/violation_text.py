@@ -55,8 +55,7 @@ def title(violation: Violation, subject: Subject, now_ns: int | None = None) -> 
     name, program = escaped(subject.function), escaped(subject.program or subject.module)
     begun = moment(violation.since_ns, subject, violation.found_ns if now_ns is None else now_ns)
     begin = f"{_cut(program, 20)}: " if program else ""
-    place = _place(violation)
-    for words in (f"{_moved(violation)}{place}", _moved(violation)):
+    for words in (change(violation), _moved(violation)):
         end = f" {words} since {begun}, {_short_cause(violation, subject)}"
         room = LONGEST_TITLE - len(begin) - len(end)
         if room >= min(len(name), 16):
@@ -102,7 +101,7 @@ def named(subject: Subject) -> str:
 
 def change(violation: Violation) -> str:
     """Return what changed by how much, and of which calls: ``1.5x slower when called by db_get``."""
-    return f"{_moved(violation)}{_place(violation)}"
+    return f"{_moved(violation)} {place(violation)}".rstrip()
 
 
 def numbers(violation: Violation) -> str:
@@ -127,6 +126,21 @@ def cause(violation: Violation, subject: Subject) -> str:
         return "cause not known"
     build = f" ({escaped(subject.build)})" if subject.build and violation.cause.kind is CauseKind.CODE else ""
     return f"{'cause' if violation.cause.proven else 'likely cause'}: {_CAUSES[violation.cause.kind]}{build}"
+
+
+def place(violation: Violation) -> str:
+    """Return which calls: ``when b calls c``, ``unless b calls c``, ``if EXPRESSION``; '' for all."""
+    if violation.expression == "true":
+        return ""
+    try:
+        formula = parse(violation.expression)
+    except ExpressionError:
+        formula = ()
+    if len(formula) != 1 or len(formula[0]) != 1:
+        return f"if {escaped(_cut(violation.expression, 60))}"
+    edge = formula[0][0]
+    edge_text = f"{shortened(edge.caller, 30)} calls {shortened(edge.callee, 30)}"
+    return f"when {edge_text}" if edge.present else f"unless {edge_text}"
 
 
 def moment(at_ns: int, subject: Subject, now_ns: int, *, seconds: bool = False) -> str:
@@ -164,21 +178,6 @@ def _factor(factor: float) -> str:
     """Write how many times as much, two digits: 2.1x, 34x, 340x; of less than once as much its inverse."""
     times = 1 / factor if 0 < factor < 1 else factor
     return f"{times:.1f}x" if times < 9.95 else f"{times:.0f}x"
-
-
-def _place(violation: Violation) -> str:
-    """Return which calls: `` when called by b``, `` when not below b->c``, `` if EXPRESSION``, '' for all."""
-    if violation.expression == "true":
-        return ""
-    try:
-        formula = parse(violation.expression)
-    except ExpressionError:
-        formula = ()
-    if len(formula) != 1 or len(formula[0]) != 1:
-        return f" if {escaped(_cut(violation.expression, 60))}"
-    edge = formula[0][0]
-    edge_text = f"{shortened(edge.caller, 30)} calls {shortened(edge.callee, 30)}"
-    return f" when {edge_text}" if edge.present else f" unless {edge_text}"
 
 
 def _short_cause(violation: Violation, subject: Subject) -> str:

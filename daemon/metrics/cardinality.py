@@ -1,87 +1,130 @@
-"""The limit of series: which functions have series of their own, under which names. The others are one sum."""
+"""The limit of series: which functions have series of their own. The others are one sum a program."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .counters import ClassCounters
-from .families import OF_A_SCRAPE, OF_CHANGES, OF_EXPERIMENTS, OF_FUNCTIONS, OF_THE_DAEMON
-from .family import Row, label_text, rows
-from .snapshot import FunctionSnapshot
+from specmine.model.violation import CauseKind
 
-OTHER = "other"
+from .counters import ClassCounters
+from .families import (
+    OF_A_SCRAPE,
+    OF_CHANGES,
+    OF_EXPERIMENTS,
+    OF_FUNCTIONS,
+    OF_PROGRAMS,
+    OF_THE_DAEMON,
+    OF_VIOLATIONS,
+    Scraped,
+)
+from .family import Row, label_text, rows
+from .naming import OTHER, Label, Labels
+from .running_sums import RunningSums
+from .snapshot import FunctionSnapshot
+from .violation_snapshot import ShownViolation
+
 _FOLDED = tuple(family for family in OF_FUNCTIONS if family.folded)
+_OVER_BUILDS = tuple(family for family in OF_FUNCTIONS if family.kind == "counter" and not family.per_build)
+_OF_BUILDS = tuple(family for family in OF_FUNCTIONS if family.per_build)
+_OF_THE_NEWEST = tuple(family for family in OF_FUNCTIONS if family not in {*_OVER_BUILDS, *_OF_BUILDS})
 _MOST_CHANGES = 50  # ten series each
 
 
 class SeriesLimit:
-    """Turns snapshots into rows; holds what must last between scrapes: counters, names, and functions shown before."""
+    """Turns snapshots into rows; holds what must last between scrapes: sums, names, and functions shown before."""
 
     def __init__(self) -> None:
         """Begin with nothing shown."""
         self._counters = ClassCounters()
-        self._names = _Names()
-        self._shown: set[str] = set()
-        self._other = _Other()
+        self._labels = Labels()
+        self._shown: set[Label] = set()
+        self._folds: set[str] = set()
+        self._sums, self._calls = RunningSums(), RunningSums()
+        self._told: dict[tuple[str, tuple[str, str, str]], ShownViolation] = {}
 
     def rows(self, snapshots: Sequence[FunctionSnapshot], status: Mapping[str, Any], *, series: int) -> list[Row]:
         """Return the rows of a scrape, at most ``series``, and advance the counters."""
-        found = list(rows(OF_THE_DAEMON, status))
+        functions = self._counters.advance(snapshots)
+        found = [*rows(OF_THE_DAEMON, status), *self._of_programs(functions, status)]
         for name, experiment in status["experiments"].items():
             found += rows(OF_EXPERIMENTS, experiment, (label_text(name),))
-        for change in status.get("changes", ())[:_MOST_CHANGES]:
-            label = tuple(label_text(str(change[name])) for name in ("function", "module", "base", "new"))
-            found += rows(OF_CHANGES, change, label)
-        left = series - len(found) - len(_FOLDED) - len(OF_A_SCRAPE)
-        shown, folded = [], []
+        found += _of_changes(functions, status)
+        programs = {each.program for each in functions} | self._folds
+        left = series - len(found) - len(_FOLDED) * len(programs) - len(OF_A_SCRAPE)
+        builds = self._labels.grouped(functions)
+        shown, folded = set(), []
         # those shown before go first, so that a function does not come and go with its rank
-        ranked = sorted(snapshots, key=lambda each: (not each.behaviours, each.key not in self._shown))
-        for function in self._counters.advance(ranked):
-            of_function = list(rows(OF_FUNCTIONS, function, self._names.of(function)))
-            if len(of_function) <= left:
-                left -= len(of_function)
-                found += of_function
-                shown.append(function)
+        for label, members in sorted(builds.items(), key=lambda each: self._rank(*each)):
+            own = list(self._of_function(label, members))
+            counted = [(each.key, row) for each in members for row in rows(_OVER_BUILDS, each, label)]
+            needed = len(own) + len({row[:2] for _, row in counted})
+            if needed <= left:
+                left -= needed
+                found += [*own, *self._sums.with_values(counted)]
+                shown.add(label)
             else:
-                folded.append(function)
-        self._shown = {each.key for each in shown}
-        return [*found, *self._other.rows(folded), *rows(OF_A_SCRAPE, folded)]
+                folded += members
+        self._shown = shown
+        return [*found, *self._other(folded), *rows(OF_A_SCRAPE, _scraped(functions, folded))]
+
+    def _rank(self, label: Label, members: Sequence[FunctionSnapshot]) -> tuple[bool, bool, bool]:
+        violated, stated = (any(getattr(each, what) for each in members) for what in ("is_violated", "behaviours"))
+        return not violated, not stated, label not in self._shown
+
+    def _of_function(self, label: Label, members: Sequence[FunctionSnapshot]) -> Iterator[Row]:
+        """Return the series of a function that are no sums over builds: behaviours of all builds that run."""
+        for each in members:
+            yield from self._of_violations(label, each)
+        newest = members[0]
+        for each in (newest, *(each for each in members[1:] if each.running)):
+            yield from rows(_OF_BUILDS, each, label)
+        yield from rows(_OF_THE_NEWEST, newest, label)
+
+    def _of_violations(self, label: Label, function: FunctionSnapshot) -> Iterator[Row]:
+        """Return the series of violations; of two with the same labels the open one stands."""
+        by_labels = {each.identity: each for each in sorted(function.violations, key=lambda one: one.is_open)}
+        for identity, each in by_labels.items():
+            told = self._told.get((function.key, identity))
+            if told is None or not each.says_as(told):
+                told = self._told[function.key, identity] = each
+            for family in OF_VIOLATIONS:
+                yield from rows((family,), told if family.labels[-1] == "text" else each, (*label, *identity))
+
+    def _of_programs(self, functions: Sequence[FunctionSnapshot], status: Mapping[str, Any]) -> Iterator[Row]:
+        calls = {
+            labels: value
+            for _, labels, value in self._calls.with_values(
+                (f"{each.key} {program}", ("", (program,), float(each.calls)))
+                for each in functions
+                for program in each.programs
+            )
+        }
+        for each in status["watched"]:
+            name = label_text(each["program"])
+            yield from rows(OF_PROGRAMS, {**each, "calls": calls.get((each["program"],), 0.0)}, (name,))
+
+    def _other(self, folded: Sequence[FunctionSnapshot]) -> Iterator[Row]:
+        """Return the series of function="other" of each program of which a function was ever folded."""
+        self._folds |= {each.program for each in folded}
+        values = [
+            (each.key, row) for each in folded for row in rows(_FOLDED, each, (label_text(each.program), OTHER, ""))
+        ]
+        none = [
+            ("", (family.name, (label_text(program), OTHER, ""), 0.0)) for program in self._folds for family in _FOLDED
+        ]
+        return self._sums.with_values([*none, *values])
 
 
-class _Names:
-    """Labels of functions, stable and unique: of two with one name the later one gets a mark."""
-
-    def __init__(self) -> None:
-        self._by_key: dict[str, tuple[str, str]] = {}
-        self._taken: dict[tuple[str, str], str] = {}
-
-    def of(self, function: FunctionSnapshot) -> tuple[str, str]:
-        """Return the values of the labels function and module."""
-        label = self._by_key.get(function.key)
-        if label is None:
-            name, module = label_text(function.name), label_text(function.module)
-            label, number = (name, module), 2
-            while self._taken.get(label, function.key) != function.key or label[0] == OTHER:
-                label = f"{name}~{number}", module
-                number += 1
-            self._taken[label] = function.key
-            self._by_key[function.key] = label
-        return label
+def _of_changes(functions: Sequence[FunctionSnapshot], status: Mapping[str, Any]) -> Iterator[Row]:
+    programs = {(each.name, each.module): each.program for each in functions}
+    for change in status.get("changes", ())[:_MOST_CHANGES]:
+        name, module = str(change["function"]), str(change["module"])
+        told = (programs.get((name, module), ""), name, module, str(change["base"]), str(change["new"]))
+        yield from rows(OF_CHANGES, change, tuple(map(label_text, told)))
 
 
-class _Other:
-    """The sums of the folded functions; each grows by what the functions grow, whichever they are."""
-
-    def __init__(self) -> None:
-        self._last: dict[tuple[str, str], float] = {}
-        self._sums = {family.name: 0.0 for family in _FOLDED}
-
-    def rows(self, folded: Sequence[FunctionSnapshot]) -> Iterator[Row]:
-        """Return the series of function="other", none if nothing was ever folded."""
-        for function in folded:
-            for name, _, value in rows(_FOLDED, function):
-                self._sums[name] += max(0.0, value - self._last.get((name, function.key), 0.0))
-                self._last[name, function.key] = value
-        if self._last:
-            yield from ((name, (OTHER, ""), value) for name, value in self._sums.items())
+def _scraped(functions: Sequence[FunctionSnapshot], folded: Sequence[FunctionSnapshot]) -> Scraped:
+    standing = [each.violation for function in functions for each in function.violations if each.is_open]
+    disturbed = any(each.cause.kind is CauseKind.HOST for each in standing)
+    return Scraped(folded=len(folded), open=len(standing), disturbed=disturbed)

@@ -7,15 +7,28 @@ or in the snapshot of a function (``snapshot``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from specmine.model.violation import ViolationState
+
 from .family import Family, counter, gauge, labelled
 from .snapshot import FunctionSnapshot
+from .violation_snapshot import ShownViolation, bounds, seconds
 
 Status = Mapping[str, Any]
 _VERDICTS = ("holds", "violated", "unknown")
 _CHANGE_VERDICTS = ("worse", "better", "equivalent", "undecided")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scraped:
+    """What is counted over all functions of a scrape."""
+
+    folded: int
+    open: int
+    disturbed: bool
 
 
 def _seconds(moment: str | None) -> float | None:
@@ -30,8 +43,11 @@ def _one_of(verdict: str, verdicts: Sequence[str]) -> dict[str, float]:
     return {each: float(verdict == each) for each in verdicts}
 
 
+OF_A_FUNCTION = ("program", "function", "module")
+"""The first labels of all that is of a function; a new build has the same ones."""
+
 OF_FUNCTIONS: tuple[Family[FunctionSnapshot], ...] = labelled(
-    ("function", "module"),
+    OF_A_FUNCTION,
     gauge("function_info", "A function and the build it belongs to; always 1.", lambda f: {f.build_id: 1}, "build_id"),
     gauge(
         "function_state",
@@ -103,6 +119,72 @@ OF_FUNCTIONS: tuple[Family[FunctionSnapshot], ...] = labelled(
         "When the assertion was last checked.",
         lambda f: {each.id: f.checked_utc_ns / 1e9 for each in f.behaviours} if f.checked_utc_ns is not None else None,
         "behaviour",
+    ),
+    gauge(
+        "expected_seconds",
+        "Range in which a quantile of an unchanged program's calls stays.",
+        lambda f: {(each.id, *key): end for each in f.behaviours for key, end in bounds(each.expected).items()},
+        *("behaviour", "quantile", "bound"),
+    ),
+    gauge(
+        "observed_seconds",
+        "The same quantile of the newest calls.",
+        lambda f: {(each.id, name): value for each in f.behaviours for name, value in seconds(each.observed).items()},
+        *("behaviour", "quantile"),
+    ),
+    gauge("suspected", "1 while a change is suspected that is not certain yet, else 0.", lambda f: f.suspected),
+    gauge("detectable_ratio", "Factor of a slowdown that would be found within a minute.", lambda f: f.detectable),
+)
+
+OF_VIOLATIONS: tuple[Family[ShownViolation], ...] = labelled(
+    (*OF_A_FUNCTION, "behaviour", "what", "direction"),
+    gauge("violation", "1 while an assertion is violated; 0 for five minutes after that.", lambda v: v.is_open),
+    gauge(
+        "violation_info",
+        "Likely cause of a violation, the function that explains it, which calls, and what people read; always 1.",
+        lambda v: {v.info: 1},
+        *("cause", "because", "where", "quantile", "title", "text"),
+    ),
+    gauge("violation_factor_ratio", "Observed over expected.", lambda v: v.violation.factor),
+    gauge("violation_start_timestamp_seconds", "When the change began.", lambda v: v.started),
+    gauge(
+        "violation_expected_seconds",
+        "Quantiles as asserted.",
+        lambda v: seconds(v.violation.expected),
+        "quantile",
+    ),
+    gauge(
+        "violation_observed_seconds",
+        "Quantiles since the change.",
+        lambda v: seconds(v.violation.observed),
+        "quantile",
+    ),
+    gauge(
+        "violation_time_ratio",
+        "Share of the program's time that the change costs.",
+        lambda v: v.violation.time_share,
+    ),
+    gauge(
+        "violation_acknowledged",
+        "1 if somebody acknowledged the violation, else 0.",
+        lambda v: v.violation.state is ViolationState.ACKNOWLEDGED,
+    ),
+    gauge(
+        "violation_explained",
+        "1 if another violated function explains the violation, else 0.",
+        lambda v: v.is_explained,
+    ),
+)
+
+OF_PROGRAMS: tuple[Family[Mapping[str, Any]], ...] = labelled(
+    ("program",),
+    gauge("program_chosen", "1 if the configuration chooses the program.", lambda p: p["chosen"]),
+    gauge("program_processes", "Living processes of the program.", lambda p: p["processes"]),
+    counter("program_calls", "Calls counted in the program's functions.", lambda p: p["calls"]),
+    gauge(
+        "program_last_call_timestamp_seconds",
+        "When a call of one of its functions was last counted.",
+        lambda p: _seconds(p["last_call"]),
     ),
 )
 
@@ -217,7 +299,7 @@ OF_EXPERIMENTS: tuple[Family[Mapping[str, Any]], ...] = labelled(
 )
 
 OF_CHANGES: tuple[Family[Mapping[str, Any]], ...] = labelled(
-    ("function", "module", "base", "new"),
+    (*OF_A_FUNCTION, "base", "new"),
     gauge(
         "change_state",
         "Verdict on a function between two builds: one state is 1.",
@@ -251,8 +333,18 @@ OF_CHANGES: tuple[Family[Mapping[str, Any]], ...] = labelled(
     ),
 )
 
-OF_A_SCRAPE: tuple[Family[Sequence[FunctionSnapshot]], ...] = (
-    gauge("functions_folded", 'Functions whose series are folded into function="other".', len),
+OF_A_SCRAPE: tuple[Family[Scraped], ...] = (
+    gauge("functions_folded", 'Functions whose series are folded into function="other".', lambda s: s.folded),
+    gauge("violations_open", "Violations that are open, those of folded functions too.", lambda s: s.open),
+    gauge("host_disturbed", "1 while the host explains an open violation, else 0.", lambda s: s.disturbed),
 )
 
-FAMILIES: tuple[Family[Any], ...] = (*OF_FUNCTIONS, *OF_THE_DAEMON, *OF_A_SCRAPE, *OF_EXPERIMENTS, *OF_CHANGES)
+FAMILIES: tuple[Family[Any], ...] = (
+    *OF_FUNCTIONS,
+    *OF_VIOLATIONS,
+    *OF_PROGRAMS,
+    *OF_THE_DAEMON,
+    *OF_A_SCRAPE,
+    *OF_EXPERIMENTS,
+    *OF_CHANGES,
+)

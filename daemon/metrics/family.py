@@ -30,6 +30,11 @@ class Family(Generic[S_contra]):
     """Whether the values of functions without series of their own are shown as one sum."""
 
     @property
+    def per_build(self) -> bool:
+        """Whether its labels tell builds apart, so that each build has series of its own."""
+        return not {"behaviour", "build_id"}.isdisjoint(self.labels)
+
+    @property
     def shown(self) -> str:
         """Name as a scrape shows it."""
         return f"{self.name}_total" if self.kind == "counter" else self.name

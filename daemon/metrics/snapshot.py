@@ -15,9 +15,13 @@ from specmine.daemon.controller.history import Totals
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.scheduler import utility
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.programs import programs_of
 from specmine.daemon.documents.timestamps import utc_offset_ns
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.histogram import Histogram
+from specmine.model.level import Level
+
+from .violation_snapshot import ShownViolation
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +37,10 @@ class StatedBehaviour:
     """Calls of each class that the assertion rests on."""
     verdict: str = "unknown"
     """holds, violated, unknown."""
+    expected: Level = field(default_factory=Level)
+    """The level that is asserted."""
+    observed: Level = field(default_factory=Level)
+    """The level of the newest windows."""
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -49,6 +57,14 @@ class FunctionSnapshot:
     name: str
     module: str
     build_id: str
+    programs: tuple[str, ...] = ()
+    """Names of the programs that it belongs to."""
+    code: str = ""
+    """Digest of its machine code."""
+    running: bool = True
+    """Whether a lifetime of its build, or in which it was observed, goes on."""
+    seen_ns: int = 0
+    """End of its newest window, CLOCK_MONOTONIC."""
     state: str
     utility: float
     calls: int
@@ -63,10 +79,26 @@ class FunctionSnapshot:
     checked_utc_ns: int | None = None
     on_cpu: str = ""
     """Verdict on what is asserted of its time on CPU; '' where nothing is."""
+    violations: tuple[ShownViolation, ...] = ()
+    """Those that are open, and those that have just closed."""
+    suspected: bool = False
+    """A change is suspected that no open violation is about."""
+    detectable: float | None = None
+    """The factor that would be found within a minute; None: not known."""
     class_calls: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """Calls so far by (behaviour, upper end of the class); ``ClassCounters`` adds them."""
     class_seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """Time in these calls."""
+
+    @property
+    def program(self) -> str:
+        """The label: the program's name, of several all with commas between."""
+        return ",".join(self.programs)
+
+    @property
+    def is_violated(self) -> bool:
+        """True while a violation is open."""
+        return any(each.is_open for each in self.violations)
 
     @property
     def parts_seconds(self) -> Mapping[str, float]:
@@ -87,7 +119,7 @@ class FunctionSnapshot:
 def snapshots(state: ControllerState) -> list[FunctionSnapshot]:
     """Return a snapshot of each function that was ever watched, the most important first.
 
-    Functions with an assertion come first, then the others, each by calls.
+    Functions with an open violation come first, then those with an assertion, then the others, each by calls.
     """
     offset = utc_offset_ns(state)
     watched = [
@@ -95,7 +127,9 @@ def snapshots(state: ControllerState) -> list[FunctionSnapshot]:
         for function in state.functions.values()
         if function.history.totals.observations or function.state is not State.CANDIDATE
     ]
-    return sorted(watched, key=lambda each: (not each.behaviours, -each.calls, each.name, each.key))
+    return sorted(
+        watched, key=lambda each: (not each.is_violated, not each.behaviours, -each.calls, each.name, each.key)
+    )
 
 
 def behaviour_id(function: str, build_id: str, expression: str) -> str:
@@ -112,6 +146,10 @@ def _snapshot(function: FunctionState, state: ControllerState, utc_offset: int) 
         name=named.name,
         module=named.module,
         build_id=named.build_id,
+        programs=programs_of(function, state),
+        code=named.code,
+        running=_is_running(function, state),
+        seen_ns=max((one.end_ns for one in function.history.longest[-1:]), default=0),
         state=function.state.value,
         utility=utility(function, state.now_ns, state.running),
         calls=counts.calls,
@@ -125,6 +163,11 @@ def _snapshot(function: FunctionState, state: ControllerState, utc_offset: int) 
         checked_utc_ns=None if check_ns is None else check_ns + utc_offset,
         on_cpu=on_cpu.check.verdict if on_cpu is not None and on_cpu.check is not None else "",
     )
+
+
+def _is_running(function: FunctionState, state: ControllerState) -> bool:
+    seen = {name for name, _ in function.history.lifetimes.moments}
+    return any(each.build_id == function.function.build_id or each.id in seen for each in state.running)
 
 
 def _stated(function: FunctionState) -> tuple[tuple[int, ...], float, tuple[StatedBehaviour, ...]]:

@@ -29,6 +29,11 @@ class Selection:
     at_exec: bool = False
     """The pid is a child of ours that has yet to exec the program: only what it execs is watched."""
 
+    @property
+    def shown(self) -> str:
+        """What to call the choice: its name, or how it chooses."""
+        return self.name or self.exe or self.unit or self.cgroup or f"pid {self.pid}"
+
     def __post_init__(self) -> None:
         """Refuse anything but one way to choose."""
         chosen = [w for w in ("pid", "exe", "unit", "cgroup") if getattr(self, w)]

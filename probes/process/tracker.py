@@ -47,6 +47,7 @@ class _Life:
     pid: int
     executable: str
     program: str
+    chosen: str
     start_ns: int
     members: set[int] = field(default_factory=set)
     build_id: str = ""
@@ -138,6 +139,7 @@ class ProcessTracker:
                     start_ns=life.start_ns,
                     processes=life.told,
                     program=life.program,
+                    chosen=life.chosen,
                 )
             )
         return tuple(told)
@@ -187,9 +189,15 @@ class ProcessTracker:
         births = self._births[name] = self._births.get(name, 0) + 1
         if births > 1:  # another exec keeps pid and start time
             name = f"{name}:{births}"
-        called = self.selections[program].name or proc.executed_name(found.pid, found.name)
-        path = path_as_text(proc.executable_path(found.pid))
-        life = self._lives[name] = _Life(name, found.pid, path, path_as_text(called), now_ns)
+        choice, path = self.selections[program], proc.executable_path(found.pid)
+        life = self._lives[name] = _Life(
+            id=name,
+            pid=found.pid,
+            executable=path_as_text(path),
+            program=path_as_text(choice.name or proc.executed_name(found.pid, found.name)),
+            chosen=choice.shown,
+            start_ns=now_ns,
+        )
         return life
 
     def _scan(self, now_ns: int) -> None:

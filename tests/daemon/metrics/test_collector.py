@@ -28,7 +28,9 @@ BORDER = int(bucket_of(2048))
 def status(**facts: Any) -> dict[str, Any]:
     """Return the status of a daemon that watches one program."""
     prices = Prices(count_ns=700, time_ns=1280, path_ns=2200, stepped_ns=9000, sample_ns=2000, bias_ns=300)
-    lifetime = Lifetime(id="b:1:2", pid=1, executable="/bin/app", build_id="ab", start_ns=0, processes=3)
+    lifetime = Lifetime(
+        id="b:1:2", pid=1, executable="/bin/app", build_id="ab", start_ns=0, processes=3, chosen="/sbin/app"
+    )
     host = {"hostname": "h", "link": "session", "kernel": "6.18", "utc_offset_ns": str(1_700_000_000 * 10**9)}
     state = ControllerState(
         started=Started(now_ns=10**9, host=host, prices=prices, lifetimes=(lifetime,)),
@@ -56,6 +58,7 @@ def reading(name: str = "z", *, calls: int = 1000, fast: int = 700, slow: int = 
         name=name,
         module=more.pop("module", "app"),
         build_id=build,
+        programs=more.pop("programs", ("app",)),
         state=more.pop("state", "explained"),
         utility=0.25,
         calls=calls,
@@ -152,14 +155,64 @@ def test_functions_shown_once_stay_shown() -> None:
 
 
 def test_two_functions_of_one_name_have_two_series() -> None:
-    """The second gets a mark, and keeps it when it overtakes the first."""
-    first, second = reading("f", key="k1", calls=9), reading("f", key="k2", build_id="cd", calls=7)
+    """The second of one build gets a mark, and keeps it when it overtakes the first."""
+    first, second = reading("f", key="k1", calls=9), reading("f", key="k2", calls=7)
     view = [[first, second], [second, first]]
     both = SnapshotCollector(lambda: (view.pop(0), status()), series=2000)
     for _ in range(2):
         found = scrape(both)
         assert total(found, "specmine_function_calls_total", function="f") == 9
         assert total(found, "specmine_function_calls_total", function="f~2") == 7
+
+
+def series_of(found: Mapping[tuple[str, frozenset[tuple[str, str]]], float]) -> set[tuple[str, frozenset[str]]]:
+    """Return the series of functions without what is of a build: ids of behaviours, build-ids, expressions."""
+    of_a_build = {"behaviour", "build_id", "expression"}
+    return {
+        (name, frozenset(f"{label}={value}" for label, value in labels if label not in of_a_build))
+        for name, labels in found
+        if "function" in dict(labels)
+    }
+
+
+def test_a_new_build_ends_no_series_and_begins_none() -> None:
+    """Dashboards and rates go on: the labels are the same, counters add up over builds, the newest has the state."""
+    old, new = reading("f", build_id="ab", calls=1000, seen_ns=5), reading("f", build_id="cd", calls=20, seen_ns=9)
+    gone = replace(old, running=False)
+    view = [[old], [old, new], [gone, replace(new, calls=70, state="single")], [replace(new, calls=90, state="single")]]
+    seen = SnapshotCollector(lambda: (view.pop(0), status()), series=2000)
+    found = [scrape(seen) for _ in range(4)]
+    assert [series_of(each) for each in found] == [series_of(found[0])] * 2 + [series_of(found[2])] * 2
+    assert [total(each, "specmine_function_calls_total", function="f") for each in found] == [1000, 1020, 1070, 1090]
+    builds = [{dict(each).get("build_id") for name, each in one if name == "specmine_function_info"} for one in found]
+    assert builds == [{"ab"}, {"ab", "cd"}, {"cd"}, {"cd"}]
+    assert total(found[2], "specmine_function_state", state="single") == 1
+    assert {dict(each)["state"] for name, each in found[2] if name == "specmine_function_state"} == {"single"}
+
+
+def test_programs_have_series_of_their_own() -> None:
+    """A function of that name in two programs is two; one of a library that both share names both."""
+    readings = [
+        reading("f", key="k1", programs=("shop",), calls=5),
+        reading("f", key="k2", programs=("redis",), calls=7),
+        reading("write", key="k3", programs=("redis", "shop"), calls=11),
+    ]
+    found = scrape(collector(readings))
+    assert total(found, "specmine_function_calls_total", program="shop") == 5
+    assert total(found, "specmine_function_calls_total", program="redis") == 7
+    assert total(found, "specmine_function_calls_total", program="redis,shop") == 11
+
+
+def test_the_programs_chosen_are_shown_with_what_was_seen_of_them() -> None:
+    """One that runs under another name than it was chosen by is one program; one that does not run has no process."""
+    chosen = ("/sbin/app", "/opt/other", "cache")
+    view = lambda: ([reading(calls=400), reading("y", calls=100)], status(programs=chosen))  # noqa: E731
+    found = scrape(SnapshotCollector(view, series=2000))
+    processes = {dict(each)["program"]: n for (name, each), n in found.items() if name == "specmine_program_processes"}
+    assert processes == {"app": 3, "other": 0, "cache": 0}
+    assert all(total(found, "specmine_program_chosen", program=each) == 1 for each in processes)
+    assert total(found, "specmine_program_calls_total", program="app") == 500
+    assert not any(name == "specmine_program_last_call_timestamp_seconds" for name, _ in found)
 
 
 def test_a_function_called_other_is_not_the_fold() -> None:

@@ -1,0 +1,271 @@
+"""Are slowdowns of real programs reported: after how long, which function, which cause, how large?
+
+    .venv/bin/python -m bench.faults.live [PROGRAM...] [--learn 300] [--fault 180] [--rest 120]
+        [--quiet 0] [--only TEXT] [--keep FILE] [--log]
+
+A daemon of its own watches each program under a bounded load. After it has learned, each fault is injected and undone
+in turn. A fault is *opened* when a violation that is slower stands in what the daemon answers, *first* names what it
+calls a cause itself and the largest factor among these. The true factor is the program's own account, where it has one.
+``--quiet`` adds a phase without a fault before the first, in which nothing may be opened. Needs root, g++ and the
+packages redis-server, nginx, postgresql.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bench.faults.programs import nginx, postgres, redis, shop
+from bench.faults.programs.fault import Fault, Service
+from bench.lib.child_processes import in_order, running
+from bench.lib.driver import table
+
+PROGRAMS: dict[str, Callable[[Path], AbstractContextManager[Service]]] = {
+    "shop": shop.served,
+    "redis": redis.served,
+    "nginx": nginx.served,
+    "postgres": postgres.served,
+}
+RECOVER = "30s"
+POLL_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the daemon made of one fault."""
+
+    program: str
+    fault: str
+    opened_s: float | None
+    """From the injection to the first violation; None: not within the time."""
+    first: str = ""
+    """The function that is named first."""
+    right: bool = False
+    factor: float | None = None
+    true_factor: float | None = None
+    cause: str = ""
+    cause_right: bool = False
+    others: int = 0
+    """Other functions that are called causes."""
+    closed_s: float | None = None
+    """From undoing to the moment when none stands."""
+    text: str = ""
+
+
+class Daemon:
+    """A daemon that watches one program, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Remember where its socket is."""
+        self.folder = folder
+
+    @contextmanager
+    def watching(self, service: Service) -> Iterator[None]:
+        """Run it."""
+        configuration = {
+            "programs": [{"name": service.name, "pid": service.pid}],
+            "store": {"path": str(self.folder / "store.db")},
+            "socket": {"path": str(self.folder / "socket")},
+            "metrics": {"listen": "off"},
+            "host_lock": str(self.folder / "lock"),
+            "kill_switch": str(self.folder / "off"),
+            "experiments": {"enabled": False},
+            "violations": {"recover_after": RECOVER},
+        }
+        path = self.folder / "specmined.yaml"
+        path.write_text(yaml.safe_dump(configuration))
+        command = (Path(sys.executable).parent / "specmined", "--config", path)
+        with (self.folder / "log").open("wb") as log, running(command, stderr=log) as daemon:
+            while not (self.folder / "socket").exists():
+                if daemon.poll() is not None:
+                    raise SystemExit((self.folder / "log").read_text())
+                time.sleep(0.1)
+            yield
+
+    def functions(self) -> list[dict[str, Any]]:
+        """Return what it knows of each function."""
+        command = (Path(sys.executable).parent / "specmine", "assertions", "--format", "json")
+        asked = subprocess.run([*command, "--socket", self.folder / "socket"], capture_output=True, check=False)
+        return list(json.loads(asked.stdout)["functions"]) if asked.stdout else []
+
+    def slower(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Return functions with their open violations that are slower: causes first, the largest factor first."""
+        found = [
+            (function, violation)
+            for function in self.functions()
+            for violation in function.get("violations") or ()
+            if violation["state"] == "open" and violation["direction"] == "slower"
+        ]
+        return sorted(found, key=lambda pair: (bool(pair[1].get("because")), -(pair[1]["factor"] or 0)))
+
+    def acknowledge(self) -> None:
+        """Acknowledge all that stands."""
+        command = Path(sys.executable).parent / "specmine"
+        for name in {function["function"] for function, _ in self.slower()}:
+            subprocess.run([command, "acknowledge", name, "--socket", self.folder / "socket"], check=False)
+
+
+def tried(daemon: Daemon, service: Service, fault: Fault, fault_s: float, rest_s: float) -> Outcome:
+    """Inject a fault, wait for a violation and a while longer, undo it."""
+    before = fault.account() if fault.account else None
+    time.sleep(20 if before else 0)
+    usual = _mean(fault, before)
+    fault.inject()
+    began, at_fault = time.monotonic(), fault.account() if fault.account else None
+    opened_s, found = None, list[tuple[dict[str, Any], dict[str, Any]]]()
+    try:
+        while time.monotonic() - began < fault_s:
+            time.sleep(POLL_S)
+            found = daemon.slower()
+            if found and opened_s is None:
+                opened_s = time.monotonic() - began
+            if opened_s is not None and time.monotonic() - began > opened_s + 45:
+                break  # callers and callees were given time to join
+        unusual = _mean(fault, at_fault)
+    finally:
+        fault.undo()
+    undone, closed_s = time.monotonic(), None
+    while time.monotonic() - undone < rest_s and closed_s is None:
+        time.sleep(POLL_S)
+        if not daemon.slower():
+            closed_s = time.monotonic() - undone
+    if closed_s is None:
+        daemon.acknowledge()
+    true_factor = unusual / usual if usual and unusual else None
+    return _outcome(service, fault, opened_s, found, true_factor, closed_s)
+
+
+def _mean(fault: Fault, since: tuple[float, float] | None) -> float | None:
+    if fault.account is None or since is None:
+        return None
+    calls, seconds = fault.account()
+    return (seconds - since[1]) / (calls - since[0]) if calls > since[0] else None
+
+
+def _outcome(
+    service: Service,
+    fault: Fault,
+    opened_s: float | None,
+    found: list[tuple[dict[str, Any], dict[str, Any]]],
+    true_factor: float | None,
+    closed_s: float | None,
+) -> Outcome:
+    if not found:
+        return Outcome(
+            program=service.name, fault=fault.name, opened_s=opened_s, closed_s=closed_s, true_factor=true_factor
+        )
+    function, violation = found[0]
+    cause = violation["cause"]["kind"]
+    return Outcome(
+        program=service.name,
+        fault=fault.name,
+        opened_s=opened_s,
+        first=function["function"],
+        right=not fault.functions or any(fnmatchcase(function["function"], glob) for glob in fault.functions),
+        factor=violation["factor"],
+        true_factor=true_factor,
+        cause=cause,
+        cause_right=cause in fault.causes,
+        others=sum(not other.get("because") for _, other in found) - 1,
+        closed_s=closed_s,
+        text=violation["cause"].get("text") or "",
+    )
+
+
+def run(name: str, options: argparse.Namespace) -> list[Outcome]:
+    """Return the outcome of each fault of one program."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as where:
+        folder = Path(where)
+        folder.chmod(0o755)
+        (folder / "program").mkdir()
+        (folder / "daemon").mkdir()
+        daemon = Daemon(folder / "daemon")
+        with PROGRAMS[name](folder / "program") as service, daemon.watching(service):
+            time.sleep(options.learn)
+            states = [function["state"] for function in daemon.functions()]
+            print(f"{name}: {len(states)} functions, {sum(s in KNOWN for s in states)} known", flush=True)
+            outcomes = [_undisturbed(daemon, service, options.quiet)] if options.quiet else []
+            daemon.acknowledge()
+            for fault in service.faults:
+                if not options.only or options.only in fault.name:
+                    outcomes.append(tried(daemon, service, fault, options.fault, options.rest))
+                    print(f"{name}: {outcomes[-1]}", flush=True)
+            if options.log:
+                print((folder / "daemon" / "log").read_text())
+            return outcomes
+
+
+KNOWN = ("single", "explaining", "explained", "unexplained")
+
+
+def _undisturbed(daemon: Daemon, service: Service, quiet_s: float) -> Outcome:
+    """Wait; nothing may be opened."""
+    began = time.monotonic()
+    while time.monotonic() - began < quiet_s:
+        time.sleep(POLL_S)
+        if found := daemon.slower():
+            nothing = Fault(name="none", inject=lambda: None, undo=lambda: None)
+            return _outcome(service, nothing, time.monotonic() - began, found, None, None)
+    return Outcome(program=service.name, fault=f"none, {quiet_s:.0f} s", opened_s=None, right=True, cause_right=True)
+
+
+def main() -> int:
+    """Run the faults of some programs; 0 if each was opened."""
+    parser = argparse.ArgumentParser(description="Slowdowns of real programs.")
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(PROGRAMS)}; all by default")
+    parser.add_argument("--learn", type=float, default=300, help="seconds before the first fault")
+    parser.add_argument("--fault", type=float, default=180, help="most seconds of a fault")
+    parser.add_argument("--rest", type=float, default=120, help="most seconds after it")
+    parser.add_argument("--quiet", type=float, default=0, help="seconds without a fault before the first")
+    parser.add_argument("--only", default="", help="faults whose name contains this")
+    parser.add_argument("--keep", type=Path, help="append each outcome to this file, a line of JSON each")
+    parser.add_argument("--log", action="store_true", help="print the daemon's log")
+    options = parser.parse_args()
+    in_order()
+    outcomes = [outcome for name in options.programs or PROGRAMS for outcome in run(name, options)]
+    if options.keep:
+        with options.keep.open("a") as file:
+            file.writelines(json.dumps(asdict(outcome)) + "\n" for outcome in outcomes)
+    table(
+        ("program", "fault", "opened after", "first", "right", "factor", "true", "cause", "right", "closed after"),
+        (
+            (
+                outcome.program,
+                outcome.fault,
+                _shown(outcome.opened_s, "{:.0f} s"),
+                outcome.first,
+                _yes(outcome.right),
+                _shown(outcome.factor, "{:.2g}"),
+                _shown(outcome.true_factor, "{:.2g}"),
+                outcome.cause,
+                _yes(outcome.cause_right),
+                _shown(outcome.closed_s, "{:.0f} s"),
+            )
+            for outcome in outcomes
+        ),
+    )
+    return 0 if all(outcome.opened_s is not None for outcome in outcomes) else 1
+
+
+def _shown(number: float | None, form: str) -> str:
+    return "-" if number is None else form.format(number)
+
+
+def _yes(right: bool) -> str:
+    return "yes" if right else "no"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

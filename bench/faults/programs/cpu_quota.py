@@ -1,0 +1,56 @@
+"""A CPU limit on a running program, by a control group of either version."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+PERIOD_US = 100_000
+VERSION_1, VERSION_2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
+
+
+class CpuQuota:
+    """A control group of its own."""
+
+    def __init__(self, name: str) -> None:
+        """Choose the version that this host has."""
+        self._old = VERSION_1.is_dir()
+        self._group = (VERSION_1 if self._old else VERSION_2) / name
+
+    def limit(self, pid: int, cpus: float) -> None:
+        """Let a process and its children have so many CPUs."""
+        quota = round(cpus * PERIOD_US)
+        if self._old:
+            (self._group / "cpu.cfs_quota_us").write_text(str(quota))
+        else:
+            (self._group / "cpu.max").write_text(f"{quota} {PERIOD_US}")
+        for each in _family(pid):
+            (self._group / "cgroup.procs").write_text(str(each))
+
+    def lift(self) -> None:
+        """Let them have all again."""
+        if self._old:
+            (self._group / "cpu.cfs_quota_us").write_text("-1")
+        else:
+            (self._group / "cpu.max").write_text("max")
+
+    def __enter__(self) -> Self:
+        """Create it."""
+        self._group.mkdir(exist_ok=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove it, what is in it moved up."""
+        for pid in (self._group / "cgroup.procs").read_text().split():
+            with suppress(OSError):
+                (self._group.parent / "cgroup.procs").write_text(pid)
+        time.sleep(0.1)
+        with suppress(OSError):
+            self._group.rmdir()
+
+
+def _family(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(one for child in children for one in _family(int(child)))]

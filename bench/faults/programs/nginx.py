@@ -1,0 +1,62 @@
+"""A stock nginx that compresses, under a bounded load, with faults of configuration and host."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from bench.faults.programs.cpu_quota import CpuQuota
+from bench.faults.programs.fault import Fault, Service
+from bench.lib import debian_programs
+from bench.lib.child_processes import running, started
+from bench.lib.peers import stopped
+
+RATE = 200
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[Service]:
+    """Run the server and its load."""
+    with ExitStack() as stack:
+        folder.chmod(0o755)
+        prepared = debian_programs.nginx(1, "gzip_comp_level 1;", "access_log off;")(folder)
+        server = started(prepared, cwd=folder, start_new_session=True)
+        stack.callback(stopped, server)
+        configuration = folder / "nginx.conf"
+        while not debian_programs.answers(folder):
+            pass
+
+        def compress(level: int) -> None:
+            lines = configuration.read_text().splitlines()
+            lines = [f"gzip_comp_level {level};" if line.startswith("gzip_comp") else line for line in lines]
+            configuration.write_text("\n".join(lines) + "\n")
+            os.kill(server.pid, signal.SIGHUP)
+
+        address = f"127.0.0.1:{debian_programs.port_of(folder)}"
+        command = (sys.executable, "-m", "bench.lib.http_load", address, "--seconds", 86400, "--rate", RATE)
+        stack.enter_context(running(command, stdout=-3))
+        quota = stack.enter_context(CpuQuota("specmine-bench-nginx"))
+        yield Service(
+            name="nginx",
+            exe="/usr/sbin/nginx",
+            pid=server.pid,
+            faults=(
+                Fault(
+                    name="gzip level 1 to 9",
+                    inject=lambda: compress(9),
+                    undo=lambda: compress(1),
+                    functions=("deflate", "deflate_*", "libz*", "ngx_http_gzip*", "*body_filter*", "*output_filter*"),
+                    causes=("load", "unknown", "callee"),
+                ),
+                Fault(
+                    name="a CPU limit of 5 % of a CPU",
+                    inject=lambda: quota.limit(server.pid, 0.05),
+                    undo=quota.lift,
+                    causes=("host",),
+                ),
+            ),
+        )

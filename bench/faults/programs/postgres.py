@@ -1,0 +1,93 @@
+"""A stock PostgreSQL under a bounded load, with faults of its plan, of a lock and of the disk."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from bench.faults.programs.fault import Fault, Service
+from bench.faults.programs.host import competing_writes
+from bench.lib.child_processes import running, started
+from bench.lib.debian_programs import POSTGRES, QUIET, as_postgres, postgres
+from bench.lib.peers import stopped
+
+RATE = 150
+_LOAD = """\\set aid random(1, 20000)
+\\set bid random(1, 10)
+BEGIN;
+SELECT abalance FROM pgbench_accounts WHERE filler2 = :aid;
+UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = :bid;
+END;
+"""
+_HELD = """BEGIN;
+SELECT 1 FROM pgbench_branches FOR UPDATE;
+SELECT pg_sleep(0.1);
+END;
+SELECT pg_sleep(0.2);
+"""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[Service]:
+    """Run the server and its load."""
+    with ExitStack() as stack:
+        folder.chmod(0o755)
+        command = postgres(autovacuum="off", shared_buffers="64MB")(folder)
+        server = started(command, cwd=folder, start_new_session=True, **QUIET)
+        stack.callback(stopped, server)
+        while not (folder / ".s.PGSQL.5432").exists():
+            time.sleep(0.1)
+        bench: list[str | Path] = [POSTGRES[-1] / "pgbench", "-h", folder]
+        time.sleep(1)
+        subprocess.run(as_postgres([*bench, "-i", "-s", "10", "-q", "postgres"]), check=True, cwd=folder, **QUIET)
+
+        def ask(text: str) -> None:
+            psql = as_postgres([POSTGRES[-1] / "psql", "-h", folder, "-q", "-c", text, "postgres"])
+            subprocess.run(psql, check=True, cwd=folder, **QUIET)
+
+        ask("DELETE FROM pgbench_accounts WHERE aid > 20000")
+        ask("ALTER TABLE pgbench_accounts ADD COLUMN filler2 int; UPDATE pgbench_accounts SET filler2 = aid")
+        ask("CREATE INDEX looked_up ON pgbench_accounts (filler2)")
+        ask("VACUUM FULL ANALYZE")
+        (folder / "load.sql").write_text(_LOAD)
+        (folder / "held.sql").write_text(_HELD)
+        load = [*bench, "-n", "-c", "4", "-R", str(RATE), "-T", "86400", "-f", folder / "load.sql", "postgres"]
+        stack.enter_context(running(as_postgres(load), cwd=folder, **QUIET))
+        opened: list[ExitStack] = []
+
+        def hold() -> None:
+            held = [*bench, "-n", "-c", "1", "-T", "86400", "-f", folder / "held.sql", "postgres"]
+            opened.append(ExitStack())
+            opened[-1].enter_context(running(as_postgres(held), cwd=folder, **QUIET))
+
+        yield Service(
+            name="postgres",
+            exe=str(POSTGRES[-1] / "postgres"),
+            pid=server.pid,
+            faults=(
+                Fault(
+                    name="an index is dropped",
+                    inject=lambda: ask("DROP INDEX looked_up"),
+                    undo=lambda: ask("CREATE INDEX looked_up ON pgbench_accounts (filler2)"),
+                    functions=("*Exec*", "heap*", "*Portal*", "exec_*", "*_query*", "SeqNext", "*scan*"),
+                    causes=("load", "unknown", "callee"),
+                ),
+                Fault(
+                    name="a session holds row locks for 100 ms of 300",
+                    inject=hold,
+                    undo=lambda: opened.pop().close(),
+                    functions=("*Lock*", "ProcSleep", "*heap_update*", "WaitLatch*", "WaitEventSet*", "epoll_wait"),
+                    causes=("wait", "callee"),
+                ),
+                Fault(
+                    name="another process writes and syncs",
+                    inject=lambda: opened.append(competing_writes(folder)),
+                    undo=lambda: opened.pop().close(),
+                    functions=("fdatasync", "*XLog*", "issue_xlog_fsync", "*Commit*"),
+                    causes=("wait", "host", "callee"),
+                ),
+            ),
+        )
