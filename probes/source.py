@@ -47,6 +47,7 @@ from specmine.probes.kernel.structs import (
 from specmine.probes.kernel.tracepoints import Tracepoints
 from specmine.probes.process import proc
 from specmine.probes.process.bystanders import Bystanders
+from specmine.probes.process.code_sizes import CodeSizes
 from specmine.probes.process.selection import Selection, check_choice
 from specmine.probes.process.self_cpu import SelfCpu
 from specmine.probes.process.tracker import ProcessTracker
@@ -56,7 +57,7 @@ from specmine.probes.symbols.code_digests import CodeDigests
 from specmine.probes.symbols.function_globs import FunctionGlobs
 from specmine.probes.symbols.modules import Modules
 from specmine.probes.symbols.symbolizer import Symbolizer, outcomes
-from specmine.probes.timing.address_spaces import AddressSpaces
+from specmine.probes.timing.address_spaces import PROCESSES_PER_LOOK, AddressSpaces
 from specmine.probes.timing.factory import registry_over
 
 LOOK_NS = 1_000_000_000
@@ -160,6 +161,7 @@ class BpfSource:
             map_array(maps["settings"], 1, SETTINGS, writable=True),
             map_array(maps["switches"], 1, SWITCHES),
         )
+        code_sizes = CodeSizes(PROCESSES_PER_LOOK)
         self._registry = registry_over(
             loaded,
             slots=slots,
@@ -172,9 +174,10 @@ class BpfSource:
             bystanders=self._bystanders,
             isolate=s.isolate,
             max_open_ns=s.max_open_ns,
+            code_sizes=code_sizes,
         )
         self._address_spaces = AddressSpaces(
-            self._modules, self._symbolizer, self._programs, self._bystanders, self._registry
+            self._modules, self._symbolizer, self._programs, self._bystanders, self._registry, code_sizes
         )
         self._nonlocal_exits = NonlocalExits(
             self._links,

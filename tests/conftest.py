@@ -26,6 +26,7 @@ _FLAGS = {
     "stock": ["-O2", "-fomit-frame-pointer"],
     "stripped": ["-O2", "-fno-omit-frame-pointer", "-s"],
     "static": ["-O2", "-fno-omit-frame-pointer", "-static"],
+    "hidden": ["-O2", "-fno-omit-frame-pointer", "-DHIDDEN"],
     "no-pie": ["-O2", "-fno-omit-frame-pointer", "-no-pie"],
 }
 """Flags by variant. Distributions build like ``stock``."""

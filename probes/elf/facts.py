@@ -40,9 +40,12 @@ class BinaryFacts:
     """executable, pie, library or other."""
     segments: tuple[Segment, ...]
     soname: str = ""
+    needed: tuple[str, ...] = ()
+    """Libraries that the dynamic linker maps with it, as the file names them."""
     is_go: bool = False
     unwinder: tuple[str, ...] = ()
-    """Why exceptions may pass frames of this file, or stacks be switched or left, one finding each; empty: nothing."""
+    """Why exceptions may pass frames of this file, or stacks be switched or left, or code that does so be loaded; one
+    finding each; empty: nothing."""
     self_check: str = ""
     """A name which tells that the file's code is compared with a checksum in memory, '' if there is none."""
     debuglink: str = ""

@@ -13,7 +13,7 @@ from specmine.probes.process.status import FRESH_NS, Conditions
 from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.symbols.modules import VDSO, Module, Modules
 
-from .rules import forbids_replacing, refuses_module, refuses_process, refuses_returns, with_remedy
+from .rules import forbids_replacing, forbids_yet, refuses_module, refuses_process, refuses_returns, with_remedy
 from .text_check import is_changed
 
 MOST_CHECKED = 8
@@ -96,6 +96,10 @@ class Gate:
                 break
         return None
 
+    def pids(self) -> list[int]:
+        """Return all watched processes."""
+        return sorted(self._programs.members)
+
     def mapped(self) -> list[int]:
         """Return the layouts in use; [] while what some process maps is not known."""
         layouts = {m.layout for m in self._programs.members.values()}
@@ -112,6 +116,8 @@ class Gate:
         mapped = {m for n in layouts for m in self._modules.layouts[n].modules if m is not None}
         modules = sorted(mapped, key=lambda m: m.path)
         reason = forbids_replacing(modules, map(self._conditions.of, sorted(self._programs.members)))
+        for number in layouts if reason is None else ():
+            reason = reason or forbids_yet(self._modules.layouts[number])
         if reason is not None and self._mode == "perf":
             return True, reason  # probes that come off slowly cannot follow return sites
         return reason is not None, refuses_returns(modules)

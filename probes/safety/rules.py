@@ -20,7 +20,7 @@ from specmine.model.function import Reason
 from specmine.model.observation import Kind
 from specmine.probes.process.proc_files import PROC
 from specmine.probes.process.status import Condition
-from specmine.probes.symbols.modules import Module
+from specmine.probes.symbols.modules import VDSO, Layout, Module
 
 REMEDIES: Mapping[str, str] = {
     "busy-return-site": "watch a caller of it, or a function that it calls",
@@ -58,6 +58,8 @@ REMEDIES: Mapping[str, str] = {
 ALL_KINDS = frozenset({"debugger", "huge-page-text", "writable-text", "self-checking", "changed-text"})
 """Codes with which not even calls may be counted."""
 _UNWINDERS = ("libstdc++.so", "libgcc_s.so", "libc++.so", "libc++abi.so", "libunwind.so")
+_KERNELS_OWN = ("[uprobes]", "[vdso]", "[vsyscall]")
+"""Executable memory that the kernel maps into processes."""
 _FIPS_PROVIDERS = ("fips.so", "libgcrypt.so")
 
 
@@ -139,10 +141,12 @@ def forbids_replacing(modules: Iterable[Module], conditions: Iterable[Condition]
     """
     for module in modules:
         facts = module.facts
+        if facts is None and module.file != VDSO:
+            return _because("unwinder", f"the process maps {module.name}, of which nothing is known")
         if module.name.startswith(_UNWINDERS) or (facts is not None and facts.unwinder):
             return _because(
                 "unwinder",
-                f"the process maps {module.name}, which can unwind or switch stacks: "
+                f"the process maps {module.name}, which can unwind or switch stacks, or load code that does: "
                 "a return probe in the way would end it",
             )
     for condition in conditions:
@@ -152,6 +156,25 @@ def forbids_replacing(modules: Iterable[Module], conditions: Iterable[Condition]
             return _because(
                 "seccomp", "a seccomp filter may kill the process for the system call of return probes (6.11 to 6.13)"
             )
+    return None
+
+
+def forbids_yet(layout: Layout) -> Reason | None:
+    """Return why return addresses must stay in a process of this layout whatever its files do, or None.
+
+    Code without a file was made at run time: nobody knows what it does to the stack. And a process that has not mapped
+    all the libraries that it needs has only just begun: one of them may unwind.
+    """
+    for mapping, module in zip(layout.mappings, layout.modules, strict=True):
+        if module is None and not mapping.path.startswith(_KERNELS_OWN):
+            return _because("unwinder", "the process executes code made at run time")
+    mapped = {name for m in layout.modules if m is not None for name in (m.name, m.facts.soname if m.facts else "")}
+    for module in layout.modules:
+        if module is None or module.facts is None:
+            continue
+        for name in module.facts.needed:
+            if name.rpartition("/")[2] not in mapped:
+                return _because("unwinder", f"the process has not mapped {name} yet, which {module.name} needs")
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from specmine.probes.process import proc
 from specmine.probes.process.bystanders import Bystanders
+from specmine.probes.process.code_sizes import CodeSizes
 from specmine.probes.process.mappings import FileId
 from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.symbols.modules import Modules
@@ -15,19 +16,28 @@ REMAP_NS = 2_000_000_000
 """How often one process's mappings are read again: libraries come and go."""
 SOON_NS = 100_000_000
 """How long a process that has just come may take to map its libraries."""
-_PROCESSES_PER_LOOK = 8
+CODE_NS = 100_000_000
+"""How often processes with probes are asked whether they execute more or less memory than before."""
+PROCESSES_PER_LOOK = 8
 
 
 class AddressSpaces:
     """Which process maps what, as far as it has been read."""
 
     def __init__(
-        self, modules: Modules, naming: Symbolizer, programs: ProcessTracker, bystanders: Bystanders, watching: Registry
+        self,
+        modules: Modules,
+        naming: Symbolizer,
+        programs: ProcessTracker,
+        bystanders: Bystanders,
+        watching: Registry,
+        code_sizes: CodeSizes,
     ) -> None:
         """Have read nothing."""
         self._modules, self._symbolizer, self._programs = modules, naming, programs
         self._bystanders, self._registry = bystanders, watching
-        self._remap_ns = 0
+        self._remap_ns = self._code_ns = 0
+        self._code_sizes = code_sizes
 
     def look_around(self, now_ns: int) -> None:
         """Place every process that came, and read some of the old ones' mappings again."""
@@ -36,20 +46,25 @@ class AddressSpaces:
             self._bystanders.chosen(pid)
             self._place(pid)
         for parent, child in forked:
+            self._code_sizes.inherit(parent, child)
             self._registry.forked(parent, child)
         for pid in gone:
+            self._code_sizes.forget(pid)
             self._registry.gone(pid)
-        for pid in executed[:_PROCESSES_PER_LOOK]:
+        for pid in executed[:PROCESSES_PER_LOOK]:
             self._bystanders.look_at(pid)
         if executed:
             self._registry.check_bystanders(now_ns)
-        if now_ns >= self._remap_ns:
+        due = now_ns >= self._remap_ns
+        if due:
             self._remap_ns = now_ns + REMAP_NS
-            for pid in self._some(now_ns):
-                self._place(pid)
-            self._registry.recheck_safety(now_ns)
         elif arrived:
             self._remap_ns = min(self._remap_ns, now_ns + SOON_NS)
+        changed = self._with_changed_code(now_ns)
+        for pid in self._some(now_ns) if due else changed:
+            self._place(pid)
+        if due or changed:
+            self._registry.recheck_safety(now_ns)
 
     def build_ids(self) -> dict[FileId, str]:
         """Return the build-ids of the members' executables, as far as they are known."""
@@ -63,15 +78,23 @@ class AddressSpaces:
                     found[member.file] = module.facts.build_id
         return found
 
+    def _with_changed_code(self, now_ns: int) -> list[int]:
+        """Return processes with probes to which a library has come, or from which one has gone."""
+        if now_ns < self._code_ns:
+            return []
+        self._code_ns = now_ns + CODE_NS
+        return self._code_sizes.changed(self._registry.probed_pids())
+
     def _some(self, now_ns: int) -> list[int]:
         """Return the members whose turn it is."""
         members = sorted(self._programs.members)
-        if len(members) <= _PROCESSES_PER_LOOK:
+        if len(members) <= PROCESSES_PER_LOOK:
             return members
-        at = int(now_ns // REMAP_NS) * _PROCESSES_PER_LOOK % len(members)
-        return (members + members)[at : at + _PROCESSES_PER_LOOK]
+        at = int(now_ns // REMAP_NS) * PROCESSES_PER_LOOK % len(members)
+        return (members + members)[at : at + PROCESSES_PER_LOOK]
 
     def _place(self, pid: int) -> None:
+        self._code_sizes.read(pid)
         try:
             number = self._modules.layout_of(pid)
         except OSError:

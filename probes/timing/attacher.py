@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from specmine.model.function import Reason
 from specmine.model.observation import Kind
+from specmine.probes.process.code_sizes import CodeSizes
 from specmine.probes.safety.gate import Gate
 from specmine.probes.safety.rules import kind_refused
 from specmine.probes.symbols.symbolizer import Symbolizer
@@ -31,8 +32,10 @@ class Attacher:
         windows: Windows,
         activity: ActivityMeter,
         symbolizer: Symbolizer,
+        code_sizes: CodeSizes,
     ) -> None:
         """Attach nothing yet."""
+        self._code_sizes = code_sizes
         self._gate, self._choice, self._links = gate, choice, links
         self._windows, self._activity, self._symbolizer = windows, activity, symbolizer
 
@@ -52,6 +55,9 @@ class Attacher:
             w.schedule.attach_at(now_ns + RETRY_NS)
             barred = self._gate.bars(0, [w.module])
             return (kind_refused(barred), barred) if barred is not None else None
+        if w.probe.timed and not by_site and not self._code_sizes.all_as_read(pids if pids[0] else self._gate.pids()):
+            w.schedule.attach_at(now_ns + RETRY_NS)  # a library came: it is judged first
+            return None
         if w.schedule.take_compare(now_ns):
             changed = self._gate.changed(w.module, w.function.offset, w.site)
             if changed is not None:

@@ -23,6 +23,7 @@ from specmine.probes.kernel.structs import (
     RETURN_SITE,
 )
 from specmine.probes.process.bystanders import Bystanders
+from specmine.probes.process.code_sizes import CodeSizes
 from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.gate import Gate
 from specmine.probes.symbols.modules import Modules
@@ -59,6 +60,7 @@ def registry_over(
     bystanders: Bystanders,
     isolate: bool,
     max_open_ns: int,
+    code_sizes: CodeSizes,
 ) -> Registry:
     """Return the registry of timed functions; ``isolate``: probes are detached for another function's sake."""
     maps, emulates_nops = loaded.maps, kernel_at_least(6, 16)
@@ -80,7 +82,7 @@ def registry_over(
     activity = ActivityMeter(prices)
     choice = ProcessChoice(modules, tracker, bystanders, gate, chance)
     table = LinkTable(links, returns)
-    attacher = Attacher(gate, choice, table, windows, activity, symbolizer)
+    attacher = Attacher(gate, choice, table, windows, activity, symbolizer, code_sizes)
     slow = loaded.mode == "perf"
     kernel_slots = [Slot(number, slots, counters) for number in range(MAX_PERF if slow else FREE_SLOTS)]
     return Registry(

@@ -205,6 +205,11 @@ class Registry:
                     self._returns.learn(w, layout, address)
                 return
 
+    def probed_pids(self) -> set[int]:
+        """Return the processes in which a function is timed now."""
+        linked = {pid for w in self.by_function.values() if w.probe.timed for pid in w.attachment.pids}
+        return set(self._tracker.members) if 0 in linked else linked & self._tracker.members.keys()
+
     def return_pids(self) -> list[int]:
         """Return the processes in which calls are timed at return sites, or soon will be; those on now come first."""
         by_site = [w for w in self.by_function.values() if w.by_site]
@@ -233,10 +238,14 @@ class Registry:
                 self._attacher.reattach(w, now_ns)
 
     def recheck_safety(self, now_ns: int) -> None:
-        """Change how returns are timed at once if a library has come that can unwind the stack."""
+        """Change how returns are timed at once if a library has come that can unwind the stack, or may be one."""
         layouts = self._gate.mapped()
         for w in list(self.by_function.values()):
-            if not w.attachment.links or not layouts:
+            if not w.attachment.links:
+                continue
+            if not layouts:  # nobody knows yet what the new code does: no return address may be replaced till then
+                if w.probe.timed and not w.by_site:
+                    self._attacher.reattach(w, now_ns)
                 continue
             by_site, reason = self._gate.way(w.watch.kind, layouts)
             if reason is not None:

@@ -1,12 +1,25 @@
 // A C program that loads a C++ library after a while; some time later every call of relay() is left by an
 // exception. A return probe on relay() would abort it.
 //
+// Compiled with -DHIDDEN it loads the library without a symbol that says so.
+//
 //     late [SECONDS] [MILLISECONDS BEFORE THE LOAD] [MILLISECONDS BETWEEN LOAD AND FIRST EXCEPTION]
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <libgen.h>
 #include <limits.h>
 
 #include "bounded.h"
+
+#ifdef HIDDEN
+static void *load(const char *path)
+{
+    void *(*open)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_DEFAULT, "dlopen");
+    return open ? open(path, RTLD_NOW) : 0;
+}
+#else
+#define load(path) dlopen(path, RTLD_NOW)
+#endif
 
 static unsigned long calls, caught;
 
@@ -40,7 +53,7 @@ int main(int argc, char **argv)
         return 1;
     snprintf(path, sizeof(path), "%s/thrower.so", dirname(self));
     relay_until(now_ns() + before_ns, plain);
-    void *library = dlopen(path, RTLD_NOW);
+    void *library = load(path);
     if (!library) {
         fprintf(stderr, "late: %s\n", dlerror());
         return 1;

@@ -26,6 +26,8 @@ _STACK_CHANGERS = (
     "backtrace",
 )
 """Calls after which the kernel's list of replaced return addresses no longer fits the stack, or is walked into."""
+_LOADERS = ("dlopen", "dlmopen")
+"""Calls that bring code which nobody has looked at yet: it may throw through frames that are open already."""
 _SELF_CHECKS = (
     b"BORINGSSL_bcm_text_",
     b"BORINGSSL_integrity_test",
@@ -55,6 +57,7 @@ def read_facts(image: Image) -> BinaryFacts:
         kind=_kind(image, interpreter, soname, static),
         segments=image.segments,
         soname=soname,
+        needed=needed,
         is_go=go,
         unwinder=_unwinders(image, needed, names, static=static),
         self_check=_self_check(image),
@@ -159,7 +162,7 @@ def _telling_symbols(image: Image) -> frozenset[str]:
             at = strings.find(b"\0" + telling.encode()) + 1
             if at:
                 found.add(_text_of(strings[at : strings.find(b"\0", at)].split(b"@")[0][:128]))
-        for telling in (*_FRAME_FINDERS, *_STACK_CHANGERS):
+        for telling in (*_FRAME_FINDERS, *_STACK_CHANGERS, *_LOADERS):
             at = strings.find(b"\0" + telling.encode() + b"\0") + 1
             named = table.records[table.records["name"] == at]
             if at and bool((named["section"] == 0).any()):  # imported, not offered
@@ -190,4 +193,5 @@ def _unwinders(image: Image, needed: tuple[str, ...], names: frozenset[str], *, 
         found.append("has exception tables")
     if not found and static:
         found.append("is static, so that what it calls does not show")
+    found += sorted(f"loads code by {each}" for each in names.intersection(_LOADERS))
     return tuple(found)

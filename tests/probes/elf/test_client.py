@@ -273,7 +273,7 @@ def facts() -> BinaryFacts:
     return BinaryFacts(
         build_id="ab12", kind="pie",
         segments=(Segment(offset=0, address=4096, file_size=10, memory_size=20, flags=5),),
-        soname="x", is_go=True, unwinder=("needs x",), self_check="y", debuglink="z", frames_digest="00",
+        soname="x", needed=("y",), is_go=True, unwinder=("needs x",), self_check="y", debuglink="z", frames_digest="00",
     )  # fmt: skip
 
 

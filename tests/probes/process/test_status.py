@@ -6,16 +6,19 @@ import os
 from functools import partial
 from operator import eq
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from specmine.daemon.controller import reasons
+from specmine.probes.elf.facts import BinaryFacts
 from specmine.probes.elf.parser.binary import read_facts
 from specmine.probes.elf.parser.stack_switch import stack_switch
 from specmine.probes.elf.parser.unwind_rows import read_frames
+from specmine.probes.process.mappings import Mapping
 from specmine.probes.process.status import Condition, Conditions, any_huge_code, huge_code, parse_status, writable_code
 from specmine.probes.safety import rules
-from specmine.probes.symbols.modules import Module
+from specmine.probes.symbols.modules import Layout, Module
 from specmine.probes.timing.text_pages import TextPages
 from tests.support.binary_samples import LIBRARIES, assembled, compiled, image_of
 
@@ -51,6 +54,12 @@ MAPS = b"""55d0c8e00000-55d0c9a00000 rwxp 00200000 08:01 1311 /usr/sbin/shop
 7f2a20000000-7f2a20200000 rwxp 00000000 00:00 0
 """
 SHOP, LIBC, HUGETLB = (os.makedev(8, 1), 1311), (os.makedev(8, 1), 12), (os.makedev(0, 15), 77)
+
+
+def described(name: str = "shop", **known: Any) -> Module:
+    """Return a mapped file of which all is known that counts, and which does no harm."""
+    facts = BinaryFacts(build_id="ab", kind="pie", segments=(), **known)
+    return Module(SHOP, f"/usr/sbin/{name}", -1, facts=facts, settled=True)
 
 
 def module(path: str = "/usr/sbin/shop", file: tuple[int, int] = SHOP) -> Module:
@@ -126,10 +135,43 @@ def test_what_bars_a_process(condition: Condition, code: str | None) -> None:
 
 def test_returns_stay_where_the_stack_is_guarded() -> None:
     """Shadow stacks and filters forbid replaced return addresses, with a code each."""
+    known = described()
     for condition, code in ((Condition(shadow_stack=True), "shadow-stack"), (Condition(seccomp=1), "seccomp")):
-        reason = rules.forbids_replacing([module()], [Condition(), condition])
+        reason = rules.forbids_replacing([known], [Condition(), condition])
         assert reason is not None and reason.code == code and reason.remedy
-    assert rules.forbids_replacing([module()], [Condition()]) is None
+    assert rules.forbids_replacing([known], [Condition()]) is None
+
+
+def test_returns_stay_where_a_file_is_not_understood() -> None:
+    """Nobody knows what a file does to the stack that could not be read."""
+    reason = rules.forbids_replacing([described(), module("/usr/lib/odd")])
+    assert reason is not None and "odd" in reason.text
+
+
+@pytest.mark.parametrize(
+    ("modules", "path", "word"),
+    [
+        ([("shop", "", ("libc.so.6",)), ("libc.so.6", "", ())], "", ""),
+        ([("shop", "", ("/opt/libc.so.6",)), ("libc-2.28.so", "libc.so.6", ())], "[uprobes]", ""),
+        ([("shop", "", ("libc.so.6",))], "", "libc.so.6"),
+        ([("shop", "", ())], "", ""),
+        ([("shop", "", ())], "[heap]", "run time"),
+        ([("shop", "", ())], "[vdso]", ""),
+    ],
+)
+def test_returns_stay_while_libraries_are_missing(
+    modules: list[tuple[str, str, tuple[str, ...]]], path: str, word: str
+) -> None:
+    """A process that has not mapped what it needs has only just begun; code without a file is nobody's."""
+    mapped = tuple(described(name, soname=soname, needed=needed) for name, soname, needed in modules)
+    mappings = tuple(
+        Mapping(start=number, end=number + 1, offset=0, file=SHOP, path=each.path) for number, each in enumerate(mapped)
+    )
+    if path:
+        mappings += (Mapping(start=99, end=100, offset=0, file=(0, 0), path=path),)
+    reason = rules.forbids_yet(Layout(mappings, (*mapped, *([None] if path else []))))
+    assert (reason is not None) == bool(word)
+    assert reason is None or word in reason.text
 
 
 def test_fips_modules_are_left_alone() -> None:

@@ -45,6 +45,7 @@ def test_facts_equal_pyelftools(path: Path) -> None:
         assert facts.build_id == next(each["n_desc"] for each in notes if each["n_type"] == "NT_GNU_BUILD_ID")
         dynamic = elf.get_section_by_name(".dynamic")
         assert isinstance(dynamic, DynamicSection)
+        assert facts.needed == tuple(tag.needed for tag in dynamic.iter_tags("DT_NEEDED"))  # type: ignore[attr-defined]
         assert (facts.soname or None) == next((tag.soname for tag in dynamic.iter_tags("DT_SONAME")), None)  # type: ignore[attr-defined]
 
 
@@ -86,6 +87,14 @@ def test_unwinders_are_found(tmp_path: Path) -> None:
     plain = facts_of(compiled(tmp_path, "plain", C_SOURCE, "-O2"))
     assert plain.unwinder == ()
     assert facts_of(LIBRARIES / "libc.so.6").unwinder == ()
+
+
+def test_programs_that_load_code_are_found(tmp_path: Path) -> None:
+    """What a program loads later may throw through its frames: that it calls dlopen shows, stripped or not."""
+    source = "#include <dlfcn.h>\nint main(int c, char **v) { return c > 1 && !dlopen(v[1], RTLD_NOW); }"
+    path = compiled(tmp_path, "loads", source, "-O2", "-ldl")
+    assert facts_of(path).unwinder == ("loads code by dlopen",)
+    assert facts_of(changed(path, tmp_path / "loads_bare", tool="strip")).unwinder == ("loads code by dlopen",)
 
 
 def test_rust_can_unwind(tmp_path: Path) -> None:
