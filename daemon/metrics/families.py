@@ -219,6 +219,11 @@ OF_THE_DAEMON: tuple[Family[Status], ...] = (
         lambda s: s["budget"]["overhead"]["promised_ratio"],
     ),
     gauge(
+        "overhead_floor_ratio",
+        "CPU time a second that is promised in any case, however little the programs use.",
+        lambda s: s["budget"]["overhead"]["floor_seconds"],
+    ),
+    gauge(
         "overhead_lent_ratio",
         "Part of the promise that is leased to a mine command on this host.",
         lambda s: s["budget"]["overhead"]["lent_ratio"],
