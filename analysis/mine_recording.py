@@ -16,6 +16,7 @@ from specmine.analysis.importers.registry import opened, reader_of
 from specmine.analysis.importers.spool import Spool
 from specmine.analysis.importers.windows import Cut, Part
 from specmine.daemon.config.settings import Settings
+from specmine.daemon.controller import reasons
 from specmine.daemon.controller.call_counts import CallCounts, ProbeState
 from specmine.daemon.controller.explanation import explained
 from specmine.daemon.controller.function import FunctionState, Identity
@@ -157,7 +158,7 @@ def _of_function(
     )
     if not chain.stable:
         enough = sum(each.timed >= mining.minimum_calls for each in seen)
-        state, reason = _unsettled(enough, chain.chain, settings)
+        state, reason = _unsettled(enough, chain, settings, timed=parts[-1].timed)
         return function.moved(state, reason, now_ns), Levels(whole=level_of(windows_of(seen)))
     agreed = [part for part in parts[-NEWEST:] if chain.start_ns is None or part.start_ns >= chain.start_ns]
     told = seen[-len(agreed) :]
@@ -252,14 +253,23 @@ def _with_histograms(entry: dict[str, Any], function: FunctionState) -> None:
         behaviour["histogram"] = encode(Histogram.sum(parts.get(place[behaviour["expression"]], ())))
 
 
-def _unsettled(enough: int, agreeing: int, settings: Settings) -> tuple[State, Reason]:
+def _unsettled(enough: int, chain: Inference, settings: Settings, *, timed: bool) -> tuple[State, Reason]:
     mining = settings.mining
     need = mining.chain_observations
     if enough < need:
         text = f"{enough} of {need} observations of at least {mining.minimum_calls} calls"
         return State.TIMING, Reason(code="learning", text=text, remedy="record more calls")
-    text = f"only the last {agreeing} of {enough} observations agree; {need} must"
-    return State.UNSTABLE, Reason(code="unstable", text=text, remedy="record longer, or under a steadier load")
+    # without times the length of a recording is not known
+    course = chain.course if timed or chain.course is None else replace(chain.course, span_ns=0)
+    unsteady = reasons.unsteady(replace(chain, course=course))
+    if unsteady is not None:
+        return State.UNSTABLE, unsteady
+    text = f"only the last {chain.chain} of {enough} observations agree; {need} must"
+    remedy = "record longer, or under a steadier load"
+    if chain.ended_by == "level":
+        text += f": its durations became {chain.step:.2g} times as long there"
+        return State.UNSTABLE, Reason(code="level", text=text, remedy=remedy)
+    return State.UNSTABLE, Reason(code="unstable", text=text, remedy=remedy)
 
 
 def _no_paths() -> Reason:

@@ -20,6 +20,7 @@ from sklearn.mixture import GaussianMixture
 from bench.mining.tables import borders as mining_borders
 from bench.mining.tables import budget_policies
 from bench.mining.tables import call_paths as mining_paths
+from bench.mining.tables import levels as mining_levels
 from bench.mining.tables.alternatives import METHODS
 from bench.mining.tables.borders import ONE, OURS, Mixture
 from bench.mining.tables.distributions import DIRT, FAMILIES, history, observed
@@ -94,6 +95,12 @@ def changes(cases: int, _: Sequence[str]) -> None:
     table("Chains under constant and changed shares", head, rows)
 
 
+def levels(cases: int, _: Sequence[str]) -> None:
+    """Print how often levels that only vary end a chain, how often steps do, and what is said of mixtures over time."""
+    table("Chains under levels that vary, and steps", mining_levels.HEAD, mining_levels.table(cases))
+    table("Courses of the level", mining_levels.COURSES_HEAD, mining_levels.courses(max(cases // 4, 1)))
+
+
 def watching(cases: int, _: Sequence[str]) -> None:
     """Print what utility gains on workloads that stay, drift, switch and alternate, relative to equal shares."""
     table("Twenty functions, budget for one at a time", budget_policies.HEAD, budget_policies.table(cases))
@@ -161,6 +168,7 @@ COMMANDS: dict[str, tuple[Callable[[int, Sequence[str]], None], int]] = {
     "true": (true, 200),
     "power": (power, 100),
     "changes": (changes, 60),
+    "levels": (levels, 400),
     "watching": (watching, 5),
     "paths": (paths, 10),
     "atoms": (atoms, 20),

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specmine.daemon.config.settings import SECOND, Settings
+from specmine.mining.borders.course import Kind
+from specmine.mining.borders.inference import Inference
 from specmine.model.function import Reason
+from specmine.model.text import age, duration
 
 HINTS = frozenset({"excluded", "ignored"})
 """Codes of refusals that the user asked for."""
@@ -81,13 +84,33 @@ def mining() -> Reason:
     return _because("mining", "call paths are observed; they are being grouped", "wait: it takes a second")
 
 
-def unstable(tried: int, again_ns: int) -> Reason:
+def unstable(tried: int, again_ns: int, chain: Inference | None) -> Reason:
     """Parked."""
+    course = unsteady(chain)
+    again = f"tried again after {again_ns // SECOND} s"
+    if course is not None:
+        return _because(course.code, course.text, f"{again}; {course.remedy}")
     return _because(
-        "unstable",
-        f"{tried} observations and too few running that agree",
-        f"tried again after {again_ns // SECOND} s; a steadier load helps",
+        "unstable", f"{tried} observations and too few running that agree", f"{again}; a steadier load helps"
     )
+
+
+def unsteady(chain: Inference | None) -> Reason | None:
+    """Durations that drift, follow a wave, or differ between observations; None if their level has no course."""
+    course = chain.course if chain is not None else None
+    if course is None:
+        return None
+    ends = f"from {duration(course.first_ns * 1e-9)} to {duration(course.last_ns * 1e-9)}"
+    span = age(course.span_ns * 1e-9) if course.span_ns else ""
+    steady = "watch it under a steady load"
+    if course.kind is Kind.DRIFT:
+        text = f"its durations drift: {ends} in {span}" if span else f"its durations drift: {ends}"
+        return _because("drift", text, "look for what grows: data, memory, a queue")
+    if course.kind is Kind.WAVE:
+        text = f"its durations follow a wave: {ends} and back" + (f" every {span}" if span else "")
+        return _because("wave", text, f"{steady}, or over one part of the wave")
+    text = f"its durations differ between observations, {ends}, and not inside one"
+    return _because("mixture", text, f"{steady}, or each of its phases alone")
 
 
 _UNEXPLAINED = {

@@ -104,7 +104,7 @@ def _timed(function: FunctionState, now_ns: int, mining: MiningSettings) -> Func
         if tried < mining.sample_limit:
             return function
         function = replace(function, history=replace(function.history, tried=0))
-        return function.moved(State.UNSTABLE, reasons.unstable(tried, PARKED_NS), now_ns)
+        return function.moved(State.UNSTABLE, reasons.unstable(tried, PARKED_NS, chain), now_ns)
     function = replace(
         function,
         history=replace(function.history, tried=0),

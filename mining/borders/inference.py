@@ -12,6 +12,7 @@ from specmine.mining.statistics.class_shares import Dispersion, dispersion
 from specmine.mining.utility import utility
 from specmine.model.observation import Observation
 
+from .course import Course
 from .detection import Border, borders
 from .stability import StableBorder, chain
 
@@ -28,9 +29,13 @@ class Inference:
     """Start of the oldest observation of the chain, retained or not; None: there is no chain."""
     end_ns: int | None = None
     stable: bool = False
-    """True if the chain is long enough (``chain_observations``)."""
+    """True if the chain is long enough (``chain_observations``), and its level has no course."""
     ended_by: str = ""
-    """Why the chain is not longer: border, shares, missing; '' if no observation precedes it."""
+    """Why the chain is not longer: border, shares, level, missing; '' if no observation precedes it."""
+    step: float = 1.0
+    """Where it ended by the level: the factor of the durations from before to after."""
+    course: Course | None = None
+    """How the level goes within the chain, if it drifts, or if its windows make no class together."""
     bias_ns: float = 0.0
     """What the probes added to these durations."""
     uncertainty_ns: float = 0.0
@@ -95,6 +100,8 @@ def infer_stable_borders(
         end_ns=present.end_ns,
         stable=present.stable,
         ended_by=present.ended_by,
+        step=present.step,
+        course=present.course,
         bias_ns=observations[-1].bias_ns,
         uncertainty_ns=max(one.uncertainty_ns for one in observations),
         class_calls=tuple(int(number) for number in np.sum(rows, axis=0)) if rows else (),

@@ -5,31 +5,36 @@ of newest observations that all fit them (algorithm 2).
 
 The paper detects borders in each observation and clusters them. Here a border is detected in the calls of all
 observations together, where the statistics are best. Then each observation is tested for it at that place. The paper
-checks only that every detected border is known. Here it is also checked that every known border is detected, and that
-the classes keep their shares.
+checks only that every detected border is known. Here it is also checked that every known border is detected, that
+the classes keep their shares, and that all calls and each class keep their level.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import agreement, dispersion
+from specmine.mining.statistics.level_step import newest_step
+from specmine.mining.statistics.location import locations
 from specmine.model.buckets import BUCKETS
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation
 
 from .clock_resolution import Grain, grain_of
+from .course import Course, drift_of, lies_between, mixture_of
 from .detection import Border, Evidence, borders, grain_behind, smoothed
 from .valleys import EDGES
 
 _REACH = 0.05  # largest difference of CDF values at which two borders can be one
 _NOISE = 40  # newest observations from which the variation of shares is estimated; ten are too few
+_PARTED = 0.3  # depth of a valley from which all calls together are no single class
+_ROUNDS = 3  # of finding steps of the level, and the borders of the windows after them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +67,17 @@ class Chain:
     start_ns: int | None
     end_ns: int | None
     stable: bool
-    """True if the chain is long enough (``chain_observations``)."""
+    """True if the chain is long enough (``chain_observations``), and its level has no course."""
     ended_by: str
     """Why the observation before the chain does not belong to it; '' if there is none.
 
-    'border': it has another border. 'shares': its classes have other shares. 'missing': a stable border is missing too
-    often.
+    'border': it has another border. 'shares': its classes have other shares. 'level': its durations, or those of a
+    class, have another level. 'missing': a stable border is missing too often.
     """
+    step: float = 1.0
+    """Where it ended by the level: the factor of the durations from before to after."""
+    course: Course | None = None
+    """How the level goes within the chain, if it drifts, or if its windows make no class together."""
 
 
 def chain(
@@ -101,10 +110,18 @@ def chain(
     ends before the first of them.
     """
     judged, theirs = _judged(observations, found, settings)
-    newest = judged[-settings.recent :]
-    stable, cdf, grain = _shared(newest, theirs, settings) if newest else ((), np.zeros(BUCKETS + 1), Grain())
-    if len(newest) < settings.chain_observations:
-        stable = ()
+    first, step = _begin(judged, [], 0)
+    shared = _Shared()
+    for _ in range(_ROUNDS):
+        # before enough windows have the new level, the old ones still tell where the classes are
+        since = first if len(judged) - first >= settings.chain_observations else 0
+        begin = max(len(judged) - settings.recent, since, 0)
+        shared = _shared(judged[begin:], theirs[begin:], settings) if judged else _Shared()
+        later, its_step = _begin(judged, [b.edge for b in shared.borders], first)
+        if later == first:
+            break
+        first, step = later, its_step
+    stable, cdf, grain = shared.borders, shared.cdf, shared.grain
     reach = [_reach(stable, i, settings) for i in range(len(stable))]
     other = [
         _others(of_one, one, stable, reach, cdf, grain, settings) for one, of_one in zip(judged, theirs, strict=True)
@@ -123,6 +140,9 @@ def chain(
         if agreement(rows[index], pool, noise) < settings.level:
             ended_by = "shares"
             break
+        if index < first:
+            ended_by = "level"
+            break
         for i, border in enumerate(stable):
             missing[i] = 0 if _has(cdfs[index], judged[index].timed, border) else missing[i] + 1
         pool += rows[index]
@@ -132,27 +152,60 @@ def chain(
             ended_by = "missing"
             break
     part = judged[len(judged) - length :]
+    course = _course(part, shared.parted) if length >= settings.chain_observations else None
     return Chain(
         borders=stable,
         observations=length,
         calls=sum(o.timed for o in part),
         start_ns=part[0].start_ns if part else None,
         end_ns=part[-1].end_ns if part else None,
-        stable=length >= settings.chain_observations,
+        stable=length >= settings.chain_observations and course is None,
         ended_by=ended_by,
+        step=math.exp(step) if ended_by == "level" else 1.0,
+        course=course,
     )
 
 
-def _shared(
-    judged: Sequence[Observation], theirs: Sequence[tuple[Border, ...]], settings: MiningSettings
-) -> tuple[tuple[StableBorder, ...], NDArray[np.float64], Grain]:
-    """Return the stable borders of these observations, the CDF of all calls, and the coarseness of the clock."""
+def _begin(judged: Sequence[Observation], edges: Sequence[int], first: int) -> tuple[int, float]:
+    """Return the first observation after the newest step of the level of all calls or a class, and the log factor.
+
+    Only observations from ``first`` on are tested; if there is no step, this is returned.
+    """
+    found = (first, 0.0)
+    for levels in locations([one.histogram for one in judged[first:]], edges):
+        step = newest_step(levels)
+        if step is not None and first + step.first > found[0]:
+            found = first + step.first, step.size
+    return found
+
+
+def _course(chained: Sequence[Observation], parted: bool) -> Course | None:
+    """Return how the level goes in a chain if it drifts, or if its windows are parted."""
+    (levels,) = locations([one.histogram for one in chained], ())
+    span_ns = chained[-1].end_ns - chained[0].start_ns
+    return mixture_of(levels, span_ns) if parted else drift_of(levels, span_ns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Shared:
+    """What the newest observations have in common."""
+
+    borders: tuple[StableBorder, ...] = ()
+    cdf: NDArray[np.float64] = field(default_factory=lambda: np.zeros(BUCKETS + 1))
+    """Of all their calls."""
+    grain: Grain = field(default_factory=Grain)
+    parted: bool = False
+    """True if all calls together have a deep valley that no observation has: it lies between observations."""
+
+
+def _shared(judged: Sequence[Observation], theirs: Sequence[tuple[Border, ...]], settings: MiningSettings) -> _Shared:
+    """Return what these observations have in common; fewer than ``chain_observations`` have no stable border."""
     together = Histogram.sum(one.histogram for one in judged)
     behind = grain_behind(together, settings=settings, z=settings.stable_z)
     grain = behind or (grain_of(together.dense, above_ns=settings.resolution_ns) if any(theirs) else Grain())
     evident = borders(together, settings=settings, z=settings.stable_z, grain=grain) if behind else ()
     below = np.concatenate(([0.0], np.cumsum(together.dense, dtype=np.float64)))
-    stable = []
+    stable, parted = [], False
     cdfs = [_cdf(one, grain, settings) for one in judged] if evident else []
     for border in evident:
         recurrence = sum(_has(cdf, one.timed, border) for cdf, one in zip(cdfs, judged, strict=True))
@@ -168,7 +221,10 @@ def _shared(
                     evidence=border.evidence,
                 )
             )
-    return tuple(stable), below / below[-1], grain
+        elif border.evidence.significance >= settings.firm_z and border.evidence.depth >= _PARTED:
+            parted |= lies_between([one.histogram.class_counts([border.edge]).tolist() for one in judged], border.cdf)
+    enough = len(judged) >= settings.chain_observations
+    return _Shared(borders=tuple(stable) if enough else (), cdf=below / below[-1], grain=grain, parted=parted)
 
 
 def _cdf(one: Observation, grain: Grain, settings: MiningSettings) -> NDArray[np.float64]:

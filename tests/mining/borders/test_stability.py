@@ -110,8 +110,8 @@ def test_a_border_missing_three_times_running_ends_the_chain() -> None:
     """Two classes that became one: after three such observations nothing is stable, after two it still is."""
     rng = np.random.default_rng(7)
     merging = [two_classes(rng, i, 0.5) for i in range(10)]
-    # a single broad class with the same shares on both sides of the border
-    filled = [observation(10 + i, rng.lognormal(np.log(5.6e4), 0.9, 1_000)) for i in range(3)]
+    # a single broad class with the same shares and mean logarithms on both sides of the border
+    filled = [observation(10 + i, rng.lognormal(np.log(5.6e4), 1.3, 1_000)) for i in range(3)]
     assert chain([*merging, *filled[:2]], settings=S).observations == 12
     got = chain([*merging, *filled], settings=S)
     assert (got.observations, got.ended_by) == (0, "missing")
@@ -159,3 +159,48 @@ def test_observations_that_are_never_twice_alike_are_not_stable() -> None:
         history.append(observation(i, rng.lognormal(np.log(2e4), 0.2, 1_000) * np.where(slow, 8.0, 1.0) * place))
     stable = [chain(history[: n + 1], settings=S).stable for n in range(9, 30)]
     assert sum(stable) <= 1
+
+
+def test_another_level_ends_the_chain() -> None:
+    """One class that becomes half as slow again: the chain begins where it did, with the factor."""
+    rng = np.random.default_rng(13)
+    history = [one_class(rng, i) for i in range(12)]
+    slowed = [observation(12 + i, 1.5 * rng.lognormal(np.log(2e4), 0.5, 1_000)) for i in range(6)]
+    got = chain([*history, *slowed], settings=S)
+    assert (got.observations, got.stable, got.ended_by) == (6, True, "level")
+    assert got.step == pytest.approx(1.5, abs=0.1)
+    assert chain([*history, *slowed[:4]], settings=S).observations == 4
+
+
+def test_the_level_of_one_class_ends_the_chain_and_the_borders_are_found_anew() -> None:
+    """The slow class alone takes twice as long: its border moves up with it."""
+    rng = np.random.default_rng(14)
+
+    def two(index: int, factor: float) -> Observation:
+        slow = rng.random(1_000) < 0.05
+        return observation(index, rng.lognormal(np.log(2e4), 0.2, 1_000) * np.where(slow, 8.0 * factor, 1.0))
+
+    got = chain([*(two(i, 1.0) for i in range(12)), *(two(12 + i, 2.0) for i in range(8))], settings=S)
+    assert (got.observations, got.ended_by) == (8, "level")
+    assert got.step == pytest.approx(2.0, abs=0.3)
+    assert len(got.borders) == 1
+
+
+def test_a_valley_between_windows_is_no_single_class() -> None:
+    """Windows at one of two levels, in any order: not stable, and said why."""
+    rng = np.random.default_rng(15)
+    history = [observation(i, rng.lognormal(np.log(2e4), 0.2, 1_000) * (3.0 if i % 3 else 1.0)) for i in range(20)]
+    got = chain(history, settings=S)
+    assert not got.stable
+    assert got.course is not None
+    assert got.course.kind == "mixture"
+    assert got.borders == ()
+
+
+def test_a_level_that_drifts_is_not_stable() -> None:
+    """From 20 to 40 us in twenty windows, each of them like its neighbours."""
+    rng = np.random.default_rng(16)
+    got = chain([observation(i, rng.lognormal(np.log(2e4) + 0.035 * i, 0.3, 1_000)) for i in range(20)], settings=S)
+    assert not got.stable
+    assert got.course is not None
+    assert (got.course.kind, got.course.span_ns) == ("drift", 200 * SECOND)
