@@ -1,0 +1,217 @@
+"""The robust e-detector of changes, for many streams at once.
+
+A stream is a sequence of window locations, such as the mean log duration. In an unchanged program it is a baseline plus
+an autoregressive process of order 1 plus the sampling error of the window; some windows are disturbed, by anything. A
+Kalman filter predicts each window. Per factor of change, a CUSUM adds up the log likelihood ratio of *contaminated*
+predictive densities. Its exponential has mean 1 while nothing changes, so each CUSUM is the logarithm of an e-detector:
+the mean time to a false alarm at the threshold h is at least exp(h) windows, if the model is right (Shin, Ramdas,
+Rinaldo, *E-detectors: a nonparametric framework for sequential change detection*, NEJSDS 2024). The contamination
+bounds what one window can add, so a single window never opens anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+FACTORS = (1.3, 1.6, 2.0, 2.6, 3.6, 6.0, 20.0)
+"""Factors of change that are looked for, either way."""
+SLABS = np.array([*(0.1,) * 6, 1.2] * 2)
+"""Each is looked for with this spread, in log units, so the factors between them and beyond are found too."""
+MOST_SURPRISE = 7.0
+"""A window further from its prediction, in log units, counts as this far."""
+STEPS = np.log(np.array([*FACTORS, *(1 / factor for factor in FACTORS)]))
+BASELINE_SECONDS = 45 * 60.0
+"""The baseline follows the daily load with this time constant ..."""
+SPREAD_SECONDS = 6 * 3600.0
+"""... and the spread with this one."""
+BOUND = 2.5
+"""Residuals count as at most so many standard deviations."""
+WINSORISED = 0.933
+"""What the squares of standard normals, bounded at 2.5 squared, are taken to have as mean; below the true 0.978."""
+GRAIN = 0.02
+"""Least standard deviation of a window in log units."""
+MORE_CORRELATION = 0.04
+"""Added to the estimated correlation: a slow wander must not look like a change."""
+MOST_CORRELATION = 0.985
+EARLY_WINDOWS = 20
+"""For so many windows baseline and spread are plain means ..."""
+EARLY_CORRELATION = 0.4
+"""... and the wander is taken to last longer, since the baseline is not well known."""
+PRIOR_SPREAD = 0.15
+"""Spread of windows that is assumed at first ..."""
+PRIOR_WINDOWS = 8.0
+"""... as if so many windows had shown it."""
+WIDER = 1.15
+"""Factor of the predictive variance, for what is estimated."""
+DISTURBED = 0.04
+"""Share of disturbed windows assumed until a stream's own is known."""
+LEAST_DISTURBED, MOST_DISTURBED = 0.003, 0.1
+LASTING_SECONDS = 10.0
+"""A disturbance may last so long."""
+SCALE = 0.6
+"""Of the two-sided exponential density of disturbed windows, in log units ..."""
+FAR_SCALE, FAR = 3.0, 0.05
+"""... which for this share of them is wider."""
+
+
+@dataclass(slots=True)
+class Streams:
+    """The state of streams; each array has one entry or row a stream. Owned by whoever calls ``step``."""
+
+    baseline: Floats
+    variance: Floats
+    """Of a window about the baseline, sampling included."""
+    lagged: Floats
+    """Mean product of neighbouring residuals, bounded ..."""
+    square: Floats
+    """... and their mean square."""
+    last: Floats
+    """The last residual, bounded."""
+    interval: Floats
+    """Usual seconds between windows."""
+    seen: Floats
+    """Windows so far."""
+    place: Floats
+    """The filter's estimate of the wander about the baseline ..."""
+    doubt: Floats
+    """... and its variance."""
+    outlier: Floats
+    """Probability that the last window was disturbed."""
+    disturbed: Floats
+    """Share of disturbed windows."""
+    evidence: Floats
+    """The CUSUM of each factor, shape (streams, factors)."""
+    absorbed: Floats
+    """How much of such a change the filter has taken into its estimate."""
+    windows: Floats
+    """Windows since the CUSUM was last 0."""
+    total: Floats
+    """Sum of their residuals."""
+    since: Floats
+    """When the first of them began, s."""
+
+    def take(self, rows: NDArray[np.intp]) -> Streams:
+        """Return some streams, copied."""
+        return Streams(*(getattr(self, field.name)[rows] for field in fields(Streams)))
+
+    def put(self, rows: NDArray[np.intp], other: Streams) -> None:
+        """Replace some streams."""
+        for field in fields(Streams):
+            getattr(self, field.name)[rows] = getattr(other, field.name)
+
+
+def started(places: Floats, variances: Floats, interval: Floats) -> Streams:
+    """Return streams without evidence, with these baselines and variances of windows about them."""
+    count = len(places)
+    zeros, rows = np.zeros(count), np.zeros((count, len(STEPS)))
+    return Streams(
+        baseline=places.astype(np.float64),
+        variance=variances.astype(np.float64),
+        lagged=0.5 * variances,
+        square=variances.astype(np.float64),
+        last=zeros.copy(),
+        interval=interval.astype(np.float64),
+        seen=zeros.copy(),
+        place=zeros.copy(),
+        doubt=variances.astype(np.float64),
+        outlier=zeros.copy(),
+        disturbed=np.full(count, DISTURBED),
+        evidence=rows.copy(),
+        absorbed=rows.copy(),
+        windows=rows.copy(),
+        total=rows.copy(),
+        since=rows.copy(),
+    )
+
+
+def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, began: Floats, learn: Floats) -> Streams:
+    """Return the streams after one window each.
+
+    Parameters
+    ----------
+    before : Streams
+    places, sampling : ndarray, shape (streams,)
+        Location of the window in log units, and its sampling variance.
+    elapsed : ndarray, shape (streams,)
+        Seconds since the window before.
+    began : ndarray, shape (streams,)
+        When the window began, s.
+    learn : ndarray, shape (streams,)
+        1, or 0 where the baseline must not follow, as while a violation is open.
+    """
+    residual = places - before.baseline
+    spread = np.sqrt(before.variance)
+    bounded = np.clip(residual, -BOUND * spread, BOUND * spread)
+    correlation = _correlation(before, sampling)
+    kept = correlation ** (elapsed / before.interval)
+    wander = np.maximum(before.variance - sampling, 1e-6)
+    doubt = kept**2 * before.doubt + wander * (1 - kept**2)
+    predicted = kept * before.place
+    width = WIDER * (doubt + sampling)
+    surprise = np.clip(residual - predicted, -MOST_SURPRISE, MOST_SURPRISE)
+    share = np.clip(
+        before.disturbed + np.maximum(0.0, 1 - elapsed / LASTING_SECONDS) * before.outlier, LEAST_DISTURBED, 0.75
+    )
+    heavy = share * _disturbed(surprise)
+    usual = (1 - share) * _normal(surprise, width) + heavy
+    outlier = heavy / usual
+    gain = doubt / (doubt + sampling) * (1 - outlier)
+
+    fresh = before.evidence <= 0
+    absorbed = np.where(fresh, 0.0, before.absorbed)
+    left = 1 - kept[:, None] * absorbed
+    moved = surprise[:, None] - STEPS * left
+    changed = (1 - share)[:, None] * _normal(moved, width[:, None] + (SLABS * left) ** 2) + heavy[:, None]
+    evidence = np.where(fresh, 0.0, before.evidence) + np.log(changed / usual[:, None])
+
+    slow = np.maximum(-np.expm1(-elapsed / BASELINE_SECONDS), _early(before.seen, 1)) * learn
+    slower = np.maximum(-np.expm1(-elapsed / SPREAD_SECONDS), _early(before.seen, PRIOR_WINDOWS)) * learn
+    regular = slower * (elapsed > 0.5 * before.interval)
+    squared = np.minimum(residual**2, BOUND**2 * before.variance) / WINSORISED
+    variance = before.variance + slower * (squared - before.variance)
+    return Streams(
+        baseline=before.baseline + slow * bounded,
+        variance=np.maximum(variance, 1.02 * sampling + GRAIN**2),
+        lagged=before.lagged + regular * (bounded * before.last - before.lagged),
+        square=before.square + regular * (bounded**2 - before.square),
+        last=bounded,
+        interval=before.interval,
+        seen=before.seen + 1,
+        place=predicted + gain * surprise,
+        doubt=doubt * (1 - gain),
+        outlier=outlier,
+        disturbed=np.clip(before.disturbed + slower * (outlier - before.disturbed), LEAST_DISTURBED, MOST_DISTURBED),
+        evidence=evidence,
+        absorbed=kept[:, None] * absorbed + gain[:, None] * left,
+        windows=np.where(fresh, 0.0, before.windows) + 1,
+        total=np.where(fresh, 0.0, before.total) + residual[:, None],
+        since=np.where(fresh, began[:, None], before.since),
+    )
+
+
+def _correlation(streams: Streams, sampling: Floats) -> Floats:
+    """Return the correlation of the wander over the usual interval, rather too high than too low."""
+    ratio = streams.lagged / np.maximum(streams.square, 1e-12)
+    clean = streams.variance / np.maximum(streams.variance - sampling, 1e-6)
+    more = MORE_CORRELATION + EARLY_CORRELATION * np.exp(-streams.seen / EARLY_WINDOWS)
+    return np.clip(ratio * clean + more, 1e-6, MOST_CORRELATION)
+
+
+def _early(seen: Floats, prior: float) -> Floats:
+    """Return the gain of a plain mean, which the first windows have."""
+    return np.asarray(np.where(seen < EARLY_WINDOWS, 1 / (seen + prior), 0.0))
+
+
+def _disturbed(surprise: Floats) -> Floats:
+    distance = np.abs(surprise)
+    near, far = np.exp(-distance / SCALE) / (2 * SCALE), np.exp(-distance / FAR_SCALE) / (2 * FAR_SCALE)
+    return np.asarray((1 - FAR) * near + FAR * far)
+
+
+def _normal(distance: Floats, variance: Floats) -> Floats:
+    return np.asarray(np.exp(-0.5 * distance**2 / variance) / np.sqrt(2 * np.pi * variance))

@@ -1,0 +1,83 @@
+"""The threshold of evidence, calibrated by what the unchanged functions of a host show.
+
+If the model were right, the evidence of an unchanged stream would exceed h once in exp(h) windows. No model is. So the
+peaks of evidence that did not become a change are kept for a week. Their tail above 12 is exponential with a rate that
+is 1 for a right model and was 0.7 to 0.8 in simulation. The threshold follows from it and from the number of false
+pages that are allowed: a rate, which adds up over streams whatever depends on what.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+FROM = 12.0
+"""Peaks above this are counted."""
+FIRST = 22.0
+"""The threshold until a day was seen."""
+LEAST, MOST = 17.0, 26.0
+PAGES_A_MONTH = 1.0
+"""False pages of a host that are allowed, all functions together."""
+MONTH_SECONDS = 30 * 86_400.0
+KEPT_SECONDS = 7 * 86_400.0
+FIRST_SECONDS = 75_000.0
+"""A day, less what faded of it."""
+PRIOR_PEAKS = 5.0
+"""How many peaks the usual tail is worth ..."""
+PRIOR_RATE = 0.75
+"""... and its rate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """The peaks of a host's evidence. Forgetting is exponential, so a few numbers hold it."""
+
+    peaks: float = 0.0
+    """Number above ``FROM``, of the last week."""
+    excess: float = 0.0
+    """Sum of what they exceed it by."""
+    seconds: float = 0.0
+    """Time that they are of, at most the week."""
+    told_ns: int = 0
+    """Until when."""
+
+    @property
+    def rate(self) -> float:
+        """Rate of the exponential tail."""
+        return (self.peaks + PRIOR_PEAKS) / (self.excess + PRIOR_PEAKS / PRIOR_RATE)
+
+    @property
+    def threshold(self) -> float:
+        """Evidence of a change; nan never."""
+        if self.seconds < FIRST_SECONDS:
+            return FIRST
+        month = max(self.peaks, 1.0) * MONTH_SECONDS / self.seconds
+        return min(MOST, max(LEAST, FROM + math.log(month / PAGES_A_MONTH) / self.rate))
+
+    def pages_a_month(self, threshold: float | None = None) -> float:
+        """Return how many false pages a month are expected at a threshold, by default the present one."""
+        if not self.seconds:
+            return PAGES_A_MONTH
+        at = self.threshold if threshold is None else threshold
+        return self.peaks * MONTH_SECONDS / self.seconds * math.exp(-self.rate * (at - FROM))
+
+
+def with_time(calibration: Calibration, now_ns: int) -> Calibration:
+    """Return the calibration at a later time; what is older than a week fades."""
+    if not calibration.told_ns:
+        return replace(calibration, told_ns=now_ns)
+    elapsed = max(0.0, (now_ns - calibration.told_ns) * 1e-9)
+    kept = math.exp(-elapsed / KEPT_SECONDS)
+    return Calibration(
+        peaks=calibration.peaks * kept,
+        excess=calibration.excess * kept,
+        seconds=KEPT_SECONDS * (1 - (1 - calibration.seconds / KEPT_SECONDS) * kept),
+        told_ns=now_ns,
+    )
+
+
+def with_peak(calibration: Calibration, peak: float) -> Calibration:
+    """Return the calibration with the peak of an excursion that did not become a change."""
+    if peak <= FROM:
+        return calibration
+    return replace(calibration, peaks=calibration.peaks + 1, excess=calibration.excess + peak - FROM)

@@ -1,0 +1,146 @@
+"""From an observation to the numbers that are watched: a location and its sampling variance for each stream."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.mining.assertions.behaviour_windows import windows_of_formula
+from specmine.mining.assertions.expression import Formula
+from specmine.mining.levels.window import FLOOR_NS, class_of
+from specmine.model.buckets import BUCKET_MIDDLES, shifted_edges
+from specmine.model.call_path import CallPath
+from specmine.model.histogram import Histogram
+from specmine.model.observation import Observation
+from specmine.model.violation import What
+
+from .alarm import Stream
+
+LEAST_CALLS = 30
+"""Calls of a window, or of a part of it, that have a location."""
+UPPER = 0.1
+"""Share of the slowest calls that have a stream of their own; they need ten times ``LEAST_CALLS``."""
+TRIMMED = 0.01
+"""Share of calls at either end that count as the nearest other one."""
+ROUND = 0.005
+"""Share that is added to both sides of a share, so that its logit is finite and hardly depends on single calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is watched of a function: the classes and behaviours of its assertion."""
+
+    edges: tuple[int, ...] = ()
+    """First bucket of each class but the lowest ..."""
+    bias_ns: float = 0.0
+    """... at this bias."""
+    behaviours: tuple[tuple[str, Formula], ...] = ()
+    """Expression and formula of each."""
+    shared: frozenset[str] = frozenset()
+    known: Collection[CallPath] = ()
+    """Complete paths that were learned; empty: none were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """One stream's value of one window."""
+
+    stream: Stream
+    place: float
+    """Mean log duration in ns for a level, the logit for a share."""
+    variance: float
+    """Of sampling."""
+
+
+def values_of(observation: Observation, subject: Subject) -> tuple[Value, ...]:
+    """Return the values of all streams that an observation tells something about."""
+    found = _levels("true", observation.histogram, observation.bias_ns, subject, observation)
+    if len(subject.behaviours) > 1 and observation.paths:
+        for expression, formula in subject.behaviours:
+            for window in windows_of_formula((observation,), formula, subject.shared):
+                found += _levels(expression, window.histogram, observation.bias_ns, subject, observation)
+    if subject.known and observation.paths:
+        complete = [part for part in observation.paths if part.path.complete]
+        calls = sum(part.histogram.total for part in complete)
+        unknown = sum(part.histogram.total for part in complete if part.path not in subject.known)
+        if calls >= LEAST_CALLS:
+            found.append(_share(Stream(what=What.PATH, part="path"), unknown, calls))
+    return tuple(found)
+
+
+def share_of(place: float) -> float:
+    """Return the share whose value in a stream is ``place``."""
+    return min(1.0, max(0.0, (1 + 2 * ROUND) / (1 + math.exp(-place)) - ROUND))
+
+
+def mean_log(histogram: Histogram, bias_ns: float) -> tuple[float, float]:
+    """Return the winsorised mean log duration in ns less the bias, and its sampling variance."""
+    logs, counts = _logs(histogram, bias_ns)
+    total = float(counts.sum())
+    reached = np.cumsum(counts)
+    low = logs[int(np.searchsorted(reached, TRIMMED * total))]
+    high = logs[min(len(logs) - 1, int(np.searchsorted(reached, (1 - TRIMMED) * total)))]
+    inside = np.clip(logs, low, high)
+    mean = float(inside @ counts) / total
+    return mean, float((inside - mean) ** 2 @ counts) / total / max(1.0, total - 1)
+
+
+def mean_log_of_upper(histogram: Histogram, bias_ns: float, share: float = UPPER) -> tuple[float, float]:
+    """Return the mean log duration of the slowest calls, and its sampling variance.
+
+    The variance is that of a conditional tail expectation: the calls beyond the quantile vary, and so does the
+    quantile (Manistre and Hancock, *Variance of the CTE estimator*, North American Actuarial Journal 9, 2005).
+    """
+    logs, counts = _logs(histogram, bias_ns)
+    total = float(counts.sum())
+    wanted = share * total
+    above = np.cumsum(counts[::-1])[::-1]
+    taken = np.clip(wanted - (above - counts), 0.0, counts)
+    mean = float(logs @ taken) / wanted
+    quantile = float(logs[np.flatnonzero(taken)[0]])
+    spread = float((logs - mean) ** 2 @ taken) / wanted
+    return mean, (spread + (1 - share) * (mean - quantile) ** 2) / wanted
+
+
+def _levels(
+    expression: str, histogram: Histogram, bias_ns: float, subject: Subject, observation: Observation
+) -> list[Value]:
+    calls = histogram.total
+    if calls < LEAST_CALLS:
+        return []
+    found = [_level(expression, "all", mean_log(histogram, bias_ns))]
+    if calls >= LEAST_CALLS / UPPER:
+        found.append(_level(expression, "upper", mean_log_of_upper(histogram, bias_ns)))
+    if not subject.edges:
+        return found
+    edges = shifted_edges(subject.edges, subject.bias_ns, observation.bias_ns)
+    numbers = histogram.class_counts(edges).tolist()
+    for index, number in enumerate(numbers):
+        if number >= LEAST_CALLS and expression == "true":
+            found.append(_level(expression, f"class {index}", mean_log(class_of(histogram, edges, index), bias_ns)))
+        if index or len(numbers) > 2:  # of two shares one says all
+            stream = Stream(what=What.SHARE, part=f"share {index}", expression=expression)
+            found.append(_share(stream, number, calls))
+    return found
+
+
+def _level(expression: str, part: str, found: tuple[float, float]) -> Value:
+    return Value(stream=Stream(what=What.LEVEL, part=part, expression=expression), place=found[0], variance=found[1])
+
+
+def _share(stream: Stream, number: int, calls: int) -> Value:
+    share = number / calls
+    rounded = (share + ROUND) / (1 + 2 * ROUND)
+    exact = (number + 1) / (calls + 2)
+    error = exact * (1 - exact) / calls / (rounded * (1 - rounded)) ** 2
+    return Value(stream=stream, place=math.log(rounded / (1 - rounded)), variance=error)
+
+
+def _logs(histogram: Histogram, bias_ns: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the log durations of the buckets, ascending, and their calls."""
+    durations = np.maximum(BUCKET_MIDDLES[histogram.buckets] - bias_ns, FLOOR_NS)
+    return np.log(durations), histogram.counts.astype(np.float64)
