@@ -32,11 +32,12 @@ COMMANDS = (
     "on",
     "experiment",
     "compare",
+    "plan",
     "check",
     "report",
 )
 """In the order in which a new user meets them; each is in a file of its name, as ``command``, but for ``SHARED``."""
-SHARED = {"off": "switch", "on": "switch"}
+SHARED = {"off": "switch", "on": "switch", "record": "recording", "replay": "recording"}
 """Commands that are in one file, each under its own name."""
 WORDS = "Words: docs/glossary.md"
 """The last line of every help."""

@@ -1,0 +1,27 @@
+"""What ``specmine plan`` does: lifetimes read, counts planned, written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from specmine.analysis.compare.plan import PlanRequest, plan_document
+from specmine.analysis.lifetimes.selection import read_lifetimes
+from specmine.cli.base.exit_codes import FINE, NO_DATA, no_data
+from specmine.cli.base.output import destination, json_text, width
+from specmine.cli.text.plan import plan_text
+from specmine.model.globs import fits
+
+
+def run_plan(
+    file: Path, request: PlanRequest, *, globs: Sequence[str], skip_bad: bool, output: Path | None, form: str
+) -> int:
+    """Plan, write the result, and return the exit code."""
+    observed = read_lifetimes(file, skip_bad=skip_bad).observed
+    chosen = [each for each in observed if not globs or any(fits(*each.key, glob) for glob in globs)]
+    if not chosen:
+        raise no_data(f"{file} holds no lifetime of such a function" if globs else f"{file} holds no lifetime")
+    with destination(output) as write:
+        document = plan_document(chosen, request, file)
+        write(json_text(document) if form == "json" else plan_text(document, width()))
+    return FINE if document["plan"] else NO_DATA
