@@ -17,11 +17,14 @@ from specmine.daemon.controller.scheduler import utility
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.programs import programs_of
 from specmine.daemon.documents.timestamps import utc_offset_ns
+from specmine.daemon.documents.violation_context import context_of
+from specmine.daemon.documents.violations import Context, subject_of
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.histogram import Histogram
 from specmine.model.level import Level
 
-from .violation_snapshot import ShownViolation
+from .observed_level import observed_levels
+from .violation_snapshot import CLOSED_NS, ShownViolation
 
 Floats = NDArray[np.float64]
 
@@ -121,11 +124,11 @@ def snapshots(state: ControllerState) -> list[FunctionSnapshot]:
 
     Functions with an open violation come first, then those with an assertion, then the others, each by calls.
     """
-    offset = utc_offset_ns(state)
+    offset, context = utc_offset_ns(state), context_of(state)
     watched = [
-        _snapshot(function, state, offset)
+        _snapshot(function, state, offset, context)
         for function in state.functions.values()
-        if function.history.totals.observations or function.state is not State.CANDIDATE
+        if function.history.totals.observations or function.violations.open or function.state is not State.CANDIDATE
     ]
     return sorted(
         watched, key=lambda each: (not each.is_violated, not each.behaviours, -each.calls, each.name, each.key)
@@ -137,9 +140,14 @@ def behaviour_id(function: str, build_id: str, expression: str) -> str:
     return hashlib.sha256("\0".join((function, build_id, expression)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def _snapshot(function: FunctionState, state: ControllerState, utc_offset: int) -> FunctionSnapshot:
+def _id(function: FunctionState, expression: str) -> str:
+    named = function.function
+    return behaviour_id(f"{named.name} ({named.module})", named.build_id, expression)
+
+
+def _snapshot(function: FunctionState, state: ControllerState, utc_offset: int, context: Context) -> FunctionSnapshot:
     named, counts, check_ns = function.function, function.probe.counts, function.verification.checked_ns
-    borders, bias_ns, stated = _stated(function)
+    borders, bias_ns, stated = _stated(function, state.now_ns)
     on_cpu = function.inference.on_cpu
     return FunctionSnapshot(
         key=named.key,
@@ -162,6 +170,21 @@ def _snapshot(function: FunctionState, state: ControllerState, utc_offset: int) 
         behaviours=stated,
         checked_utc_ns=None if check_ns is None else check_ns + utc_offset,
         on_cpu=on_cpu.check.verdict if on_cpu is not None and on_cpu.check is not None else "",
+        violations=_violations(function, context, state.now_ns),
+        suspected=function.violations.suspected,
+    )
+
+
+def _violations(function: FunctionState, context: Context, now_ns: int) -> tuple[ShownViolation, ...]:
+    """Return the violations that are open or have just closed."""
+    return tuple(
+        ShownViolation(
+            violation=each,
+            subject=subject_of(each, context),
+            behaviour=_id(function, each.expression),
+        )
+        for each in function.violations.all
+        if each.closed_ns is None or now_ns - each.closed_ns <= CLOSED_NS
     )
 
 
@@ -170,12 +193,13 @@ def _is_running(function: FunctionState, state: ControllerState) -> bool:
     return any(each.build_id == function.function.build_id or each.id in seen for each in state.running)
 
 
-def _stated(function: FunctionState) -> tuple[tuple[int, ...], float, tuple[StatedBehaviour, ...]]:
+def _stated(function: FunctionState, now_ns: int) -> tuple[tuple[int, ...], float, tuple[StatedBehaviour, ...]]:
     """Return borders, bias and behaviours; none before the function is finished."""
-    learned, result, named = function.inference.learned, function.explanation.result, function.function
+    learned, result = function.inference.learned, function.explanation.result
     if function.state not in FINISHED or learned is None:
         return (), 0.0, ()
-    title = f"{named.name} ({named.module})"
+    yardstick = function.violations.yardstick
+    observed = observed_levels(function, now_ns)
     verdicts = {check.subject: check.verdict for check in function.verification.checks}
     if result is not None and result.behaviours:
         rows = [(each.expression, each.class_calls) for each in result.behaviours]
@@ -185,10 +209,12 @@ def _stated(function: FunctionState) -> tuple[tuple[int, ...], float, tuple[Stat
         rows = [("true", tuple(function.history.histogram.class_counts(borders).tolist()))]
     stated = tuple(
         StatedBehaviour(
-            id=behaviour_id(title, named.build_id, expression),
+            id=_id(function, expression),
             expression=expression,
             class_calls=class_calls,
             verdict=verdicts.get(expression, "unknown"),
+            expected=yardstick.levels.get(expression, Level()) if yardstick else Level(),
+            observed=observed.get(expression, Level()),
         )
         for expression, class_calls in rows
     )
