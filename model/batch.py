@@ -243,6 +243,8 @@ class Watch:
     """Refill rate of the kernel's token bucket; 0: no limit."""
     burst_hits: int = 0
     """Size of the token bucket, and its content at the start of an on-phase."""
+    program: str = ""
+    """Only calls of this program's lifetimes; '': of any watched one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

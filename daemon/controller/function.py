@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from specmine.mining.assertions.checks import Verification
@@ -29,7 +29,7 @@ class Identity:
     climbed: str = ""
     """Name of the finished function that it calls, '' if sampling found it."""
     programs: tuple[str, ...] = ()
-    """Names of the programs in whose lifetimes it was observed, sorted."""
+    """Names of the programs in whose lifetimes it was observed, the first one first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -91,7 +91,18 @@ class FunctionState:
         programs = self.identity.programs
         if lifetime is None or lifetime.called in programs:
             return self
-        return replace(self, identity=replace(self.identity, programs=tuple(sorted((*programs, lifetime.called)))))
+        return replace(self, identity=replace(self.identity, programs=(*programs, lifetime.called)))
+
+    def home(self, running: Collection[Lifetime]) -> str:
+        """Return the program whose calls alone are observed, '' if it is the only one or none is chosen yet.
+
+        The windows of a library function must not alternate between programs that use it in different ways. The
+        first one that was observed stays, as long as it runs.
+        """
+        names = {each.called for each in running}
+        if self.function.in_program or len(names) < 2:
+            return ""
+        return next((name for name in self.identity.programs if name in names), "")
 
     def moved(self, state: State, reason: Reason | None, now_ns: int) -> FunctionState:
         """Return the function in a state; the time of entry stays if the state does."""

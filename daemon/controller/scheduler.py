@@ -286,6 +286,7 @@ def _request(function: FunctionState, grant: float, means: Means, settings: Sett
     kind = kind_for(function)
     duty = not means.slow_links
     watch = watch_for(function.function, kind, rate, grant=grant, prices=means.prices, settings=settings, duty=duty)
+    watch = replace(watch, program=function.home(means.running)) if watch is not None else None
     if watch is not None and function.probe.rate is None:
         watch = replace(watch, burst_hits=min(watch.burst_hits, UNKNOWN_BURST))
     if watch is None and grant > 0 and now is not None and now.kind is kind and now.on_ns:
@@ -335,11 +336,12 @@ def same_enough(old: Watch | None, new: Watch | None) -> bool:
     """Tell whether a change of plan is too small to break the window that is running."""
     if old is None or new is None:
         return old is new
-    if (old.kind, old.on_ns == 0, old.window_calls, old.window_ns) != (
+    if (old.kind, old.on_ns == 0, old.window_calls, old.window_ns, old.program) != (
         new.kind,
         new.on_ns == 0,
         new.window_calls,
         new.window_ns,
+        new.program,
     ):
         return False
     if new.kind is Kind.COUNT:

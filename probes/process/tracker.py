@@ -32,6 +32,8 @@ class Member:
     lifetime: str
     start_ticks: int
     file: FileId | None
+    called: str = ""
+    """Name of its program."""
     layout: int = 0
     followed: bool = False
     """What leaves its frames without returning is probed."""
@@ -166,6 +168,7 @@ class ProcessTracker:
             lifetime=life.id,
             start_ticks=found.start_ticks,
             file=proc.executable(found.pid),
+            called=life.program,
             layout=layout,
             cpu_ns=found.cpu_ns,
         )

@@ -41,7 +41,8 @@ class ProcessChoice:
             if member.layout in layouts and w.module in layouts[member.layout].modules
         ]
         touched = {w.module, *(w.returns.modules if w.by_site else ())}
-        allowed = [member for member in mapping if self._gate.bars(member.pid, touched) is None]
+        wanted = [member for member in mapping if w.watch.program in ("", member.called)]
+        allowed = [member for member in wanted if self._gate.bars(member.pid, touched) is None]
         if not allowed:
             return []
         lifetimes = sorted({member.lifetime for member in allowed})

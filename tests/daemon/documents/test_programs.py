@@ -13,7 +13,7 @@ from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.programs import program_of, programs_of
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.documents.status import DaemonFacts, status_of
-from specmine.model.batch import Batch, HotSample, Lifetime, Started
+from specmine.model.batch import Activity, Batch, HotSample, Lifetime, Spent, Started, Watch
 from specmine.model.function import Function
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
@@ -80,3 +80,34 @@ def test_a_restarted_daemon_knows_the_programs() -> None:
     record = json.loads(json.dumps(function_record(state.functions[WRITE.key], state.now_ns)))
     again = restored([WRITE], {WRITE.key: record}, [], 7, Settings().mining)
     assert program_of(again[WRITE.key], replace(state, lifetimes={})) == "redis"
+
+
+def test_the_windows_of_a_library_function_keep_to_one_program() -> None:
+    """The first that was observed, while it runs; own functions, and those of an only program, need no choice."""
+    state = watched(REDIS, SHOP, windows=(window(SHOP, 3),))
+    write, own = state.functions[WRITE.key], state.functions[OWN.key]
+    assert write.home((REDIS, SHOP)) == "shop"
+    assert write.home((REDIS,)) == write.home((SHOP,)) == own.home((REDIS, SHOP)) == ""
+    assert own.observed_in(REDIS).home((REDIS, SHOP)) == ""
+    later = write.observed_in(REDIS)
+    assert later.home((REDIS, SHOP)) == "shop"
+    assert later.home((REDIS, replace(SHOP, program="third"))) == "redis"
+
+
+def test_a_plan_asks_for_the_calls_of_that_program() -> None:
+    """As soon as a window shows whose they are; before, any will do."""
+    asked: dict[str, str] = {}
+    state = watched(REDIS, SHOP)
+    for second in range(3, 40):
+        counted = Activity(function=WRITE.key, kind=Kind.TIME, watched_ns=SECOND, hits=600, calls=300, cost_ns=4e5)
+        batch = Batch(
+            now_ns=second * SECOND,
+            observations=(window(SHOP, second - 1),) if second > 20 else (),
+            activity=(counted,),
+            spent=Spent(program_cpu_ns=second * SECOND),
+        )
+        state, actions = decide(state, Arrived(batch=batch))
+        for each in actions:
+            if isinstance(each, Watch) and each.function == WRITE.key and each.kind is Kind.TIME:
+                asked["before" if second <= 20 else "after"] = each.program
+    assert asked == {"before": "", "after": "shop"}

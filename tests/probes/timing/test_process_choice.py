@@ -1,0 +1,66 @@
+"""Which processes a function is probed in: of one lifetime, and of the program that is asked for."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from specmine.model.batch import Watch
+from specmine.model.observation import Kind
+from specmine.probes.process.tracker import Member
+from specmine.probes.timing.process_choice import ProcessChoice
+
+
+class Library:
+    """A module; only its identity counts."""
+
+    file = (1, 2)
+
+
+LIBRARY = Library()
+
+
+class Timed:
+    """A timed function without a window."""
+
+    def __init__(self, program: str) -> None:
+        self.watch = Watch(function="f", kind=Kind.TIME, program=program)
+        self.module, self.by_site, self.window, self.lifetime = LIBRARY, False, None, ""
+
+    def choose(self, lifetime: str) -> None:
+        """Note the lifetime."""
+        self.lifetime = lifetime
+
+
+def choice(*members: Member) -> ProcessChoice:
+    """Return a choice among processes that all map the module, and that nothing bars."""
+    fakes: list[Any] = [
+        SimpleNamespace(layouts={1: SimpleNamespace(modules={LIBRARY: None})}),
+        SimpleNamespace(members={each.pid: each for each in members}),
+        SimpleNamespace(share=lambda file: 0),
+        SimpleNamespace(bars=lambda pid, modules: None),
+    ]
+    return ProcessChoice(fakes[0], fakes[1], fakes[2], fakes[3], random.Random(7))
+
+
+def member(pid: int, program: str) -> Member:
+    """Return a process that is a lifetime of its own."""
+    return Member(pid=pid, program=0, lifetime=f"b:{pid}:1", start_ticks=1, file=None, called=program, layout=1)
+
+
+@pytest.mark.parametrize(("program", "pids"), [("redis", {1}), ("shop", {2, 3}), ("", {1, 2, 3}), ("gone", set())])
+def test_only_the_wanted_program_is_probed(program: str, pids: set[int]) -> None:
+    """Its lifetimes take turns; never all processes at once while others map the file."""
+    chosen = choice(member(1, "redis"), member(2, "shop"), member(3, "shop"))
+    found = [chosen.pids(cast(Any, Timed(program)), begun=False) for _ in range(60)]
+    assert {pid for each in found for pid in each} == pids
+    assert all(len(each) == min(1, len(pids)) for each in found)
+
+
+def test_an_only_program_is_probed_for_all() -> None:
+    """One breakpoint serves all its processes."""
+    only = choice(member(1, "redis"))
+    assert only.pids(cast(Any, Timed("redis")), begun=False) == only.pids(cast(Any, Timed("")), begun=False) == [0]
