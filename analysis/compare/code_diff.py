@@ -36,12 +36,12 @@ class MachineCode:
         self.suspects = rank_suspects(self._base, self._new, worse)
 
     @classmethod
-    def of_sides(cls, sides: Sides) -> MachineCode:
+    def of_sides(cls, sides: Sides, reached: ReachedCode | None = None) -> MachineCode:
         """Read it from the stores; recorded durations have none."""
         if not all(str(each) != "-" and is_store(each) for each in sides.files):
             return cls({}, {}, {})
         builds = [{each.build for group in side.values() for each in group} for side in (sides.base, sides.new)]
-        seen = [ReachedCode(each) for each in dict.fromkeys(sides.files)]
+        seen = [reached] if reached else [ReachedCode(each) for each in dict.fromkeys(sides.files)]
         base = _renamed(seen[0].reached(builds[0]), sides.renamed)
         return cls(base, seen[-1].reached(builds[1]), {})
 

@@ -16,6 +16,7 @@ from specmine.mining.regression.sample import FEWEST_CALLS, SUMMARIES
 
 from .behaviours import BehaviourCalls
 from .code_diff import MachineCode
+from .reached_code import ReachedCode
 from .sides import Key, Sides, samples
 
 FEWEST_LIFETIMES = 2
@@ -32,17 +33,20 @@ class ComparedFunctions:
     """What functions of unchanged code did; None where the sides were interleaved, or too few of them are known."""
 
 
-def compare_functions(sides: Sides, keys: Sequence[Key], rule: Rule, *, fdr: bool = False) -> ComparedFunctions:
-    """Compare functions.
+def compare_functions(
+    sides: Sides, keys: Sequence[Key], rule: Rule, *, fdr: bool = False, reached: ReachedCode | None = None
+) -> ComparedFunctions:
+    """Compare functions; ``reached`` has their code if it was read already.
 
     Notes
     -----
     Sides that were not interleaved in time may differ by what the host did meanwhile. Functions of unchanged code show
     that, so each function is also compared with the others of them.
     """
-    code, behaviours = MachineCode.of_sides(sides), BehaviourCalls(sides)
+    code, behaviours = MachineCode.of_sides(sides, reached), BehaviourCalls(sides)
     order = interleaving(_starts(sides.seen[0]), _starts(sides.seen[1]))
-    controls = {key for key in keys if order.interleaved is False and code.unchanged(key)}
+    both = [key for key in sides.base if key in sides.new] if order.interleaved is False else []
+    controls = {key for key in both if code.unchanged(key)}
     summaries = {key: (_summaries(sides.base[key], rule), _summaries(sides.new[key], rule)) for key in controls}
     found = {}
     for key in keys:

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from specmine.analysis.compare.code_diff import MachineCode
-from specmine.analysis.compare.reached_code import ReachedCode
-from specmine.analysis.documents import is_store
+from specmine.analysis.compare.sides import Key
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
-from specmine.mining.regression.attribution import attribute
-from specmine.mining.regression.comparison import Change, Rule, compare
+from specmine.analysis.lifetimes.selection import RecordedLifetimes
+from specmine.mining.regression.comparison import Rule
 from specmine.mining.regression.sample import FEWEST_CALLS, SUMMARIES
 from specmine.mining.regression.within_lifetime import Within, within_of
 from specmine.mining.statistics.student_t import t_quantile
+
+from .compared_builds import ComparedBuilds, Pair
 
 SCHEMA = "specmine.report/1"
 
@@ -34,13 +34,15 @@ class Interval:
     lifetimes: int
 
 
-def document_of(observed: Sequence[FunctionLifetime], rule: Rule, source: Path) -> dict[str, Any]:
+def document_of(recorded: RecordedLifetimes, rule: Rule, source: Path) -> dict[str, Any]:
     """Return the numbers of a report: functions by calls, their builds in the order of time, steps between them."""
+    observed = recorded.observed
     order = builds_in_order(observed)
-    groups: dict[tuple[str, str], list[FunctionLifetime]] = {}
+    groups: dict[Key, list[FunctionLifetime]] = {}
     for each in observed:
         groups.setdefault(each.key, []).append(each)
-    entries = [_entry(key, group, order, rule) for key, group in groups.items()]
+    compared = ComparedBuilds(recorded, source, rule, {key: _pairs(group, order) for key, group in groups.items()})
+    entries = [_entry(key, group, order, rule, compared) for key, group in groups.items()]
     entries.sort(key=lambda each: (-each["calls"], each["function"], each["module"]))
     return {
         "schema": SCHEMA,
@@ -49,7 +51,8 @@ def document_of(observed: Sequence[FunctionLifetime], rule: Rule, source: Path) 
         "builds": [{"build": build, "label": label} for build, label in order.items()],
         "hosts": sorted({each.host for each in observed if each.host}),
         "functions": entries,
-        "machine_code": _code_steps(source, order, entries),
+        "steps": [compared.facts(pair) for pair in pairwise(order)],
+        "machine_code": compared.code_steps(list(pairwise(order))),
     }
 
 
@@ -77,15 +80,20 @@ def interval_of(group: Sequence[FunctionLifetime], rule: Rule) -> Interval | Non
     )
 
 
+def _pairs(group: Sequence[FunctionLifetime], order: Mapping[str, str]) -> list[Pair]:
+    """Return the builds of a function to compare: each with the one before, and the last with the first."""
+    present = [build for build in order if any(each.build == build for each in group)]
+    return [*pairwise(present), *([(present[0], present[-1])] if len(present) > 2 else [])]
+
+
 def _entry(
-    key: tuple[str, str], group: Sequence[FunctionLifetime], order: Mapping[str, str], rule: Rule
+    key: Key, group: Sequence[FunctionLifetime], order: Mapping[str, str], rule: Rule, compared: ComparedBuilds
 ) -> dict[str, Any]:
     by_build = {build: [each for each in group if each.build == build] for build in order}
     present = [build for build in order if by_build[build]]
-    steps = []
-    for base, new in pairwise(present):
-        steps.append(_step(by_build, base, new, rule))
-    drift = _step(by_build, present[0], present[-1], rule) if len(present) > 2 else None
+    pairs = _pairs(group, order)
+    steps = [compared.step(pair, key) for pair in pairs[: len(present) - 1]]
+    drift = compared.step(pairs[-1], key) if len(present) > 2 else None
     intervals = {build: interval_of(by_build[build], rule) for build in present}
     return {
         "function": key[0],
@@ -126,42 +134,3 @@ def _within(found: Within) -> dict[str, Any]:
 
 def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(f"{value:.4g}")
-
-
-def _step(by_build: Mapping[str, Sequence[FunctionLifetime]], base: str, new: str, rule: Rule) -> dict[str, Any]:
-    """Compare two builds, and say whose fault a change is."""
-    sides = [[each.as_sample() for each in by_build[build]] for build in (base, new)]
-    found = compare(sides[0], sides[1], rule)
-    estimate = found.estimate
-    explained = attribute(sides[0], sides[1], rule) if found.verdict in (Change.WORSE, Change.BETTER) else None
-    return {
-        "base": base,
-        "new": new,
-        "verdict": found.verdict.value,
-        "ratio": float(f"{estimate.ratio:.6g}") if estimate else None,
-        "interval": [float(f"{each:.6g}") for each in (estimate.low, estimate.high)] if estimate else None,
-        "lifetimes": list(found.lifetimes),
-        "needed_lifetimes": found.needed,
-        "reason": found.reason,
-        "change": {"kinds": list(explained.kinds), "cause": explained.cause, "reason": explained.reason}
-        if explained
-        else None,
-    }
-
-
-def _code_steps(file: Path, order: Mapping[str, str], functions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return for each build of a store and the one before which machine code differs, with the suspects by rank."""
-    if str(file) == "-" or not is_store(file):
-        return []
-    reached = ReachedCode(file)
-    steps = []
-    for base, new in pairwise(order):
-        worse = {
-            (each["function"], each["module"]): float(step["ratio"])
-            for each in functions
-            for step in each["steps"]
-            if (step["base"], step["new"], step["verdict"]) == (base, new, Change.WORSE.value)
-        }
-        code = MachineCode.of_builds(reached, {base}, {new}, worse)
-        steps.append({"base": base, "new": new, **code.document()})
-    return steps

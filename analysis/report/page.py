@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from specmine.analysis.compare.rows import GROUPS, suffix_of
 from specmine.analysis.documents import title
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
 from specmine.mining.regression.comparison import Change, Rule
-from specmine.model.text import in_markup
+from specmine.model.text import duration, in_markup
 
+from .latest_step import anchor, by_weight, latest_step, left_out_list
 from .svg import COLOURS, intervals_svg, lag_svg, sequence_svg
 
 _MOST_SUSPECTS = 10
@@ -17,37 +19,45 @@ _MOST_SUSPECTS = 10
 
 def page(document: Mapping[str, Any], observed: Sequence[FunctionLifetime], rule: Rule) -> str:
     """Return the report as HTML with its drawings inside."""
-    labels = [each["label"] for each in document["builds"]]
+    labels = {each["build"]: each["label"] for each in document["builds"]}
     parts = [
-        "<!doctype html><meta charset='utf-8'><title>specmine report</title>",
-        f"<style>{_STYLE}</style>",
-        "<h1>Changes over builds</h1>",
-        f"<p>{in_markup(rule.summary)} of lifetimes, {100 * rule.level:g} % intervals, tolerance"
-        f" {100 * rule.tolerance:g} %. Each build beside the one before, at last the whole way;"
-        " = is equivalent, ? undecided.</p>",
-        "<table><tr><th>function</th>"
-        + "".join(f"<th>{in_markup(label)}</th>" for label in labels)
-        + "<th>all</th></tr>",
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>",
+        f"<title>specmine report</title><style>{_STYLE}</style></head><body>",
+        *latest_step(document, labels, rule),
+        *_all_builds(document, labels),
+        _code_table(document),
     ]
-    for entry in document["functions"]:
-        steps = {step["new"]: step for step in entry["steps"]}
-        cells = "".join(_cell(steps.get(each["build"])) for each in document["builds"])
-        parts.append(
-            f"<tr><th><a href='#{_anchor(entry)}'>{in_markup(title(entry))}</a></th>{cells}{_cell(entry['drift'])}</tr>"
-        )
-    parts.append("</table>")
-    parts.append(_code_table(document))
-    for entry in document["functions"]:
+    for entry in by_weight(document):
         group = [each for each in observed if each.key == (entry["function"], entry["module"])]
         parts += [
-            f"<h2 id='{_anchor(entry)}'>{in_markup(title(entry))}</h2>",
+            f"<h2 id='{anchor(entry)}'>{in_markup(title(entry))}</h2>",
             intervals_svg(entry),
             sequence_svg(group, document, rule),
             _steps_table(entry, document),
-            _within_table(entry),
-            lag_svg(group, document),
+            _specialists(_within_table(entry) + lag_svg(group, document)),
         ]
-    return "\n".join(parts) + "\n"
+    parts += [left_out_list(document, labels), _WORDS, "</body></html>"]
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def _all_builds(document: Mapping[str, Any], labels: Mapping[str, str]) -> list[str]:
+    """Return the table of all builds, if there are more than the two that were just compared."""
+    if len(labels) < 3:
+        return []
+    heads = "".join(f"<th>{in_markup(label)}</th>" for label in labels.values())
+    rows = []
+    for entry in by_weight(document):
+        steps = {step["new"]: step for step in entry["steps"]}
+        cells = "".join(_cell(steps.get(build)) for build in labels)
+        name = f"<a href='#{anchor(entry)}'>{in_markup(title(entry))}</a>"
+        rows.append(f"<tr><th>{name}</th>{cells}{_cell(entry['drift'])}</tr>")
+    return [
+        "<h2>Over all builds</h2><p>Each build against the one before it; in the last column, the last against the"
+        " first. = is the same, ? not decided.</p>",
+        f"<div class='wide'><table><tr><th>function</th>{heads}<th>first to last</th></tr>",
+        f"{''.join(rows)}</table></div>",
+    ]
 
 
 def _cell(step: Mapping[str, Any] | None) -> str:
@@ -55,8 +65,13 @@ def _cell(step: Mapping[str, Any] | None) -> str:
         return "<td></td>"
     verdict = Change(step["verdict"])
     if verdict in COLOURS:
-        return f"<td class='{verdict.value}'>{100 * (step['ratio'] - 1):+.2f} %</td>"
+        ratio = (step if step["decided_by"] is None else step["behaviours"][step["decided_by"]])["ratio"]
+        return f"<td class='{verdict.value}'>{100 * (ratio - 1):+.2f} %</td>"
     return f"<td title='{in_markup(step['reason'])}'>{'=' if verdict is Change.EQUIVALENT else '?'}</td>"
+
+
+def _specialists(content: str) -> str:
+    return f"<details><summary>Single calls, for specialists</summary>{content}</details>" if content else ""
 
 
 def _within_table(entry: Mapping[str, Any]) -> str:
@@ -73,7 +88,7 @@ def _within_table(entry: Mapping[str, Any]) -> str:
     head = "".join(f"<th>{each}</th>" for each in (
         "build", "lifetimes whose calls depend on each other", "autocorrelation at 1 to 5 calls", "impact factor",
         "centred", "lifetimes sampled"))  # fmt: skip
-    return f"<table><tr>{head}</tr>{rows}</table>" if rows else ""
+    return f"<div class='wide'><table><tr>{head}</tr>{rows}</table></div>" if rows else ""
 
 
 def _factor(value: float | None) -> str:
@@ -81,19 +96,39 @@ def _factor(value: float | None) -> str:
 
 
 def _steps_table(entry: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    """Return each step of a function with its parts: all calls, classes and behaviours."""
     labels = {each["build"]: each["label"] for each in document["builds"]}
     rows = "".join(
-        f"<tr><td>{in_markup(labels[step['new']])}</td><td>{in_markup(labels[step['base']])}</td>"
-        f"<td class='{step['verdict']}'>{step['verdict']}</td>"
-        f"<td>{_number(step['ratio'])}</td>"
-        f"<td>{' .. '.join(map(_number, step['interval'] or ())) or '-'}</td>"
-        f"<td>{step['lifetimes'][0]}, {step['lifetimes'][1]}</td><td>{in_markup(_why(step))}</td></tr>"
+        _part_row(part, step, labels, at)
         for step in [*entry["steps"], *([entry["drift"]] if entry["drift"] else [])]
+        for at, part in enumerate([{**step, "verdict": step["verdict_of_summary"]}, *step["behaviours"]])
     )
     head = "".join(
-        f"<th>{each}</th>" for each in ("newer", "older", "verdict", "ratio", "interval", "lifetimes", "why")
+        f"<th>{each}</th>"
+        for each in ("newer", "older", "calls", "verdict", "older", "newer", "ratio", "interval", "runs", "why")
     )
-    return f"<table><tr>{head}</tr>{rows}</table>" if rows else "<p>Only one build was seen.</p>"
+    table = f"<div class='wide'><table><tr>{head}</tr>{rows}</table></div>"
+    return table if rows else "<p>Only one build was seen.</p>"
+
+
+def _part_row(part: Mapping[str, Any], step: Mapping[str, Any], labels: Mapping[str, str], at: int) -> str:
+    verdict = Change(part["verdict"])
+    builds = (labels[step["new"]], labels[step["base"]]) if at == 0 else ("", "")
+    calls = suffix_of(part, step) if at else "all"
+    seconds = ["–" if each is None else duration(each) for each in part["seconds"]]
+    why = _why(step) if at == 0 else part["reason"]
+    fields = [
+        *builds,
+        calls,
+        *seconds,
+        _number(part["ratio"]),
+        " .. ".join(map(_number, part["interval"] or ())) or "–",
+        f"{part['lifetimes'][0]}, {part['lifetimes'][1]}",
+        why,
+    ]
+    cells = [f"<td>{in_markup(each)}</td>" for each in fields]
+    cells.insert(3, f"<td class='{verdict.value}'>{GROUPS[verdict]}</td>")
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _why(step: Mapping[str, Any]) -> str:
@@ -111,7 +146,7 @@ def _code_table(document: Mapping[str, Any]) -> str:
         for one in step["suspects"][:_MOST_SUSPECTS]
     )
     head = "".join(f"<th>{each}</th>" for each in ("newer", "older", "suspect", "why"))
-    return f"<h2>Machine code</h2><table><tr>{head}</tr>{rows}</table>" if rows else ""
+    return f"<h2>Machine code</h2><div class='wide'><table><tr>{head}</tr>{rows}</table></div>" if rows else ""
 
 
 def _code(one: Mapping[str, Any]) -> str:
@@ -129,14 +164,22 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _anchor(entry: Mapping[str, Any]) -> str:
-    return "f" + "".join(f"{letter:02x}" for letter in title(entry).encode())
-
-
+_WORDS = (
+    "<h2>How to read this</h2><p><strong>Run</strong>: one start of the program. <strong>Ratio</strong>: new by old;"
+    " 1.50× is half as long again. <strong>Interval</strong>: where the true ratio lies, judged by how runs differ, not"
+    " calls. <strong>The same</strong>: the whole interval lies within the tolerance, for all calls, each class of"
+    " durations and each behaviour. <strong>Not decided</strong>: it may be the same and it may not; more runs would"
+    " show it. <strong>Code unchanged</strong>: neither the function's machine code nor that of what it calls differs"
+    " between the builds.</p>"
+)
 _STYLE = (
-    "body{font:15px/1.4 system-ui,sans-serif;margin:2em auto;max-width:60em;padding:0 1em}"
+    ":root{color-scheme:light dark}"
+    "body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:68em;padding:0 1em}"
     "table{border-collapse:collapse;margin:1em 0;font-variant-numeric:tabular-nums}"
-    "td,th{padding:.2em .7em;border-bottom:1px solid #ddd;text-align:left}"
-    "svg{display:block;background:#fafafa;margin:.6em 0}svg text{font:11px system-ui,sans-serif}"
-    ".worse{color:#b3261e;font-weight:600}.better{color:#1b7f3b;font-weight:600}"
+    "td,th{padding:.25em .7em;border-bottom:1px solid #8884;text-align:left;vertical-align:baseline}"
+    ".wide{overflow-x:auto}.r{text-align:right;white-space:nowrap}.mute{opacity:.7}"
+    ".warn{border-left:4px solid #b0360c;padding:.3em .8em}"
+    "svg{display:block;background:#fafafa;color:#222;margin:.6em 0;max-width:100%;height:auto}"
+    "svg text{font:11px system-ui,sans-serif;fill:#333}"
+    ".worse{color:#c04a1e;font-weight:600}.better{color:#158071;font-weight:600}"
 )

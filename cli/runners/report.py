@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from specmine.analysis.lifetimes.selection import read_lifetimes
 from specmine.analysis.report.document import document_of
 from specmine.analysis.report.page import page
 from specmine.cli.base.exit_codes import FINE, NO_DATA, no_data
-from specmine.cli.base.output import destination, json_text
+from specmine.cli.base.output import destination, json_text, write_stderr
 from specmine.mining.regression.comparison import Rule
 from specmine.model.globs import fits
+from specmine.model.text import escaped
 
 
 def run_report(
@@ -26,11 +28,20 @@ def run_report(
 ) -> int:
     """Report, write the result, and return the exit code."""
     how = Rule(**rule)
-    observed = read_lifetimes(file, skip_bad=skip_bad).observed
-    chosen = [each for each in observed if not globs or any(fits(*each.key, glob) for glob in globs)]
+    recorded = read_lifetimes(file, skip_bad=skip_bad)
+    chosen = [each for each in recorded.observed if not globs or any(fits(*each.key, glob) for glob in globs)]
     if not chosen:
         raise no_data(f"{file} holds no lifetime of such a function" if globs else f"{file} holds no lifetime")
     with destination(output) as write:
-        document = document_of(chosen, how, file)
+        document = document_of(replace(recorded, observed=chosen), how, file)
         write(json_text(document) if form == "json" else page(document, chosen, how))
-    return FINE if any(each["steps"] for each in document["functions"]) else NO_DATA
+    if any(each["steps"] for each in document["functions"]):
+        return FINE
+    builds = [each["label"] for each in document["builds"]]
+    what = (
+        f"{file} holds only the build {builds[0]}"
+        if len(builds) == 1
+        else f"no function in {file} was timed in two builds"
+    )
+    write_stderr(f"specmine: {escaped(what)}: nothing to compare; run another build, then report again")
+    return NO_DATA

@@ -197,5 +197,7 @@ def _cause(
         known = "at the same call rate " if rate is not None else ""
         moved = sum(each.moved for each in changes)
         what = f"{moved} of {len(changes)} classes moved" if moved else "a class of durations is new"
+        if len(changes) == 1 and moved:
+            what = "its durations moved"
         return "code", f"{what}, {known}on {where}"
     return "unknown", "no class of durations changed for sure"

@@ -93,11 +93,47 @@ def test_one_build_is_not_enough(recording: Path, tmp_path: Path, outcome: Outco
     """A report of one build is written, with exit 3; a function that is not there is exit 3 too."""
     path = tmp_path / "one.csv"
     path.write_text("\n".join(line for line in recording.read_text().splitlines() if line[:2] in ("bu", "b,")) + "\n")
-    code, out, _ = outcome("report", str(path))
+    code, out, err = outcome("report", str(path))
     assert code == 3
-    assert "Only one build" in out
+    assert "only one build" in out
+    assert err.count("\n") == 1
+    assert "only the build b" in err
     assert outcome("report", str(recording), "--function", "nobody")[0] == 3
     assert outcome("report", str(recording), "--function", "g", "--format", "json")[0] == 0
+
+
+def test_the_worst_comes_first(recording: Path, outcome: Outcome) -> None:
+    """The page begins with the newest step in words; the function that became slower stands above the others."""
+    page = outcome("report", str(recording))[1]
+    assert "<h1>c against a: 1 slower, 1 the same</h1>" in page
+    rows = re.findall(r"<tr><td><a[^>]*>([^<]*)</a> </td><td class='(\w*)'>([^<]*)</td>", page)
+    assert rows == [("f&lt;b&gt;", "worse", "slower"), ("g", "", "the same")]
+    assert "did not take turns" in page, "all runs of c came after those of a"
+
+
+def test_classes_and_runs_left_out_are_in_the_report(tmp_path: Path, outcome: Outcome) -> None:
+    """A slow class that became slower decides; a run in which the function was not called is listed with the reason."""
+    rng = np.random.default_rng(2)
+    lines = ["build,lifetime,duration_ns,function"]
+    for build, slow in (("old", 1.0), ("new", 1.5)):
+        for number in range(6):
+            durations = np.where(rng.random(300) < 0.3, 160e3 * slow, 10e3) * rng.lognormal(0, 0.1, 300)
+            lines += [f"{build},{number},{value:.0f},load" for value in durations * np.exp(rng.normal(0, 0.01))]
+    lines += ["new,idle,1000,other"] * 10
+    path = tmp_path / "d.csv"
+    path.write_text("\n".join(lines) + "\n")
+    document = json.loads(outcome("report", str(path), "--format", "json")[1])
+    (step,) = document["functions"][0]["steps"]
+    assert step["verdict"] == "worse"
+    decided = step["behaviours"][step["decided_by"]]
+    assert (decided["kind"], decided["class"]["upper_seconds"]) == ("class", None)
+    assert [(each["lifetime"], each["reason"]["code"]) for each in step["lifetimes_left_out"]] == [
+        ("idle", "not-timed")
+    ]
+    page = outcome("report", str(path))[1]
+    assert re.search(r"load</a> over 4\d us</td><td class='worse'>slower", page)
+    assert "Runs left out (1)" in page
+    assert "<td>idle</td><td>no call of it was timed</td><td>load</td>" in page
 
 
 def test_a_function_that_takes_no_time_is_on_the_page(tmp_path: Path, outcome: Outcome) -> None:
