@@ -136,12 +136,19 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         account=with_batch(state.account, batch, state.settings),
         agent_cost=agent_cost.used(state.agent_cost, agent_ns, batch.now_ns, state.settings),
         catalog=catalog,
+        burst_ns=batch.now_ns if _is_deployed(state, batch) else state.burst_ns,
         lifetimes={**state.lifetimes, **{lifetime.id: lifetime for lifetime in batch.lifetimes}},
         batch=batch,
         started=replace(state.started, prices=batch.prices) if state.started and batch.prices else state.started,
         bystander_hits=state.bystander_hits + batch.bystander_hits,
     )
     return _faded(_profiled(state, batch))
+
+
+def _is_deployed(state: ControllerState, batch: Batch) -> bool:
+    """Tell whether a build runs that none did before: its functions are found by sampling, and soon."""
+    builds = {each.build_id for each in state.lifetimes.values()}
+    return any(each.processes and each.build_id not in builds for each in batch.lifetimes)
 
 
 def _profiled(state: ControllerState, batch: Batch) -> ControllerState:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, UnknownMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
@@ -59,6 +59,13 @@ def scraping(collector: SnapshotCollector) -> Scrape:
     return scrape
 
 
-def _family(family: Family[Any]) -> CounterMetricFamily | GaugeMetricFamily:
-    kind = CounterMetricFamily if family.kind == "counter" else GaugeMetricFamily
-    return kind(family.name, family.help, labels=family.labels)
+_Metric = CounterMetricFamily | GaugeMetricFamily | UnknownMetricFamily
+_KINDS: dict[str, type[_Metric]] = {
+    "counter": CounterMetricFamily,
+    "gauge": GaugeMetricFamily,
+    "unknown": UnknownMetricFamily,
+}
+
+
+def _family(family: Family[Any]) -> _Metric:
+    return _KINDS[family.kind](family.name, family.help, labels=family.labels)

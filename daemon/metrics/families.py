@@ -13,7 +13,7 @@ from typing import Any
 
 from specmine.model.violation import ViolationState
 
-from .family import Family, counter, gauge, labelled
+from .family import Family, counter, gauge, labelled, quantiles
 from .snapshot import FunctionSnapshot
 from .violation_snapshot import ShownViolation, bounds, seconds
 
@@ -120,13 +120,13 @@ OF_FUNCTIONS: tuple[Family[FunctionSnapshot], ...] = labelled(
         lambda f: {each.id: f.checked_utc_ns / 1e9 for each in f.behaviours} if f.checked_utc_ns is not None else None,
         "behaviour",
     ),
-    gauge(
+    quantiles(
         "expected_seconds",
         "Range in which a quantile of an unchanged program's calls stays.",
         lambda f: {(each.id, *key): end for each in f.behaviours for key, end in bounds(each.expected).items()},
         *("behaviour", "quantile", "bound"),
     ),
-    gauge(
+    quantiles(
         "observed_seconds",
         "The same quantile of the newest calls.",
         lambda f: {(each.id, name): value for each in f.behaviours for name, value in seconds(each.observed).items()},
@@ -143,17 +143,17 @@ OF_VIOLATIONS: tuple[Family[ShownViolation], ...] = labelled(
         "violation_info",
         "Likely cause of a violation, the function that explains it, which calls, and what people read; always 1.",
         lambda v: {v.info: 1},
-        *("cause", "because", "where", "quantile", "title", "text"),
+        *("cause", "because", "where", "title", "text"),
     ),
     gauge("violation_factor_ratio", "Observed over expected.", lambda v: v.violation.factor),
     gauge("violation_start_timestamp_seconds", "When the change began.", lambda v: v.started),
-    gauge(
+    quantiles(
         "violation_expected_seconds",
         "Quantiles as asserted.",
         lambda v: seconds(v.violation.expected),
         "quantile",
     ),
-    gauge(
+    quantiles(
         "violation_observed_seconds",
         "Quantiles since the change.",
         lambda v: seconds(v.violation.observed),

@@ -22,7 +22,8 @@ class Family(Generic[S_contra]):
 
     name: str
     """As in the text format, but without the ``_total`` of counters."""
-    kind: Literal["counter", "gauge"]
+    kind: Literal["counter", "gauge", "unknown"]
+    """Unknown: a gauge with the label quantile, which Prometheus reserves for summaries."""
     help: str
     read: Callable[[S_contra], Values]
     labels: tuple[str, ...] = ()
@@ -43,6 +44,11 @@ class Family(Generic[S_contra]):
 def gauge(name: str, text: str, read: Callable[[S], Values], *labels: str) -> Family[S]:
     """Return a metric that goes up and down."""
     return Family(name=f"specmine_{name}", kind="gauge", help=text, read=read, labels=labels)
+
+
+def quantiles(name: str, text: str, read: Callable[[S], Values], *labels: str) -> Family[S]:
+    """Return a metric of quantiles, which go up and down."""
+    return Family(name=f"specmine_{name}", kind="unknown", help=text, read=read, labels=labels)
 
 
 def counter(name: str, text: str, read: Callable[[S], Values], *labels: str, folded: bool = False) -> Family[S]:

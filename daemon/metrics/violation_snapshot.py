@@ -45,12 +45,12 @@ class ShownViolation:
 
     @property
     def info(self) -> tuple[str, ...]:
-        """The values of the labels cause, because, where, quantile, title and text."""
+        """The values of the labels cause, because, where, title and text."""
         violation, subject = self.violation, self.subject
         where = place(violation).strip() or "all calls"
         because = subject.because if violation.because else ""
-        cause, quantile = violation.cause.kind.value, violation.quantile
-        return cause, because, where, quantile, title(violation, subject), metric_text(violation, subject)
+        texts = title(violation, subject), metric_text(violation, subject)
+        return violation.cause.kind.value, because, where, *texts
 
     def says_as(self, told: ShownViolation) -> bool:
         """Tell whether the words for ``told`` still fit: only figures changed, and little."""

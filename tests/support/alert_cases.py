@@ -33,7 +33,7 @@ def violation(values: str, *, factor: str = "2.1x60", cost: str = "0.3x60", **mo
 
 def info(values: str, *, cause: str = "code", title: str = TITLE, **more: str) -> dict[str, str]:
     """Return the series with the words of a violation."""
-    words = {"cause": cause, "because": "", "where": "all calls", "quantile": "p50", "title": title, "text": TEXT}
+    words = {"cause": cause, "because": "", "where": "all calls", "title": title, "text": TEXT}
     return {series("violation_info", FUNCTION | LEVEL | words | more): values}
 
 

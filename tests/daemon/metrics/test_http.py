@@ -19,6 +19,7 @@ from specmine.daemon.metrics.family import label_text
 from specmine.daemon.metrics.http import MOST_CLIENTS, MetricsServer, is_own_host
 from specmine.model.errors import InputError
 from tests.daemon.metrics.test_collector import reading, status
+from tests.daemon.metrics.test_violation_snapshot import violated, with_levels
 from tests.support.patience import patient
 
 HOSTILE = [
@@ -189,10 +190,11 @@ def test_promtool_finds_nothing_to_say(tmp_path: Path) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("promtool is not installed (package prometheus)")
-    server = MetricsServer(("127.0.0.1", 0), lambda: ([reading(), reading("y")], status()), series=2000)
+    server = MetricsServer(("127.0.0.1", 0), lambda: ([violated(), with_levels(), reading("y")], status()), series=2000)
     try:
         _, text = get(server.address)
     finally:
         server.close()
+    assert "specmine_observed_seconds{" in text and "specmine_violation_info{" in text
     done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")

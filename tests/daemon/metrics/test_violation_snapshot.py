@@ -95,12 +95,17 @@ def test_violated_functions_are_never_folded_for_others() -> None:
     assert total(found, "specmine_violation") == 1
 
 
-def test_levels_are_ranges_beside_what_is_observed() -> None:
-    """A range that is not known yet is absent; so is a quantile of too few calls."""
+def with_levels() -> FunctionSnapshot:
+    """Return a function with an asserted and an observed level."""
     level = Level(p50=Quantile(ns=76e3, low_ns=72e3, high_ns=80e3), p90=Quantile(ns=121e3))
     function = reading()
     stated = tuple(replace(each, expected=level, observed=level) for each in function.behaviours[:1])
-    found = scrape(collector([replace(function, behaviours=stated, suspected=True, detectable=1.4)]))
+    return replace(function, behaviours=stated, suspected=True, detectable=1.4)
+
+
+def test_levels_are_ranges_beside_what_is_observed() -> None:
+    """A range that is not known yet is absent; so is a quantile of too few calls."""
+    found = scrape(collector([with_levels()]))
     bounds = {
         dict(each)["bound"]: value for (name, each), value in found.items() if name == "specmine_expected_seconds"
     }

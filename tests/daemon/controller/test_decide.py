@@ -1,0 +1,46 @@
+"""What the controller asks for when programs come and go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.decide import decide
+from specmine.daemon.controller.events import Arrived, Begun
+from specmine.daemon.controller.hotness import FIND_NS
+from specmine.daemon.controller.phase import State
+from specmine.daemon.controller.state import ControllerState
+from specmine.model.batch import Batch, HotSample, Lifetime, Sampling, Started
+from specmine.model.function import Function
+from tests.support.simulated import PRICES
+
+OLD = Lifetime(id="b:1:1", pid=1, executable="/app", build_id="one", start_ns=0, processes=1)
+WORK = Function(build_id="one", offset=1, name="work", module="app", in_program=True)
+
+
+def between_bursts() -> ControllerState:
+    """Return the state after the first search for functions, some seconds before the next burst of sampling."""
+    started = Started(now_ns=SECOND, host={}, prices=PRICES, lifetimes=(OLD,))
+    state, _ = decide(ControllerState(), Begun(started=started, settings=Settings()))
+    hot = HotSample(function=WORK.key, samples=90, on_cpu_ns=9e8, off_cpu_ns=0.0, inclusive_ns=9e8)
+    state, _ = decide(state, Arrived(batch=Batch(now_ns=2 * SECOND, functions=(WORK,), hot_samples=(hot,))))
+    functions = {key: each.moved(State.WAITING, None, SECOND) for key, each in state.functions.items()}
+    state, _ = decide(replace(state, functions=functions), Arrived(batch=Batch(now_ns=FIND_NS + 5 * SECOND)))
+    assert state.hertz == 0
+    return state
+
+
+def sampled(state: ControllerState, *lifetimes: Lifetime) -> bool:
+    """Tell whether sampling begins with a batch that reports these lifetimes."""
+    batch = Batch(now_ns=state.now_ns + SECOND, lifetimes=lifetimes)
+    return any(isinstance(each, Sampling) and each.hertz for each in decide(state, Arrived(batch=batch))[1])
+
+
+def test_a_new_build_is_sampled_at_once() -> None:
+    """A person waits for what a deployment did; a restart of a known build has nothing new to find."""
+    state = between_bursts()
+    new = replace(OLD, id="b:2:2", build_id="two")
+    assert sampled(state, new)
+    assert not sampled(state)
+    assert not sampled(state, replace(OLD, id="b:3:3"))
+    assert not sampled(state, replace(new, processes=0))
