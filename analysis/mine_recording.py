@@ -41,6 +41,9 @@ from specmine.model.pooling import pooled
 NEWEST = 1000
 """Observations of a function that conclusions are drawn from; older ones only count."""
 
+_MATTERS = 0.4
+"""Steps finer than this share of the resolution disappear in it."""
+
 Progress = Callable[[int, float | None], None]
 """Told how many calls were read so far, and the share of the file, None for a pipe."""
 
@@ -92,7 +95,7 @@ def analyze(
             for chunk in reader(file, names, faults):
                 spool.put(chunk)
                 progress(spool.records, position() / size if size else None)
-        cut = Cut(spool, names, settings.mining.minimum_calls)
+        cut = Cut(spool, names, settings.mining.minimum_calls, _MATTERS * settings.mining.resolution_ns)
         learned = {
             each.function.key: (each, levels)
             for each, levels in _learned(cut, names, settings)

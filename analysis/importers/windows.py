@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.buckets import BUCKETS
+from specmine.model.buckets import BUCKETS, bucket_of
 
+from .exact import exact_durations
 from .records import Names
 from .spool import Block, Spool
 
@@ -57,8 +58,11 @@ class _Series:
 class Cut:
     """The parts of every function of a recording."""
 
-    def __init__(self, spool: Spool, names: Names, minimum_calls: int) -> None:
-        """Look at the calls and decide where to cut; parts with fewer than ``minimum_calls`` are joined."""
+    def __init__(self, spool: Spool, names: Names, minimum_calls: int, above_ns: float = 0.0) -> None:
+        """Look at the calls and decide where to cut; parts with fewer than ``minimum_calls`` are joined.
+
+        Steps of clocks or of rounding are undone if they are longer than ``above_ns``.
+        """
         self._spool, self._names = spool, names
         self._functions = len(names.functions)
         self._owner = np.array(names.function_of, dtype=np.int64)
@@ -67,6 +71,8 @@ class Cut:
         self.first_ns, self.last_ns = self._spans()
         self.timed = spool.timed and bool((self.last_ns > self.first_ns).any())
         """True if the calls have times that differ."""
+        by_function = self._calls.reshape(-1, self._lifetimes).sum(axis=1)
+        self.exact = exact_durations(spool, self._owner, by_function, above_ns=above_ns)
         self._windows = self._windows_of_lifetimes()
         self._series = self._cut(minimum_calls)
         self._most = max((series.first + series.parts for series in self._series.values()), default=1)
@@ -223,7 +229,8 @@ class Cut:
                 part = table[start[own] + self._window_of(block)]
             else:
                 part = _ranks(own, seen) * parts[own] // self._calls[own]
-            sums.add((block.paths * self._most + first[own] + part) * BUCKETS + block.buckets)
+            buckets = bucket_of(self.exact.of(block, self._owner[block.paths]))
+            sums.add((block.paths * self._most + first[own] + part) * BUCKETS + buckets)
         return sums.total()
 
 

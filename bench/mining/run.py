@@ -21,6 +21,7 @@ from bench.mining.tables import borders as mining_borders
 from bench.mining.tables import budget_policies
 from bench.mining.tables import call_paths as mining_paths
 from bench.mining.tables import levels as mining_levels
+from bench.mining.tables import recorded as mining_recorded
 from bench.mining.tables.alternatives import METHODS
 from bench.mining.tables.borders import ONE, OURS, Mixture
 from bench.mining.tables.distributions import DIRT, FAMILIES, history, observed
@@ -46,6 +47,12 @@ def false(cases: int, families: Sequence[str], seen: Sequence[str] = tuple(DIRT)
     sizes = [f"{size:,}" for size in mining_borders.SIZES]
     head = ["family", "as seen", *sizes, "worst, upper 99 %"]
     table("False stable borders, %", head, mining_borders.false_rates(cases, families, seen))
+
+
+def recorded(cases: int, _: Sequence[str]) -> None:
+    """Print the same for recorded durations: by the step of their clock, and by the digits they are written with."""
+    sizes = ", ".join(f"{calls:,}" for calls in mining_recorded.CALLS)
+    table(f"False stable borders, %, at {sizes} calls", mining_recorded.HEAD, mining_recorded.table(cases))
 
 
 def true(cases: int, _: Sequence[str]) -> None:
@@ -165,6 +172,7 @@ def speed(cases: int, _: Sequence[str]) -> None:
 
 COMMANDS: dict[str, tuple[Callable[[int, Sequence[str]], None], int]] = {
     "false": (false, 2_000),
+    "recorded": (recorded, 500),
     "true": (true, 200),
     "power": (power, 100),
     "changes": (changes, 60),

@@ -30,6 +30,10 @@ _CLEAR = (_DENSE + _CELLS) // 2  # distance of centres from which no call is in 
 _NEARLY = 0.9  # share of the greatest significance
 _SURELY = 4.0  # standard errors that are subtracted from a fall to compare it with others
 _WIDEST = 0.2  # share of calls in a window from which the number of windows needs no allowance
+_COARSE = 25  # windows of equal shares from which flatness is judged
+_TOP = 0.6  # windows denser than this share of the densest (a tenth of them passed over) belong to the plateau
+_PLATEAU = (0.75, 0.9)  # shares of the calls on the plateau between which flatness rises
+_FLAT_Z = 3.8  # least significance on a plateau: 1 % of log-uniform histories of ten observations reach it
 _APART = 1e3  # exceeds differences of log densities, and so separates window sizes in accumulated maxima
 _NOWHERE = 1e6
 
@@ -204,7 +208,20 @@ def valleys(
                 groups.append([valley])
             elif len(same) == 1:  # more than one: this window covers a small class that smaller windows resolve
                 same[0].append(valley)
-    return [_shown_best(group) for group in groups]
+    least = z + max(_FLAT_Z - z, 0.0) * _flatness(cdf)
+    return [valley for valley in map(_shown_best, groups) if valley.significance >= least]
+
+
+def _flatness(cdf: NDArray[np.float64]) -> float:
+    """Return how flat the density of log durations is: 0 for most shapes, 1 for a plateau with nearly all calls.
+
+    A plateau has far more places for a random valley between random peaks than the top of a bell.
+    """
+    at = np.linspace(cdf[0], cdf[-1], _COARSE + 1)
+    widths = np.maximum(np.diff(np.interp(at, cdf, LOG_EDGES)), 1e-9)
+    top = float(np.sort(widths)[_COARSE // 10])
+    share = float((widths <= top / _TOP).mean())
+    return min(max((share - _PLATEAU[0]) / (_PLATEAU[1] - _PLATEAU[0]), 0.0), 1.0)
 
 
 def _shown_best(group: Sequence[Valley]) -> Valley:
