@@ -80,7 +80,8 @@ def note_of(each: Entry) -> str:
     if each["machine_code"] == "changed" or each["code_unchanged"]:
         return "code changed" if each["machine_code"] == "changed" else "code unchanged"
     cause = (each["change"] or {}).get("cause")
-    return {"host": "the host explains it", "load": "another load"}.get(str(cause), "")
+    own = "own code unchanged" if each["machine_code"] in ("same", "moved") else ""
+    return {"host": "the host explains it", "load": "another load"}.get(str(cause), own)
 
 
 def suffix_of(part: Entry, each: Entry) -> str:

@@ -16,6 +16,7 @@ POWER = 0.8
 """A change is called detectable if it is found with this probability."""
 MOST_LIFETIMES = 1_000_000
 
+_EXPANDED = 60.0
 FEWEST = 2
 """Counts are never planned below this: a variance needs two."""
 
@@ -154,7 +155,7 @@ def lifetimes_for_change(log_ratio: float, deviations: Sequence[float], level: f
 
     def decided(number: int) -> bool:
         error, freedom = _error(deviations, number)
-        return (t_quantile(0.5 + 0.5 * level, freedom) + t_quantile(power, freedom)) * error <= abs(log_ratio)
+        return (_quantile(0.5 + 0.5 * level, freedom) + _quantile(power, freedom)) * error <= abs(log_ratio)
 
     return _smallest(decided)
 
@@ -168,8 +169,8 @@ def lifetimes_for_equivalence(
     def decided(number: int) -> bool:
         error, freedom = _error(deviations, number)
         # both ends have to fit, each with its own part of the failures
-        both = t_quantile(0.5 + 0.5 * power, freedom)
-        return (t_quantile(0.5 + 0.5 * level, freedom) + both) * error <= margin
+        both = _quantile(0.5 + 0.5 * power, freedom)
+        return (_quantile(0.5 + 0.5 * level, freedom) + both) * error <= margin
 
     return _smallest(decided) if margin > 0.0 else MOST_LIFETIMES
 
@@ -177,6 +178,22 @@ def lifetimes_for_equivalence(
 def _error(deviations: Sequence[float], number: int) -> tuple[float, float]:
     """Return the standard error of a log ratio with so many lifetimes a side, and its degrees of freedom."""
     return math.sqrt(sum(d * d for d in deviations) / number), 2.0 * (number - 1)
+
+
+def _quantile(probability: float, freedom: float) -> float:
+    """Return a quantile of t; of many degrees of freedom by an expansion, since a search asks for hundreds of them.
+
+    Notes
+    -----
+    Fisher and Cornish 1960: the error is below 1e-6 from 60 degrees of freedom on.
+    """
+    if freedom < _EXPANDED:
+        return t_quantile(probability, freedom)
+    z = normal_quantile(probability)
+    first = (z**3 + z) / 4.0
+    second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
+    third = (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 384.0
+    return z + first / freedom + second / freedom**2 + third / freedom**3
 
 
 def _smallest(decided: Callable[[int], bool]) -> int:

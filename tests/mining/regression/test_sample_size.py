@@ -6,12 +6,15 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from specmine.mining.regression.ratio_estimate import ratio_estimate
 from specmine.mining.regression.sample_size import (
     builds_needed,
     calls_for_quantile,
     calls_worth_timing,
+    lifetimes_for_change,
+    lifetimes_for_equivalence,
     needed_lifetimes,
     optimal_counts,
     smallest_detectable,
@@ -96,3 +99,22 @@ def test_needed_lifetimes_decide_and_a_quarter_of_them_do_not(shift: float) -> N
 
     assert decided(number) >= 0.72
     assert decided(max(2, number // 4)) < decided(number) - 0.1
+
+
+@pytest.mark.parametrize(
+    ("log_ratio", "deviation"), [(0.003, 0.02), (0.015, 0.05), (0.05, 0.02), (0.0, 0.1), (0.1, 0.3)]
+)
+def test_needed_lifetimes_are_the_smallest_number_that_decides(log_ratio: float, deviation: float) -> None:
+    """Every number of lifetimes is tried with scipy's quantiles: change and equivalence each for itself."""
+    numbers = np.arange(2, 4000)
+    freedom, error = 2.0 * (numbers - 1), deviation * np.sqrt(2.0 / numbers)
+    change = (stats.t.ppf(0.975, freedom) + stats.t.ppf(0.8, freedom)) * error <= log_ratio
+    same = (stats.t.ppf(0.975, freedom) + stats.t.ppf(0.9, freedom)) * error <= math.log(1.02) - log_ratio
+    found = (
+        lifetimes_for_change(log_ratio, (deviation, deviation), 0.95),
+        lifetimes_for_equivalence(log_ratio, (deviation, deviation), 0.95, 0.02),
+    )
+    for number, decided in zip(found, (change, same), strict=True):
+        first = int(numbers[np.argmax(decided)]) if decided.any() else None
+        assert number == first if first is not None else number > 3999
+    assert needed_lifetimes(log_ratio, (deviation, deviation), 0.95, 0.02) == min(found)
