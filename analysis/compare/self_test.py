@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from specmine.mining.comparison.function_comparison import OTHERS_RISK
 from specmine.mining.comparison.self_test import self_test
 from specmine.mining.regression.comparison import Rule
 
@@ -35,7 +36,7 @@ def self_test_document(sides: Sides, names: Sequence[Key], rule: Rule) -> dict[s
     return {
         "schema": SCHEMA,
         "rule": {"summary": rule.summary, "level": rule.level, "tolerance": rule.tolerance},
-        "nominal_rate": round(1.0 - rule.level, 12),
+        "nominal_rate": round((1.0 - rule.level) * (1.0 + OTHERS_RISK), 12),
         "splits": splits,
         "alarms": alarms,
         "rate": alarms / splits if splits else None,

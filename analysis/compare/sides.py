@@ -61,7 +61,7 @@ def read_sides(
         return _sides(names, files, (read[files[0]], read[files[1]]))
     whole = read[file]
     if not whole.observed:
-        return _sides(names, files, (whole, whole))
+        return replace(_sides(names, files, (whole, whole)), skipped_lines=whole.skipped_lines)
     chosen = [_narrowed(whole, name, what) for name, what in zip(names, ("BASE", "NEW"), strict=True)]
     return replace(_sides(names, files, (chosen[0], chosen[1])), skipped_lines=whole.skipped_lines)
 
