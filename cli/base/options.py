@@ -103,6 +103,13 @@ def reading_options(function: F) -> F:
     return store_option(socket_option(format_option(function)))
 
 
+def choice_options(function: F) -> F:
+    """Add ``--program`` and ``--build``: which functions are meant where several have one name."""
+    program = click.option("--program", metavar="NAME", help="Only functions of this program, or this module.")
+    build = click.option("--build", metavar="BUILD", help="Only this build: its label, its build-id or first digits.")
+    return program(build(function))
+
+
 def rule_options(function: F) -> F:
     """Add ``--summary``, ``--level`` and ``--tolerance``: by what, and how surely, lifetimes are compared."""
     for decorate in reversed(

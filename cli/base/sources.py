@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import Document, document_in, pick_build
+from specmine.analysis.documents import Document, Entry, document_in, functions_of, is_store, pick_build
+from specmine.cli.text.function_names import of_program_and_build, with_labels
 from specmine.model.errors import InputError
 
 
@@ -27,6 +28,30 @@ def read_document(store: Path | None, socket: Path | None) -> Document:
     if not isinstance(document.get("functions"), list):
         raise InputError(f"{store or 'the daemon'} gave no specification")
     return document
+
+
+def read_functions(
+    store: Path | None, socket: Path | None, program: str | None = None, build: str | None = None
+) -> list[Entry]:
+    """Return the functions of a program and build; those of a store have the label of their build.
+
+    Raises
+    ------
+    InputError
+        If there is no such program or build.
+    """
+    labels = _labels(store) if store is not None else {}
+    entries = with_labels(functions_of(read_document(store, socket)), labels)
+    return of_program_and_build(entries, program, build, labels)
+
+
+def _labels(store: Path) -> dict[str, str]:
+    from specmine.store import Build, open_store  # noqa: PLC0415
+
+    if not is_store(store):
+        return {}
+    with open_store(store, read_only=True) as opened:
+        return {each.build_id: each.label for each in opened.read(Build) if each.label}
 
 
 def read_status(socket: Path | None) -> Document:

@@ -12,7 +12,8 @@ from specmine.analysis.documents import Document, functions_of
 from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import config_option, output_option, result_format_option
 from specmine.cli.base.output import destination, write_stderr
-from specmine.cli.text.assertions import is_asserted, summary
+from specmine.cli.text.assertions import is_asserted
+from specmine.cli.text.states import counted
 from specmine.model.text import count, share
 
 from .mine import form_of, result_text
@@ -51,7 +52,7 @@ def command(
         document = mine_file(file, form_of_file=form_of_file, skip_bad=skip_bad, functions=functions, config=config)
         write(result_text(dict(document), form_of(form, output)))
     if output is not None:
-        write_stderr(f"specmine: wrote {output}: {summary(functions_of(document))}")
+        write_stderr(f"specmine: wrote {output}: {counted(functions_of(document))}")
     return data_code(any(map(is_asserted, functions_of(document))))
 
 

@@ -8,22 +8,27 @@ import click
 
 from specmine.analysis.documents import functions_of, without_details
 from specmine.cli.base.exit_codes import data_code
-from specmine.cli.base.options import reading_options
+from specmine.cli.base.options import choice_options, reading_options
 from specmine.cli.base.output import emit, specification_text, width
-from specmine.cli.base.sources import read_document
-from specmine.cli.text.assertions import is_asserted, specification
+from specmine.cli.base.sources import read_document, read_functions
+from specmine.cli.base.typography import typeset
+from specmine.cli.text.assertions import is_asserted
+from specmine.cli.text.specification import specification
 
 
 @click.command("assertions", short_help="What is asserted.")
+@choice_options
 @reading_options
-def command(store: Path | None, socket: Path | None, form: str) -> int:
-    """Show what is asserted about the durations of functions.
+def command(program: str | None, build: str | None, store: Path | None, socket: Path | None, form: str) -> int:
+    """Show what is asserted about the durations of functions, and whether it holds.
 
     Exit code 3 if nothing is asserted yet.
     """
     document = read_document(store, socket)
+    if program is not None or build is not None:
+        document = {**document, "functions": read_functions(store, socket, program, build)}
     if form == "json":
         emit(specification_text(without_details(document)))
     else:
-        emit("\n".join(specification(document, width())) + "\n")
+        emit(typeset("\n".join(specification(document, width())) + "\n"))
     return data_code(any(map(is_asserted, functions_of(document))))

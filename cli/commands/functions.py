@@ -1,4 +1,4 @@
-"""``specmine functions``: every function known, its state, why it is in it and what would move it on."""
+"""``specmine functions``: every function known, where it stands, and how long its calls take."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from pathlib import Path
 
 import click
 
-from specmine.analysis.documents import functions_of
-from specmine.cli.base.options import globs_option, reading_options
+from specmine.cli.base.options import choice_options, globs_option, reading_options
 from specmine.cli.base.output import emit, json_text, width
-from specmine.cli.base.sources import read_document
-from specmine.cli.text.assertions import STATES, summary
+from specmine.cli.base.sources import read_functions
+from specmine.cli.base.typography import typeset
 from specmine.cli.text.function_names import matching
-from specmine.cli.text.functions import table
+from specmine.cli.text.functions import SORTS, table
+from specmine.cli.text.states import LISTED, STATES, counted, group_of
 
 _FIELDS = (
-    "function", "module", "build_id", "state", "reason", "needed", "calls", "calls_exact", "rate_per_second",
-    "time_share", "utility", "observations", "grade", "price_ns", "verdict",
+    "function", "program", "module", "build_id", "build", "state", "reason", "needed", "calls", "calls_exact",
+    "rate_per_second", "time_share", "utility", "observations", "grade", "price_ns", "verdict", "quantiles", "observed",
+    "violations",
 )  # fmt: skip
 
 
-@click.command("functions", short_help="Every function, its state, and why.")
+@click.command("functions", short_help="Every function: state, calls, durations.")
 @click.option(
     "--state",
     "states",
@@ -31,22 +32,40 @@ _FIELDS = (
     help=f"Only functions in this state: {', '.join(STATES)}; may be repeated.",
 )
 @globs_option
+@click.option("--sort", type=click.Choice(list(SORTS)), default="state", show_default=True, help="Order of the rows.")
+@click.option("--all", "everything", is_flag=True, help="Those that wait or cannot be timed too.")
+@choice_options
 @reading_options
 def command(
-    states: tuple[str, ...], globs: tuple[str, ...], store: Path | None, socket: Path | None, form: str
+    states: tuple[str, ...],
+    globs: tuple[str, ...],
+    sort: str,
+    everything: bool,
+    program: str | None,
+    build: str | None,
+    store: Path | None,
+    socket: Path | None,
+    form: str,
 ) -> None:
-    """List the functions: state, calls a second, share of time, utility, the reason of the state, and the next step.
+    """List the functions, a row each: state, calls a second, median, 99 % quantile, share of time.
 
-    TIME is the function's share of the program's wall-clock time, waiting included. UTILITY is how much the next
-    observation would teach: from 0, nothing, to 1.
+    What is violated comes first. TIME is the function's share of the program's wall-clock time, waiting included.
+    `specmine show FUNCTION` says why a function is in its state.
     """
-    entries = functions_of(read_document(store, socket))
+    entries = read_functions(store, socket, program, build)
     chosen = [each for each in entries if not states or each.get("state") in states]
     if globs:
         chosen = [each for each in chosen if any(matching([each], glob) for glob in globs)]
     if form == "json":
         listing = [{name: each.get(name) for name in _FIELDS if name in each} for each in chosen]
         emit(json_text({"schema": "specmine.functions/1", "functions": listing}))
-    else:
-        lines = [*table(chosen, width()), "", *textwrap.wrap(summary(chosen), width())] if chosen else []
-        emit("\n".join(lines or ["No function to show."]) + "\n")
+        return
+    if not chosen:
+        emit("No function to show.\n")
+        return
+    asked = everything or bool(states or globs)
+    shown = [each for each in chosen if asked or group_of(each) in LISTED] or chosen
+    hidden = len(chosen) - len(shown)
+    more = f"{hidden} {'is' if hidden == 1 else 'are'} not listed here: --all." if hidden else ""
+    said = " ".join(filter(None, (counted(chosen), more, "Why: specmine show FUNCTION.")))
+    emit(typeset("\n".join([*table(shown, width(), sort=sort), "", *textwrap.wrap(said, width())]) + "\n"))

@@ -7,14 +7,19 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import functions_of
+from specmine.analysis.documents import functions_of, title
 from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import PATH, check_selection, output_option, program_options, result_format_option
 from specmine.cli.base.output import check_writable, destination, specification_text, width, write_stderr
+from specmine.cli.base.typography import typeset
 from specmine.cli.runners.progress import Progress, wants_live
-from specmine.cli.text.assertions import is_asserted, specification, summary
+from specmine.cli.text.assertions import is_asserted, wrapped
 from specmine.cli.text.functions import table
+from specmine.cli.text.reasons import why
+from specmine.cli.text.specification import busiest_first, specification
+from specmine.cli.text.states import counted
 from specmine.model.errors import InputError
+from specmine.model.text import escaped
 
 MOST_SHOWN = 12
 """Functions that are listed where nothing is asserted."""
@@ -43,7 +48,7 @@ def command(output: Path | None, form: str | None, **given: Any) -> int:
         document = run_mining(**given)
         write(result_text(document, form_of(form, output)))
     if output is not None:
-        write_stderr(f"specmine: wrote {output}: {summary(functions_of(document))}")
+        write_stderr(f"specmine: wrote {output}: {counted(functions_of(document))}")
     return data_code(any(map(is_asserted, functions_of(document))))
 
 
@@ -115,5 +120,8 @@ def result_text(document: dict[str, Any], form: str) -> str:
     lines = specification(document, width())
     entries = functions_of(document)
     if entries and not any(map(is_asserted, entries)):
-        lines += ["", *table(entries[:MOST_SHOWN], width())]
-    return "\n".join(lines) + "\n"
+        busiest = busiest_first(entries)[:MOST_SHOWN]
+        lines += ["", *table(busiest, width(), sort="time")]
+        for entry in busiest:
+            lines += wrapped(" ".join([f"{escaped(title(entry))}:", *why(entry)]), width(), hang="    ")
+    return typeset("\n".join(lines) + "\n")

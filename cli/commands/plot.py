@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from specmine.analysis.documents import Entry, functions_of
-from specmine.cli.base.options import PATH, socket_option, store_option
+from specmine.analysis.documents import Entry
+from specmine.cli.base.options import PATH, choice_options, socket_option, store_option
 from specmine.cli.base.output import destination, write_stderr
-from specmine.cli.base.sources import read_document
+from specmine.cli.base.sources import read_functions
 from specmine.cli.text.function_names import single_match
 
 FORMATS = ("svg", "png", "pdf")
@@ -18,19 +18,28 @@ FORMATS = ("svg", "png", "pdf")
 
 @click.command("plot", short_help="One function as a picture.")
 @click.argument("function", default="*")
+@choice_options
 @store_option
 @socket_option
 @click.option("--output", type=PATH, metavar="FILE", help="Write the picture there instead of standard output.")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), help="Kind of picture.  [default: as FILE is called, else svg]"
 )
-def command(function: str, store: Path | None, socket: Path | None, output: Path | None, form: str | None) -> None:
+def command(
+    function: str,
+    program: str | None,
+    build: str | None,
+    store: Path | None,
+    socket: Path | None,
+    output: Path | None,
+    form: str | None,
+) -> None:
     """Draw one FUNCTION: its durations with borders and classes, its behaviours, and the merged call graph with
     the edges that decide between behaviours.
 
     FUNCTION is a name or a glob, as for `mine --function`; without it, exactly one function must be known.
     """
-    entry = single_match(functions_of(read_document(store, socket)), function)
+    entry = single_match(read_functions(store, socket, program, build), function)
     suffix = output.suffix.lower().removeprefix(".") if output is not None else ""
     if form is None and output is not None and suffix not in FORMATS:
         raise click.UsageError(f"Call {output} .svg, .png or .pdf, or say --format.")

@@ -11,7 +11,8 @@ from specmine.analysis.documents import functions_of
 from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import PATH, config_option, output_option, program_options, result_format_option
 from specmine.cli.base.output import destination, write_stderr
-from specmine.cli.text.assertions import is_asserted, summary
+from specmine.cli.text.assertions import is_asserted
+from specmine.cli.text.states import counted
 from specmine.model.text import plural, size
 
 from .mine import check_options, form_of, result_text, run_mining
@@ -37,7 +38,7 @@ def record(output: Path, **given: Any) -> int:
     entries = functions_of(document)
     observations = sum(int(each.get("observations") or 0) for each in entries)
     written = size(output.stat().st_size) if output.is_file() else "recording"
-    write_stderr(f"specmine: wrote {output} ({written}, {plural(observations, 'observation')}): {summary(entries)}")
+    write_stderr(f"specmine: wrote {output} ({written}, {plural(observations, 'observation')}): {counted(entries)}")
     return data_code(observations > 0)
 
 

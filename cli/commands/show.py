@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,40 +9,48 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import Entry, functions_of, is_recorded, title
-from specmine.cli.base.options import reading_options
+from specmine.analysis.documents import Entry, is_recorded
+from specmine.cli.base.options import choice_options, reading_options
 from specmine.cli.base.output import emit, json_text, width
-from specmine.cli.base.sources import read_document
-from specmine.cli.text.assertions import assertion, class_names, is_asserted
+from specmine.cli.base.sources import read_functions
+from specmine.cli.base.typography import speaks_unicode, typeset
+from specmine.cli.text.assertions import assertion, class_names, condition
 from specmine.cli.text.call_tree import deciding_edges, tree
 from specmine.cli.text.function_names import single_match
-from specmine.cli.text.functions import why
+from specmine.cli.text.functions import cut
 from specmine.cli.text.histogram import distribution, histogram_bins
+from specmine.cli.text.levels import WORDS, asserted, normal_range, present, seconds
+from specmine.cli.text.reasons import probe, why
+from specmine.cli.text.states import open_violations, words
 from specmine.cli.text.time_split import on_cpu, overall, times
-from specmine.model.text import age, count, duration, escaped, plural, rate, share
+from specmine.model.text import age, cells, count, duration, escaped, plural, rate, share
 
 
 @click.command("show", short_help="One function: distribution, borders, call paths.")
 @click.argument("function")
+@choice_options
 @reading_options
-def command(function: str, store: Path | None, socket: Path | None, form: str) -> None:
-    """Show one FUNCTION: its durations with borders and classes, behaviours, call paths, state, cost.
+def command(
+    function: str, program: str | None, build: str | None, store: Path | None, socket: Path | None, form: str
+) -> None:
+    """Show one FUNCTION: what is wrong, how long its calls take, their distribution, call paths, state, cost.
 
     FUNCTION is a name or a glob, as for `mine --function`; it must match exactly one function.
     """
-    entry = single_match(functions_of(read_document(store, socket)), function)
+    entry = single_match(read_functions(store, socket, program, build), function)
     if form == "json":
         emit(json_text({"schema": "specmine.function/1", **entry}))
         return
-    encoding = (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "")
-    emit("\n".join(portrait(entry, width(), ascii_only=encoding != "utf8")) + "\n")
+    emit(typeset("\n".join(portrait(entry, width(), ascii_only=not speaks_unicode())) + "\n"))
 
 
 def portrait(entry: Entry, columns: int, *, ascii_only: bool) -> list[str]:
     """Return everything about one function, in lines of at most ``columns`` unless a name is longer."""
-    lines = assertion(entry, columns, numbered=True) if is_asserted(entry) else [escaped(title(entry))]
+    lines = assertion(entry, columns, numbered=True)
     for heading, part in (
+        ("Violations", [line for text in violations(entry) for line in _paragraph(text, columns)]),
         ("State", _state(entry, columns)),
+        ("Quantiles", quantile_table(entry)),
         ("Durations", _durations(entry, columns, ascii_only)),
         ("Classes", _classes(entry)),
         ("Time", [line for text in (*overall(entry), *on_cpu(entry)) for line in _paragraph(text, columns)]),
@@ -56,10 +63,36 @@ def portrait(entry: Entry, columns: int, *, ascii_only: bool) -> list[str]:
 
 
 def _state(entry: Entry, columns: int) -> list[str]:
-    lines = [f"  {escaped(str(entry.get('state')))}"]
-    for sentence in why(entry):
+    lines = [f"  {words(entry)}"]
+    for sentence in filter(None, (*why(entry), probe(entry))):
         lines += _paragraph(sentence, columns)
     return lines
+
+
+def violations(entry: Entry) -> list[str]:
+    """Return a sentence for each open violation."""
+    return [escaped(str(each.get("text") or each.get("change"))) for each in open_violations(entry)]
+
+
+def quantile_table(entry: Entry) -> list[str]:
+    """Return observed beside normal: all calls, then each behaviour."""
+    parts = [each for each in entry.get("behaviours") or [] if each.get("expression") not in (None, "true")]
+    rows = [["", "MEDIAN", "P90", "P99"]]
+    for name, part in [("all calls", entry), *((condition(each["expression"]), each) for each in parts)]:
+        if not present(part):
+            continue
+        rows.append([name, *(seconds(present(part), quantile) for quantile in WORDS)])
+        spans = [normal_range(asserted(part), quantile) for quantile in WORDS]
+        if any(spans):
+            rows.append(["  normal", *(span or "-" for span in spans)])
+    if len(rows) == 1:
+        return []
+    sizes = [max(cells(row[at]) for row in rows) for at in range(4)]
+    sizes[0] = min(sizes[0], 36)
+    return [
+        ("  " + cut(row[0], sizes[0]).ljust(sizes[0]) + "".join(f"  {cell.rjust(size)}" for cell, size in
+         zip(row[1:], sizes[1:], strict=True))).rstrip() for row in rows
+    ]  # fmt: skip
 
 
 def _durations(entry: Entry, columns: int, ascii_only: bool) -> list[str]:

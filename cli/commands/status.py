@@ -13,7 +13,8 @@ from specmine.analysis.documents import Document, functions_of
 from specmine.cli.base.options import reading_options
 from specmine.cli.base.output import emit, json_text, width
 from specmine.cli.base.sources import read_document, read_status
-from specmine.cli.text.assertions import heading, summary
+from specmine.cli.text.specification import heading
+from specmine.cli.text.states import counted
 from specmine.model.text import age, count, duration, escaped, share
 
 
@@ -24,7 +25,7 @@ def command(store: Path | None, socket: Path | None, form: str) -> None:
     if store is not None:
         document = read_document(store, socket)
         status = _of_store(document, store)
-        lines = [*heading(document, width()), summary(functions_of(document))]
+        lines = [*heading(document, width()), counted(functions_of(document))]
     else:
         status = {"schema": "specmine.status/1", **read_status(socket)}
         lines = []

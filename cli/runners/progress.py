@@ -6,14 +6,18 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from specmine.analysis.documents import Document, functions_of
+from specmine.analysis.documents import Document, functions_of, title
 from specmine.cli.base.output import write_stderr
-from specmine.cli.text.assertions import summary
-from specmine.cli.text.functions import table
-from specmine.model.text import age, share
+from specmine.cli.base.typography import speaks_unicode, typeset
+from specmine.cli.text.functions import progress_table
+from specmine.cli.text.levels import present, sentence
+from specmine.cli.text.specification import busiest_first
+from specmine.cli.text.states import FINISHED, LISTED, group_of
+from specmine.model.text import age, cells, escaped, plural, share
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -55,7 +59,7 @@ class Progress:
             if now - self._drawn >= DRAW_EVERY_S:
                 self._drawn = now
                 known = document()
-                self._live.update(_picture(known, self._line(known), self._live.console.width))
+                self._live.update(self._picture(known, self._live.console.width))
         elif self._said is None:
             self._said = now
             write_stderr("specmine: watching")
@@ -95,23 +99,53 @@ class Progress:
         self.stopping = True
 
     def _line(self, document: Document) -> str:
-        collection = document.get("collection") or {}
-        elapsed = age(float(collection.get("seconds") or 0.0))
-        whole = f" of {age(self._duration_s)}" if self._duration_s is not None else ""
-        spent = collection.get("overhead_ratio")
-        cost = f" cost {share(spent)}." if isinstance(spent, int | float) else ""
-        ending = " stopping ..." if self.stopping else ""
-        return f"specmine: {elapsed}{whole}: {summary(functions_of(document))}{cost}{ending}"
+        ending = "; stopping ..." if self.stopping else ""
+        return f"specmine: {self._elapsed(document)}: {told_of(document)}{ending}"
+
+    def _elapsed(self, document: Document) -> str:
+        elapsed = age(float((document.get("collection") or {}).get("seconds") or 0.0))
+        return f"{elapsed} of {age(self._duration_s)}" if self._duration_s is not None else elapsed
+
+    def _picture(self, document: Document, columns: int) -> Any:
+        from rich.text import Text  # noqa: PLC0415
+
+        ending = "stopping ..." if self.stopping else "^C stops and prints what is known."
+        return Text("\n".join(picture(document, self._elapsed(document), ending, columns)))
+
+
+def told_of(document: Document) -> str:
+    """Return how many functions are timed and known, how long the calls of the busiest take, and the cost."""
+    entries = functions_of(document)
+    timed = [each for each in entries if present(each)]
+    known = sum(each.get("state") in FINISHED for each in entries)
+    parts = [f"{plural(len(timed), 'function')} timed, {known or 'none'} known{'' if known else ' yet'}"]
+    if timed:
+        busiest = busiest_first(timed)[0]
+        parts.append(f"{escaped(title(busiest))}: {sentence(present(busiest))}")
+    return "; ".join([*parts, *_cost(document)])
+
+
+def picture(document: Document, elapsed: str, ending: str, columns: int) -> list[str]:
+    """Return what is drawn while mining works: the program, what is known of each function, what waits."""
+    entries = functions_of(document)
+    program = document.get("program") or {}
+    name = program.get("name") or Path(str(program.get("path") or "")).name or "looking for the program"
+    left, right = escaped(str(name)), "   ".join([elapsed, *_cost(document)])
+    lines = [left + " " * max(3, columns - cells(left) - cells(right)) + right]
+    active = [each for each in busiest_first(entries) if group_of(each) in LISTED]
+    shown = active[:MOST_SHOWN]
+    if shown:
+        lines += progress_table(shown, columns, ascii_only=not speaks_unicode(sys.stderr))
+    more = len(entries) - len(shown)
+    waiting = f"{more} more {'waits' if more == 1 else 'wait'} or cannot be timed. " if more else ""
+    return [typeset(line, sys.stderr) for line in [*lines, f"{waiting}{ending}"]]
+
+
+def _cost(document: Document) -> list[str]:
+    spent = (document.get("collection") or {}).get("overhead_ratio")
+    return [f"overhead {share(spent)}"] if isinstance(spent, int | float) else []
 
 
 def wants_live(command: tuple[str, ...]) -> bool:
     """Return whether a moving picture may be drawn: on a terminal, unless CMD writes to the same one."""
     return sys.stderr.isatty() and not command
-
-
-def _picture(document: Document, line: str, columns: int) -> Any:
-    from rich.text import Text  # noqa: PLC0415
-
-    entries = functions_of(document)
-    active = sorted(entries, key=lambda each: -float(each.get("utility") or 0.0))[:MOST_SHOWN]
-    return Text("\n".join([line, "", *table(active, columns)] if active else [line]))

@@ -1,205 +1,147 @@
-"""Assertions as text: for each behaviour of a function the shares of its classes."""
+"""One function's assertion as text: how long its calls take, under which condition, and whether that holds."""
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from specmine.analysis.documents import Document, Entry, functions_of, title
-from specmine.model.text import age, count, duration, escaped, listed, plural, share
+from specmine.analysis.documents import Entry, is_recorded, title
+from specmine.model.text import cells, duration, escaped, plural, rate, share
 
+from .levels import asserted, normal, present, sentence
+from .states import FINISHED, open_violations, words
 from .time_split import explanation, labels
 
-ASSERTED = ("single", "explained", "unexplained")
-STATES = (
-    "explained", "single", "unexplained", "explaining", "timing", "waiting", "candidate", "unstable",
-    "refused", "excluded",
-)  # fmt: skip
-"""In the order in which they are counted up, most finished first."""
-
-REPORTED_JIT_SHARE = 0.01
-"""From this share of CPU time on, code made at run time is reported."""
+_UNIT = re.compile(r"(\d) (%|ns\b|us\b|ms\b|s\b)")
+ALL_OF_THEM = 0.9995
+"""Share from which on all calls are meant."""
 
 
 def is_asserted(entry: Entry) -> bool:
     """Return whether something is stated about this function."""
-    return entry.get("state") in ASSERTED
-
-
-def specification(document: Document, width: int) -> list[str]:
-    """Return the lines of all assertions, then of what is not known yet."""
-    entries = functions_of(document)
-    asserted = [each for each in entries if is_asserted(each)]
-    lines = heading(document, width)
-    for entry in asserted:
-        lines += ["", *assertion(entry, width)]
-    if not asserted:
-        lines += ["", "Nothing is stable enough to be stated yet."]
-    return [*lines, "", *_wrapped(summary(entries), width)] if entries else lines
-
-
-def heading(document: Document, width: int) -> list[str]:
-    """Return what was watched, for how long, and what it cost."""
-    program, collection = document.get("program") or {}, document.get("collection") or {}
-    path, build = program.get("path"), program.get("build_id")
-    lines = []
-    if path:
-        lines += _wrapped(escaped(str(path)) + (f" (build {escaped(str(build))[:12]})" if build else ""), width)
-    if isinstance(program.get("exit_status"), int):
-        lines.append(f"The program ended {_ending(program['exit_status'])}.")
-    if isinstance(collection.get("source"), dict):
-        lines += _wrapped(_read(collection["source"]), width)
-    elif isinstance(collection.get("merged"), int):
-        lines += _wrapped(f"Merged from {plural(collection['merged'], 'specification')}.", width)
-    elif isinstance(collection.get("seconds"), int | float):
-        lines += _wrapped(_cost(collection), width)
-        if (made := collection.get("jit_cpu_ratio") or 0.0) >= REPORTED_JIT_SHARE:
-            text = (
-                f"{share(made)} of its CPU time passed in code made at run time (JIT), of which no function is known."
-            )
-            lines += _wrapped(text, width)
-    for note in collection.get("notes") or []:
-        lines += _wrapped(f"Note: {escaped(str(note))}", width, hang="  ")
-    return lines
-
-
-def summary(entries: Sequence[Entry]) -> str:
-    """Return how many functions are in which state."""
-    states = Counter(str(each.get("state")) for each in entries)
-    order = [*STATES, *sorted(set(states) - set(STATES))]
-    parts = [f"{count(states[state])} {escaped(state)}" for state in order if states[state]]
-    return f"{plural(len(entries), 'function')}: {', '.join(parts)}." if parts else "No function is known yet."
+    return entry.get("state") in FINISHED
 
 
 def assertion(entry: Entry, width: int, *, numbered: bool = False) -> list[str]:
     """Return the lines about one function; ``numbered`` gives its behaviours numbers to refer to."""
-    behaviours, classes = entry.get("behaviours") or [], entry.get("classes") or []
-    state, calls = entry.get("state"), entry.get("calls") or 0
-    about = "~" if entry.get("calls_exact") is False else ""
-    what = f"{len(classes)} classes" if state == "unexplained" else plural(max(1, len(behaviours)), "behaviour")
-    facts = f"{what}, {about}{plural(calls, 'call')}"
-    verdict = verdict_of(entry)
-    if verdict in ("violated", "holds"):
-        facts += f", {verdict}"
-    lines = _wrapped(f"{escaped(title(entry))}   {facts}", width, hang="  ")
-    if state == "single" or len(classes) < 2:
-        return lines + _wrapped("  one class of durations: no border among them", width, hang="  ")
-    if state == "unexplained" and not behaviours:
-        behaviours = [{"expression": None, "calls": calls, "shares": [each.get("share", 0.0) for each in classes]}]
-    lines += _shares(classes, behaviours, width, numbered)
+    classes = entry.get("classes") or []
+    lines = _first(entry, width)
+    lines += wrapped(_facts(entry), width, first="  ", hang="    ")
+    if is_asserted(entry):
+        parts = _parts(entry)
+        for number, part in enumerate(parts, start=1):
+            text = f"{number}: {_part(part, entry)}" if numbered and len(parts) > 1 else _part(part, entry)
+            lines += wrapped(text, width, first="  ", hang="    ")
+            lines += wrapped(_rest(part, classes), width, first="    ", hang="    ")
     for line in labels(entry, class_names(classes)):
-        lines += _wrapped(f"  {line}", width, hang="    ")
-    if state == "unexplained":
-        why = explanation(entry) or "the call paths seen do not tell these classes apart"
-        lines += _wrapped(f"  {why}", width, hang="  ")
+        lines += wrapped(f"  {line}", width, hang="    ")
+    if entry.get("state") == "unexplained" and len(classes) > 1:
+        why = explanation(entry) or "The call paths seen do not tell these classes apart."
+        lines += wrapped(f"  {why}", width, hang="  ")
+    for violation in open_violations(entry)[1:]:
+        lines += wrapped(f"  Also {escaped(str(violation.get('change')))}.", width, hang="    ")
     return lines
 
 
 def class_names(classes: Sequence[Any]) -> list[str]:
-    """Return the classes by their upper ends: ``<= 61 us``, and ``> 61 us`` for the last."""
+    """Return the classes by their upper ends: ``up to 61 us``, and ``over 61 us`` for the last."""
     uppers = [each.get("upper_seconds") for each in classes]
-    names = [f"<= {duration(upper)}" for upper in uppers if upper is not None]
+    names = [f"up to {duration(upper)}" for upper in uppers if upper is not None]
     bounded = [upper for upper in uppers if upper is not None]
-    return [*names, f"> {duration(bounded[-1])}" if bounded else "any"][: len(classes)]
-
-
-def verdict_of(entry: Entry) -> str:
-    """Return the verdict of the last check of a function's assertion, '' if there was none."""
-    verdict = entry.get("verdict")
-    if isinstance(verdict, dict):
-        verdict = verdict.get("verdict")
-    return escaped(str(verdict)) if verdict else ""
+    return [*names, f"over {duration(bounded[-1])}" if bounded else "any"][: len(classes)]
 
 
 def condition(expression: Any) -> str:
     """Return when a behaviour applies."""
-    return "on every path" if expression in (None, "true") else f"if {escaped(str(expression))}"
+    return "always" if expression in (None, "true") else f"if {escaped(str(expression))}"
 
 
-def _shares(classes: Sequence[Any], behaviours: Sequence[Any], width: int, numbered: bool) -> list[str]:
-    """Return a table of class shares, one behaviour a row; behaviours under each other if it is too wide."""
-    names = class_names(classes)
-    table = [[share(float(each)) for each in behaviour.get("shares") or []] for behaviour in behaviours]
-    texts = [condition(behaviour.get("expression")) for behaviour in behaviours]
-    if numbered and len(texts) > 1:
-        texts = [f"{number}: {text}" for number, text in enumerate(texts, start=1)]
-    calls = [f"   ({plural(behaviour.get('calls') or 0, 'call')})" for behaviour in behaviours]
-    column = max([8, *map(len, names), *(len(cell) for row in table for cell in row)]) + 3
-    wide = column * len(names) + 3
-    word = max(len(word) for text in texts for word in text.split())
-    if wide > width - 27 or wide + 3 + word > width:  # a name broken in two is hard to read and to copy
-        return _listed_shares(names, table, [text + tail for text, tail in zip(texts, calls, strict=True)], width)
-    longest = max(map(len, texts))
-    aligned = wide + longest + max(map(len, calls)) <= width
-    lines = ["".join(name.rjust(column) for name in names)]
-    for row, text, tail in zip(table, texts, calls, strict=True):
-        start = "".join(cell.rjust(column) for cell in row) + "   "
-        if aligned:
-            lines.append(start + text.ljust(longest) + tail)
-        else:
-            lines += _wrapped(text + tail, width, first=start, hang=" " * (wide + 3))
-    return lines
-
-
-def _listed_shares(names: Sequence[str], table: Sequence[Sequence[str]], texts: Sequence[str], width: int) -> list[str]:
-    lines: list[str] = []
-    for row, text in zip(table, texts, strict=True):
-        lines += _wrapped(text, width, first="  ", hang="     ")
-        pairs = ", ".join(f"{cell} {name}" for cell, name in zip(row, names, strict=False))
-        # A number and its unit stay on one line
-        lines += _wrapped(pairs.replace(" ", "\xa0").replace(",\xa0", ", "), width, first="    ", hang="    ")
-    return [line.replace("\xa0", " ") for line in lines]
-
-
-def _ending(status: int) -> str:
-    return f"by signal {-status}" if status < 0 else f"with status {status}"
-
-
-def _cost(collection: Any) -> str:
-    text = f"Watched for {age(collection['seconds'])}"
-    spent, promised = collection.get("overhead_ratio"), collection.get("overhead_budget_ratio")
-    parts = []
-    if isinstance(spent, int | float):
-        limit = (
-            f" (promised: at most {share(promised)}{_floor(collection)})" if isinstance(promised, int | float) else ""
-        )
-        parts.append(f"added {share(spent)} to the program's CPU time{limit}")
-    if isinstance(collection.get("agent_cpu_seconds"), int | float):
-        parts.append(f"specmine's own processes took {collection['agent_cpu_seconds']:.1f} s of CPU")
-    lost = {name: number for name, number in (collection.get("lost") or {}).items() if number}
-    if lost:
-        parts.append("lost " + listed(f"{count(number)} {_words(name)}" for name, number in sorted(lost.items())))
-    return text + "".join(f"; {part}" for part in parts) + "."
-
-
-def _floor(collection: Any) -> str:
-    """Return what a program that uses little CPU time may be charged all the same, '' where the share allowed more."""
-    used, allowed = collection.get("program_cpu_seconds"), collection.get("allowed_seconds")
-    if used is None or not allowed or allowed <= 1.05 * collection["overhead_budget_ratio"] * used:
+def class_sentence(shares: Sequence[float], classes: Sequence[Any]) -> str:
+    """Return how calls fall into classes: ``all take up to 36 us``, or ``98 % take up to 36 us, 2 % over 36 us``."""
+    if len(classes) < 2:
         return ""
-    return f", or {duration(allowed)} in all"
+    named = [(part, name) for part, name in zip(shares, class_names(classes), strict=False) if part > 0]
+    whole = [name for part, name in named if part >= ALL_OF_THEM]
+    if whole:
+        return f"all take {whole[0]}"
+    told = [f"{share(part)} {'take ' if at == 0 else ''}{name}" for at, (part, name) in enumerate(named)]
+    return ", ".join(told)
 
 
-def _read(source: Any) -> str:
-    path = source.get("path")
-    where = "standard input" if path == "-" else escaped(str(path))
-    text = f"Read {plural(source.get('records') or 0, 'call')} from {where} ({escaped(str(source.get('format')))})"
-    return text + (f"; skipped {plural(source['skipped'], 'bad line')}." if source.get("skipped") else ".")
+def wrapped(text: str, width: int, *, first: str = "", hang: str = "") -> list[str]:
+    """Break a text at spaces, but not between a number and its unit. Nothing for an empty text.
 
-
-def _words(name: str) -> str:
-    return escaped(name).replace("_", " ")
-
-
-def _wrapped(text: str, width: int, *, first: str = "", hang: str = "") -> list[str]:
-    """Break a line at spaces; a word longer than a line is broken too, never cut."""
+    A word longer than a line is broken too, never cut.
+    """
     indent = len(text) - len(text.lstrip(" "))
-    return textwrap.wrap(
-        text.strip(" "),
+    lines = textwrap.wrap(
+        _UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text.strip(" ")),
         width,
         initial_indent=first or " " * indent,
         subsequent_indent=hang,
         break_on_hyphens=False,
-    ) or [first]
+    )
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+
+
+def _first(entry: Entry, width: int) -> list[str]:
+    """Return the name with how long its calls take, and at the right where it stands."""
+    told = sentence(present(entry))
+    name = escaped(title(entry))
+    text = f"{name}: {told}" if told else name
+    state = "" if is_recorded(entry) and is_asserted(entry) else words(entry)
+    lines = wrapped(text, width, hang="  ")
+    gap = width - cells(lines[-1]) - cells(state)
+    if not state:
+        return lines
+    if gap < 3:
+        return [*lines, state.rjust(width)]
+    return [*lines[:-1], lines[-1] + " " * gap + state]
+
+
+def _facts(entry: Entry) -> str:
+    """Return how often it is called, its share of the time, and the normal range of all its calls."""
+    facts = []
+    if isinstance(entry.get("rate_per_second"), int | float):
+        facts.append(f"{rate(entry['rate_per_second'])} calls/s")
+    elif entry.get("calls"):
+        facts.append(plural(int(entry["calls"]), "call"))
+    if isinstance(entry.get("time_share"), int | float) and not is_recorded(entry):
+        facts.append(f"{share(entry['time_share'])} of the time")
+    span = normal(asserted(entry))
+    return ", ".join(facts) + (f"{'; ' if facts else ''}normal: {span}" if span else "")
+
+
+def _parts(entry: Entry) -> list[Any]:
+    """Return the behaviours, if there are several or classes to speak of."""
+    behaviours = entry.get("behaviours") or []
+    if len(behaviours) > 1:
+        return list(behaviours)
+    classes = entry.get("classes") or []
+    if len(classes) < 2:
+        return []
+    return [{"expression": None, "calls": entry.get("calls"), "shares": [each.get("share", 0.0) for each in classes]}]
+
+
+def _part(part: Any, entry: Entry) -> str:
+    calls = sum(int(each.get("calls") or 0) for each in entry.get("behaviours") or [])
+    own = f" ({share(int(part.get('calls') or 0) / calls)} of the calls)" if part.get("expression") and calls else ""
+    told = sentence(present(part))
+    if part.get("expression") is None:
+        return _upper(class_sentence(part["shares"], entry.get("classes") or [])) + "."
+    return f"{condition(part.get('expression'))}{own}" + (f": {told}" if told else "")
+
+
+def _rest(part: Any, classes: Sequence[Any]) -> str:
+    if part.get("expression") is None:
+        return ""
+    span = normal(asserted(part))
+    return "; ".join(
+        filter(None, (class_sentence(part.get("shares") or [], classes), f"normal: {span}" if span else ""))
+    )
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 
-from specmine.analysis.documents import Entry, title
+from specmine.analysis.documents import Entry, pick_build, title
 from specmine.model.errors import InputError
 from specmine.model.text import listed
 
@@ -19,6 +20,45 @@ def matching(entries: Sequence[Entry], glob: str) -> list[Entry]:
     """
     exact = [each for each in entries if glob in _names(each)]
     return exact or [each for each in entries if any(fnmatchcase(name, glob) for name in _names(each))]
+
+
+def of_program_and_build(
+    entries: Sequence[Entry], program: str | None, build: str | None, labels: Mapping[str, str] = MappingProxyType({})
+) -> list[Entry]:
+    """Return the functions of a program and of a build.
+
+    Parameters
+    ----------
+    entries : sequence
+    program : str, optional
+        Name of the program, or of the module.
+    build : str, optional
+        A label, a build-id, or how it begins.
+    labels : mapping
+        Build-id to the label that a person gave it.
+
+    Raises
+    ------
+    InputError
+        If no function is of that program, or none or several of that build.
+    """
+    found = list(entries)
+    if program is not None:
+        found = [each for each in found if program in {*str(each.get("program") or "").split(","), each.get("module")}]
+        if entries and not found:
+            known = sorted({str(each.get("program") or each.get("module")) for each in entries})
+            raise InputError(f"no function of a program {program} is known", remedy=f"programs: {listed(known[:5])}")
+    if build is not None:
+        ids = sorted({str(each.get("build_id") or "") for each in found})
+        named = [each for each in ids if labels.get(each) == build]
+        wanted = named[0] if len(named) == 1 else pick_build(ids, build)
+        found = [each for each in found if each.get("build_id") == wanted]
+    return found
+
+
+def with_labels(entries: Sequence[Entry], labels: Mapping[str, str]) -> list[Entry]:
+    """Return functions with ``build``: the label of their build, where it has one."""
+    return [{**each, "build": label} if (label := labels.get(str(each.get("build_id")))) else each for each in entries]
 
 
 def single_match(entries: Sequence[Entry], glob: str) -> Entry:
@@ -36,10 +76,17 @@ def single_match(entries: Sequence[Entry], glob: str) -> Entry:
         raise InputError(f"no function matches {glob}", remedy="see `specmine functions`")
     names = [title(each) for each in found]
     if len(set(names)) < len(names):
-        names = [f"{name} of build {str(each.get('build_id'))[:12]}" for name, each in zip(names, found, strict=True)]
+        names = [f"{name} of build {_build(each)}" for name, each in zip(names, found, strict=True)]
+        remedy = "choose one with --build"
+    else:
+        remedy = "name one of them"
     more = len(names) - _MOST_LISTED
     shown = [*names[:_MOST_LISTED], f"{more} more"] if more > 0 else names
-    raise InputError(f"{len(found)} functions match {glob}: {listed(shown)}", remedy="name one of them")
+    raise InputError(f"{len(found)} functions match {glob}: {listed(shown)}", remedy=remedy)
+
+
+def _build(entry: Entry) -> str:
+    return str(entry.get("build") or str(entry.get("build_id"))[:12])
 
 
 def _names(entry: Entry) -> set[str]:

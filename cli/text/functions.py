@@ -1,105 +1,133 @@
-"""The list of functions as text: facts in columns, below them why each function is in its state."""
+"""The list of functions as text: one row each, what is wrong first."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from specmine.analysis.documents import Entry, is_recorded, title
-from specmine.model.text import cells, duration, escaped, plural, rate, share
+from specmine.analysis.documents import Entry, is_recorded
+from specmine.model.text import cells, escaped, rate, share, shortened
+from specmine.model.text import title as title_of
 
-from .assertions import condition, verdict_of
+from .levels import present, seconds
+from .states import rank_of, steps_done, words
 
-_NUMBERS = (("STATE", 11), ("CALLS/S", 9), ("TIME", 7), ("UTILITY", 7))
-_GAP = 2
+LEAST_NAME, MOST_NAME = 26, 44
+MOST_STATE = 30
+_GAP = "  "
+
+SORTS: dict[str, Callable[[Entry], Any]] = {
+    "state": lambda each: (rank_of(each), -_time(each), -_rate(each)),
+    "time": lambda each: (-_time(each), -_rate(each)),
+    "calls": lambda each: (-_rate(each), -int(each.get("calls") or 0)),
+    "median": lambda each: -_quantile(each, "p50"),
+    "p99": lambda each: -_quantile(each, "p99"),
+    "name": lambda each: (str(each.get("function")), str(each.get("module"))),
+}
+"""Orders of the list by name; those by numbers begin with the largest."""
 
 
-def table(entries: Sequence[Entry], columns: int) -> list[str]:
-    """Return the list: per function one line of facts and below it why it is where it is."""
-    room = columns - sum(size + _GAP for _, size in _NUMBERS)
-    names = [escaped(title(each)) for each in entries]
-    name_width = max(8, min(room, max(cells(name) for name in ["FUNCTION", *names])))
-    lines = [_row("FUNCTION", [head for head, _ in _NUMBERS], name_width)]
-    for name, entry in zip(names, entries, strict=True):
-        facts = [
-            escaped(str(entry.get("state", "?"))),
-            _or_dash(entry.get("rate_per_second"), rate),
-            _or_dash(None if is_recorded(entry) else entry.get("time_share"), share),
-            _or_dash(None if is_recorded(entry) else entry.get("utility"), "{:.2f}".format),
-        ]
-        if cells(name) <= name_width:
-            lines.append(_row(name, facts, name_width))
-        else:
-            lines += [
-                *textwrap.wrap(name, columns, subsequent_indent="  ", break_on_hyphens=False),
-                _row("", facts, name_width),
-            ]
-        for text in filter(None, (*why(entry), _probe(entry))):
-            lines += textwrap.wrap(
-                text, columns, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
-            )
+def table(entries: Sequence[Entry], columns: int, *, sort: str = "state") -> list[str]:
+    """Return the list: a head, then a row a function.
+
+    Columns that do not fit go from the right; names are cut in the middle. The program and the build have columns only
+    where they tell functions apart.
+    """
+    ordered = sorted(entries, key=SORTS[sort])
+    rows = [_cells(each) for each in ordered]
+    optional = [("PROGRAM", [str(each.get("program") or each.get("module") or "") for each in ordered]),
+                ("BUILD", [str(each.get("build") or each.get("build_id") or "")[:8] for each in ordered])]  # fmt: skip
+    told = [(head, texts) for head, texts in optional if _tells(head, texts, ordered)]
+    heads = ["FUNCTION", *(head for head, _ in told), "STATE", "CALLS/S", "MEDIAN", "P99", "TIME"]
+    table = [[row[0], *(escaped(texts[at]) for _, texts in told), *row[1:]] for at, row in enumerate(rows)]
+    left = 2 + len(told)
+    return _drawn(heads, table, left, columns)
+
+
+def progress_table(entries: Sequence[Entry], columns: int, *, ascii_only: bool) -> list[str]:
+    """Return the list while functions are learned: how long calls take so far, and how much is known of each."""
+    full, empty = ("#", ".") if ascii_only else ("\N{FULL BLOCK}", "\N{LIGHT SHADE}")
+    rows = []
+    for each in entries:
+        done, of = steps_done(each)
+        name, _, calls, median, tail, _ = _cells(each)
+        rows.append([name, calls, median, tail, full * done + empty * (of - done)])
+    return _drawn(["FUNCTION", "CALLS/S", "MEDIAN", "P99", "KNOWN"], rows, 1, columns, last_left=True)
+
+
+def _cells(entry: Entry) -> list[str]:
+    shown = present(entry)
+    share_of_time = None if is_recorded(entry) else entry.get("time_share")
+    return [
+        escaped(_name(entry)),
+        words(entry),
+        _or_dash(entry.get("rate_per_second"), rate),
+        seconds(shown, "p50"),
+        seconds(shown, "p99"),
+        _or_dash(share_of_time, share),
+    ]
+
+
+def _name(entry: Entry) -> str:
+    """Return the name, with the module where that is not the program's own."""
+    module = str(entry.get("module") or "")
+    return title_of(shortened(str(entry.get("function", "?")), 40), "" if module == entry.get("program") else module)
+
+
+def _tells(head: str, texts: Sequence[str], entries: Sequence[Entry]) -> bool:
+    """Tell whether a column distinguishes functions: programs if there are several, builds of one function."""
+    if head == "PROGRAM":
+        return len({each.get("program") for each in entries}) > 1
+    names = [(each.get("function"), each.get("module"), each.get("program")) for each in entries]
+    return len(set(names)) < len(names) and len(set(texts)) > 1
+
+
+def _drawn(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], left: int, columns: int, *, last_left: bool = False
+) -> list[str]:
+    """Return head and rows; the first ``left`` columns are aligned to the left, the others to the right."""
+    limits = [MOST_NAME, *([MOST_STATE] * (left - 1))]
+    sizes = [max(cells(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
+    sizes = [min(size, limits[at]) if at < left else size for at, size in enumerate(sizes)]
+    kept = len(heads)
+    while kept > left and sum(sizes[:kept]) + (kept - 1) * len(_GAP) - max(0, sizes[0] - LEAST_NAME) > columns:
+        kept -= 1
+    over = sum(sizes[:kept]) + (kept - 1) * len(_GAP) - columns
+    sizes[0] = max(LEAST_NAME, sizes[0] - max(0, over))
+    lines = []
+    for row in (heads, *rows):
+        parts = []
+        for at, (cell, size) in enumerate(zip(row[:kept], sizes[:kept], strict=True)):
+            text = cut(cell, size)
+            room = " " * (size - cells(text))
+            parts.append(text + room if at < left or (last_left and at == len(heads) - 1) else room + text)
+        lines.append(_GAP.join(parts).rstrip())
     return lines
 
 
-def why(entry: Entry) -> list[str]:
-    """Return sentences: what is known, why the function is in its state, what would move it on."""
-    said = _known(entry)
-    reason, needed = entry.get("reason"), entry.get("needed")
-    sentences = [said] if said else []
-    sentences += [
-        f"The host: {share(float(cause['gained_share']))} more calls {escaped(str(cause['text']))}"
-        f" (+{duration(float(cause['excess_seconds']))})"
-        for cause in entry.get("host_causes") or []
-        if cause["gained_share"]
-    ]
-    before = entry.get("provisional")
-    if isinstance(before, dict):
-        sentences.append(_provisional(before))
-    if isinstance(reason, dict):
-        sentences.append(escaped(f"{reason.get('text', '')} [{reason.get('code', '?')}]".strip()))
-    next_step = needed or (reason.get("remedy") if isinstance(reason, dict) else "")
-    if next_step:
-        sentences.append(f"Next: {escaped(str(next_step))}")
-    return sentences
-
-
-def _provisional(before: Entry) -> str:
-    """Return how the statement of a build before fares with this one."""
-    build = escaped(str(before.get("build_id"))[:12])
-    if not before.get("observations"):
-        return f"Provisionally as in build {build}; not checked yet"
-    verdict = escaped(str(before.get("verdict")))
-    return f"As in build {build}: {verdict} after {plural(int(before['observations']), 'observation')}"
-
-
-def _probe(entry: Entry) -> str:
-    """Return how the kernel runs the probed instruction, and what a call costs; '' for what is not probed."""
-    price_ns, grade = entry.get("price_ns"), entry.get("grade")
-    if not isinstance(price_ns, int | float) or entry.get("state") in ("refused", "excluded"):
-        return ""
-    return f"Probe: {grade}, {duration(price_ns * 1e-9)} a call"
-
-
-def _known(entry: Entry) -> str:
-    behaviours = [each for each in entry.get("behaviours") or [] if each.get("expression") not in (None, "true")]
-    classes = entry.get("classes") or []
-    verdict = verdict_of(entry)
-    checked = f"; last check: {verdict}" if verdict in ("holds", "violated") else ""
-    if entry.get("state") == "single":
-        return f"1 behaviour, no border{checked}"
-    if behaviours:
-        conditions = "; ".join(condition(each["expression"]) for each in behaviours)
-        return f"{plural(len(behaviours), 'behaviour')} over {len(classes)} classes: {conditions}{checked}"
-    return f"{len(classes)} classes of durations{checked}" if len(classes) > 1 else ""
-
-
-def _row(name: str, facts: Sequence[str], name_width: int) -> str:
-    text = name + " " * (name_width - cells(name))
-    for at, (fact, (_, size)) in enumerate(zip(facts, _NUMBERS, strict=True)):
-        text += " " * _GAP + (fact.ljust(size) if at == 0 else fact.rjust(size))
-    return text.rstrip()
+def cut(text: str, width: int) -> str:
+    """Return a text of at most so many columns, its middle left out."""
+    if cells(text) <= width:
+        return text
+    keep = width - 2
+    head, tail = text[: keep - keep // 2], text[len(text) - keep // 2 :]
+    while cells(head) + cells(tail) > keep:
+        head = head[:-1]
+    return f"{head}..{tail}"
 
 
 def _or_dash(value: Any, write: Any) -> str:
     return str(write(value)) if isinstance(value, int | float) else "-"
+
+
+def _time(entry: Entry) -> float:
+    return float(entry.get("time_share") or 0.0)
+
+
+def _rate(entry: Entry) -> float:
+    return float(entry.get("rate_per_second") or 0.0)
+
+
+def _quantile(entry: Entry, name: str) -> float:
+    each = present(entry).get(name)
+    return float(each["seconds"]) if each else 0.0

@@ -22,11 +22,12 @@ from specmine.model.json_codec import encode
 from specmine.model.verdict import Verdict
 
 from .data import Data, data_of
-from .levels import Levels, level_facts, levels_of
+from .levels import Levels, level_facts, levels_of, quantiles
 from .programs import program_of
 from .statements import statements
 from .time_split import SplitCalls, class_facts, explained, on_cpu_facts, split_calls, time_facts
 from .timestamps import date_of
+from .verdicts import verdict_of
 from .violation_context import context_of
 from .violations import Context, violation_entry
 
@@ -47,6 +48,7 @@ def description_of(
     around = context_of(state) if around is None else around
     named, data = function.function, data_of(function)
     levels = levels or levels_of(function, data)
+    verdict = verdict_of(function, levels.verdict)
     counts, totals, retained = function.probe.counts, function.history.totals, function.history.longest
     prices = state.started.prices if state.started else None
     bias = data.bias_ns if data else (retained[-1].bias_ns if retained else 0.0)
@@ -81,12 +83,13 @@ def description_of(
         "bias_seconds": bias * 1e-9,
         "uncertainty_seconds": max((one.uncertainty_ns for one in retained[-1:]), default=0.0) * 1e-9,
         "climbed_from": function.identity.climbed or None,
-        "verdict": _verdict(function),
+        "verdict": verdict.value,
         "checked": date_of(state, function.verification.checked_ns) if function.verification.checks else None,
         "checks": [_check(check) for check in function.verification.checks],
-        "host_causes": _host_causes(function, state),
+        "host_causes": _host_causes(function, state) if verdict is Verdict.VIOLATED else [],
         "provisional": document_of(function.provisional) if function.state not in FINISHED else None,
         **level_facts(levels.whole),
+        "observed": quantiles(levels.observed) if levels.observed is not None else None,
         **statements(function, data, levels),
         "violations": [violation_entry(one, around) for one in function.violations.all],
         "time": None,
@@ -133,13 +136,9 @@ def _holds_on_cpu(function: FunctionState) -> bool:
     return on_cpu is not None and on_cpu.check is not None and on_cpu.check.verdict == "holds"
 
 
-def _verdict(function: FunctionState) -> str:
-    return Verdict.of_all(check.verdict for check in function.verification.checks).value
-
-
 def _host_causes(function: FunctionState, state: ControllerState) -> list[dict[str, Any]]:
     """Return what of a violation the host explains: classes that gained calls at what it adds to a call."""
-    if _verdict(function) != "violated" or not state.environment or not function.history.longest:
+    if not state.environment or not function.history.longest:
         return []
     newest = function.history.longest[-1].histogram
     before = function.history.histogram.without(newest)

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from specmine.daemon.controller.function import FunctionState
-from specmine.mining.assertions.expression import Formula, evaluate, named_edges, shared_names
-from specmine.mining.levels.estimate import level_of
-from specmine.mining.levels.window import windows_of, windows_of_class, windows_of_paths
+from specmine.daemon.controller.phase import FINISHED
+from specmine.mining.assertions.behaviour_windows import windows_of_formula
+from specmine.mining.assertions.expression import shared_names
+from specmine.mining.levels.estimate import LEAST_CALLS, level_of
+from specmine.mining.levels.window import Window, quantiles_of, windows_of, windows_of_class
 from specmine.mining.off_cpu.on_cpu import as_time_on_cpu
-from specmine.model.call_path import CallPath
-from specmine.model.level import PROBABILITIES, Level
+from specmine.model.histogram import Histogram
+from specmine.model.level import PROBABILITIES, Level, Quantile
 from specmine.model.observation import Observation
+from specmine.model.verdict import Verdict
 
 from .data import Data
+from .verdicts import TRUE, verdict_on, worst_of
+
+RECENT = 5
+"""Newest windows that say how calls are now, once it is asserted how they usually are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Levels:
-    """The levels of one function."""
+    """The levels of one function: those asserted, or before that those of all windows."""
 
     whole: Level
     behaviours: tuple[Level, ...] = ()
@@ -30,44 +38,108 @@ class Levels:
     """The fastest class first; none where there is only one."""
     on_cpu: Level | None = None
     """Of the time on CPU; None where it is not known."""
+    observed: Level | None = None
+    """Of the newest windows; None while nothing is asserted."""
+    observed_behaviours: tuple[Level, ...] = ()
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    """On the level of each behaviour asserted, and of all calls together (``true``)."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict on all levels asserted; None while there are none."""
+        return worst_of(self.verdicts.values()) if self.verdicts else None
 
 
 _MOST_KNOWN = 4096
 _known: dict[str, tuple[tuple[object, ...], Levels]] = {}
-"""Levels by the key of the function, with what they follow from: a document is made every few seconds."""
+_learned: dict[str, tuple[tuple[object, ...], Levels]] = {}
+"""Levels by the key of the function, with what they follow from: a document is made every few seconds. What was learned
+of a finished function is computed once; the observed levels and the verdicts once a window."""
 
 
 def levels_of(function: FunctionState, data: Data | None) -> Levels:
     """Return the levels of the windows that are retained of a function; computed once for each state of it."""
-    basis = function.history, function.inference.learned, function.explanation.result
-    known = _known.get(function.key)
-    if known is not None and all(one is other for one, other in zip(known[0], basis, strict=True)):
-        return known[1]
-    if len(_known) >= _MOST_KNOWN:
-        _known.clear()
-    levels = _computed(function, data)
-    _known[function.key] = basis, levels
-    return levels
+    finished = function.state in FINISHED
+    history, yardstick = function.history, function.violations.yardstick
+    learned = _cached(
+        _learned,
+        function.key,
+        (function.inference.learned, function.explanation.result, None if finished else history),
+        lambda: _retained(function, data),
+    )
+    if yardstick is None or data is None:
+        return learned
+    return _cached(_known, function.key, (learned, history, yardstick), lambda: _judged(function, data, learned))
 
 
-def _computed(function: FunctionState, data: Data | None) -> Levels:
+def _cached(
+    known: dict[str, tuple[tuple[object, ...], Levels]], key: str, basis: tuple[object, ...], make: Callable[[], Levels]
+) -> Levels:
+    before = known.get(key)
+    if before is not None and all(one is other for one, other in zip(before[0], basis, strict=True)):
+        return before[1]
+    if len(known) >= _MOST_KNOWN:
+        known.clear()
+    known[key] = basis, make()
+    return known[key][1]
+
+
+def _retained(function: FunctionState, data: Data | None) -> Levels:
+    """Return the levels of all windows that are retained."""
     held: Sequence[Observation] = data.held if data is not None else function.history.longest
     on_cpu = [one for each in held if (one := as_time_on_cpu(each)) is not None]
-    result = function.explanation.result
-    shared = shared_names(each.path for each in result.paths) if result else frozenset()
+    edges = data.edges if data is not None else ()
     return Levels(
         whole=level_of(windows_of(held)),
-        behaviours=tuple(
-            level_of(windows_of_paths(held, partial(_fulfils, each.formula, shared)))
-            for each in (result.behaviours if result else ())
-        ),
+        behaviours=tuple(level_of(windows) for _, windows in _behaviours(function, held)),
         classes=tuple(
-            level_of(windows_of_class(held, data.edges, number, data.bias_ns)) for number in range(len(data.edges) + 1)
+            level_of(windows_of_class(held, edges, number, data.bias_ns if data is not None else 0.0))
+            for number in range(len(edges) + 1)
         )
-        if data is not None and data.edges
+        if edges
         else (),
-        on_cpu=level_of(windows_of(on_cpu)) if on_cpu else None,
+        on_cpu=level_of(windows_of(on_cpu)) if on_cpu and function.inference.on_cpu is not None else None,
     )
+
+
+def _judged(function: FunctionState, data: Data, learned: Levels) -> Levels:
+    """Return the levels as the yardstick asserts them, what is observed now, and the verdicts."""
+    yardstick = function.violations.yardstick
+    asserted = yardstick.levels if yardstick is not None else {}
+    held = data.held[-RECENT:]
+    parts = [(TRUE, windows_of(held)), *_behaviours(function, held)]
+    return replace(
+        learned,
+        whole=asserted.get(TRUE, learned.whole),
+        behaviours=tuple(
+            asserted.get(name, level) for (name, _), level in zip(parts[1:], learned.behaviours, strict=True)
+        ),
+        observed=_now(parts[0][1]),
+        observed_behaviours=tuple(_now(windows) for _, windows in parts[1:]),
+        verdicts={name: verdict_on(asserted[name], windows) for name, windows in parts if name in asserted},
+    )
+
+
+def _behaviours(function: FunctionState, held: Sequence[Observation]) -> list[tuple[str, tuple[Window, ...]]]:
+    result = function.explanation.result
+    shared = shared_names(each.path for each in result.paths) if result else frozenset()
+    return [
+        (each.expression, windows_of_formula(held, each.formula, shared))
+        for each in (result.behaviours if result else ())
+    ]
+
+
+def _now(windows: Sequence[Window]) -> Level:
+    """Return the quantiles of some windows together, without a range."""
+    calls = sum(window.histogram.total for window in windows)
+    if not calls:
+        return Level()
+    pooled = Histogram.sum(window.histogram for window in windows)
+    bias_ns = sum(window.bias_ns * window.histogram.total for window in windows) / calls
+    names = [name for name, least in LEAST_CALLS.items() if calls >= least]
+    values = quantiles_of(pooled, np.array([PROBABILITIES[name] for name in names])).tolist() if names else []
+    found = {name: Quantile(ns=max(0.0, value - bias_ns)) for name, value in zip(names, values, strict=True)}
+    return Level(**found, calls=calls, windows=len(windows), lifetimes=len({window.lifetime for window in windows}))
 
 
 def level_facts(level: Level) -> dict[str, Any]:
@@ -83,10 +155,6 @@ def quantiles(level: Level) -> dict[str, Any]:
         for name, each in known.items()
         if each is not None
     }
-
-
-def _fulfils(formula: Formula, shared: frozenset[str], path: CallPath) -> bool:
-    return evaluate(formula, named_edges(path, shared))
 
 
 def _seconds(ns: float | None) -> float | None:

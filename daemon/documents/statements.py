@@ -5,7 +5,7 @@ Nothing is claimed before the function is stable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from specmine.daemon.controller.function import FunctionState
@@ -15,7 +15,6 @@ from specmine.mining.assertions.expression import shared_names, shown, to_record
 from specmine.mining.borders.inference import Inference
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.call_path import CallPath
-from specmine.model.level import Level
 
 from .data import Data
 from .levels import Levels, level_facts, quantiles
@@ -32,7 +31,7 @@ def statements(function: FunctionState, data: Data | None, levels: Levels) -> di
     behaviours: list[dict[str, Any]] = []
     paths: list[dict[str, Any]] = []
     if result is not None:
-        behaviours, paths = behaviours_and_paths(result, path_facts(data.held, data.bias_ns), levels.behaviours)
+        behaviours, paths = behaviours_and_paths(result, path_facts(data.held, data.bias_ns), levels)
     if not behaviours and function.state in FINISHED:
         calls = data.histogram.total
         count = len(paths) or None
@@ -61,7 +60,7 @@ def statements(function: FunctionState, data: Data | None, levels: Levels) -> di
 def behaviours_and_paths(
     result: Explanation,
     times: Mapping[CallPath, Mapping[str, float]] | None = None,
-    levels: Sequence[Level] = (),
+    levels: Levels | None = None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return both lists sorted by calls, the paths' references renumbered to match."""
     order = sorted(
@@ -76,7 +75,7 @@ def behaviours_and_paths(
             "calls": each.calls,
             "paths": each.paths,
             "shares": _shares(each.class_calls),
-            **(level_facts(levels[old]) if levels else {}),
+            **(_levels(levels, old) if levels else {}),
         }
         for old, each in ((old, result.behaviours[old]) for old in order)
     ]
@@ -95,6 +94,13 @@ def behaviours_and_paths(
         for each in sorted(result.paths, key=lambda one: (-one.calls, one.path))
     ]
     return behaviours, paths
+
+
+def _levels(levels: Levels, behaviour: int) -> dict[str, Any]:
+    observed = levels.observed_behaviours
+    return level_facts(levels.behaviours[behaviour]) | {
+        "observed": quantiles(observed[behaviour]) if observed else None
+    }
 
 
 def _borders(learned: Inference | None, data: Data) -> list[dict[str, Any]]:

@@ -15,8 +15,11 @@ from specmine.daemon.controller.history import Totals
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.scheduler import utility
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.data import data_of
+from specmine.daemon.documents.levels import levels_of
 from specmine.daemon.documents.programs import programs_of
 from specmine.daemon.documents.timestamps import utc_offset_ns
+from specmine.daemon.documents.verdicts import verdict_of_behaviour
 from specmine.daemon.documents.violation_context import context_of
 from specmine.daemon.documents.violations import Context, subject_of
 from specmine.model.buckets import BUCKET_EDGES
@@ -200,7 +203,7 @@ def _stated(function: FunctionState, now_ns: int) -> tuple[tuple[int, ...], floa
         return (), 0.0, ()
     yardstick = function.violations.yardstick
     observed = observed_levels(function, now_ns)
-    verdicts = {check.subject: check.verdict for check in function.verification.checks}
+    levels = levels_of(function, data_of(function)).verdicts
     if result is not None and result.behaviours:
         rows = [(each.expression, each.class_calls) for each in result.behaviours]
         borders, bias_ns = result.borders, result.bias_ns
@@ -212,7 +215,7 @@ def _stated(function: FunctionState, now_ns: int) -> tuple[tuple[int, ...], floa
             id=_id(function, expression),
             expression=expression,
             class_calls=class_calls,
-            verdict=verdicts.get(expression, "unknown"),
+            verdict=verdict_of_behaviour(function, expression, levels.get(expression)).value,
             expected=yardstick.levels.get(expression, Level()) if yardstick else Level(),
             observed=observed.get(expression, Level()),
         )

@@ -13,6 +13,8 @@ from .syntax import Condition, Formula, Statement, Subject
 
 Entry = Mapping[str, Any]
 """A function of a ``specmine.specification/1``, or a part of it that has quantiles."""
+WIDEST = 10.0
+"""A range that reaches further above its quantile, in times, could hardly be violated."""
 OF_A_CLASS = ("p50",)
 """Quantiles that are checked of a class: its borders cut the others."""
 
@@ -85,13 +87,20 @@ def _level(
             high=float(each["high"]),
         )
         for name, each in (told.get("quantiles") or {}).items()
-        if (names is None or name in names) and each and each.get("low") is not None and each.get("high") is not None
+        if (names is None or name in names) and _says_something(each)
     )
     if quantiles:
         windows, lifetimes = (int(told.get(name) or 1) for name in ("windows", "lifetimes"))
         yield MinedLevel(
             subject=subject, quantiles=quantiles, calls=calls, windows=windows, lifetimes=lifetimes, **bounds
         )
+
+
+def _says_something(quantile: Entry | None) -> bool:
+    """Tell whether the range of a quantile is known, and narrow enough that slowness could violate it."""
+    if not quantile or quantile.get("low") is None or quantile.get("high") is None:
+        return False
+    return bool(quantile["seconds"] > 0 and quantile["high"] <= WIDEST * quantile["seconds"])
 
 
 def _title(entry: Entry) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from specmine.cli.base import exit_codes
 from specmine.cli.main import COMMANDS, WORDS, specmine
-from specmine.cli.text.assertions import STATES
+from specmine.cli.text.states import STATES
 from specmine.daemon.controller.phase import State
 from tests.support.paths import ROOT
 

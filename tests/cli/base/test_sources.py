@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from specmine.cli.text.functions import why
-from specmine.store import open_store
+from specmine.cli.text.reasons import why
+from specmine.store import Build, Writes, open_store
 from tests.support.paths import SUPPORT
 
 DATA = SUPPORT / "data" / "cli"
@@ -55,11 +55,45 @@ def test_lines_fit_the_width(
     assert "\x1b" not in out
 
 
-def test_narrow_lines_lose_no_name(store: Path, outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long names are folded, not cut."""
+def test_narrow_rows_lose_the_middle_of_names(store: Path, outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One row a function: a long name keeps its ends, and the state is never cut; columns go from the right."""
     monkeypatch.setenv("COLUMNS", "50")
-    _, out, _ = outcome("functions", "--store", store)
-    assert "std::map<int,std::string>::operator[](intconst&)(app)" in "".join(out.split())
+    head, *rows = outcome("functions", "--store", store)[1].splitlines()
+    assert head.split() == ["FUNCTION", "STATE"]
+    (row,) = (row for row in rows if row.startswith("std::map"))
+    assert ".." in row
+    assert row.endswith("known")
+
+
+def test_a_program_and_a_build_choose_functions(keep: Keep, document: dict[str, Any], outcome: Outcome) -> None:
+    """Two programs and two builds have functions of one name: the label and the first digits of a build find it."""
+    first = next(each for each in document["functions"] if each["function"] == "z")
+    other = {**first, "build_id": "77aa", "key": "77aa+0x4000", "calls": 7}
+    foreign = {**first, "program": "cron", "module": "cron", "build_id": "99", "key": "99+0x4000", "calls": 8}
+    document["functions"] += [other, foreign]
+    store = keep(document)
+    with open_store(store) as opened:
+        opened.write(Writes((Build(build_id="77aa", label="v2"),)), 1)
+
+    def calls(*arguments: str) -> list[int]:
+        _, out, err = outcome("functions", "--function", "z", *arguments, "--store", store, "--format", "json")
+        assert err == ""
+        return [each["calls"] for each in json.loads(out)["functions"]]
+
+    assert calls() == [91234, 7, 8]
+    assert calls("--build", "v2") == calls("--build", "77") == [7]
+    assert calls("--program", "cron") == [8]
+    assert outcome("show", "z", "--program", "app", "--build", "v2", "--store", store)[0] == 0
+    code, _, err = outcome("show", "z", "--program", "app", "--store", store)
+    assert code == 2
+    assert "of build v2" in err
+    assert err.endswith("choose one with --build\n")
+    for wrong in (["--build", "v3"], ["--program", "nginx"]):
+        code, out, err = outcome("functions", *wrong, "--store", store)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+    rows = outcome("functions", "--function", "z", "--store", store)[1].splitlines()
+    assert rows[0].split()[:4] == ["FUNCTION", "PROGRAM", "BUILD", "STATE"]
+    assert {tuple(row.split()[1:3]) for row in rows[1:4]} == {("app", "5f1d9c0a"), ("app", "v2"), ("cron", "99")}
 
 
 def test_the_daemon_gives_the_same(store: Path, asked: tuple[Path, list[Mapping[str, Any]]], outcome: Outcome) -> None:
@@ -217,6 +251,8 @@ def test_hostile_names_are_harmless(keep: Keep, document: dict[str, Any], outcom
         code, out, _ = outcome(*arguments, "--store", store)
         assert code == 0
         assert not set("\x1b\x07\r\u202e") & set(out)
+        if arguments == ["functions"]:  # its rows cut long names
+            continue
         assert "\\x1b[2J\\x0d\\x0a[red]\\u202e:smile:函" in "".join(out.split())
     code, out, err = outcome("show", "*\x1b*", "--store", store)
     assert (code, out) == (2, "")

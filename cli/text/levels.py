@@ -1,0 +1,56 @@
+"""How long calls take, in words: half of them within so long, and the range in which that is normal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from specmine.model.text import duration_range, three_digits
+
+Quantiles = Mapping[str, Any]
+"""Of a specification: name to ``seconds``, ``low`` and ``high``."""
+WORDS = {"p50": "median", "p90": "p90", "p99": "p99"}
+
+WIDEST = 10.0
+"""A range that reaches further from its quantile, in times, says nothing yet."""
+
+
+def sentence(quantiles: Quantiles) -> str:
+    """Return ``half of the calls within 38 us, 99 % within 61 us``; '' where nothing is known."""
+    if not quantiles.get("p50"):
+        return ""
+    told = f"half of the calls within {seconds(quantiles, 'p50')}"
+    tail = next((name for name in ("p99", "p90") if quantiles.get(name)), None)
+    return told if tail is None else f"{told}, {tail[1:]} % within {seconds(quantiles, tail)}"
+
+
+def normal(quantiles: Quantiles) -> str:
+    """Return ``median 35-41 us, p99 55-68 us``; '' while no range is known."""
+    known = [f"{WORDS[name]} {span}" for name in ("p50", "p99") if (span := normal_range(quantiles, name))]
+    return ", ".join(known)
+
+
+def normal_range(quantiles: Quantiles, name: str) -> str:
+    """Return the range in which windows of an unchanged program stay, '' while it is not known."""
+    each = quantiles.get(name)
+    if not each or each.get("low") is None or each.get("high") is None:
+        return ""
+    if each["high"] > WIDEST * each["seconds"] or WIDEST * each["low"] < each["seconds"]:
+        return ""
+    return duration_range(float(each["low"]), float(each["high"]))
+
+
+def seconds(quantiles: Quantiles, name: str) -> str:
+    """Return a quantile in three digits; ``-`` where it is not known."""
+    each = quantiles.get(name)
+    return three_digits(float(each["seconds"])) if each else "-"
+
+
+def present(entry: Mapping[str, Any]) -> Quantiles:
+    """Return how long calls take now: by the newest windows, or by all where nothing is asserted yet."""
+    return entry.get("observed") or entry.get("quantiles") or {}
+
+
+def asserted(entry: Mapping[str, Any]) -> Quantiles:
+    """Return how long calls usually take."""
+    return entry.get("quantiles") or {}

@@ -1,0 +1,43 @@
+"""Why a function is where it stands, and what would move it on."""
+
+from __future__ import annotations
+
+from specmine.analysis.documents import Entry
+from specmine.model.text import duration, escaped, plural, share
+
+
+def why(entry: Entry) -> list[str]:
+    """Return sentences: why the function is in its state, and what would move it on."""
+    reason, needed = entry.get("reason"), entry.get("needed")
+    sentences = [
+        f"The host: {share(float(cause['gained_share']))} more calls {escaped(str(cause['text']))}"
+        f" (+{duration(float(cause['excess_seconds']))})"
+        for cause in entry.get("host_causes") or []
+        if cause["gained_share"]
+    ]
+    before = entry.get("provisional")
+    if isinstance(before, dict):
+        sentences.append(_provisional(before))
+    if isinstance(reason, dict):
+        sentences.append(escaped(f"{reason.get('text', '')} [{reason.get('code', '?')}]".strip()))
+    next_step = needed or (reason.get("remedy") if isinstance(reason, dict) else "")
+    if next_step:
+        sentences.append(f"Next: {escaped(str(next_step))}")
+    return sentences
+
+
+def _provisional(before: Entry) -> str:
+    """Return how the statement of a build before fares with this one."""
+    build = escaped(str(before.get("build_id"))[:12])
+    if not before.get("observations"):
+        return f"Provisionally as in build {build}; not checked yet"
+    verdict = escaped(str(before.get("verdict")))
+    return f"As in build {build}: {verdict} after {plural(int(before['observations']), 'observation')}"
+
+
+def probe(entry: Entry) -> str:
+    """Return how the kernel runs the probed instruction, and what a call costs; '' for what is not probed."""
+    price_ns, grade = entry.get("price_ns"), entry.get("grade")
+    if not isinstance(price_ns, int | float) or entry.get("state") in ("refused", "excluded"):
+        return ""
+    return f"Probe: {grade}, {duration(price_ns * 1e-9)} a call"

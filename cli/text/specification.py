@@ -1,0 +1,97 @@
+"""A specification as text: what was watched and what that cost, every assertion, and what is not known yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from specmine.analysis.documents import Document, Entry, functions_of
+from specmine.model.text import age, count, duration, escaped, listed, plural, share
+
+from .assertions import assertion, is_asserted, wrapped
+from .states import counted
+
+REPORTED_JIT_SHARE = 0.01
+"""From this share of CPU time on, code made at run time is reported."""
+
+
+def specification(document: Document, width: int) -> list[str]:
+    """Return the lines of all assertions, the busiest function first, then of what is not known yet."""
+    entries = functions_of(document)
+    asserted = busiest_first([each for each in entries if is_asserted(each)])
+    lines = heading(document, width)
+    for entry in asserted:
+        lines += ["", *assertion(entry, width)]
+    if not asserted:
+        lines += ["", "Nothing is stable enough to be stated yet."]
+    return [*lines, "", *wrapped(counted(entries), width)] if entries else lines
+
+
+def busiest_first(entries: Sequence[Entry]) -> list[Entry]:
+    """Return functions by their share of the time, where it is known, else by their calls."""
+    return sorted(entries, key=lambda each: (-float(each.get("time_share") or 0.0), -int(each.get("calls") or 0)))
+
+
+def heading(document: Document, width: int) -> list[str]:
+    """Return what was watched, for how long, and what it cost."""
+    program, collection = document.get("program") or {}, document.get("collection") or {}
+    path, build = program.get("path"), program.get("build_id")
+    lines = []
+    if path:
+        lines += wrapped(escaped(str(path)) + (f" (build {escaped(str(build))[:12]})" if build else ""), width)
+    if isinstance(program.get("exit_status"), int):
+        lines.append(f"The program ended {_ending(program['exit_status'])}.")
+    if isinstance(collection.get("source"), dict):
+        lines += wrapped(_read(collection["source"]), width)
+    elif isinstance(collection.get("merged"), int):
+        lines += wrapped(f"Merged from {plural(collection['merged'], 'specification')}.", width)
+    elif isinstance(collection.get("seconds"), int | float):
+        lines += wrapped(_cost(collection), width)
+        if (made := collection.get("jit_cpu_ratio") or 0.0) >= REPORTED_JIT_SHARE:
+            text = (
+                f"{share(made)} of its CPU time passed in code made at run time (JIT), of which no function is known."
+            )
+            lines += wrapped(text, width)
+    for note in collection.get("notes") or []:
+        lines += wrapped(f"Note: {escaped(str(note))}", width, hang="  ")
+    return lines
+
+
+def _ending(status: int) -> str:
+    return f"by signal {-status}" if status < 0 else f"with status {status}"
+
+
+def _cost(collection: Any) -> str:
+    text = f"Watched for {age(collection['seconds'])}"
+    spent, promised = collection.get("overhead_ratio"), collection.get("overhead_budget_ratio")
+    parts = []
+    if isinstance(spent, int | float):
+        limit = (
+            f" (promised: at most {share(promised)}{_floor(collection)})" if isinstance(promised, int | float) else ""
+        )
+        parts.append(f"added {share(spent)} to the program's CPU time{limit}")
+    if isinstance(collection.get("agent_cpu_seconds"), int | float):
+        parts.append(f"specmine's own processes took {collection['agent_cpu_seconds']:.1f} s of CPU")
+    lost = {name: number for name, number in (collection.get("lost") or {}).items() if number}
+    if lost:
+        parts.append("lost " + listed(f"{count(number)} {_words(name)}" for name, number in sorted(lost.items())))
+    return text + "".join(f"; {part}" for part in parts) + "."
+
+
+def _floor(collection: Any) -> str:
+    """Return what a program that uses little CPU time may be charged all the same, '' where the share allowed more."""
+    used, allowed = collection.get("program_cpu_seconds"), collection.get("allowed_seconds")
+    if used is None or not allowed or allowed <= 1.05 * collection["overhead_budget_ratio"] * used:
+        return ""
+    return f", or {duration(allowed)} in all"
+
+
+def _read(source: Any) -> str:
+    path = source.get("path")
+    where = "standard input" if path == "-" else escaped(str(path))
+    text = f"Read {plural(source.get('records') or 0, 'call')} from {where} ({escaped(str(source.get('format')))})"
+    return text + (f"; skipped {plural(source['skipped'], 'bad line')}." if source.get("skipped") else ".")
+
+
+def _words(name: str) -> str:
+    return escaped(name).replace("_", " ")

@@ -1,0 +1,26 @@
+"""Durations in words: what is not known is left out, what says nothing is not said."""
+
+from __future__ import annotations
+
+from specmine.cli.text.levels import normal, normal_range, present, sentence
+
+
+def test_a_sentence_needs_a_median() -> None:
+    """With too few calls for p99 the 90 % quantile stands in; without anything there is no sentence."""
+    median, tail = {"seconds": 1e-5}, {"seconds": 3e-5}
+    assert sentence({"p50": median, "p90": tail}) == "half of the calls within 10 us, 90 % within 30 us"
+    assert sentence({"p50": median}) == "half of the calls within 10 us"
+    assert sentence({}) == ""
+
+
+def test_a_range_that_excludes_nothing_is_not_shown() -> None:
+    """Few windows may leave anything possible; then nothing is normal yet."""
+    assert normal_range({"p50": {"seconds": 9e-6, "low": 0.0, "high": 0.02}}, "p50") == ""
+    assert normal_range({"p50": {"seconds": 9e-6, "low": None, "high": None}}, "p50") == ""
+    assert normal({"p50": {"seconds": 9e-6, "low": 8e-6, "high": 1e-5}, "p99": None}) == "median 8.0-10.0 us"
+
+
+def test_the_newest_windows_win() -> None:
+    """Observed durations are shown where there are some, else what was learned."""
+    assert present({"quantiles": {"p50": 1}, "observed": {"p50": 2}}) == {"p50": 2}
+    assert present({"quantiles": {"p50": 1}, "observed": None}) == {"p50": 1}
