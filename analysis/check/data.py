@@ -16,7 +16,7 @@ from specmine.mining.assertions.expression import evaluate, from_records
 from specmine.mining.levels.window import Window
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import Sample, sample_of_histogram
-from specmine.mining.spl.data import ClassCalls, Missing
+from specmine.mining.spl.data import ClassCalls, Missing, StatedQuantile
 from specmine.mining.spl.syntax import Condition, Subject
 from specmine.model.errors import InputError
 from specmine.model.globs import names_of
@@ -27,6 +27,8 @@ from specmine.model.text import listed
 BASE, NEW = "base", "new"
 MANY_LIFETIMES = 5
 """From so many lifetimes on they say themselves how far they differ."""
+RECENT = 5
+"""Windows that ``observed`` rests on."""
 _SAME_BORDER = 0.01
 
 
@@ -112,6 +114,9 @@ class LifetimeData:
             )
             for (build, host, lifetime, window), group in sorted(rows.items(), key=lambda row: row[0])
         ]
+
+    def stated(self, subject: Subject) -> None:
+        """Return nothing: the windows are here."""
 
     def _split(self, subject: Subject) -> Sequence[FunctionLifetime]:
         """Return what windows come from: those by call path if only some paths are meant."""
@@ -200,15 +205,39 @@ class DocumentData:
 
     def windows(self, subject: Subject) -> Sequence[Window]:
         """Return the durations that the document holds as one window."""
-        entry = self._entry(subject)
-        told = _on_cpu(entry) if subject.cpu else entry
-        if subject.condition is not None:
-            told = next((each for each in entry.get("behaviours") or () if _is_of(each, subject.condition)), {})
+        entry, told = self._part(subject)
         if told.get("histogram") is None:
             raise Missing("this specification holds no durations of these calls; check against a store")
         histogram: Histogram = decode(Histogram, told["histogram"])
         bias_ns = 1e9 * float(entry.get("bias_seconds") or 0.0)
         return [Window(histogram=histogram, start_ns=0, end_ns=1, lifetime="1", bias_ns=bias_ns)]
+
+    def stated(self, subject: Subject) -> Mapping[str, StatedQuantile] | None:
+        """Return the quantiles of the newest windows, else those learned, unless the durations say it better."""
+        _, told = self._part(subject)
+        newest = told.get("observed")
+        if newest is None and told.get("histogram") is not None:
+            return None
+        windows = min(RECENT, int(told.get("windows") or 1)) if newest is not None else int(told.get("windows") or 1)
+        ranges, calls = told.get("quantiles") or {}, int(told.get("calls") or 0)
+        return {
+            name: StatedQuantile(
+                seconds=float(each["seconds"]),
+                low=float(ranges[name]["low"]),
+                high=float(ranges[name]["high"]),
+                windows=windows,
+                calls=calls,
+            )
+            for name, each in (newest or ranges).items()
+            if each and ranges.get(name) and None not in (ranges[name]["low"], ranges[name]["high"])
+        }
+
+    def _part(self, subject: Subject) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return the entry of a function, and the part of it that a subject means."""
+        entry = self._entry(subject)
+        if subject.condition is not None:
+            return entry, next((each for each in entry.get("behaviours") or () if _is_of(each, subject.condition)), {})
+        return entry, _on_cpu(entry) if subject.cpu else entry
 
     def _entry(self, subject: Subject) -> Mapping[str, Any]:
         if subject.build is not None or subject.host is not None:

@@ -25,6 +25,9 @@ from specmine.cli.text.states import open_violations, words
 from specmine.cli.text.time_split import on_cpu, overall, times
 from specmine.model.text import age, cells, count, duration, escaped, plural, rate, share
 
+LEAST_NAME, MOST_NAME = 14, 36
+"""Columns for the condition of a behaviour in the table of quantiles."""
+
 
 @click.command("show", short_help="One function: distribution, borders, call paths.")
 @click.argument("function")
@@ -50,7 +53,7 @@ def portrait(entry: Entry, columns: int, *, ascii_only: bool) -> list[str]:
     for heading, part in (
         ("Violations", [line for text in violations(entry) for line in _paragraph(text, columns)]),
         ("State", _state(entry, columns)),
-        ("Quantiles", quantile_table(entry)),
+        ("Quantiles", quantile_table(entry, columns)),
         ("Durations", _durations(entry, columns, ascii_only)),
         ("Classes", _classes(entry)),
         ("Time", [line for text in (*overall(entry), *on_cpu(entry)) for line in _paragraph(text, columns)]),
@@ -74,7 +77,7 @@ def violations(entry: Entry) -> list[str]:
     return [escaped(str(each.get("text") or each.get("change"))) for each in open_violations(entry)]
 
 
-def quantile_table(entry: Entry) -> list[str]:
+def quantile_table(entry: Entry, columns: int) -> list[str]:
     """Return observed beside normal: all calls, then each behaviour."""
     parts = [each for each in entry.get("behaviours") or [] if each.get("expression") not in (None, "true")]
     rows = [["", "MEDIAN", "P90", "P99"]]
@@ -87,12 +90,16 @@ def quantile_table(entry: Entry) -> list[str]:
             rows.append(["  normal", *(span or "-" for span in spans)])
     if len(rows) == 1:
         return []
+    kept = 4
     sizes = [max(cells(row[at]) for row in rows) for at in range(4)]
-    sizes[0] = min(sizes[0], 36)
-    return [
-        ("  " + cut(row[0], sizes[0]).ljust(sizes[0]) + "".join(f"  {cell.rjust(size)}" for cell, size in
-         zip(row[1:], sizes[1:], strict=True))).rstrip() for row in rows
-    ]  # fmt: skip
+    while kept > 2 and sum(sizes[1:kept]) + 2 * kept + LEAST_NAME > columns:
+        kept -= 1
+    sizes[0] = min(sizes[0], MOST_NAME, columns - sum(sizes[1:kept]) - 2 * kept)
+    lines = []
+    for row in rows:
+        numbers = (cell.rjust(size) for cell, size in zip(row[1:kept], sizes[1:kept], strict=True))
+        lines.append("  ".join(["", cut(row[0], sizes[0]).ljust(sizes[0]), *numbers]).rstrip())
+    return lines
 
 
 def _durations(entry: Entry, columns: int, ascii_only: bool) -> list[str]:

@@ -97,7 +97,7 @@ def _first(entry: Entry, width: int) -> list[str]:
     if not state:
         return lines
     if gap < 3:
-        return [*lines, state.rjust(width)]
+        return [*lines, f"  {state}"] if cells(state) > width else [*lines, state.rjust(width)]
     return [*lines[:-1], lines[-1] + " " * gap + state]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,6 +23,20 @@ class ClassCalls:
     rows: tuple[tuple[int, ...], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedQuantile:
+    """A quantile that a document states, where it does not hold the durations."""
+
+    seconds: float
+    low: float
+    """From here ..."""
+    high: float
+    """... to here windows have it."""
+    windows: int
+    """Windows that ``seconds`` rests on."""
+    calls: int
+
+
 class Data(Protocol):
     """Where evaluation takes its numbers from; of a subject with ``cpu`` the time on CPU is meant."""
 
@@ -36,4 +50,8 @@ class Data(Protocol):
 
     def windows(self, subject: Subject) -> Sequence[Window]:
         """Return the windows of a subject, in the order of time within each lifetime. Raises Missing."""
+        ...
+
+    def stated(self, subject: Subject) -> Mapping[str, StatedQuantile] | None:
+        """Return the quantiles that a document states of a subject, by name; None where windows say it better."""
         ...

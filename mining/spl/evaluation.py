@@ -14,7 +14,7 @@ from specmine.mining.statistics.class_shares import agreement, dispersion
 from specmine.model.verdict import Verdict
 
 from .data import Data, Missing
-from .level_check import level_answer
+from .level_check import level_answer, stated_answer
 from .mined import MinedAssertion, MinedLevel
 from .quantifiers import comparisons_in, parts_of
 from .query import Answer, Question, Term, unknown
@@ -168,7 +168,10 @@ def _value(each: LifetimeSample, measure: Measure, name: str) -> float:
 def _level(formula: MinedLevel, data: Data) -> Node:
     """Check a mined level: quantiles of windows against those that were learned."""
     try:
-        answer = level_answer(formula, data.windows(formula.subject))
+        stated = data.stated(formula.subject) if formula.above is None and formula.upto is None else None
+        answer = (
+            level_answer(formula, data.windows(formula.subject)) if stated is None else stated_answer(formula, stated)
+        )
     except Missing as error:
         answer = unknown(str(error))
     return Node(text=str(formula), verdict=answer.verdict, evidence=answer.evidence)

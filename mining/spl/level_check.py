@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from specmine.mining.levels.verdict import factor_of, usual_factors, verdict_of
+from specmine.mining.levels.estimate import COVERED
+from specmine.mining.levels.verdict import CONFIDENCE, Factor, factor_of, usual_factors, verdict_of
 from specmine.mining.levels.window import Window, class_of
+from specmine.mining.statistics.student_t import normal_quantile
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.level import Level, Quantile
 from specmine.model.verdict import Verdict
 
+from .data import StatedQuantile
 from .mined import MinedLevel
 from .query import Answer, unknown
 
@@ -37,6 +40,12 @@ def between(window: Window, above: float | None, upto: float | None) -> Window:
     )
 
 
+def stated_answer(formula: MinedLevel, stated: Mapping[str, StatedQuantile]) -> Answer:
+    """Decide by the quantiles that a document states; their ranges say how far windows vary."""
+    level = level_stated(formula)
+    return _decided([_stated_part(each.name, level, stated.get(each.name)) for each in formula.quantiles])
+
+
 def level_answer(formula: MinedLevel, windows: Sequence[Window]) -> Answer:
     """Decide by each quantile: violated if one is, holds if all do, else unknown.
 
@@ -55,10 +64,13 @@ def level_answer(formula: MinedLevel, windows: Sequence[Window]) -> Answer:
     kept = [between(window, formula.above, formula.upto) for window in windows]
     kept = [window for window in kept if window.histogram.total]
     level = level_stated(formula)
-    parts = [_part(each.name, level, kept) for each in formula.quantiles]
-    evidence: dict[str, Any] = {"quantiles": parts}
+    return _decided([_part(each.name, level, kept) for each in formula.quantiles])
+
+
+def _decided(parts: Sequence[Mapping[str, Any]]) -> Answer:
+    evidence: dict[str, Any] = {"quantiles": list(parts)}
     if all("ratio" not in part for part in parts):
-        return unknown(f"too few calls: {sum(window.histogram.total for window in kept)}", **evidence)
+        return unknown(f"too few calls: {max((int(part['calls']) for part in parts), default=0)}", **evidence)
     verdicts = {part["verdict"] for part in parts}
     order = (Verdict.VIOLATED, Verdict.UNKNOWN)
     verdict = next((each for each in order if each.value in verdicts), Verdict.HOLDS)
@@ -75,17 +87,31 @@ def level_stated(formula: MinedLevel) -> Level:
 
 
 def _part(name: str, level: Level, windows: Sequence[Window]) -> dict[str, Any]:
-    asserted = level.quantile(name)
-    assert asserted is not None
-    seconds = 1e-9 * asserted.ns
-    named = {"name": name, "expected_seconds": seconds}
     calls = sum(window.histogram.total for window in windows)
     factor = factor_of(level, windows, name) if calls >= LEAST_CALLS[name] else None
-    usual = usual_factors(asserted)
+    return _judged(name, level, factor, len({window.lifetime for window in windows}), calls)
+
+
+def _stated_part(name: str, level: Level, stated: StatedQuantile | None) -> dict[str, Any]:
+    asserted = level.quantile(name)
+    if stated is None or asserted is None or not stated.low > 0 or not asserted.ns > 0:
+        return _judged(name, level, None, 0, stated.calls if stated is not None else 0)
+    spread = 0.5 * math.log(stated.high / stated.low) / normal_quantile(0.5 + COVERED / 2)
+    half = normal_quantile(0.5 + CONFIDENCE / 2) * spread / math.sqrt(max(1, stated.windows))
+    value = 1e9 * stated.seconds / asserted.ns
+    factor = Factor(value=value, low=value * math.exp(-half), high=value * math.exp(half))
+    return _judged(name, level, factor, 1, stated.calls)
+
+
+def _judged(name: str, level: Level, factor: Factor | None, known: int, calls: int) -> dict[str, Any]:
+    """Return the entry of one quantile; ``known`` is the number of lifetimes that the factor rests on."""
+    asserted = level.quantile(name)
+    assert asserted is not None
+    seconds, usual = 1e-9 * asserted.ns, usual_factors(asserted)
+    named = {"name": name, "expected_seconds": seconds}
     if factor is None or usual is None:
         return {**named, "calls": calls, "verdict": Verdict.UNKNOWN.value}
     # the range is of one window of one more lifetime; the mean of several lifetimes stays closer
-    known = len({window.lifetime for window in windows})
     scale = math.sqrt((1 / level.lifetimes + 1 / known) / (1 / level.lifetimes + 1))
     usual = max(usual[0], 1e-9) ** scale, usual[1] ** scale
     return {
