@@ -11,6 +11,7 @@ from typing import Any, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from specmine.analysis.importers.oddities import Resolution, oddities
 from specmine.analysis.importers.records import Faults, Names
 from specmine.analysis.importers.registry import opened, reader_of
 from specmine.analysis.importers.spool import Spool
@@ -88,12 +89,13 @@ def analyze(
         If the file cannot be read, its format is unknown, or a line is bad.
     """
     source = "standard input" if path == "-" else path
-    names, faults = Names(), Faults(source, skip=skip_bad)
+    names, faults, resolution = Names(), Faults(source, skip=skip_bad), Resolution()
     with closing(Spool()) as spool:
         with opened(path) as (file, position, size):
             found, reader = reader_of(file, source, wanted)
             for chunk in reader(file, names, faults):
                 spool.put(chunk)
+                resolution.add(chunk)
                 progress(spool.records, position() / size if size else None)
         cut = Cut(spool, names, settings.mining.minimum_calls, _MATTERS * settings.mining.resolution_ns)
         learned = {
@@ -118,6 +120,7 @@ def analyze(
             "first_skipped": {"line": faults.first[0], "reason": faults.first[1]} if faults.first else None,
             "lifetimes": len(names.lifetimes),
             "timed": cut.timed,
+            "warnings": list(oddities(names, resolution)),
         },
     }
     return Analysis(document=document, records=spool.records, skipped=faults.skipped)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import BinaryIO
@@ -26,6 +26,7 @@ DURATION, TIME = "duration_ns", "time_ns"
 BLOCK = 1 << 20
 _LONGEST = 1 << 24
 """A quote that is still open after so many bytes is no quote."""
+csv.field_size_limit(_LONGEST)
 _DECIMAL = re.compile(rb"\+?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _TIME = re.compile(r"[+-]?\d{1,19}")
 _LARGEST, _LATEST = 1e18, b"9223372036854775807"
@@ -80,7 +81,10 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
 
 def _header(block: bytes, faults: Faults, required: Sequence[str]) -> list[str]:
     """Return the names of the columns, none for an empty file."""
-    row = next(csv.reader([_text(block.split(b"\n", 1)[0])]), []) if block.strip() else []
+    try:
+        row = next(csv.reader([_text(block.split(b"\n", 1)[0])]), []) if block.strip() else []
+    except csv.Error as error:
+        raise InputError(f"{faults.source}: line 1: {error}") from None
     columns = [name.strip().lower() for name in row]
     if required and not columns:
         raise InputError(f"{faults.source} is empty", remedy=f"the first line names the columns: {','.join(required)}")
@@ -168,7 +172,10 @@ class _Lines:
         """Return the index of the names before the numbers, -1 if they are not as many whole fields."""
         text = _text(head)
         quotes = text.count('"')
-        rows = list(csv.reader([text])) if head else [[""] * self._head]
+        try:
+            rows = list(csv.reader([text])) if head else [[""] * self._head]
+        except csv.Error:
+            return -1
         # a quote inside a field may belong to one that began on an earlier line, or goes on in the next
         if len(rows) != 1 or len(rows[0]) != self._head or quotes % 2 or (quotes and not _whole(head)):
             return -1
@@ -197,7 +204,7 @@ class _Lines:
     def _by_rows(self, block: bytes, start: int) -> Iterator[Chunk]:
         """Yield the calls read by the csv module; each field is looked at, bad lines get their number."""
         text = _text(block)
-        rows = self._good_rows(csv.reader(_lines_of(text)), start)
+        rows = self._good_rows(self._records(text.split("\n"), start))
         while some := list(islice(rows, 1 << 16)):
             keys, durations, times = zip(*some, strict=True)
             yield self._chunk(
@@ -206,32 +213,45 @@ class _Lines:
                 np.array(times, dtype=np.int64) if TIME in self._place else None,
             )
 
-    def _good_rows(self, reader: Iterator[list[str]], start: int) -> Iterator[tuple[int, float, int]]:
+    def _records(self, lines: Sequence[str], start: int) -> Iterator[tuple[int, list[str]]]:
+        """Yield the records with the number of their first line.
+
+        A record that cannot be cut into fields is a bad line, the one where it begins: there a quote was opened that
+        belongs to no field. Reading goes on with the next line, so that the rest of the file is not lost.
+        """
+        at = 0
+        while at < len(lines):
+            reader = csv.reader((line + "\n" for line in islice(lines, at, None)), strict=True)
+            begun = 0
+            try:
+                for row in reader:
+                    if row:
+                        yield start + at + begun, row
+                    begun = reader.line_num
+            except csv.Error as error:
+                open_quote = reader.line_num - begun > 1 or "end of data" in str(error)
+                why = "a quote opens in this line and does not close where its field ends" if open_quote else str(error)
+                self._faults.bad(start + at + begun, why)
+            else:
+                return
+            at += begun + 1
+
+    def _good_rows(self, records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, float, int]]:
         at_duration, at_time, width = self._place[DURATION], self._place.get(TIME), len(self.columns)
         keys, texts_of = self._keys, itemgetter(*(self._place.get(name, -1) for name in self._texts))
-        line_of: Callable[[], int] = lambda: start + reader.line_num - 1  # type: ignore[attr-defined]  # noqa: E731
-        while True:
-            try:
-                row = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                self._faults.bad(line_of(), str(error))
-                continue
-            if not row:
-                continue
+        for line, row in records:
             if len(row) != width:
-                self._faults.bad(line_of(), f"{len(row)} fields, but the header has {width}")
+                self._faults.bad(line, f"{len(row)} fields, but the header has {width}")
                 continue
             duration, why = decimal(row[at_duration])
             if why:
-                self._faults.bad(line_of(), why)
+                self._faults.bad(line, why)
                 continue
             time_ns = 0
             if at_time is not None:
                 time_ns, why = whole_ns(row[at_time])
                 if why:
-                    self._faults.bad(line_of(), why)
+                    self._faults.bad(line, why)
                     continue
             row.append("")
             key = keys.get(texts_of(row))
@@ -261,11 +281,6 @@ def whole_ns(text: str) -> tuple[int, str]:
 def _whole(head: bytes) -> bool:
     """Return whether every quote of some fields opens or closes one of them."""
     return re.fullmatch(rb'(?:"(?:[^"]|"")*"|[^",]*)(?:,(?:"(?:[^"]|"")*"|[^",]*))*', head) is not None
-
-
-def _lines_of(text: str) -> Iterator[str]:
-    """Cut at line feeds only; splitlines would also cut at others."""
-    return (line + "\n" for line in text.split("\n"))
 
 
 def _text(data: bytes) -> str:

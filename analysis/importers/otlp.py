@@ -106,15 +106,34 @@ def _span(span: Mapping[str, Any], service: str, lifetime: int) -> tuple[str, st
 
 def _resolve(trace: _Trace, names: Names, calls: Calls) -> None:
     """Add the calls of a trace."""
-    for span in trace.values():
+    endless = _endless(trace)
+    for own, span in trace.items():
+        if own in endless:
+            names.rings[names.function(span.frame)] += 1
+            calls.add(names.path(span.frame, (), complete=False), span.duration_ns, span.lifetime, span.end_ns)
+            continue
         callers: list[Frame] = []
-        parent, seen = span.parent, 0
-        while parent in trace and seen < len(trace):  # spans that are each other's parents have no root
+        parent = span.parent
+        while parent in trace:
             above = trace[parent]
             callers.append(above.frame)
-            parent, seen = above.parent, seen + 1
+            parent = above.parent
         if span.frame in callers:
             names.inner[names.function(span.frame)] += 1
             continue
         path = names.path(span.frame, tuple(reversed(callers)), complete=not parent)
         calls.add(path, span.duration_ns, span.lifetime, span.end_ns)
+
+
+def _endless(trace: _Trace) -> set[str]:
+    """Return the spans whose parents lead into a ring of spans that are each other's parents: they have no root."""
+    ended: set[str] = set()
+    endless: set[str] = set()
+    for own in trace:
+        way: dict[str, None] = {}
+        at = own
+        while at in trace and at not in way and at not in ended and at not in endless:
+            way[at] = None
+            at = trace[at].parent
+        (endless if at in way or at in endless else ended).update(way)
+    return endless

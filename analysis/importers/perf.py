@@ -122,6 +122,8 @@ class _Pairs:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._open: dict[tuple[str, str], list[_Event]] = {}
+        self._returning: set[str] = set()
+        """Functions of which there are returns."""
 
     def take(self, event: _Event | None, calls: Calls) -> str:
         """Take an event whose stack is complete."""
@@ -133,7 +135,11 @@ class _Pairs:
         begun = self._open.setdefault((event.thread, event.name), [])
         if not event.returned:
             begun.append(event)
-        elif begun:
+            return ""
+        self._returning.add(event.name)
+        if not begun:
+            self._names.unentered[self._names.function(_function(event))] += 1
+        else:
             entry = begun.pop()
             if begun:  # inside an outer call of the same function
                 self._names.inner[self._names.function(_function(entry))] += 1
@@ -143,8 +149,9 @@ class _Pairs:
 
     def close(self) -> None:
         """Count the calls whose return is missing."""
-        for begun in self._open.values():
-            for entry in begun[:1]:
+        for (_, name), begun in self._open.items():
+            # inside an open call there are inner ones; without any return all are calls of their own
+            for entry in begun[:1] if name in self._returning else begun:
                 self._names.censored[self._names.function(_function(entry))] += 1
 
     def _add(self, event: _Event, duration_ns: float, time_ns: int, calls: Calls) -> None:

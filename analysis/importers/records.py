@@ -45,6 +45,10 @@ class Names:
         """Calls by function inside another call of the same function: counted, not durations."""
         self.censored: Counter[int] = Counter()
         """Calls by function whose end is not in the recording."""
+        self.unentered: Counter[int] = Counter()
+        """Ends by function whose calls' beginning is not in the recording."""
+        self.rings: Counter[int] = Counter()
+        """Spans by function that are their own ancestors: what called them is unknown."""
         self._functions: dict[Frame, int] = {}
         self._paths: dict[tuple[int, CallPath], int] = {}
         self._lifetimes: dict[tuple[str, str, str], int] = {}

@@ -67,6 +67,9 @@ def opened(path: str) -> Iterator[tuple[BinaryIO, Callable[[], int], int | None]
             raise InputError(f"{path} is in UTF-16", remedy="convert it to UTF-8")
         if head[:3] == _BOM:
             file.read(3)
+        start = cast("io.BufferedReader", file).peek(_SNIFFED)
+        if b"\r" in start and b"\n" not in start:  # lines end as on old Macintoshes
+            file = io.BufferedReader(_LineFeeds(file), 1 << 20)
         yield file, lambda: counted.count, _size(raw)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
@@ -130,6 +133,24 @@ def _size(raw: BinaryIO) -> int | None:
         return Path(str(raw.name)).stat().st_size if raw.name not in ("<stdin>", 0) else None
     except (OSError, AttributeError):
         return None
+
+
+class _LineFeeds(io.RawIOBase):
+    """Ends lines with line feeds that end with carriage returns."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        """Read into a buffer."""
+        view = memoryview(buffer)  # type: ignore[arg-type]
+        data = self._file.read(len(view)).replace(b"\r", b"\n")
+        view[: len(data)] = data
+        return len(data)
 
 
 class _Counted(io.RawIOBase):

@@ -84,6 +84,8 @@ def mine_file(
     if found.skipped:
         first = found.document["collection"]["source"]["first_skipped"]
         write_stderr(f"specmine: skipped {count(found.skipped)} bad lines; line {first['line']}: {first['reason']}")
+    for warning in found.document["collection"]["source"]["warnings"]:
+        write_stderr(f"specmine: warning: {warning}")
     if functions and found.records and not found.document["functions"]:
         raise InputError(f"no function in {file} matches {' or '.join(functions)}")
     return found.document

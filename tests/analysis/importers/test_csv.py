@@ -112,6 +112,35 @@ def test_numbers_of_lines_count_those_inside_quotes() -> None:
     assert rows(text, skip=True)[0] == [("a\nb", ("main", "a\nb"), True, 1.0)]
 
 
+@pytest.mark.parametrize("after", ["z,main,2\nz,main,3\n", 'z,"main",2\nz,main,3\n', 'z,main,2\n"z",main,3\n'])
+def test_an_open_quote_blames_the_line_where_it_opened(after: str) -> None:
+    """Whether it swallows the rest of the file or ends at another quote; left out, the lines after it are read."""
+    text = f'function,path,duration_ns\nz,main,1\nz,"main,5\n{after}'
+    with pytest.raises(InputError, match="line 3: a quote opens in this line"):
+        rows(text)
+    found, faults = rows(text, skip=True)
+    assert [row[-1] for row in found] == [1.0, 2.0, 3.0]
+    assert faults.skipped == 1
+
+
+def test_long_fields_are_read() -> None:
+    """A name of C++ may have more than the 128 KiB that Python's reader allows by default."""
+    name = "x" * 200_000
+    for field in (name, f'"{name}"'):
+        found, _ = rows(
+            f"function,path,duration_ns\nz,{field};z,5\n" if field == name else f"path,duration_ns\n{field},5\n"
+        )
+        assert found[0][-1] == 5.0 and len(found[0][1][0]) == len(name)
+    found, _ = rows(f"function,duration_ns,{name}\nz,5,\n")
+    assert len(found) == 1
+
+
+def test_a_carriage_return_inside_a_line_is_a_bad_line() -> None:
+    """It is no end of line where others are line feeds."""
+    with pytest.raises(InputError, match="line 3: "):
+        rows("function,duration_ns\nz,1\nz\rz,2\n")
+
+
 def test_a_file_without_durations_is_refused() -> None:
     """The header must name the durations; an empty file has no calls."""
     with pytest.raises(InputError, match="line 1: no column duration_ns"):

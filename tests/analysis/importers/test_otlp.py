@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from specmine.analysis.importers import otlp
-from tests.support.recordings import read_calls
+from tests.support.recordings import Durations, read_calls
 
 Span = dict[str, Any]
 
@@ -49,6 +49,30 @@ def test_spans_are_calls_and_parents_their_path(tmp_path: Path) -> None:
     whole = {"resourceSpans": [each for line in lines for each in line["resourceSpans"]]}
     file.write_text(json.dumps(whole, indent=2))
     assert read_calls(file)[1] == expected
+
+
+def test_spans_that_are_each_others_parents_are_counted(tmp_path: Path) -> None:
+    """What called them is unknown, also of those below a ring; the others of the trace keep their paths."""
+    file = tmp_path / "spans"
+    ring = [span(f"r{n}", f"{n:x}", f"{(n - 10 + 1) % 3 + 10:x}", 0, n, "t1") for n in (10, 11, 12)]
+    below = span("below", "d", "a", 0, 4)
+    good = (span("root", "1", "", 0, 9), span("leaf", "2", "1", 0, 3), span("self", "3", "3", 0, 2))
+    file.write_text(json.dumps(export(*ring, below, *good)))
+    found, names = read_calls(file)[1:3]
+    unknown: Durations = {("r10", "?"): [10.0], ("r11", "?"): [11.0], ("r12", "?"): [12.0], ("below", "?"): [4.0]}
+    assert found == {**unknown, ("self", "?"): [2.0], ("root",): [9.0], ("root", "leaf"): [3.0]}
+    assert names.rings.total() == 5
+
+
+def test_a_large_ring_takes_no_longer_than_other_spans(tmp_path: Path) -> None:
+    """Each span is walked once, not once for each span of its ring."""
+    file = tmp_path / "spans"
+    many = 50_000
+    file.write_text(
+        json.dumps(export(*(span("x", f"{n + 1:x}", f"{(n + 1) % many + 1:x}", 0, 5) for n in range(many))))
+    )
+    found, names = read_calls(file)[1:3]
+    assert len(found[("x", "?")]) == names.rings.total() == many
 
 
 def test_waiting_spans_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from specmine.model.call_path import Frame
 from specmine.model.errors import InputError
 from tests.support.recordings import read_calls
 
@@ -20,6 +21,16 @@ def test_perf_script_pairs_entries_with_returns() -> None:
     assert found[path][0] == 12792_722071171 - 12792_722033024
     assert sum(map(len, found.values())) == 6
     assert names.functions[0].module == "paths"
+
+
+@pytest.mark.parametrize("suffix", ["", "__return"])
+def test_half_of_the_events_is_counted_and_named(tmp_path: Path, suffix: str) -> None:
+    """Entries without returns, or returns without entries, are no calls; inner ones cannot be told from outer ones."""
+    file = tmp_path / "perf"
+    file.write_text("".join(f"app 7/7 [000] {n}.000000: probe_app:f{suffix}: (55d0)\n" for n in range(1, 6)))
+    _, found, names, _ = read_calls(file)
+    cut = names.unentered if suffix else names.censored
+    assert (found, cut) == ({}, {names.functions.index(Frame("f", "")): 5})
 
 
 def test_bpftrace_prints_a_duration_before_the_stack() -> None:

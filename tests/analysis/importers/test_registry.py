@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from specmine.model.errors import InputError
-from tests.support.recordings import analyzed, calls, one, read_calls
+from tests.support.recordings import analyzed, calls, csv_text, one, read_calls
 
 DATA = Path(__file__).parent / "data"
 
@@ -44,6 +44,20 @@ def test_a_format_that_cannot_be_told_is_asked_for(tmp_path: Path) -> None:
             read_calls(file)
     with pytest.raises(InputError, match="cannot read"):
         read_calls(tmp_path)
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+def test_lines_may_end_with_carriage_returns(tmp_path: Path, form: str) -> None:
+    """As on old Macintoshes, and as some spreadsheets still write them; several blocks long."""
+    some = calls(60_000)
+    text = csv_text(some)
+    if form == "ndjson":
+        text = "".join(f'{{"function": "z", "path": "{path}", "duration_ns": {ns}}}\n' for path, ns in some)
+    file = tmp_path / "recording"
+    file.write_bytes(text.encode())
+    expected = read_calls(file)[1]
+    file.write_bytes(text.replace("\n", "\r").encode())
+    assert read_calls(file)[:2] == (form, expected)
 
 
 def test_calls_of_several_functions_keep_apart(tmp_path: Path) -> None:

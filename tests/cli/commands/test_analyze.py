@@ -86,6 +86,15 @@ def test_too_little_is_no_data(text: str, tmp_path: Path, outcome: Outcome) -> N
     assert ("record more calls" in out) == (len(text) > 100)
 
 
+def test_what_is_odd_is_a_warning(tmp_path: Path, outcome: Outcome) -> None:
+    """On standard error, one line; the result is printed all the same."""
+    file = tmp_path / "seconds.csv"
+    file.write_text("duration_ns\n" + "0.00002\n" * 3000)
+    code, out, err = outcome("analyze", file)
+    assert code == 0 and "3,000 calls" in out
+    assert err.startswith("specmine: warning: 3,000 of 3,000 calls took less than 1 ns") and err.count("\n") == 1
+
+
 def test_bad_lines_are_told_in_one_line(recording: Path, outcome: Outcome) -> None:
     """With --skip-bad they are counted, in the document too."""
     recording.write_text(recording.read_text() + "z,main,-1\nz,main,\n")
