@@ -15,7 +15,7 @@ from specmine.daemon.config.loader import load_config
 from specmine.daemon.config.tree import Config
 from specmine.daemon.system.descriptors import hold_standard_descriptors
 from specmine.daemon.system.logging import set_up
-from specmine.model.errors import InputError, SpecmineError
+from specmine.model.errors import HelperError, InputError, SpecmineError
 from specmine.model.text import escaped
 
 DEFAULT_CONFIG = Path("/etc/specmine/specmined.yaml")
@@ -26,8 +26,8 @@ _log = logging.getLogger("specmine.daemon")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the daemon and return the exit code.
 
-    0 stopped by a signal, or the programs ended; 1 failed unexpectedly; 2 wrong usage, configuration, lock,
-    store, port or socket; 4 this host cannot.
+    0 stopped by a signal, or the programs ended; 1 something broke, a new start may help; 2 wrong usage, configuration,
+    lock, store, port or socket; 4 this host cannot.
     """
     hold_standard_descriptors()
     parsed = _parser().parse_args(arguments)
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.debug:
             raise
         print(f"specmined: {escaped(' '.join(str(error).split()))}", file=sys.stderr)
-        return error.exit_code
+        return 1 if isinstance(error, HelperError) else error.exit_code
     except KeyboardInterrupt:
         return 130
 

@@ -96,6 +96,7 @@ class Daemon:
         self._path = path
         self._seams = seams or Seams()
         self._state: ControllerState | None = None
+        self._worker = self._seams.worker()
         self._messages: list[Message] = []
         self._lock = threading.Lock()
         self._overhead = config.budget.overhead
@@ -121,7 +122,7 @@ class Daemon:
                 services.source,
                 settings_of(self._config),
                 self._seams.clock,
-                self._seams.worker(),
+                self._worker,
                 listeners=[services.store.listen, services.changes.listen, self._listen],
                 restored=services.store.restored,
                 inbox=partial(self._inbox, services),
@@ -299,6 +300,7 @@ class Daemon:
             metrics=services.metrics.address if services.metrics else "",
             kill_switch=self._config.kill_switch,
             store=services.store.facts,
+            restarts={"worker": getattr(self._worker, "restarts", 0)},
             resident_bytes=resident_bytes(),
             experiments=services.experiments.entries,
             changes=services.changes.changes,

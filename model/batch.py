@@ -217,6 +217,12 @@ class Batch:
     """The kill switch exists: no probe is attached until it is removed."""
     prices: Prices | None = None
     """New prices, valid from now on; None: as before."""
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    """Running totals: how often each of specmine's own processes broke and was started anew."""
+    notes: tuple[str, ...] = ()
+    """What broke and what that cost, one sentence each, since the batch before."""
+    breakpoints: int = 0
+    """Breakpoints that were seen in the programs while the kill switch was on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,5 +35,9 @@ class HostError(SpecmineError):
     exit_code = 4
 
 
+class HelperError(HostError):
+    """One of specmine's own processes broke: trying again may help, so a service is started anew."""
+
+
 class ProbeError(HostError):
     """The kernel refused a program, a map or a link."""

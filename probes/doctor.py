@@ -15,13 +15,13 @@ from specmine.model.buckets import BUCKETS
 from specmine.model.errors import ProbeError, SpecmineError
 from specmine.probes.arch.machine import machine
 from specmine.probes.calibration.recalibrate import measured_here
-from specmine.probes.elf.client import Reader
+from specmine.probes.elf.client import CONFINE, Reader
 from specmine.probes.elf.facts import Grade
 from specmine.probes.kernel.loader import Loaded, load
 from specmine.probes.kernel.maps import kernel_at_least
 from specmine.probes.process import proc
 from specmine.probes.process.mappings import Mapping, executable_mappings, open_mapped
-from specmine.probes.process.proc_files import path_as_text
+from specmine.probes.process.proc_files import PROC, path_as_text
 from specmine.probes.process.selection import Selection, check_choice
 from specmine.probes.process.status import Condition, Conditions
 from specmine.probes.safety.rules import (
@@ -80,6 +80,7 @@ def _host() -> Iterator[Check]:
         detail=f"missing {', '.join(missing)}" if missing else "all capabilities are there",
         remedy="run as root, or as a service with the unit's capabilities",
     )
+    yield _reader()
     yield _namespace()
     yield Check(
         name="fips",
@@ -96,6 +97,27 @@ def _machine() -> Check:
         return Check(name="machine", ok=True, detail=machine().name)
     except SpecmineError as error:
         return Check(name="machine", ok=False, detail=platform.machine(), remedy=error.remedy)
+
+
+def _reader() -> Check:
+    """Parse a file in the confined child, and look at what the child may do."""
+    name, remedy = "reader", CONFINE
+    with Reader() as reader:
+        try:
+            reader.check()
+            text = (PROC / str(reader.pids()[0]) / "status").read_text()
+        except (SpecmineError, OSError, IndexError) as error:
+            return Check(name=name, ok=False, detail=str(error), remedy=remedy)
+    told = dict(re.findall(r"^(Uid|CapEff|CapBnd|Seccomp):\s+(\w+)", text, re.MULTILINE))
+    granted = int(told.get("CapEff", "1"), 16)
+    ok = told.get("Seccomp") == "2" and told.get("Uid") != "0" and not granted
+    return Check(
+        name=name,
+        ok=ok,
+        detail=f"foreign files are parsed by user {told.get('Uid')}, with capabilities {granted:x}, "
+        f"{'under' if told.get('Seccomp') == '2' else 'without'} a filter of system calls",
+        remedy=remedy,
+    )
 
 
 def _namespace() -> Check:

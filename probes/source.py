@@ -11,6 +11,7 @@ import platform
 import select
 import time
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +19,8 @@ import numpy as np
 
 from specmine.model.batch import Batch, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
 from specmine.model.buckets import BUCKETS
-from specmine.model.errors import ProbeError
+from specmine.model.errors import HelperError
+from specmine.model.restart_pause import RestartPause
 from specmine.probes.arch.machine import machine
 from specmine.probes.calibration.calibrate import calibrated
 from specmine.probes.calibration.cold_cache import scaled
@@ -104,6 +106,13 @@ class BpfSource:
         self._look_ns = 0
         self._self_cpu = SelfCpu()
         self._off = False
+        self._started = ExitStack()
+        """Ends what was started, the newest first."""
+        self._holder_pause = RestartPause()
+        self._holder_due_ns = 0
+        """When another holder is started, 0 while there is one."""
+        self._holder_died_ns = 0
+        self._notes: list[str] = []
         self._unheard: list[LinkNews] = []
         """Reports of the holder, in order, that are to be taken in."""
 
@@ -114,6 +123,7 @@ class BpfSource:
         machine()
         s = self._settings
         self._reader = Reader()
+        self._started.callback(self._reader.close)
         self._warm()
         cache = Path(s.cache) if s.cache else None
         if cache is not None and not prepare(cache):
@@ -127,6 +137,7 @@ class BpfSource:
             sampling=s.sampling,
             waiting=s.waiting,
         )
+        self._started.callback(loaded.close)
         maps, entries = loaded.maps, loaded.entries
         slots = map_array(maps["slots"], MAX_SLOTS, SLOT, writable=True)
         self._outcomes = map_array(maps["walk_outcomes"], entries["walk_outcomes"], "<u8")
@@ -135,16 +146,21 @@ class BpfSource:
         self._stacks = RingBuffer(maps["stacks"], entries["stacks"])
         self._seen_paths = HashMap(maps["seen_paths"], "<u8", "<u8")
         self._links = Links(loaded)
+        self._started.callback(self._links.shut)
         self._tracepoints = Tracepoints(self._links)
         self._modules = Modules(self._reader, loaded, cache)
+        self._started.callback(self._modules.close)
         self._wake = select.epoll()
+        self._started.callback(self._wake.close)
         for each in (self._links.fileno(), self._reader.fileno(), self._events.fd):
             self._wake.register(each, select.EPOLLIN)
+        self._reader.check()
         prices = calibrated(loaded, self._links, slots, self._counters, cache)
         self._prices, self._factor = prices, 1.0
         self._recalibration = Recalibration(
             interpreter=s.interpreter, mode=loaded.mode, cache=cache, now_ns=time.monotonic_ns()
         )
+        self._started.callback(self._recalibration.close)
         self._symbolizer = Symbolizer(self._modules)
         self._globs = FunctionGlobs((*s.watch, *s.ignore), self._modules, self._symbolizer)
         self._wrappers = Wrappers(self._modules, self._symbolizer)
@@ -219,13 +235,45 @@ class BpfSource:
     def _switched(self, news: LinkNews, now_ns: int) -> None:
         """The holder saw the kill switch come, and has taken everything off, or go."""
         was, self._off = self._off, news.what == "off"
-        self._registry.switch(off=self._off)
+        self._registry.switch(off=self._idle)
         if self._off:
             self._recalibration.close()
-            gone = replace(news, what="released")
-            self._nonlocal_exits.hear(gone, now_ns)
-            self._registry.hear(gone, now_ns)
+            self._released(news, now_ns)
         elif was:
+            self._resume(now_ns)
+
+    def _released(self, news: LinkNews, now_ns: int) -> None:
+        """No link is left."""
+        gone = replace(news, what="released")
+        self._nonlocal_exits.hear(gone, now_ns)
+        self._registry.hear(gone, now_ns)
+
+    @property
+    def _idle(self) -> bool:
+        """Nothing may, or can, be attached."""
+        return self._off or bool(self._holder_due_ns)
+
+    def _holder_died(self, news: LinkNews, now_ns: int) -> None:
+        """All probes are gone; another holder is started after a pause."""
+        self._holder_died_ns = self._holder_died_ns or now_ns
+        self._holder_due_ns = self._holder_pause.ended(now_ns)
+        self._notes.append(f"the process that holds the probes is gone ({self._links.why_dead}): all probes are off")
+        self._registry.switch(off=True)
+        self._released(news, now_ns)
+
+    def _restart_holder(self, now_ns: int) -> None:
+        """Start another holder, and have everything attached again."""
+        try:
+            self._links.restart()
+        except HelperError as error:
+            self._holder_due_ns = self._holder_pause.ended(now_ns)
+            self._notes.append(error.message)
+            return
+        lost_s, self._holder_due_ns, self._holder_died_ns = (now_ns - self._holder_died_ns) / 1e9, 0, 0
+        self._notes.append(f"the probes are held by a new process; no call was seen for {lost_s:.1f} s")
+        self._registry.switch(off=self._off)
+        if not self._off:
+            self._programs.rescan()  # forks and execs were not reported meanwhile
             self._resume(now_ns)
 
     def _resume(self, now_ns: int) -> None:
@@ -235,14 +283,7 @@ class BpfSource:
 
     def close(self) -> None:
         """Take every probe off and end the children."""
-        if self._loaded is None:
-            return
-        self._recalibration.close()
-        self._links.shut()
-        self._wake.close()
-        self._reader.close()
-        self._modules.close()
-        self._loaded.close()
+        self._started.close()
         self._loaded = None
 
     # requests
@@ -267,6 +308,8 @@ class BpfSource:
     def poll(self, now_ns: int) -> Batch:
         """Take in what the kernel and the children told since the last call."""
         assert self._loaded is not None
+        if self._holder_due_ns and now_ns >= self._holder_due_ns:
+            self._restart_holder(now_ns)
         self._hear(now_ns)
         events = self._events.read()
         if events:
@@ -283,14 +326,14 @@ class BpfSource:
             self._self_cpu.look([os.getpid(), self._links.pid, *self._reader.pids(), *self._recalibration.pids()])
         self._address_spaces.look_around(now_ns)
         self._modules.collect()
-        if not self._off:
+        if not self._idle:
             self._nonlocal_exits.follow(self._registry.return_pids(), now_ns)
         self._globs.resolve()
         self._symbolizer.learn(self._stacks.read())
         if self._symbolizer.paths.full:
             self._seen_paths.drain()
             self._symbolizer.paths.turn()
-        prices = None if self._off else self._recalibrated(now_ns)
+        prices = None if self._idle else self._recalibrated(now_ns)
         observations, activity = self._registry.poll(now_ns)
         found = self._profiler.poll(now_ns)
         hot_samples = self._wrappers.with_wrappers(tuple(each for each in found if each.function != NO_FUNCTION))
@@ -322,10 +365,16 @@ class BpfSource:
                 agent_ns=self._self_cpu.ns + round(all_switches_ns - switches_ns),
             ),
             ended=self._programs.ended,
-            due_ns=self._registry.due_ns(),
+            due_ns=min(filter(None, (self._registry.due_ns(), self._holder_due_ns)), default=0),
             switched_off=self._off,
             prices=prices,
+            restarts={"holder": self._holder_pause.ends, "reader": self._reader.restarts},
+            notes=self._take_notes(),
         )
+
+    def _take_notes(self) -> tuple[str, ...]:
+        notes, self._notes = (*self._notes, *self._reader.take_notes()), []
+        return notes
 
     def _recalibrated(self, now_ns: int) -> Prices | None:
         """Return what to plan with if that has changed, after everything goes by it."""
@@ -352,7 +401,7 @@ class BpfSource:
             if news.what == "released":
                 self._resume(now_ns)
             elif news.what == "dead":
-                raise ProbeError("the process that holds the probes was killed; all probes are off")
+                self._holder_died(news, now_ns)
 
     def _lost(self) -> dict[str, int]:
         return {

@@ -38,6 +38,8 @@ class DaemonFacts:
     store: Mapping[str, Any] = field(default_factory=dict)
     resident_bytes: int = 0
     notes: tuple[str, ...] = ()
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    """How often each process that the kernel side does not know broke and was started anew."""
     experiments: Mapping[str, Any] = field(default_factory=dict)
     """The journal's entries by experiment."""
     changes: tuple[Mapping[str, Any], ...] = ()
@@ -81,6 +83,7 @@ def status_of(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
         "bystander_hits": state.bystander_hits,
         "refusals": dict(sorted(refused.items())),
         "lost": dict(sorted(batch.lost.items())) if batch else {},
+        "restarts": dict(sorted((dict(batch.restarts if batch else {}) | dict(daemon.restarts)).items())),
         "stacks": dict(sorted(batch.unwinding.items())) if batch else {},
         "unwind_row_bytes": batch.row_bytes if batch else 0,
         "resident_bytes": daemon.resident_bytes,

@@ -268,6 +268,7 @@ OF_THE_DAEMON: tuple[Family[Status], ...] = (
     gauge("resident_bytes", "Resident memory of the daemon.", lambda s: s["resident_bytes"]),
     gauge("unwind_row_bytes", "Kernel memory that holds unwind rows.", lambda s: s["unwind_row_bytes"]),
     # health
+    counter("process_restarts", "Own processes that broke and were started anew.", lambda s: s["restarts"], "process"),
     counter("lost", "What did not fit into bounded memory in the kernel.", lambda s: s["lost"], "what"),
     counter("stacks", "Stacks walked, by outcome.", lambda s: s["stacks"], "outcome"),
     counter("store_observations", "Observations written to the store.", lambda s: s["store"].get("written")),

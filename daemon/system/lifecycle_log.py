@@ -41,6 +41,8 @@ class LifecycleLog:
                 known = state.catalog.get(each.function) if state else None
                 name = known.title if known else each.function
                 _log.info("refused", extra=facts(function=name, code=each.reason.code, why=each.reason.text))
+        for note in batch.notes:
+            _log.warning(note)
         if batch.switched_off != self._off:
             self._off = batch.switched_off
             _log.warning("all probes are switched off" if self._off else "probes may be on again")

@@ -16,13 +16,21 @@ from collections import deque
 from typing import BinaryIO, Protocol
 
 from specmine.mining.assertions.explanation import Explanation
-from specmine.probes.process.proc import process
+from specmine.model.restart_pause import RestartPause
+from specmine.probes.holder.capabilities import keep
+from specmine.probes.process.proc import is_stopped, process
 
 from .jobs import Job, run_job
 
 _LENGTH = struct.Struct("<Q")
+LOOK_NS, STOPPED_LOOKS = 500_000_000, 3
+"""How often it is looked whether the child is stopped, and how often in a row it must be to be killed."""
+JOB_NS = 3_600_000_000_000
+"""A job that takes longer is given up; the child has the lowest priority."""
 IDLE_NS = 30_000_000_000
 """An idle worker is ended after this time."""
+PAUSE_NS = 1_000_000_000
+"""Before another child is started after a second one died."""
 _ONE_THREAD = {
     name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 }
@@ -90,6 +98,14 @@ class ProcessWorker:
         self._in = bytearray()
         self._idle_since_ns: int | None = None
         self._used_ns = 0
+        self._now_ns = self._start_ns = self._looked_ns = self._begun_ns = 0
+        self._stopped = 0
+        self._pause = RestartPause(PAUSE_NS)
+
+    @property
+    def restarts(self) -> int:
+        """How often a child was killed, or broke."""
+        return self._pause.ends
 
     @property
     def pid(self) -> int | None:
@@ -104,9 +120,11 @@ class ProcessWorker:
     def collect(self, now_ns: int) -> list[Done]:
         """Return what is done; a child that died fails the job it had."""
         done: list[Done] = []
+        self._now_ns = now_ns
         if self._running is not None:
+            self._kill_hung()
             done = self._exchange()
-            self._next()
+        self._next()
         if self._running is not None or self._child is None:
             self._idle_since_ns = None
         elif self._idle_since_ns is None:
@@ -130,15 +148,25 @@ class ProcessWorker:
         self._end()
 
     def _next(self) -> None:
-        if self._running is not None or not self._queue:
+        if self._running is not None or not self._queue or (self._child is None and self._now_ns < self._start_ns):
             return
-        self._running = self._queue.popleft()
+        self._running, self._begun_ns = self._queue.popleft(), self._now_ns
         data = pickle.dumps(self._running)
         self._out, self._in = _LENGTH.pack(len(data)) + data, bytearray()
         try:
             self._child = self._child or self._started()
         except OSError:
             self._child = None  # the next exchange reports it
+
+    def _kill_hung(self) -> None:
+        """Kill a child that is stopped, or that has had its job for too long: the job fails."""
+        if self._child is None or self._now_ns - self._looked_ns < LOOK_NS:
+            return
+        self._looked_ns = self._now_ns
+        self._stopped = self._stopped + 1 if is_stopped(self._child.pid) else 0
+        if self._stopped >= STOPPED_LOOKS or self._now_ns - self._begun_ns >= JOB_NS:
+            self._child.kill()
+            self._child.wait()
 
     def _started(self) -> subprocess.Popen[bytes]:
         child = subprocess.Popen(
@@ -169,6 +197,7 @@ class ProcessWorker:
         except (OSError, EOFError):
             status = self._end()
             self._running = None
+            self._start_ns = self._pause.ended(self._now_ns)
             return [(number, None, f"the mining process ended with status {status}")]
         if len(self._in) < _LENGTH.size or len(self._in) < _LENGTH.size + _LENGTH.unpack_from(self._in)[0]:
             return []
@@ -215,6 +244,7 @@ def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
 
 if __name__ == "__main__":
     os.nice(19)
+    keep(())
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not land between our values
     try:

@@ -62,6 +62,10 @@ class Machine:
     """e_machine of its programs."""
     syscalls: Mapping[str, int]
     """Numbers of the system calls that libc has no function for."""
+    audit: int
+    """The machine's number where a seccomp filter reads it (AUDIT_ARCH_*)."""
+    parser_calls: Mapping[str, int]
+    """Numbers of the system calls that the parser of foreign files may make."""
     bpf: Path
     """Folder of arch.h, the part of the BPF programs that reads registers."""
     unwind: UnwindRegisters

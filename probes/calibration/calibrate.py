@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from specmine.model.batch import Prices
 from specmine.model.buckets import BUCKETS
-from specmine.model.errors import ProbeError
+from specmine.model.errors import HelperError, ProbeError
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind
 from specmine.probes.arch.interface import INNER
@@ -196,11 +196,13 @@ def _await(links: Links, numbers: Iterable[int], what: str) -> None:
         for news in links.news(_LINKING_S) if waiting else ():
             if news.id in waiting and news.what == "failed":
                 raise ProbeError(f"the calibrating probe was refused: {news.text}")
+            if news.what == "dead":
+                raise HelperError(news.text)
             if news.what == what:
                 waiting.discard(news.id)
         if not waiting:
             return
-    raise ProbeError("the calibrating probe was not made in time")
+    raise HelperError("the calibrating probe was not made in time")
 
 
 def calibrated(

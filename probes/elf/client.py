@@ -1,8 +1,9 @@
 """Asks the reader's child about binaries: open files go there, plain values come back.
 
-The child parses one file at a time, in the order asked; it is started when first needed and again after it died. A
-file that kills it, or takes too long (the child's own timers end it then), gets an InputError; what was asked after it
-goes to a new child. Light: the daemon imports this, and none of the parsers.
+The child parses one file at a time, in the order asked; it is started when first needed and again after it died, each
+time after a longer pause. A file that it dies of twice, or that takes too long (the child's own timers end it then),
+gets an InputError; what was asked after it goes to a new child. A child that is stopped is killed. Light: the daemon
+imports this, and none of the parsers.
 """
 
 from __future__ import annotations
@@ -11,26 +12,36 @@ import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self, cast
 
 from specmine.model.errors import HostError, InputError
+from specmine.model.restart_pause import RestartPause
+from specmine.probes.process.proc import is_stopped
 
 from .facts import BinaryFacts, FunctionFacts, RowTable, Site
-from .protocol import Answer, decode
+from .protocol import UNCONFINED, Answer, decode
 
 AHEAD = 32
 """Requests sent before the first is answered: most take half a millisecond, and polls come every 50."""
 LARGEST = 1 << 28
 """Bytes of an answer beyond which it is not read."""
+LOOK_NS, STOPPED_LOOKS = 500_000_000, 3
+"""How often it is looked whether the child is stopped, and how often in a row it must be to be killed."""
+FIRST_PAUSE_NS, LONGEST_PAUSE_NS = 50_000_000, 5_000_000_000
+"""Before another child is started after one that died; not longer, or hostile files would keep names from others."""
 PATIENCE_S = 180.0
 """How long a blocking call waits for one answer; the child's own limits end it long before."""
+CONFINE = "run it as a user that is not root, or as root with CAP_SETUID and CAP_SETGID, with seccomp filters allowed"
+"""What the child needs to be confined."""
 _START = (
     "import sys; sys.path[:] = sys.argv[3:]\n"
     "from specmine.probes.elf.parser.main import main; main(int(sys.argv[1]), int(sys.argv[2]))"
@@ -52,6 +63,8 @@ class _Request:
     file: int
     debug: int
     """Its separate debug file, -1 for none."""
+    again: bool = False
+    """A child was killed with it in hand."""
 
 
 class Reader:
@@ -73,6 +86,21 @@ class Reader:
         self._asked: deque[_Request] = deque()
         self._done: list[tuple[int, Answer]] = []
         self._closed = False
+        self._pause = RestartPause(FIRST_PAUSE_NS, LONGEST_PAUSE_NS)
+        self._start_ns = self._looked_ns = 0
+        """When the next child may be started; when it was last looked whether the present one is stopped."""
+        self._stopped = 0
+        self._notes: list[str] = []
+
+    @property
+    def restarts(self) -> int:
+        """How often a child was killed, or broke."""
+        return self._pause.ends
+
+    def take_notes(self) -> list[str]:
+        """Return what became of children since the last call, a sentence each."""
+        notes, self._notes = self._notes, []
+        return notes
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -135,6 +163,7 @@ class Reader:
     def ready(self) -> list[tuple[int, Answer]]:
         """Return the answers that have come, by request; an InputError among them is a value, not raised."""
         self._receive()
+        self._kill_stopped()
         self._advance()
         done, self._done = self._done, []
         return done
@@ -142,6 +171,16 @@ class Reader:
     def facts(self, fd: int) -> BinaryFacts:
         """Return what a binary is. This and what follows wait for the answer and raise InputError."""
         return cast(BinaryFacts, self._wait("facts", fd))
+
+    def check(self) -> None:
+        """Have the child parse a file; HostError if it cannot be confined, or does not answer."""
+        fd = os.open("/proc/self/exe", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self.facts(fd)
+        except InputError as error:
+            raise HostError(f"foreign files cannot be parsed safely: {error.message}", remedy=CONFINE) from error
+        finally:
+            os.close(fd)
 
     def rows(self, fd: int) -> RowTable:
         """Return the unwind rows."""
@@ -178,6 +217,7 @@ class Reader:
     def _wait(self, op: str, fd: int, **arguments: Any) -> Answer:
         number = self.request(op, fd, **arguments)
         others: list[tuple[int, Answer]] = []
+        until_s = time.monotonic() + PATIENCE_S
         try:
             while True:
                 for answered, answer in self.ready():
@@ -187,8 +227,9 @@ class Reader:
                         raise answer
                     else:
                         return answer
-                if not self._epoll.poll(PATIENCE_S):
+                if time.monotonic() > until_s:
                     self._fail("takes too long to read")
+                self._epoll.poll(LOOK_NS / 1e9)  # a child may have been stopped, or wait to be started
         finally:
             self._done[:0] = others
 
@@ -196,6 +237,8 @@ class Reader:
         """Send what waits, as far ahead as the child may be asked."""
         while self._queue and len(self._asked) < AHEAD:
             request = self._queue[0]
+            if self._socket is None and time.monotonic_ns() < self._start_ns:
+                return
             try:
                 channel = self._socket or self._start_child()
             except HostError as error:
@@ -210,6 +253,7 @@ class Reader:
             except OSError:  # it died: what was asked so far tells why, and the rest goes to a new one
                 if self._asked:
                     return
+                self._note("the process that parses files ended while it had nothing to do")
                 self._end_child()
                 continue
             self._asked.append(self._queue.popleft())
@@ -226,7 +270,7 @@ class Reader:
             if not message or not fds or not self._asked:
                 for fd in fds:
                     os.close(fd)
-                self._fail("the process that parsed it ended" + self._why_ended())
+                self._ended()
                 return
             asked = self._asked.popleft()
             with open(fds[0], "rb") as file:  # noqa: PTH123 (a descriptor)
@@ -236,10 +280,41 @@ class Reader:
             answer = decode(asked.op, data) if len(data) <= LARGEST else InputError("says too much to be read")
             self._done.append((asked.number, answer))
 
-    def _why_ended(self) -> str:
+    def _ended(self) -> None:
+        """Ask the request in hand again if the child was killed from outside, and once only; else it fails."""
         code = self._child.wait() if self._child is not None and self._hung_up() else None
+        self._note("the process that parses files ended" + self._why_ended(code))
+        if code == -signal.SIGKILL and self._asked and not self._asked[0].again:
+            self._asked[0] = replace(self._asked[0], again=True)
+            self._queue.extendleft(reversed(self._asked))
+            self._asked.clear()
+            self._end_child()
+        else:
+            self._fail("the process that parsed it ended" + self._why_ended(code))
+
+    def _note(self, what: str) -> None:
+        """Note the end of a child, and when another may be started."""
+        self._start_ns = self._pause.ended(time.monotonic_ns())
+        self._notes.append(what)
+
+    def _kill_stopped(self) -> None:
+        """Kill a child that is stopped while it has work to do."""
+        now_ns = time.monotonic_ns()
+        if self._child is None or not self._asked or now_ns - self._looked_ns < LOOK_NS:
+            return
+        self._looked_ns = now_ns
+        self._stopped = self._stopped + 1 if is_stopped(self._child.pid) else 0
+        if self._stopped >= STOPPED_LOOKS:
+            self._stopped = 0
+            with contextlib.suppress(PermissionError):
+                self._child.kill()
+
+    @staticmethod
+    def _why_ended(code: int | None) -> str:
         if code is None:
             return ""
+        if code == UNCONFINED:
+            return ": it cannot be confined here, as `specmine doctor` says"
         return f" with status {code}" if code >= 0 else f" by signal {-code}"
 
     def _hung_up(self) -> bool:

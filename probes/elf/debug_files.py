@@ -1,6 +1,6 @@
-"""Where a separate debug file may lie, beyond /usr/lib/debug/.build-id, where the reader's child looks itself.
+"""Where a separate debug file may lie.
 
-The child has no privileges, and debuginfod's cache is its owner's alone; so the file is opened here and handed over.
+The reader's child may open nothing; so the file is opened here and handed over.
 The child believes it only if its build-id, or the checksum in the binary's .gnu_debuglink, agrees.
 """
 
@@ -45,6 +45,7 @@ def candidates(facts: BinaryFacts, path: str, folders: list[Path], *, system: Pa
         Caches of debuginfod.
     """
     if _BUILD_ID.fullmatch(facts.build_id):
+        yield system / ".build-id" / facts.build_id[:2] / f"{facts.build_id[2:]}.debug"
         for folder in folders:
             yield folder / facts.build_id / "debuginfo"
     link = facts.debuglink
@@ -61,5 +62,5 @@ def open_debug_file(facts: BinaryFacts, path: str, folders: list[Path], *, syste
         if str(place) == path:
             continue
         with contextlib.suppress(OSError, ValueError):
-            return open_regular(place)
+            return open_regular(place, follow=place.is_relative_to(system / ".build-id"))  # Fedora has links there
     return -1

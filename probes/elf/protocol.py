@@ -33,6 +33,8 @@ _KINDS: Mapping[str, Any] = {
     "code": list[str],
 }
 """Types of the answers by request; ``rows`` are arrays."""
+UNCONFINED = 77
+"""Exit status of a child that could not give up its privileges, and so has parsed nothing."""
 _CODE = re.compile(r"(?:[0-9.]{1,20}:[0-9a-f]{16}:[el][0-9a-f]{16})?")
 
 

@@ -1,6 +1,8 @@
 """Start the process that holds the links, without a path to our other modules.
 
-usage: __main__.py FD        FD: a connected SEQPACKET socket; one JSON message a packet
+usage: __main__.py FD PULSE KIND
+
+FD, PULSE: connected SEQPACKET sockets, one JSON message a packet and heartbeats; KIND: perf if links are perf events
 """
 
 from __future__ import annotations

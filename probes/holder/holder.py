@@ -18,6 +18,7 @@ from typing import Any
 
 from .alarms import Alarms
 from .bpf_link import MAKERS, SYSCALLS
+from .capabilities import keep_for_links
 from .link_threads import TABLES, LinkFds, LinkThreads
 
 PR_SET_PDEATHSIG = 1
@@ -30,8 +31,8 @@ SWITCHED_OFF = "the kill switch is on"
 class Holder:
     """All links, by the number that the daemon gave each."""
 
-    def __init__(self, channel: socket.socket) -> None:
-        self.channel = channel
+    def __init__(self, channel: socket.socket, pulse: socket.socket) -> None:
+        self.channel, self.pulse = channel, pulse
         self.programs: dict[str, int] = {}
         self.tables: list[LinkThreads] = []
         self.links: dict[int, tuple[LinkThreads, LinkFds]] = {}
@@ -96,7 +97,10 @@ class Holder:
             SYSCALLS.update(m["syscalls"])
             self.programs = dict(zip(m["names"], fds, strict=False))
             self.alarms = Alarms(fds[-1], m["alarms"])
-            self.tables = [LinkThreads({self.channel.fileno(), *self.programs.values()}) for _ in range(TABLES)]
+            self.tables = [
+                LinkThreads({self.channel.fileno(), self.pulse.fileno(), *self.programs.values()})
+                for _ in range(TABLES)
+            ]
         elif op == "switch":
             self.switch, self.off = m["path"], None
         elif op == "close":
@@ -122,10 +126,22 @@ class Holder:
                 self.report(alarm=kind, id=id, cookie=cookie, tgid=tgid)
                 self.close(id)
 
+    def answer_beat(self, selector: selectors.BaseSelector) -> None:
+        """Answer a heartbeat: the daemon kills a holder that is silent."""
+        with contextlib.suppress(OSError):
+            beat = self.pulse.recv(1)
+            if beat:
+                self.last_beat_s = time.monotonic()
+                self.pulse.send(beat, socket.MSG_DONTWAIT)
+                self.check_switch()
+                return
+        selector.unregister(self.pulse)
+
     def run(self) -> None:
         """Serve until the daemon's end of the channel closes."""
         with selectors.DefaultSelector() as selector:
             selector.register(self.channel, selectors.EVENT_READ)
+            selector.register(self.pulse, selectors.EVENT_READ)
             while self.serve(selector):
                 if self.links and time.monotonic() - self.last_beat_s >= HEARTBEAT_S:
                     self.close_all()
@@ -138,6 +154,9 @@ class Holder:
         if not ready:
             self.check_switch()
         for key, _ in ready:
+            if key.fileobj is self.pulse:
+                self.answer_beat(selector)
+                continue
             if key.fileobj is not self.channel:
                 self.read_alarms()
                 continue
@@ -177,12 +196,13 @@ def main() -> None:
     """Serve the daemon that started us, then detach everything."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the daemon decides when we end
-    channel = socket.socket(fileno=int(sys.argv[1]))
+    channel, pulse = (socket.socket(fileno=int(number)) for number in sys.argv[1:3])
     # A killed daemon closes its end only when its last thread has died, which on a busy host may take long: they
     # are the last to get CPU. The thread that started us is not, and the kernel tells us of its death.
     signal.signal(signal.SIGUSR1, lambda *_: hang_up(channel))
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGUSR1, 0, 0, 0)
-    holder = Holder(channel)
+    keep_for_links(perf=sys.argv[3] == "perf")
+    holder = Holder(channel, pulse)
     try:
         holder.run()
     finally:

@@ -5,30 +5,20 @@ from __future__ import annotations
 import array
 import contextlib
 import json
-import os
 import select
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from queue import SimpleQueue
 
-from specmine.model.errors import ProbeError
+from specmine.model.errors import HelperError
 from specmine.model.observation import Kind
 from specmine.model.probe_kind import PROBE_KINDS
 from specmine.probes.arch.machine import machine
 
+from .holder_process import Holder
 from .loader import Loaded
 from .structs import EVENT_BYSTANDER
-
-BEAT_S = 0.2
-HEARTBEAT_NICENESS = -15
-"""Niceness of the heartbeat and the holder: next to no CPU time, but at once."""
-STALL_S = 5.0
-"""A loop without progress for so long gets no heartbeat, so that its probes are detached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,87 +40,64 @@ class Links:
     """All links of this daemon, held by a child process."""
 
     def __init__(self, loaded: Loaded) -> None:
-        """Start the holder and hand it the programs. Raises ProbeError if it cannot be started."""
+        """Start the holder and hand it the programs. Raises HelperError if it cannot be started."""
+        self._loaded = loaded
         self.mode, self.programs = loaded.mode, frozenset(loaded.programs)
         self._next = 1
+        self._switch = ""
+        self._epoll = select.epoll()
         self._lock = threading.Lock()
         self._progress = threading.Event()
         self._stop = threading.Event()
-        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        started: SimpleQueue[subprocess.Popen[bytes] | OSError] = SimpleQueue()
-        self._beater = threading.Thread(target=self._run_holder, args=(theirs, started), daemon=True, name="heartbeat")
-        self._beater.start()
-        child = started.get()
-        if isinstance(child, OSError):
-            self._channel.close()
-            raise ProbeError(f"the holder of the probes cannot be started: {child.strerror}") from child
-        self._child = child
+        self._holder = self._started()
+
+    def _started(self) -> Holder:
+        """Start a holder and hand it the programs."""
+        channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            holder = Holder(channel, theirs, mode=self.mode, progress=self._progress, stop=self._stop)
+        except OSError as error:
+            channel.close()
+            raise HelperError(f"the holder of the probes cannot be started: {error.strerror}") from error
+        self._holder = holder
+        self._epoll.register(channel.fileno(), select.EPOLLIN)
+        loaded = self._loaded
         names = list(loaded.programs)
-        alarms = loaded.maps["alarms"]
-        self._send(
-            {
-                "op": "programs",
-                "names": names,
-                "alarms": loaded.entries["alarms"],
-                "syscalls": dict(machine().syscalls),
-            },
-            [loaded.programs[n] for n in names] + [alarms],
-        )
+        message = {
+            "op": "programs",
+            "names": names,
+            "alarms": loaded.entries["alarms"],
+            "syscalls": dict(machine().syscalls),
+        }
+        self._send(message, [loaded.programs[n] for n in names] + [loaded.maps["alarms"]])
+        if self._switch:
+            self._send({"op": "switch", "path": self._switch})
+        return holder
+
+    def restart(self) -> None:
+        """Start another holder after ``news`` told that it is dead; it holds no link. HelperError if that fails."""
+        self._holder.end()
+        self._started()
 
     @property
     def pid(self) -> int:
-        """Process id of the holder."""
-        return self._child.pid
+        """Process id of the holder, of the last one if there is none now."""
+        return self._holder.child.pid
+
+    @property
+    def why_dead(self) -> str:
+        """How the last holder ended, if it has."""
+        return self._holder.why_dead()
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when there is news."""
-        return self._channel.fileno()
+        """Return the descriptor that is readable when there is news; it never changes."""
+        return self._epoll.fileno()
 
     def _send(self, message: dict[str, object], fds: Sequence[int] = ()) -> None:
+        """Send a message; a holder that has died holds nothing, and ``news`` tells of it."""
         packed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-        try:
-            with self._lock:
-                self._channel.sendmsg([json.dumps(message).encode()], packed)
-        except OSError as error:
-            raise ProbeError(f"the holder of the probes is gone: {error.strerror}") from error
-
-    def _run_holder(self, theirs: socket.socket, started: SimpleQueue[subprocess.Popen[bytes] | OSError]) -> None:
-        """Start the holder and give it its heartbeat until the end; the death of this thread is the holder's end.
-
-        The daemon has the lowest priority; this thread, and the holder with it, have a high one. Otherwise, on a busy
-        host, a late heartbeat would detach the probes, or the probes would stay long after the daemon was killed.
-        """
-        _raise_priority()
-        script = str(Path(__file__).resolve().parents[1] / "holder" / "__main__.py")
-        try:
-            with theirs:
-                child = subprocess.Popen(
-                    [sys.executable, "-I", "-S", script, str(theirs.fileno())],
-                    pass_fds=[theirs.fileno()],
-                    stdin=subprocess.DEVNULL,
-                    start_new_session=True,
-                    cwd="/",
-                    env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
-                )
-        except OSError as error:
-            started.put(error)
-            return
-        started.put(child)
-        self._beat()
-
-    def _beat(self) -> None:
-        idle = 0.0
-        while not self._stop.wait(BEAT_S):
-            if self._progress.is_set():
-                self._progress.clear()
-                idle = 0.0
-            else:
-                idle += BEAT_S
-            if idle < STALL_S:
-                try:
-                    self._send({"op": "beat"})
-                except ProbeError:
-                    return
+        with self._lock, contextlib.suppress(OSError):
+            self._holder.channel.sendmsg([json.dumps(message).encode()], packed)
 
     def _ask(self, message: dict[str, object], fds: Sequence[int] = ()) -> int:
         number = self._next
@@ -182,6 +149,7 @@ class Links:
 
     def switch(self, path: str) -> None:
         """Name the kill switch: while there is a file of this path no link is made, and none stays."""
+        self._switch = path
         self._send({"op": "switch", "path": path})
 
     def clock(self, hertz: int) -> int:
@@ -200,16 +168,22 @@ class Links:
         """Return the reports since the last call; each call shows that the caller's loop lives."""
         self._progress.set()
         reports: list[LinkNews] = []
+        channel = self._holder.channel
+        if channel.fileno() < 0:
+            return reports
         if wait_s:
-            select.select([self._channel], [], [], wait_s)
+            select.select([channel], [], [], wait_s)
         while True:
             try:
-                data = self._channel.recv(1 << 16, socket.MSG_DONTWAIT)
+                data = channel.recv(1 << 16, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return reports
             except OSError:
                 data = b""
             if not data:
+                self._epoll.unregister(channel.fileno())
+                with self._lock:
+                    channel.close()
                 reports.append(LinkNews(0, "dead", "the holder of the probes has ended"))
                 return reports
             message = json.loads(data)
@@ -218,21 +192,8 @@ class Links:
     def shut(self) -> None:
         """Detach all probes and wait for the end of the holder."""
         self._stop.set()
-        self._channel.close()
-        try:
-            self._child.wait(5)
-        except subprocess.TimeoutExpired:
-            os.kill(self._child.pid, 9)
-            self._child.wait()
-        self._beater.join()
-
-
-def _raise_priority() -> None:
-    """Raise the priority of this thread as far as is permitted."""
-    for niceness in (HEARTBEAT_NICENESS, 0):
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
-            return
+        self._holder.end()
+        self._epoll.close()
 
 
 def _parse_news(message: dict[str, object]) -> LinkNews:

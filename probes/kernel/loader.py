@@ -8,15 +8,18 @@ import hashlib
 import itertools
 import json
 import os
+import select
 import socket
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from specmine.model.errors import HostError, ProbeError
+from specmine.model.errors import HelperError, HostError, ProbeError
 from specmine.model.probe_kind import PROBE_KINDS
 from specmine.probes.arch.machine import machine
+from specmine.probes.process.proc import is_stopped
 
 from .maps import kernel_at_least
 from .structs import MAX_SLOTS
@@ -57,6 +60,10 @@ LINK_KINDS = ("session", "multi", "perf")
 VARIANTS: tuple[tuple[str, ...], ...] = (("-DMAY_GOTO",), (), ("-DMAX_FRAMES=32",))
 """Flags to compile with, best first; the verifier counts rounds itself from 6.9 on, and without faults from 6.12."""
 _TIMEOUT_S = 60.0
+LOOK_S, STOPPED_LOOKS = 0.5, 4
+"""How often it is looked whether the child is stopped, and how often in a row it must be to be killed."""
+PAUSES_S = (0.5, 2.0)
+"""After a child that broke another is started, so often and after such pauses."""
 _MIB = 1 << 20
 
 
@@ -163,15 +170,24 @@ def load(
     error = HostError("nothing was tried")
     for flags, split in itertools.product(variants, sorted({waiting, False}, reverse=True)):
         try:
-            return _run(interpreter, request | {"flags": list(flags), "waiting": split})
+            return _tried(interpreter, request | {"flags": list(flags), "waiting": split})
         except ProbeError as failed:  # an older verifier may need a shorter walk, or may trust no struct
             error = failed
     raise error
 
 
+def _tried(interpreter: str, request: dict[str, object]) -> Loaded:
+    """Run the child, and again after a pause if it breaks."""
+    for pause_s in PAUSES_S:
+        try:
+            return _run(interpreter, request)
+        except HelperError:
+            time.sleep(pause_s)
+    return _run(interpreter, request)
+
+
 def _run(interpreter: str, request: dict[str, object]) -> Loaded:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    ours.settimeout(_TIMEOUT_S)
     script = str(_PROBES / "compiler" / "__main__.py")
     with ours, tempfile.TemporaryDirectory(prefix="specmine-") as folder, tempfile.TemporaryFile() as words:
         try:
@@ -189,16 +205,18 @@ def _run(interpreter: str, request: dict[str, object]) -> Loaded:
             raise HostError(f"cannot run {interpreter}: {error.strerror}") from error
         try:
             ours.send(json.dumps(request).encode())
+            _await_answer(ours, child.pid)
             data, fds = _receive(ours)
         except OSError as error:
             child.kill()
-            raise HostError(f"the compiling child did not answer: {error}") from error
+            raise HelperError(f"the compiling child did not answer: {error}") from error
         finally:
             child.wait()
         words.seek(0)
         noise = words.read().decode(errors="replace").strip().splitlines()
     if not data:
-        raise ProbeError("the compiling child ended without an answer: " + " | ".join(noise[-3:]))
+        failed = HelperError if child.returncode < 0 else ProbeError  # killed, or of itself
+        raise failed("the compiling child ended without an answer: " + " | ".join(noise[-3:]))
     return _answered(json.loads(data), fds, interpreter, noise)
 
 
@@ -225,6 +243,15 @@ def _answered(answer: dict[str, object], fds: list[int], interpreter: str, noise
         waiting=bool(answer["waiting"]),
         seconds=float(str(answer["seconds"])),
     )
+
+
+def _await_answer(channel: socket.socket, pid: int) -> None:
+    """Wait for the child's answer, or its end. TimeoutError if it is stopped, or takes too long."""
+    stopped, until_s = 0, time.monotonic() + _TIMEOUT_S
+    while not select.select([channel], [], [], LOOK_S)[0]:
+        stopped = stopped + 1 if is_stopped(pid) else 0
+        if stopped >= STOPPED_LOOKS or time.monotonic() > until_s:
+            raise TimeoutError("it was stopped" if stopped else "it takes too long")
 
 
 def _receive(channel: socket.socket) -> tuple[bytes, list[int]]:

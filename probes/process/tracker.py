@@ -101,6 +101,10 @@ class ProcessTracker:
         if now_ns >= self._rescan_ns:
             self._scan(now_ns)
 
+    def rescan(self) -> None:
+        """Look at everything again at the next look: events were lost."""
+        self._rescan_ns = 0
+
     def place(self, pid: int, layout: int) -> None:
         """Tell the kernel which address-space layout a process has."""
         member = self.members.get(pid)

@@ -1,4 +1,4 @@
-"""With the unit's capabilities and no others, as root without root's rights or as nobody, specmine times functions."""
+"""With the unit's capabilities and no others specmine times functions, and as root it refuses to parse as root."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.breakpoints import family
 from tests.support.paths import ROOT
 from tests.support.patience import patient
 from tests.support.product import SPECMINE, SPECMINED, daemon, run, running, wait_until
@@ -58,13 +59,13 @@ def effective(pid: int | str) -> int:
 @pytest.fixture(scope="module")
 def caches(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     """Return a folder of each user's own: who runs first compiles there."""
-    found = {uid: tmp_path_factory.mktemp("cache") for uid in (0, NOBODY)}
+    found = {uid: tmp_path_factory.mktemp("cache") for uid in (NOBODY,)}
     for uid, folder in found.items():
         os.chown(folder, uid, uid)
     return found
 
 
-@pytest.fixture(params=[0, NOBODY], ids=["root", "nobody"])
+@pytest.fixture(params=[NOBODY], ids=["nobody"])
 def user(
     request: pytest.FixtureRequest, caches: dict[int, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> int:
@@ -88,7 +89,9 @@ def test_mine_times_a_function_with_the_units_capabilities(user: int, program: P
         shown = run([*confined(user), SPECMINE, "doctor", "-p", str(child.pid), "--format", "json"])
         assert shown.returncode == 0, shown.stdout
         checks = {each["name"]: each for each in json.loads(shown.stdout)["checks"]}
-        assert checks["privilege"]["ok"] and checks["links"]["ok"] and checks["binaries"]["ok"]
+        assert (
+            checks["privilege"]["ok"] and checks["links"]["ok"] and checks["binaries"]["ok"] and checks["reader"]["ok"]
+        )
 
 
 def test_the_daemon_runs_with_the_units_capabilities(user: int, program: Programs, tmp_path: Path) -> None:
@@ -109,3 +112,33 @@ def test_the_daemon_runs_with_the_units_capabilities(user: int, program: Program
         one.process.terminate()
         assert one.process.wait(patient(90)) == 0
         assert "level=error" not in one.log.read_text()
+
+
+def test_root_without_the_right_to_be_another_does_not_parse(program: Programs, tmp_path: Path) -> None:
+    """Root's files are root's with or without capabilities: one line says what is needed, and doctor finds it."""
+    path = program("single")
+    (tmp_path / "c.yaml").write_text(f"kill_switch: {tmp_path}/off\nsocket: {{path: {tmp_path}/sock}}\n")
+    with running(path, 120) as child:
+        command = [SPECMINE, "mine", "-p", child.pid, "--config", tmp_path / "c.yaml", "--duration", "4"]
+        mined = run([*confined(0), *map(str, command)])
+        assert mined.returncode == 4
+        assert "cannot be confined" in mined.stderr and "CAP_SETUID" in mined.stderr
+        assert "Traceback" not in mined.stderr
+    shown = run([*confined(0), SPECMINE, "doctor", "--format", "json"])
+    checks = {each["name"]: each for each in json.loads(shown.stdout)["checks"]}
+    assert not checks["reader"]["ok"] and "CAP_SETUID" in checks["reader"]["remedy"]
+
+
+def test_the_daemons_helpers_keep_less(user: int, program: Programs, tmp_path: Path) -> None:
+    """Holder: what links take; reader: nothing, and a filter of system calls."""
+    path, state = program("single"), tmp_path / "state"
+    with running(path, 300), daemon(state, programs=f"[{{exe: {path}}}]") as one:
+        with one.log.open("ab") as log:
+            command = [*confined(user), SPECMINED, "--config", str(one.config)]
+            one.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        one.first_answer("status")
+        kept: dict[str, int] = {}
+        for pid in family(one.process.pid)[1:]:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            kept |= {name: effective(pid) for name in ("holder", "parser") if name.encode() in words}
+        assert kept == {"holder": 1 << NUMBERS["CAP_BPF"] | 1 << NUMBERS["CAP_PERFMON"], "parser": 0}

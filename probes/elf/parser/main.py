@@ -20,10 +20,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from specmine.model.errors import InputError
 from specmine.probes.elf.demangle import display_name
 from specmine.probes.elf.facts import BinaryFacts
-from specmine.probes.elf.protocol import Answer, encode
+from specmine.probes.elf.protocol import UNCONFINED, Answer, encode
 
 from .binary import build_id_of, debuglink, read_facts
 from .branches import Branches, find_branches
@@ -43,7 +45,6 @@ CPU_SECONDS, WALL_SECONDS = 15.0, 120.0
 HEAP_BYTES, ADDRESS_BYTES, ANSWER_BYTES = 1 << 30, 1 << 33, 1 << 28
 KEPT_BYTES, KEPT_FILES = 1 << 28, 64
 """Bounds of what is kept: parsed data (estimated), files."""
-DEBUG_FOLDER = "/usr/lib/debug/.build-id"
 
 _Key = tuple[int, int, int, int]
 
@@ -85,7 +86,7 @@ class _Binary:
         """Its functions; a file mapped by two names has two tables, since names hold the module's."""
         known = self.tables.get(module)
         if known is None:
-            debug = _offered_image(self.image, self.offered) or _debug_image(build_id_of(self.image))
+            debug = _offered_image(self.image, self.offered)
             known = function_table(self.image, self.frames, self.branches, module, debug=debug)
             self.tables[module] = known
         return known
@@ -148,11 +149,16 @@ def main(channel: int, niceness: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the foreground program, which then ends us
     for name in ("_RNvC1a1b", "_ZN1a1bEv", "_ZN1a1b17h0123456789abcdefE"):
         display_name(name)  # loads what is loaded at first use, while files can still be opened
+    np.unique(np.zeros(1))  # imports numpy.ma
     os.nice(niceness)
-    confine(heap_bytes=HEAP_BYTES, address_bytes=ADDRESS_BYTES, answer_bytes=ANSWER_BYTES)
+    peer = socket.socket(fileno=channel)  # asks the kernel what it is, which is refused later
+    try:
+        confine(heap_bytes=HEAP_BYTES, address_bytes=ADDRESS_BYTES, answer_bytes=ANSWER_BYTES)
+    except OSError:
+        os._exit(UNCONFINED)
     gc.disable()  # parsing makes many objects and no cycles
     shelf = _Shelf()
-    with socket.socket(fileno=channel) as peer:
+    with peer:
         while True:
             _, fds, _, _ = socket.recv_fds(peer, 1, 3)
             if len(fds) < 2:
@@ -244,18 +250,6 @@ def _offered_image(image: Image, data: mmap.mmap | None) -> Image | None:
     own, other = build_id_of(image), build_id_of(debug)
     same = own == other if own and other else zlib.crc32(data) == debuglink(image)[1] != 0
     return debug if same else None
-
-
-def _debug_image(build_id: str) -> Image | None:
-    """Return the separate debug file of a build, if this host has one."""
-    if len(build_id) < 8 or not build_id.isalnum():
-        return None
-    try:
-        with open(f"{DEBUG_FOLDER}/{build_id[:2]}/{build_id[2:]}.debug", "rb") as file:  # noqa: PTH123
-            image = open_image(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), names_only=True)
-    except (OSError, ValueError, InputError):
-        return None
-    return image if build_id_of(image) == build_id else None
 
 
 def _whole(fd: int) -> bytes:

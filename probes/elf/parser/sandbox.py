@@ -1,7 +1,7 @@
 """Give up everything that parsing a file does not need: privileges, memory, files to write, other programs.
 
-For the reader's child alone, after its imports; there is no way back. What a kernel does not offer (Landlock
-before 5.13) is left out, since the rest holds without it.
+For the reader's child alone, after its imports; there is no way back. Who cannot be confined does not parse: root's
+identity must go, and the filter of system calls must hold. Landlock, which kernels before 5.13 lack, is a third wall.
 """
 
 from __future__ import annotations
@@ -10,6 +10,10 @@ import ctypes
 import os
 import resource
 import signal
+
+from specmine.probes.arch.machine import machine
+
+from .system_call_filter import restrict
 
 _NOBODY = 65534
 _PDEATHSIG, _CAPBSET_DROP, _NO_NEW_PRIVS, _CAP_AMBIENT = 1, 24, 38, 47
@@ -20,7 +24,7 @@ _WRITING = 0x1FF3
 
 
 def confine(*, heap_bytes: int, address_bytes: int, answer_bytes: int) -> None:
-    """Drop all privileges of this process and limit what it can use.
+    """Drop all privileges of this process and limit what it can use. OSError if that cannot be done.
 
     Parameters
     ----------
@@ -42,25 +46,24 @@ def confine(*, heap_bytes: int, address_bytes: int, answer_bytes: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     _drop_identity(libc)
     _drop_capabilities(libc)
-    libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "new privileges cannot be given up")
     _deny_writing(libc)
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
-    libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # forgotten whenever the identity changes, so last
+    libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # forgotten whenever the identity changes, so after that
+    restrict(machine().audit, machine().parser_calls)
 
 
 def _drop_identity(libc: ctypes.CDLL) -> None:
-    """Become nobody if that is allowed: files of root are root's to write, with or without capabilities."""
+    """Become nobody: files of root are root's to write, with or without capabilities."""
     libc.prctl(_CAP_AMBIENT, 4, 0, 0, 0)  # clear all
     capability = 0
     while libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0) == 0:
         capability += 1
     if os.geteuid() == 0:
-        try:
-            os.setgroups([])
-            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
-        except PermissionError:
-            return  # no right to: then the capabilities alone must go
+        os.setgroups([])
+        os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+        os.setresuid(_NOBODY, _NOBODY, _NOBODY)
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:

@@ -124,6 +124,43 @@ def test_a_killed_holder_takes_a_hundred_links_along(program: Path, cache: Path,
         assert [each.what for each in gather(links, 1)] == ["dead"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_holder_that_does_not_answer_is_replaced(
+    program: Path, cache: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    """Stopped or killed, it holds nothing any more; another makes links again, under the same kill switch."""
+    switch = tmp_path / "off"
+    with linked(program, switch, cache) as (links, places, pid):
+        with program.open("rb") as file:
+            links.attach(file.fileno(), places[:1], [0], Kind.COUNT, pid)
+            assert {each.what for each in gather(links, 2)} == {"on", "made"}
+            os.kill(links.pid, number)
+            wait_until_off(pid, places)
+            assert [each.what for each in gather(links, 1)] == ["dead"]
+            assert links.why_dead
+            links.attach(file.fileno(), places[:1], [0], Kind.COUNT, pid)
+            links.restart()
+            links.attach(file.fileno(), places[1:2], [0], Kind.COUNT, pid)
+            assert {each.what for each in gather(links, 2)} == {"on", "made"}
+        assert probes(pid, places) == 1
+        switch.touch()
+        wait_until_off(pid, places)
+
+
+def test_the_holder_keeps_what_links_take(program: Path, cache: Path, tmp_path: Path) -> None:
+    """It makes links with two capabilities and no others."""
+    with linked(program, tmp_path / "off", cache) as (links, places, pid), program.open("rb") as file:
+        links.attach(file.fileno(), places[:1], [0], Kind.COUNT, pid)
+        assert {each.what for each in gather(links, 2)} == {"on", "made"}
+        if links.mode == "perf":
+            pytest.skip("uprobes on perf events take one more")
+        status = dict(re.findall(r"^(Cap\w+):\s+(\w+)$", Path(f"/proc/{links.pid}/status").read_text(), re.MULTILINE))
+        wanted = 1 << 38 | 1 << 39
+        assert {name: int(bits, 16) for name, bits in status.items()} == {
+            "CapInh": 0, "CapPrm": wanted, "CapEff": wanted, "CapBnd": wanted, "CapAmb": 0
+        }  # fmt: skip
+
+
 def test_a_switch_that_is_on_at_the_start_lets_nothing_on(program: Path, cache: Path, tmp_path: Path) -> None:
     """The file is looked for before the first link is made."""
     switch = tmp_path / "off"
