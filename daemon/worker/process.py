@@ -18,7 +18,8 @@ from typing import BinaryIO, Protocol
 from specmine.mining.assertions.explanation import Explanation
 from specmine.model.restart_pause import RestartPause
 from specmine.probes.holder.capabilities import keep
-from specmine.probes.process.proc import is_stopped, process
+from specmine.probes.holder.process_state import is_stopped
+from specmine.probes.process.proc import process
 
 from .jobs import Job, run_job
 

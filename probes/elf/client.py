@@ -25,7 +25,7 @@ from typing import Any, Self, cast
 
 from specmine.model.errors import HostError, InputError
 from specmine.model.restart_pause import RestartPause
-from specmine.probes.process.proc import is_stopped
+from specmine.probes.holder.process_state import is_stopped
 
 from .facts import BinaryFacts, FunctionFacts, RowTable, Site
 from .protocol import UNCONFINED, Answer, decode

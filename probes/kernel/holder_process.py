@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from queue import SimpleQueue
 
-from specmine.probes.process.proc import is_stopped
+from specmine.probes.holder.process_state import is_stopped
 
 BEAT_S = 0.2
 HEARTBEAT_NICENESS = -15

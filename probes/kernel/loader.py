@@ -19,7 +19,7 @@ from pathlib import Path
 from specmine.model.errors import HelperError, HostError, ProbeError
 from specmine.model.probe_kind import PROBE_KINDS
 from specmine.probes.arch.machine import machine
-from specmine.probes.process.proc import is_stopped
+from specmine.probes.holder.process_state import is_stopped
 
 from .maps import kernel_at_least
 from .structs import MAX_SLOTS

@@ -53,15 +53,6 @@ def parse_process(pid: int, stat: bytes) -> Process | None:
         return None
 
 
-def is_stopped(pid: int) -> bool:
-    """Tell whether a process is stopped, by a signal or a debugger."""
-    try:
-        with open(f"{PROC}/{pid}/stat", "rb") as file:  # noqa: PTH123
-            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")
-    except (OSError, IndexError):
-        return False
-
-
 def processes() -> list[Process]:
     """Return all processes of this pid namespace, by pid."""
     found = (process(int(name)) for name in sorted(os.listdir(PROC), key=_number) if name.isdigit())
