@@ -99,7 +99,9 @@ class ProcessWorker:
         self._in = bytearray()
         self._idle_since_ns: int | None = None
         self._used_ns = 0
-        self._now_ns = self._start_ns = self._looked_ns = self._begun_ns = 0
+        self._now_ns = self._start_ns = self._looked_ns = 0
+        self._begun_ns: int | None = None
+        """When the job was first seen to run."""
         self._stopped = 0
         self._pause = RestartPause(PAUSE_NS)
 
@@ -151,7 +153,7 @@ class ProcessWorker:
     def _next(self) -> None:
         if self._running is not None or not self._queue or (self._child is None and self._now_ns < self._start_ns):
             return
-        self._running, self._begun_ns = self._queue.popleft(), self._now_ns
+        self._running, self._begun_ns = self._queue.popleft(), None
         data = pickle.dumps(self._running)
         self._out, self._in = _LENGTH.pack(len(data)) + data, bytearray()
         try:
@@ -164,6 +166,8 @@ class ProcessWorker:
         if self._child is None or self._now_ns - self._looked_ns < LOOK_NS:
             return
         self._looked_ns = self._now_ns
+        if self._begun_ns is None:
+            self._begun_ns = self._now_ns
         self._stopped = self._stopped + 1 if is_stopped(self._child.pid) else 0
         if self._stopped >= STOPPED_LOOKS or self._now_ns - self._begun_ns >= JOB_NS:
             self._child.kill()

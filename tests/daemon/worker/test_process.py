@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from specmine.daemon.worker.jobs import Job, run_job
-from specmine.daemon.worker.process import IDLE_NS, Done, ProcessWorker
+from specmine.daemon.worker.process import IDLE_NS, JOB_NS, Done, ProcessWorker
 from specmine.mining.settings import MiningSettings
 from specmine.model.buckets import BUCKETS
 from specmine.model.histogram import Histogram
@@ -90,6 +90,23 @@ def test_a_crash_fails_one_job(worker: ProcessWorker) -> None:
     assert (number, result, failure) == (1, None, "the mining process ended with status -9")
     worker.submit(2, job())
     assert waited(worker)[0][1] == run_job(job())
+
+
+def test_a_stopped_process_is_killed(worker: ProcessWorker) -> None:
+    """Its job fails, the next one goes to another process; so does the one after a job that takes too long."""
+    worker.submit(1, job())
+    assert worker.pid is not None
+    os.kill(worker.pid, signal.SIGSTOP)
+    assert [each[2] for each in waited(worker)] == ["the mining process ended with status -9"]
+    worker.submit(2, job())
+    assert waited(worker)[0][2] == ""
+    worker.submit(3, job())
+    now_ns = time.monotonic_ns()
+    worker.collect(now_ns)
+    worker.collect(now_ns + JOB_NS - 1)
+    late = worker.collect(now_ns + 2 * JOB_NS)
+    assert [each[2] for each in late] == ["the mining process ended with status -9"]
+    assert worker.restarts == 2
 
 
 def test_an_idle_process_is_ended(worker: ProcessWorker) -> None:
