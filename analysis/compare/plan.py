@@ -18,6 +18,10 @@ from specmine.mining.regression.sample import mean
 from .part_entries import finite
 
 SCHEMA = "specmine.plan/1"
+FEWEST = 30, 3
+"""Calls of a lifetime and lifetimes of a build that no plan undercuts: variances must be known again next time."""
+_RELIABLE = 6
+"""A plan from fewer lifetimes says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +67,7 @@ def _entry(key: tuple[str, str], group: Sequence[FunctionLifetime], request: Pla
         builds.setdefault((each.host, each.build), []).append(each.as_sample())
     found = variances_of(builds, request.summary, rebuilds=request.rebuilds)
     costs = _costs(group, request)
-    made = planned(found, costs, request.precision, request.level) if found is not None else None
+    made = planned(found, costs, request.precision, request.level, FEWEST) if found is not None else None
     return {
         "function": key[0],
         "module": key[1],
@@ -125,6 +129,8 @@ def _reason(found: Variances | None, made: Plan | None, request: PlanRequest) ->
         return "no build has two lifetimes with it: run each build at least twice"
     if made is None:
         return f"lifetimes differ so much that no number of them gives {100 * request.precision:.3g} %"
+    if found.lifetimes < _RELIABLE:
+        return f"it rests on {found.lifetimes} lifetimes: how they differ is hardly known yet"
     if request.rebuilds and found.builds < 2:
         return "one build only: what rebuilding changes is not known"
     if found.lifetime <= 0.0:

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from specmine.mining.comparison.function_comparison import compare_function
+from specmine.mining.comparison.function_parts import parts_of
 from specmine.mining.regression.alarm import discoveries
 from specmine.mining.regression.comparison import Change, LifetimeSample, Rule, compare
 from specmine.mining.regression.ratio_estimate import ratio_estimate
@@ -175,6 +177,11 @@ def speed() -> None:
         each = samples[number % 50]
         changed += compare(each[:25], each[25:], Rule()).verdict in (Change.WORSE, Change.BETTER)
     print(f"fixed-sample, CPU time: {time.process_time() - began:.1f} s ({changed} called a change)")
+    began = time.process_time()
+    for number in range(1_000):
+        each = samples[number % 50]
+        compare_function(parts_of(each[:25], each[25:], Rule()), Rule())
+    print(f"1,000 of them with their parts: {time.process_time() - began:.1f} s")
     states = [begin(rng.lognormal(0, 0.05, 25).tolist()) for _ in range(10_000)]
     values = rng.lognormal(0, 0.05, (25, 10_000))
     for row in values[:-1]:

@@ -15,6 +15,7 @@ from specmine.model.text import cells, escaped, listed, plural, shortened
 
 from .comparison_notes import code_lines, detail, fewer_runs, host_lines, left_out_lines, order_lines
 
+_NARROWEST_NAME = 12
 _NAMED = 8
 """Functions that are the same and are named without being asked for."""
 Entry = Mapping[str, Any]
@@ -36,7 +37,7 @@ def comparison_text(document: Mapping[str, Any], columns: int, *, everything: bo
     if 0 < causes < slower:
         numbers[0] += f" ({plural(causes, 'cause')})"
     runs = f"{_runs(base['lifetimes'])} against {new['lifetimes']}"
-    lines = [_apart(", ".join(numbers) or "No function was timed on both sides", runs, columns)]
+    lines = _apart(", ".join(numbers) or "No function was timed on both sides", runs, columns)
     lines += _wrapped(order_lines(document), columns)
     lines += _wrapped(host_lines(document["environment"]), columns)
     shown = [each for each in entries if everything or each["verdict"] != Change.EQUIVALENT.value]
@@ -84,10 +85,12 @@ def _table(entries: Sequence[Entry], document: Mapping[str, Any], columns: int, 
         max(5, *(len(each.row.ratio) for each in every)),
         max(len(level), *(len(each.row.interval) for each in every)),
     ]
-    width = min(max(12, columns - sum(size) - 4 * 2 - 2), max(cells(each.name) for each in every))
+    first = 0 if columns >= _NARROWEST_NAME + sum(size) + 2 * len(size) + 2 else 2  # no room: without the durations
+    room = columns - sum(size[first:]) - 2 * (len(size) - first) - 2
+    width = min(max(_NARROWEST_NAME, room), max(cells(each.name) for each in every))
 
     def line(name: str, fields: Sequence[str]) -> str:
-        parts = (field.rjust(wide) for field, wide in zip(fields, size, strict=True))
+        parts = (field.rjust(wide) for field, wide in zip(fields[first:], size[first:], strict=True))
         return "  " + name + " " * (width - cells(name)) + "  " + "  ".join(parts)
 
     table = [line("", (*heads, "RATIO", level))]
@@ -143,9 +146,9 @@ def _runs(number: int) -> str:
     return plural(number, "run")
 
 
-def _apart(left: str, right: str, columns: int) -> str:
+def _apart(left: str, right: str, columns: int) -> list[str]:
     gap = columns - cells(left) - cells(right)
-    return f"{left}{' ' * gap}{right}" if gap >= 2 else f"{left}; {right}"
+    return [f"{left}{' ' * gap}{right}"] if gap >= 2 else _wrapped([f"{left}; {right}"], columns)
 
 
 def _wrapped(sentences: Sequence[str], columns: int) -> list[str]:

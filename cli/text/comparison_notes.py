@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,6 +14,8 @@ from specmine.model.text import count, duration, escaped, listed, plural
 
 MOST_SUSPECTS = 10
 _MOST_LISTED = 3
+_LIFETIME = re.compile(r"(?<![\w`:>.-])[Ll]ifetime(s?)(?![\w`:(-])")
+"""The word, but not as part of a name."""
 
 
 def detail(each: Mapping[str, Any]) -> list[str]:
@@ -29,7 +32,12 @@ def detail(each: Mapping[str, Any]) -> list[str]:
         sentences.append(f"Likely cause: {each['change']['cause']} ({each['change']['reason']}).")
     elif each["host"] and each["host"]["explained"]:
         sentences.append(f"The host explains it: {each['host']['reason']}.")
-    return sentences
+    return [in_plain_words(one) for one in sentences]
+
+
+def in_plain_words(sentence: str) -> str:
+    """Return a sentence with the words that people read: a lifetime is a run."""
+    return _LIFETIME.sub(lambda word: ("Run" if word[0][0] == "L" else "run") + word[1], sentence)
 
 
 def order_lines(document: Mapping[str, Any]) -> list[str]:
@@ -37,7 +45,7 @@ def order_lines(document: Mapping[str, Any]) -> list[str]:
     order = document["order"]
     if order["warning"] is None or not document["functions"]:
         return []
-    lines = [f"Warning: {order['warning']}. Remedy: {order['remedy']}.".replace("lifetimes", "runs")]
+    lines = [in_plain_words(f"Warning: {order['warning']}. Remedy: {order['remedy']}.")]
     drift = order["drift"]
     if drift is not None:
         percent = 100 * (drift["ratio"] - 1.0)

@@ -9,7 +9,9 @@ from typing import Any
 from specmine.analysis.documents import title
 from specmine.model.text import age, cells, count, duration, escaped, plural, shortened
 
-_HEADS = ("CALLS", "RUNS", "RUNS DIFFER", "CALLS DIFFER", "ONE SIDE TAKES")
+from .comparison_notes import in_plain_words
+
+_HEADS = ("CALLS", "RUNS", "RUNS ±", "CALLS ±", "ONE SIDE")
 _MOST = 20
 
 
@@ -39,7 +41,7 @@ def plan_text(document: Mapping[str, Any], columns: int) -> str:
         fields = "".join(f"  {cell.rjust(size)}" for cell, size in zip(row, sizes, strict=True))
         lines.append((name + " " * (name_width - cells(name)) + fields).rstrip())
         if each["reason"]:
-            lines += textwrap.wrap(f"{each['reason'][:1].upper()}{each['reason'][1:]}.", columns,
+            lines += textwrap.wrap(in_plain_words(f"{each['reason'][:1].upper()}{each['reason'][1:]}."), columns,
                                    initial_indent="    ", subsequent_indent="    ")  # fmt: skip
     if len(document["functions"]) > _MOST:
         lines.append(f"{count(len(document['functions']) - _MOST)} more are in --format json.")
@@ -49,7 +51,10 @@ def plan_text(document: Mapping[str, Any], columns: int) -> str:
         costs += f", a build {_time(document['build_seconds'])}"
     else:
         costs += "; what rebuilding changes is not in the plan (--rebuilds)"
-    lines += textwrap.wrap(f"Calls of each run after its warm-up, runs a side. {costs}.", columns)
+    lines += textwrap.wrap(
+        f"Calls of each run after its warm-up, runs a side; ±: how far they differ (standard deviation). {costs}.",
+        columns,
+    )
     return "\n".join(lines) + "\n"
 
 
@@ -57,11 +62,15 @@ def _row(each: Mapping[str, Any], *, rebuilds: bool) -> list[str]:
     plan, found = each["plan"], each["variances"]
     spread = ["–", "–"]
     if found is not None:
-        spread = [f"{100 * max(0.0, found[name]) ** 0.5:.2g} %" for name in ("lifetime", "call")]
+        spread = [_percent(max(0.0, found[name]) ** 0.5) for name in ("lifetime", "call")]
     if plan is None:
         return [*(["–"] if rebuilds else []), "–", "–", *spread, "–"]
     counts = [*([count(plan["builds"])] if rebuilds else []), count(plan["calls"]), count(plan["lifetimes"])]
     return [*counts, *spread, _time(plan["seconds"])]
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.2g} %" if part < 0.095 else f"{100 * part:.0f} %"
 
 
 def _time(seconds: float) -> str:

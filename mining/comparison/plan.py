@@ -134,7 +134,9 @@ def noise_of(sample: Sample, summary: str) -> float:
     return p * (1.0 - p) * (slope / quantile(sample, p)) ** 2
 
 
-def planned(found: Variances, costs: Costs, precision: float, level: float) -> Plan | None:
+def planned(
+    found: Variances, costs: Costs, precision: float, level: float, fewest: tuple[int, int] = (FEWEST, FEWEST)
+) -> Plan | None:
     """Return the cheapest plan by the optimal counts that reaches a precision.
 
     Parameters
@@ -145,6 +147,8 @@ def planned(found: Variances, costs: Costs, precision: float, level: float) -> P
         Half-width of the interval of new over base, as a share such as 0.01. Both sides are run alike.
     level : float
         Confidence of the interval.
+    fewest : pair of int
+        Calls and lifetimes that are never undercut, so that the comparison itself can estimate variances.
 
     Returns
     -------
@@ -164,18 +168,19 @@ def planned(found: Variances, costs: Costs, precision: float, level: float) -> P
                              build_cost=costs.build / costs.call)  # fmt: skip
     calls, lifetimes = optimal.rounded
     if build > 0.0:
-        calls_each = int(min(calls, MOST_CALLS))
-        each = int(min(lifetimes, MOST))
+        calls_each = max(fewest[0], int(min(calls, MOST_CALLS)))
+        each = max(fewest[1], int(min(lifetimes, MOST)))
         variance_of_build = build + lifetime / each + found.call / (each * calls_each)
         builds = _fewest(variance_of_build, precision, level)
         return _plan(builds, each, calls_each, found, costs, level, optimal) if builds else None
     plans = []
+    calls = max(calls, fewest[0])
     if math.isfinite(calls) and (number := _fewest(lifetime + found.call / calls, precision, level)):
-        plans.append(_plan(1, number, int(calls), found, costs, level, optimal))
-    for number in range(FEWEST, TRIED + 1):
+        plans.append(_plan(1, max(number, fewest[1]), int(calls), found, costs, level, optimal))
+    for number in range(fewest[1], TRIED + 1):
         left = number * _variance_allowed(precision, level, number) - lifetime
         if left > 0.0 and found.call / left <= MOST_CALLS:
-            needed = max(FEWEST, math.ceil(found.call / left))
+            needed = max(fewest[0], math.ceil(found.call / left))
             plans.append(_plan(1, number, needed, found, costs, level, optimal))
     return min(plans, key=lambda each: (each.seconds, each.lifetimes), default=None)
 
