@@ -61,6 +61,6 @@ def common_deviation(near: Mapping[str, Surprise]) -> float | None:
 
 
 def deviations_of(state: DetectorState) -> float:
-    """Return how far the last window of a function was off its baseline, in standard deviations: of all its calls."""
+    """Return how far the last window of a function was off its prediction, in standard deviations: of all its calls."""
     every = next((one for one in state.streams if one.stream.part == "all" and one.stream.expression == "true"), None)
-    return every.last / every.variance**0.5 if every is not None and every.variance > 0 else 0.0
+    return every.offset / every.variance**0.5 if every is not None and every.variance > 0 else 0.0

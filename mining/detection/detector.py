@@ -16,11 +16,11 @@ from .innovations import GRAIN, STEPS, Streams, step
 from .state import Excursion, StreamState, excursions_of, first_state, scalars_of, to_arrays
 from .values import Value, share_of
 
-SUSPECTED = 2.0
+SUSPECTED = 3.0
 """Evidence from which a stream asks for faster windows ..."""
 SHOWN = 12.0
 """... and from which people are shown that it is suspected."""
-THRESHOLD = 22.0
+THRESHOLD = 20.0
 """Evidence of a change, until a day has shown how far the evidence of unchanged functions goes."""
 LEAST_WINDOWS = 4
 """Windows that a change rests on."""

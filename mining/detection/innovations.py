@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-FACTORS = (1.3, 1.6, 2.0, 2.6, 3.6, 6.0, 20.0)
-"""Factors of change that are looked for, either way."""
-SLABS = np.array([*(0.1,) * 6, 1.2] * 2)
-"""Each is looked for with this spread, in log units, so the factors between them and beyond are found too."""
+SLOWER = {1.3: 0.1, 1.6: 0.1, 2.0: 0.1, 2.6: 0.1, 3.6: 0.15, 5.5: 0.2, 9.0: 0.25, 16.0: 0.3, 40.0: 0.6, 300.0: 1.2}
+FASTER = {1.3: 0.1, 1.6: 0.1, 2.0: 0.1, 2.6: 0.1, 3.6: 0.15, 6.0: 0.3, 20.0: 0.8}
+"""Factors of change that are looked for. Each has a spread, in log units, so that those in between are found too."""
+STEPS = np.log(np.array([*SLOWER, *(1 / factor for factor in FASTER)]))
+SLABS = np.array([*SLOWER.values(), *FASTER.values()])
 MOST_SURPRISE = 7.0
 """A window further from its prediction, in log units, counts as this far."""
-STEPS = np.log(np.array([*FACTORS, *(1 / factor for factor in FACTORS)]))
 BASELINE_SECONDS = 45 * 60.0
 """The baseline follows the daily load with this time constant ..."""
 SPREAD_SECONDS = 6 * 3600.0
@@ -38,10 +38,12 @@ GRAIN = 0.02
 MORE_CORRELATION = 0.04
 """Added to the estimated correlation: a slow wander must not look like a change."""
 MOST_CORRELATION = 0.985
+NEIGHBOURS = 0.75
+"""Windows so many usual intervals apart are neighbours."""
 EARLY_WINDOWS = 20
-"""For so many windows baseline and spread are plain means ..."""
+"""For about so many windows the baseline is not well known ..."""
 EARLY_CORRELATION = 0.4
-"""... and the wander is taken to last longer, since the baseline is not well known."""
+"""... and the wander is taken to last longer."""
 PRIOR_SPREAD = 0.15
 """Spread of windows that is assumed at first ..."""
 PRIOR_WINDOWS = 8.0
@@ -50,13 +52,19 @@ WIDER = 1.15
 """Factor of the predictive variance, for what is estimated."""
 DISTURBED = 0.04
 """Share of disturbed windows assumed until a stream's own is known."""
-LEAST_DISTURBED, MOST_DISTURBED = 0.003, 0.1
+LEAST_DISTURBED, MOST_DISTURBED, MOST_SHARE = 0.003, 0.1, 0.75
 LASTING_SECONDS = 10.0
-"""A disturbance may last so long."""
-SCALE = 0.6
-"""Of the two-sided exponential density of disturbed windows, in log units ..."""
-FAR_SCALE, FAR = 3.0, 0.05
-"""... which for this share of them is wider."""
+"""A disturbance lasts at most so long, ..."""
+LONG_SECONDS, LONG = 30.0, 0.03
+"""... but this share of them about three times as long."""
+JUMPS = 0.002
+"""Share of the windows far off their prediction, by the normal law, that are put down to the wander."""
+UP, UP_SCALE = 0.8, 0.8
+"""Most disturbances make calls slower: by an exponential with this mean, in log units ..."""
+DOWN, DOWN_SCALE = 0.15, 0.4
+"""... some make them faster ..."""
+FAR, FAR_SCALE = 0.05, 3.0
+"""... and some are far off, either way."""
 
 
 @dataclass(slots=True)
@@ -71,7 +79,9 @@ class Streams:
     square: Floats
     """... and their mean square."""
     last: Floats
-    """The last residual, bounded."""
+    """The residual that the next is compared with, bounded ..."""
+    gap: Floats
+    """... and the seconds since then."""
     interval: Floats
     """Usual seconds between windows."""
     seen: Floats
@@ -81,7 +91,13 @@ class Streams:
     doubt: Floats
     """... and its variance."""
     outlier: Floats
-    """Probability that the last window was disturbed."""
+    """Probability that the last window was disturbed ..."""
+    age: Floats
+    """... for how many seconds then ..."""
+    offset: Floats
+    """... and by how much."""
+    moved: Floats
+    """Probability that it was not disturbed, and that the wander jumped."""
     disturbed: Floats
     """Share of disturbed windows."""
     evidence: Floats
@@ -115,11 +131,15 @@ def started(places: Floats, variances: Floats, interval: Floats) -> Streams:
         lagged=0.5 * variances,
         square=variances.astype(np.float64),
         last=zeros.copy(),
+        gap=zeros.copy(),
         interval=interval.astype(np.float64),
         seen=zeros.copy(),
         place=zeros.copy(),
         doubt=variances.astype(np.float64),
         outlier=zeros.copy(),
+        age=zeros.copy(),
+        offset=zeros.copy(),
+        moved=zeros.copy(),
         disturbed=np.full(count, DISTURBED),
         evidence=rows.copy(),
         absorbed=rows.copy(),
@@ -154,24 +174,35 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
     predicted = kept * before.place
     width = WIDER * (doubt + sampling)
     surprise = np.clip(residual - predicted, -MOST_SURPRISE, MOST_SURPRISE)
-    share = np.clip(
-        before.disturbed + np.maximum(0.0, 1 - elapsed / LASTING_SECONDS) * before.outlier, LEAST_DISTURBED, 0.75
-    )
-    heavy = share * _disturbed(surprise)
-    usual = (1 - share) * _normal(surprise, width) + heavy
-    outlier = heavy / usual
-    gain = doubt / (doubt + sampling) * (1 - outlier)
+    lasting = np.minimum(before.outlier * _goes_on(before.age, elapsed), MOST_SHARE)
+    quiet = 1 - before.disturbed - lasting
+    new = before.disturbed * _disturbed(surprise)
+    old = lasting * _normal(surprise - before.offset, 2 * width)
+    heavy = new + old
+    # of a window far off its prediction, the wander itself may have jumped there: then it stays
+    stay = 1 - before.moved
+    jump_width = WIDER * (wander * (1 - kept**2) + 2 * sampling)
+    jump = before.moved * _normal(surprise - kept * before.offset, jump_width)
+    here = quiet * _normal(surprise, width) + heavy
+    usual = stay * here + jump
+    outlier, moved = heavy / here, jump / usual
+    full = doubt / (doubt + sampling)
+    gain = np.where(moved > 0.5, full, np.where(outlier > 0.5, 0.0, full * (1 - outlier)))
+    outlier = np.where(moved > 0.5, 0.0, outlier)
 
     fresh = before.evidence <= 0
     absorbed = np.where(fresh, 0.0, before.absorbed)
     left = 1 - kept[:, None] * absorbed
-    moved = surprise[:, None] - STEPS * left
-    changed = (1 - share)[:, None] * _normal(moved, width[:, None] + (SLABS * left) ** 2) + heavy[:, None]
+    apart = surprise[:, None] - STEPS * left
+    there = quiet[:, None] * _normal(apart, width[:, None] + (SLABS * left) ** 2) + heavy[:, None]
+    changed = stay[:, None] * there + jump[:, None]
     evidence = np.where(fresh, 0.0, before.evidence) + np.log(changed / usual[:, None])
 
-    slow = np.maximum(-np.expm1(-elapsed / BASELINE_SECONDS), _early(before.seen, 1)) * learn
-    slower = np.maximum(-np.expm1(-elapsed / SPREAD_SECONDS), _early(before.seen, PRIOR_WINDOWS)) * learn
-    regular = slower * (elapsed > 0.5 * before.interval)
+    slow = np.maximum(-np.expm1(-elapsed / BASELINE_SECONDS), 1 / (before.seen + 1)) * learn
+    slower = np.maximum(-np.expm1(-elapsed / SPREAD_SECONDS), 1 / (before.seen + PRIOR_WINDOWS)) * learn
+    gap = before.gap + elapsed
+    due = gap >= NEIGHBOURS * before.interval  # fast windows must not choose which neighbours are compared
+    regular = slower * due * (1 - outlier)
     squared = np.minimum(residual**2, BOUND**2 * before.variance) / WINSORISED
     variance = before.variance + slower * (squared - before.variance)
     return Streams(
@@ -179,12 +210,16 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
         variance=np.maximum(variance, 1.02 * sampling + GRAIN**2),
         lagged=before.lagged + regular * (bounded * before.last - before.lagged),
         square=before.square + regular * (bounded**2 - before.square),
-        last=bounded,
+        last=np.where(due, bounded, before.last),
+        gap=np.where(due, 0.0, gap),
         interval=before.interval,
         seen=before.seen + 1,
         place=predicted + gain * surprise,
         doubt=doubt * (1 - gain),
         outlier=outlier,
+        age=(before.age + elapsed) * old / heavy,
+        offset=surprise,
+        moved=np.where((moved > 0.5) | (outlier <= 0.5), 0.0, moved + (1 - moved) * (1 - outlier) * JUMPS),
         disturbed=np.clip(before.disturbed + slower * (outlier - before.disturbed), LEAST_DISTURBED, MOST_DISTURBED),
         evidence=evidence,
         absorbed=kept[:, None] * absorbed + gain[:, None] * left,
@@ -202,15 +237,18 @@ def _correlation(streams: Streams, sampling: Floats) -> Floats:
     return np.clip(ratio * clean + more, 1e-6, MOST_CORRELATION)
 
 
-def _early(seen: Floats, prior: float) -> Floats:
-    """Return the gain of a plain mean, which the first windows have."""
-    return np.asarray(np.where(seen < EARLY_WINDOWS, 1 / (seen + prior), 0.0))
+def _goes_on(age: Floats, elapsed: Floats) -> Floats:
+    """Return the probability that a disturbance of this age still lasts after so many seconds more."""
+    short = np.maximum(0.0, 1 - elapsed / np.maximum(LASTING_SECONDS - age, 1e-3))
+    return np.asarray((1 - LONG) * short + LONG * np.exp(-elapsed / LONG_SECONDS))
 
 
 def _disturbed(surprise: Floats) -> Floats:
+    """Return the density of windows that are newly disturbed."""
     distance = np.abs(surprise)
-    near, far = np.exp(-distance / SCALE) / (2 * SCALE), np.exp(-distance / FAR_SCALE) / (2 * FAR_SCALE)
-    return np.asarray((1 - FAR) * near + FAR * far)
+    up = UP / UP_SCALE * np.exp(-distance / UP_SCALE)
+    down = DOWN / DOWN_SCALE * np.exp(-distance / DOWN_SCALE)
+    return np.asarray(np.where(surprise > 0, up, down) + FAR / (2 * FAR_SCALE) * np.exp(-distance / FAR_SCALE))
 
 
 def _normal(distance: Floats, variance: Floats) -> Floats:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .detector import FAST_SECONDS, LEAST_FACTOR, LEAST_WINDOWS, THRESHOLD, DetectorState
-from .innovations import DISTURBED, SCALE, WIDER
-from .state import StreamState
+from .innovations import step
+from .state import StreamState, to_arrays
 
 WITHIN_SECONDS = 60.0
-FACTORS = np.exp(np.arange(0.22, 3.4, 0.02))
-DISTANCES = np.linspace(-4, 4, 41)
-WEIGHTS = np.exp(-0.5 * DISTANCES**2) / np.exp(-0.5 * DISTANCES**2).sum()
+FACTORS = np.exp(np.arange(0.22, 3.4, 0.04))
 
 
 def detectable(state: DetectorState, *, threshold: float = THRESHOLD, within: float = WITHIN_SECONDS) -> float:
@@ -35,45 +35,25 @@ def detectable(state: DetectorState, *, threshold: float = THRESHOLD, within: fl
     every = next((one for one in state.streams if one.stream.part == "all" and one.stream.expression == "true"), None)
     if every is None or every.seen < LEAST_WINDOWS:
         return math.inf
-    for factor in FACTORS.tolist():
-        if _delay(every, factor, threshold) <= within:
-            return max(LEAST_FACTOR, float(factor))
-    return math.inf
+    found = FACTORS[_found(every, threshold, within)]
+    return max(LEAST_FACTOR, float(found[0])) if len(found) else math.inf
 
 
-def _delay(one: StreamState, factor: float, threshold: float) -> float:
-    """Return the expected seconds to detection: the wait for a window, then fast windows until there is evidence.
+def _found(one: StreamState, threshold: float, within: float) -> NDArray[np.bool_]:
+    """Return which of the factors would be detected in time.
 
-    The evidence of a window is its mean log likelihood ratio, if it is not disturbed. The filter takes the change into
-    its estimate meanwhile, so each window adds less than the one before.
+    The detector itself watches windows that are all off by a factor, without noise: first the wait for a window, half
+    an interval on average, then fast windows.
     """
-    step = math.log(factor)
-    wander = max(one.variance - one.sampling, 1e-6)
-    ratio = min(0.985, max(1e-6, one.lagged / max(one.square, 1e-12) * one.variance / wander + 0.04))
-    doubt, absorbed, evidence = one.doubt, 0.0, 0.0
-    seconds = 0.5 * one.interval
-    for number in range(1, 60):
-        kept = ratio ** ((one.interval if number == 1 else FAST_SECONDS) / one.interval)
-        doubt = kept**2 * doubt + wander * (1 - kept**2)
-        width = WIDER * (doubt + one.sampling)
-        left = step * (1 - kept * absorbed)
-        gained, outlier = _gain(left, math.sqrt(doubt + one.sampling), width, max(one.disturbed, DISTURBED / 4))
-        gain = doubt / (doubt + one.sampling) * (1 - outlier)
-        evidence += gained
-        absorbed = kept * absorbed + gain * (1 - kept * absorbed)
-        doubt *= 1 - gain
-        seconds += FAST_SECONDS
-        if evidence >= threshold and number >= LEAST_WINDOWS:
-            return seconds
-    return math.inf
-
-
-def _gain(left: float, sd: float, width: float, share: float) -> tuple[float, float]:
-    """Return the mean evidence of a window that is off by ``left`` on average, and its chance to count as disturbed."""
-    surprise = left + sd * DISTANCES
-    heavy = share * np.exp(-np.abs(surprise) / SCALE) / (2 * SCALE)
-    scale = (1 - share) / math.sqrt(2 * math.pi * width)
-    usual = scale * np.exp(-0.5 * surprise**2 / width) + heavy
-    wider = width + 0.01
-    changed = scale * math.sqrt(width / wider) * np.exp(-0.5 * (surprise - left) ** 2 / wider) + heavy
-    return float(WEIGHTS @ np.log(changed / usual)), float(WEIGHTS @ (heavy / usual))
+    streams = to_arrays([replace(one, excursions=(), place=0.0, outlier=0.0, moved=0.0)] * len(FACTORS))
+    places, sampling = one.baseline + np.log(FACTORS), np.full(len(FACTORS), one.sampling)
+    found = np.zeros(len(FACTORS), dtype=bool)
+    seconds = 0.5 * one.interval + FAST_SECONDS
+    elapsed, number = np.full(len(FACTORS), max(FAST_SECONDS, one.interval)), 1
+    while seconds <= within:
+        streams = step(streams, places, sampling, elapsed, np.zeros(len(FACTORS)), np.zeros(len(FACTORS)))
+        if number >= LEAST_WINDOWS:
+            found |= streams.evidence.max(axis=1) >= threshold
+        elapsed[:] = FAST_SECONDS
+        seconds, number = seconds + FAST_SECONDS, number + 1
+    return found

@@ -44,6 +44,10 @@ class StreamState:
     doubt: float
     outlier: float
     disturbed: float
+    gap: float = 0.0
+    age: float = 0.0
+    offset: float = 0.0
+    moved: float = 0.0
     excursions: tuple[Excursion, ...] = ()
     ended_ns: int = 0
     """When its last window ended."""
@@ -63,6 +67,7 @@ class StreamState:
 
 _SCALARS = (
     "baseline", "variance", "lagged", "square", "last", "interval", "seen", "place", "doubt", "outlier", "disturbed",
+    "gap", "age", "offset", "moved",
 )  # fmt: skip
 _ROWS = ("evidence", "absorbed", "windows", "total", "since")
 

@@ -19,7 +19,7 @@ def test_steady_functions_have_more_power() -> None:
     assert detectable(Watched(1, sd=0.15).state, within=300) < factors[1]
 
 
-@pytest.mark.parametrize("sd", [0.15])
+@pytest.mark.parametrize("sd", [0.07, 0.15])
 def test_half_of_such_changes_are_found_in_a_minute(sd: float) -> None:
     """Of 60 changes by the stated factor 25 to 75 % are open after 60 s; of those by its square nearly all."""
     found = larger = 0
