@@ -39,6 +39,8 @@ class Model:
     calls: int
     sources: tuple[int, ...]
     """Which of the specifications have it."""
+    entries: tuple[Mapping[str, Any], ...] = ()
+    """The function as each of them has it."""
     steps: tuple[Consistency, ...] = ()
     """How each further model agreed with those merged before."""
     dropped: frozenset[float] = frozenset()
@@ -90,6 +92,7 @@ def models_in(document: Document, source: int) -> dict[Key, Model]:
             groups=groups,
             calls=calls,
             sources=(source,),
+            entries=(entry,),
             dropped=frozenset(entry.get("dropped_seconds") or ()),
             scale=((document.get("host") or {}).get("boot_id"), entry.get("build_id"), entry.get("bias_seconds")),
             histogram=tuple((int(bucket), int(number)) for bucket, number in entry.get("histogram") or ()),
@@ -126,6 +129,7 @@ def join_models(first: Model, second: Model) -> Model:
         groups=groups,
         calls=first.calls + second.calls,
         sources=(*first.sources, *second.sources),
+        entries=(*first.entries, *second.entries),
         steps=(*first.steps, step) if step.shared_calls else first.steps,
         dropped=first.dropped | second.dropped,
         **_added(first, second, larger),

@@ -17,6 +17,7 @@ from specmine.model.call_path import CallPath, Frame
 from specmine.model.host_environment import common, environment_from
 
 from .model import Document, Key, Model, has_paths, join_models, key_of, models_in, names_of, rename_paths
+from .quantiles import with_levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ def _in_common_forms(models: Sequence[Mapping[Key, Model]], documents: Sequence[
 
 def _document(documents: Sequence[Document], models: Mapping[Key, Model]) -> dict[str, Any]:
     first = documents[0]
-    functions = [_entry(model) for model in models.values()]
+    functions = [with_levels(_entry(model), model.entries) for model in models.values()]
     functions.sort(key=lambda entry: (-entry["calls"], entry["function"], entry["module"]))
     builds = {str((each.get("program") or {}).get("build_id")) for each in documents}
     program = {**(first.get("program") or {}), "exit_status": None}

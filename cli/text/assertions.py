@@ -50,7 +50,7 @@ def class_names(classes: Sequence[Any]) -> list[str]:
     uppers = [each.get("upper_seconds") for each in classes]
     names = [f"up to {duration(upper)}" for upper in uppers if upper is not None]
     bounded = [upper for upper in uppers if upper is not None]
-    return [*names, f"over {duration(bounded[-1])}" if bounded else "any"][: len(classes)]
+    return [*names, f"over {duration(bounded[-1])}" if bounded else "all calls"][: len(classes)]
 
 
 def condition(expression: Any) -> str:

@@ -1,0 +1,37 @@
+"""Merged levels hold the windows of every source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from specmine.analysis.merge.quantiles import merged_levels, with_levels
+
+
+def part(seconds: float, low: float | None, high: float | None, **more: Any) -> dict[str, Any]:
+    """Return a part with one quantile."""
+    return {"quantiles": {"p50": {"seconds": seconds, "low": low, "high": high}}, "lifetimes": 1, "windows": 5, **more}
+
+
+def test_a_merged_range_reaches_over_all() -> None:
+    """The quantile lies between those of the sources, nearer to that of more lifetimes."""
+    found = merged_levels([part(1e-5, 9e-6, 1.1e-5), part(8e-5, 7e-5, 9e-5, lifetimes=2), part(1.0, None, None)])
+    assert found["quantiles"]["p50"]["seconds"] == pytest.approx((1e-5 * 8e-5**2 * 1.0) ** 0.25)
+    assert (found["quantiles"]["p50"]["low"], found["quantiles"]["p50"]["high"]) == (9e-6, 9e-5)
+    assert (found["lifetimes"], found["windows"]) == (4, 15)
+
+
+def test_nothing_comes_of_nothing() -> None:
+    """Specifications without quantiles merge to one without."""
+    assert merged_levels([{}, {"quantiles": {}}]) == {}
+
+
+def test_behaviours_keep_their_levels_where_expressions_are_alike() -> None:
+    """Another expression is another behaviour."""
+    one = {"behaviours": [{"expression": "a->f", **part(1e-5, 9e-6, 1.1e-5)}]}
+    merged = with_levels({"behaviours": [{"expression": "a->f", "calls": 7}, {"expression": "b->f"}]}, [one, one])
+    first, second = merged["behaviours"]
+    assert first["quantiles"]["p50"]["seconds"] == pytest.approx(1e-5)
+    assert (first["lifetimes"], first["calls"]) == (2, 7)
+    assert "quantiles" not in second
