@@ -161,8 +161,8 @@ OF_VIOLATIONS: tuple[Family[ShownViolation], ...] = labelled(
     ),
     gauge(
         "violation_time_ratio",
-        "Share of the program's time that the change costs.",
-        lambda v: v.violation.time_share,
+        "Share of the program's time that the change costs, where sampling knows it.",
+        lambda v: v.violation.time_share or None,
     ),
     gauge(
         "violation_acknowledged",

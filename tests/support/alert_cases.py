@@ -157,6 +157,13 @@ CASES = (
     ),
     Case(
         alert="SpecmineSlower",
+        name="where the share of the time is not known the factor decides",
+        series={name: values for name, values in violation("1x60").items() if "time_ratio" not in name},
+        fires={1: True, 20: True},
+        labels=OF_A_PAGE,
+    ),
+    Case(
+        alert="SpecmineSlower",
         name="faster is no page",
         series=violation("1x60", direction="faster"),
         fires={1: False, 20: False},
