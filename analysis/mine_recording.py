@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, cast, overload
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, cast
 
 from specmine.analysis.importers.oddities import Resolution, oddities
 from specmine.analysis.importers.records import Faults, Names
@@ -27,17 +24,17 @@ from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.levels import Levels
 from specmine.daemon.documents.specification import specification
-from specmine.daemon.worker.jobs import Job, run_job
-from specmine.mining.assertions.expression import Formula, evaluate, named_edges, shared_names
 from specmine.mining.borders.inference import Inference, infer_stable_borders
 from specmine.mining.levels.estimate import level_of
-from specmine.mining.levels.window import Window, windows_of, windows_of_class
-from specmine.model.buckets import BUCKETS
+from specmine.mining.levels.window import windows_of, windows_of_class
 from specmine.model.function import Function, Reason
 from specmine.model.histogram import Histogram
 from specmine.model.json_codec import encode
+from specmine.model.level import Level
 from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.pooling import pooled
+
+from .recorded_paths import ToExplain, explained_paths, histogram_of
 
 NEWEST = 1000
 """Observations of a function that conclusions are drawn from; older ones only count."""
@@ -98,14 +95,9 @@ def analyze(
                 resolution.add(chunk)
                 progress(spool.records, position() / size if size else None)
         cut = Cut(spool, names, settings.mining.minimum_calls, _MATTERS * settings.mining.resolution_ns)
-        learned = {
-            each.function.key: (each, levels)
-            for each, levels in _learned(cut, names, settings)
-            if not functions or any(fnmatchcase(each.function.name, glob) for glob in functions)
-        }
-    states = {key: each for key, (each, _) in learned.items()}
+        states, levels = _learned(cut, names, settings, functions)
     state = ControllerState(settings=settings, functions=states)
-    document = specification(state, detail=True, levels={key: levels for key, (_, levels) in learned.items()})
+    document = specification(state, detail=True, levels=levels)
     for entry in document["functions"]:
         _with_histograms(entry, states[entry["key"]])
     document["program"] |= {"lifetimes": []}
@@ -126,121 +118,104 @@ def analyze(
     return Analysis(document=document, records=spool.records, skipped=faults.skipped)
 
 
-def _learned(cut: Cut, names: Names, settings: Settings) -> Iterator[tuple[FunctionState, Levels]]:
+def _learned(
+    cut: Cut, names: Names, settings: Settings, globs: Sequence[str]
+) -> tuple[dict[str, FunctionState], dict[str, Levels]]:
+    """Return the functions by key, and their levels."""
+    states: dict[str, FunctionState] = {}
+    levels: dict[str, Levels] = {}
+    asked: list[ToExplain] = []
+    with_paths = {names.function_of[number] for number, path in enumerate(names.paths) if path.complete}
     for number, parts in cut.parts():
         frame = names.functions[number]
-        function = Function(build_id="", offset=number, name=frame.name, module=frame.module, in_program=True)
-        timed = sum(int(part.calls.sum()) for part in parts)
-        counts = CallCounts(
-            calls=timed + names.inner[number],
-            watched_ns=sum(part.end_ns - part.start_ns for part in parts) if cut.timed else 0,
-        )
-        totals = Totals(
-            timed=timed,
-            inner=names.inner[number],
-            censored=names.censored[number],
-            observations=len(parts),
-        )
-        state = FunctionState(
-            identity=Identity(function=function),
-            probe=ProbeState(counts=counts),
-            history=History(totals=totals),
-        )
-        yield _of_function(state, parts, names, settings)
+        if globs and not any(fnmatchcase(frame.name, glob) for glob in globs):
+            continue
+        function = _begun(number, parts, names, timed=cut.timed)
+        seen = [_observation(function.function, part, names) for part in parts[-NEWEST:]]
+        function = _inferred(function, parts, seen, settings)
+        chain = function.inference.learned
+        told = seen if chain is None else _since(seen, chain)
+        levels[function.key] = Levels(whole=level_of(windows_of(told)), classes=_class_levels(told, chain))
+        if chain is not None and chain.borders:
+            if number in with_paths:
+                asked.append(_to_explain(number, function, chain, parts[-len(told) :], told))
+            else:
+                function = function.moved(State.UNEXPLAINED, _no_paths(), parts[-1].end_ns)
+        states[function.key] = function
+    for one, explained_by_paths in explained_paths(cut, names, asked, settings.mining):
+        function = states[one.key]
+        (calls,) = function.history.paths
+        paths = cast("tuple[PathHistogram, ...]", explained_by_paths.paths)
+        function = replace(function, history=replace(function.history, paths=(replace(calls, paths=paths),)))
+        states[one.key] = explained(function, explained_by_paths.explanation, one.parts[-1].end_ns, settings)
+        behaviours = tuple(level_of(windows) for windows in explained_by_paths.behaviours)
+        levels[one.key] = replace(levels[one.key], behaviours=behaviours)
+    return states, levels
 
 
-def _of_function(
-    function: FunctionState, parts: Sequence[Part], names: Names, settings: Settings
-) -> tuple[FunctionState, Levels]:
-    """Return what the parts of a function say of it, and its levels by all of them."""
-    mining = settings.mining
-    seen = [_observation(function.function, part, names) for part in parts[-NEWEST:]]
-    chain, _ = infer_stable_borders(seen, {}, None, mining)
-    now_ns = parts[-1].end_ns
-    function = replace(
-        function,
-        history=replace(function.history, histogram=Histogram.sum(map(_histogram, parts)), tried=len(parts)),
-        inference=InferenceState(chain=chain),
+def _begun(number: int, parts: Sequence[Part], names: Names, *, timed: bool) -> FunctionState:
+    """Return a function of which only calls are known."""
+    frame = names.functions[number]
+    calls = sum(int(part.calls.sum()) for part in parts)
+    counts = CallCounts(
+        calls=calls + names.inner[number],
+        watched_ns=sum(part.end_ns - part.start_ns for part in parts) if timed else 0,
     )
+    totals = Totals(
+        timed=calls,
+        inner=names.inner[number],
+        censored=names.censored[number],
+        observations=len(parts),
+    )
+    return FunctionState(
+        identity=Identity(
+            function=Function(build_id="", offset=number, name=frame.name, module=frame.module, in_program=True)
+        ),
+        probe=ProbeState(counts=counts),
+        history=History(totals=totals, histogram=Histogram.sum(map(histogram_of, parts)), tried=len(parts)),
+    )
+
+
+def _inferred(
+    function: FunctionState, parts: Sequence[Part], seen: Sequence[Observation], settings: Settings
+) -> FunctionState:
+    """Return a function with what its observations agree on."""
+    mining, now_ns = settings.mining, parts[-1].end_ns
+    chain, _ = infer_stable_borders(seen, {}, None, mining)
+    function = replace(function, inference=InferenceState(chain=chain))
     if not chain.stable:
         enough = sum(each.timed >= mining.minimum_calls for each in seen)
-        state, reason = _unsettled(enough, chain, settings, timed=parts[-1].timed)
-        return function.moved(state, reason, now_ns), Levels(whole=level_of(windows_of(seen)))
-    agreed = [part for part in parts[-NEWEST:] if chain.start_ns is None or part.start_ns >= chain.start_ns]
-    told = seen[-len(agreed) :]
+        return function.moved(*_unsettled(enough, chain, settings, timed=parts[-1].timed), now_ns)
     function = replace(
         function,
-        history=replace(function.history, paths=(pooled(told),)),
+        history=replace(function.history, paths=(pooled(_since(seen, chain)),)),
         inference=replace(function.inference, learned=chain),
     )
-    function = _stable(function, parts, told, chain, names, settings)
-    return function, _levels(function, agreed, told, chain.edges, names)
+    return function if chain.borders else function.moved(State.SINGLE, None, now_ns)
 
 
-def _stable(
-    function: FunctionState,
-    parts: Sequence[Part],
-    told: Sequence[Observation],
-    chain: Inference,
-    names: Names,
-    settings: Settings,
-) -> FunctionState:
-    """Return a function whose durations are stable, its call paths explained if it has borders."""
-    now_ns = parts[-1].end_ns
-    if not chain.borders:
-        return function.moved(State.SINGLE, None, now_ns)
-    if not any(names.paths[number].complete for part in parts for number in np.unique(part.paths).tolist()):
-        return function.moved(State.UNEXPLAINED, _no_paths(), now_ns)
-    job = Job(
-        function=function.key,
+def _since(seen: Sequence[Observation], chain: Inference) -> Sequence[Observation]:
+    """Return the observations of a chain."""
+    return [each for each in seen if chain.start_ns is None or each.start_ns >= chain.start_ns]
+
+
+def _class_levels(told: Sequence[Observation], chain: Inference | None) -> tuple[Level, ...]:
+    if chain is None or not chain.borders:
+        return ()
+    return tuple(level_of(windows_of_class(told, chain.edges, at, 0.0)) for at in range(len(chain.edges) + 1))
+
+
+def _to_explain(
+    number: int, function: FunctionState, chain: Inference, parts: Sequence[Part], told: Sequence[Observation]
+) -> ToExplain:
+    return ToExplain(
+        number=number,
+        key=function.key,
+        module=function.function.module,
+        edges=chain.edges,
+        since=parts[0].number,
         observations=tuple(told),
-        borders=chain.edges,
-        program_modules=(function.function.module,),
-        mining=settings.mining,
-    )
-    return explained(function, run_job(job), now_ns, settings)
-
-
-def _levels(
-    function: FunctionState, parts: Sequence[Part], told: Sequence[Observation], edges: Sequence[int], names: Names
-) -> Levels:
-    result = function.explanation.result
-    behaviours = result.behaviours if result is not None else ()
-    shared = shared_names(each.path for each in result.paths) if result is not None else frozenset()
-    edges = result.borders if result is not None else edges
-    return Levels(
-        whole=level_of(windows_of(told)),
-        behaviours=tuple(
-            level_of([_window(part, names, of) for part in parts])
-            for of in (_members(each.formula, shared, parts, names) for each in behaviours)
-        ),
-        classes=tuple(level_of(windows_of_class(told, edges, at, 0.0)) for at in range(len(edges) + 1))
-        if edges
-        else (),
-    )
-
-
-def _members(formula: Formula, shared: frozenset[str], parts: Sequence[Part], names: Names) -> NDArray[np.int64]:
-    """Return the numbers of the complete paths that fulfil a formula."""
-    numbers = np.unique(np.concatenate([part.paths for part in parts])).tolist()
-    return np.array(
-        [
-            number
-            for number in numbers
-            if names.paths[number].complete and evaluate(formula, named_edges(names.paths[number], shared))
-        ],
-        dtype=np.int64,
-    )
-
-
-def _window(part: Part, names: Names, paths: NDArray[np.int64]) -> Window:
-    """Return the calls of a part over some call paths."""
-    kept = np.isin(part.paths, paths)
-    return Window(
-        histogram=Histogram.from_pairs(part.buckets[kept], part.calls[kept]),
-        start_ns=part.start_ns,
-        end_ns=part.end_ns,
-        lifetime=names.lifetimes[part.lifetime],
+        parts=tuple(parts),
     )
 
 
@@ -282,12 +257,8 @@ def _no_paths() -> Reason:
     return Reason(code="no-paths", text="the recording says no call path of it", remedy="record call paths as well")
 
 
-def _histogram(part: Part) -> Histogram:
-    return Histogram.from_dense(np.bincount(part.buckets, weights=part.calls, minlength=BUCKETS))
-
-
 def _observation(function: Function, part: Part, names: Names) -> Observation:
-    histogram = _histogram(part)
+    histogram = histogram_of(part)
     return Observation(
         function=function.key,
         lifetime=names.lifetimes[part.lifetime],
@@ -297,28 +268,4 @@ def _observation(function: Function, part: Part, names: Names) -> Observation:
         histogram=histogram,
         calls=histogram.total,
         watched_ns=part.end_ns - part.start_ns if part.timed else 0,
-        paths=cast("tuple[PathHistogram, ...]", _Unpacked(part, names)),
     )
-
-
-class _Unpacked(Sequence[PathHistogram]):
-    """The histograms of the paths of a part, made one by one when asked for: all at once may be gigabytes."""
-
-    def __init__(self, part: Part, names: Names) -> None:
-        self._part, self._names = part, names
-        self._at = np.flatnonzero(np.diff(part.paths, prepend=-1))
-
-    def __len__(self) -> int:
-        return len(self._at)
-
-    @overload
-    def __getitem__(self, place: int) -> PathHistogram: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[PathHistogram]: ...
-    def __getitem__(self, place: int | slice) -> PathHistogram | Sequence[PathHistogram]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        begin = int(self._at[place])
-        end = int(self._at[place + 1]) if place + 1 < len(self._at) else len(self._part.paths)
-        histogram = Histogram.from_pairs(self._part.buckets[begin:end], self._part.calls[begin:end])
-        return PathHistogram(path=self._names.paths[int(self._part.paths[begin])], histogram=histogram)

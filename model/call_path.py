@@ -13,6 +13,10 @@ class Frame:
     module: str
 
 
+GAP = Frame("", "")
+"""Stands for frames that are left out of a path; no edge leads over it."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class CallPath:
     """The frames from the thread's start to the function, outermost first, the function last.
@@ -26,4 +30,8 @@ class CallPath:
 
     def edges(self) -> frozenset[tuple[Frame, Frame]]:
         """Return the caller -> callee pairs; repeated ones collapse."""
-        return frozenset(zip(self.frames[:-1], self.frames[1:], strict=True))
+        return frozenset(
+            (caller, callee)
+            for caller, callee in zip(self.frames[:-1], self.frames[1:], strict=True)
+            if caller is not GAP and callee is not GAP
+        )

@@ -75,5 +75,5 @@ def _by_number(numbers: Numbers) -> Iterator[tuple[int, Numbers]]:
     """Yield each number with the places where it stands."""
     order = np.argsort(numbers, kind="stable")
     at = np.flatnonzero(np.diff(numbers[order], prepend=-1))
-    for begin, end in zip(at.tolist(), np.append(at[1:], len(numbers)).tolist(), strict=True):
+    for begin, end in zip(at.tolist(), [*at[1:].tolist(), len(numbers)], strict=False):
         yield int(numbers[order[begin]]), order[begin:end]

@@ -7,7 +7,7 @@ they are joined, as live ones go on until they hold enough. A part never reaches
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,15 +32,27 @@ Numbers = NDArray[np.int64]
 class Part:
     """One observation of one function, in numbers."""
 
+    number: int
+    """Its place among those of the function."""
     lifetime: int
     start_ns: int
     end_ns: int
     timed: bool
     """False if start and end are only positions in the file."""
-    paths: Numbers
     buckets: Numbers
+    """Ascending."""
     calls: Numbers
-    """Calls of each (path, bucket); all three of one length."""
+    """Calls of each of these buckets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Placed:
+    """Some calls, and what they belong to; all arrays of one length."""
+
+    paths: Numbers
+    functions: Numbers
+    parts: Numbers
+    buckets: Numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,25 +96,61 @@ class Cut:
 
     def parts(self) -> Iterator[tuple[int, list[Part]]]:
         """Yield the number of each function with its parts, oldest first; parts without a call are left out."""
-        keys, calls = self._histograms()
-        if not len(keys):
-            return
-        path, rest = np.divmod(keys, self._most * BUCKETS)
-        part, bucket = np.divmod(rest, BUCKETS)
-        owner = self._owner[path]
-        order = np.lexsort((bucket, path, part, owner))
-        owner, part, path, bucket, calls = (each[order] for each in (owner, part, path, bucket, calls))
-        at = np.flatnonzero(np.diff(owner * self._most + part, prepend=-1))
-        ends = np.append(at[1:], len(owner))
-        found: list[Part] = []
-        for begin, end in zip(at.tolist(), ends.tolist(), strict=True):
-            some = slice(begin, end)
-            found.append(self._part(int(owner[begin]), int(part[begin]), path[some], bucket[some], calls[some]))
-            if end == len(owner) or owner[end] != owner[begin]:
-                yield int(owner[begin]), found
-                found = []
+        whole = self._sums(
+            self._functions * self._most * BUCKETS,
+            lambda of: (of.functions * self._most + of.parts) * BUCKETS + of.buckets,
+        )
+        for function, rest, calls in _by_first(*whole, self._most * BUCKETS):
+            yield function, [self._part(function, *each) for each in _by_first(rest, calls, BUCKETS)]
 
-    def _part(self, function: int, number: int, paths: Numbers, buckets: Numbers, calls: Numbers) -> Part:
+    def paths(self, since: Mapping[int, int]) -> Iterator[tuple[int, Numbers, Numbers]]:
+        """Yield each path with its buckets and the calls of each, for paths of these functions.
+
+        Parameters
+        ----------
+        since : mapping of int to int
+            Numbers of functions, and of the first part of each that counts.
+        """
+        first = self._first(since)
+        yield from _by_first(
+            *self._sums(
+                len(self._names.paths) * BUCKETS,
+                lambda of: (of.paths * BUCKETS + of.buckets)[of.parts >= first[of.functions]],
+            ),
+            BUCKETS,
+        )
+
+    def groups(self, since: Mapping[int, int], group: Numbers) -> Iterator[tuple[int, dict[int, Part]]]:
+        """Yield each group of paths with its parts by number.
+
+        Parameters
+        ----------
+        since : mapping of int to int
+            As for ``paths``.
+        group : ndarray of int64
+            Number of the group of each path, all paths of one function; below 0: none.
+        """
+        first = self._first(since)
+        owner = np.zeros(int(group.max(initial=-1)) + 1, dtype=np.int64)
+        owner[group[group >= 0]] = self._owner[group >= 0]
+
+        def number(of: _Placed) -> Numbers:
+            kept = (of.parts >= first[of.functions]) & (group[of.paths] >= 0)
+            return ((group[of.paths] * self._most + of.parts) * BUCKETS + of.buckets)[kept]
+
+        for which, rest, calls in _by_first(
+            *self._sums(len(owner) * self._most * BUCKETS, number), self._most * BUCKETS
+        ):
+            parts = (self._part(int(owner[which]), *each) for each in _by_first(rest, calls, BUCKETS))
+            yield which, {part.number: part for part in parts}
+
+    def _first(self, since: Mapping[int, int]) -> Numbers:
+        first = np.full(self._functions, np.iinfo(np.int64).max)
+        for function, part in since.items():
+            first[function] = part
+        return first
+
+    def _part(self, function: int, number: int, buckets: Numbers, calls: Numbers) -> Part:
         lifetime, series = next(
             (series % self._lifetimes, each)
             for series, each in self._of_function(function)
@@ -114,11 +162,11 @@ class Cut:
             start_ns = self._edge(lifetime, int(windows[0]))
             end_ns = max(start_ns + 1, self._edge(lifetime, int(windows[-1]) + 1))
         return Part(
+            number=number,
             lifetime=lifetime,
             start_ns=start_ns,
             end_ns=end_ns,
             timed=self.timed,
-            paths=paths,
             buckets=buckets,
             calls=calls,
         )
@@ -211,9 +259,9 @@ class Cut:
             for begin, end in zip(at.tolist(), np.append(at[1:], len(series)).tolist(), strict=True)
         }
 
-    def _histograms(self) -> tuple[Numbers, Numbers]:
-        """Return (path, part, bucket) as one number each, ascending, and how many calls have it."""
-        sums = _Sums(len(self._names.paths) * self._most * BUCKETS)
+    def _sums(self, size: int, number_of: Callable[[_Placed], Numbers]) -> tuple[Numbers, Numbers]:
+        """Return the numbers below ``size`` that calls have, ascending, and how many calls have each."""
+        sums = _Sums(size)
         seen = np.zeros(self._functions * self._lifetimes, dtype=np.int64)
         first = np.zeros(len(seen), dtype=np.int64)
         parts = np.ones(len(seen), dtype=np.int64)
@@ -229,8 +277,11 @@ class Cut:
                 part = table[start[own] + self._window_of(block)]
             else:
                 part = _ranks(own, seen) * parts[own] // self._calls[own]
-            buckets = bucket_of(self.exact.of(block, self._owner[block.paths]))
-            sums.add((block.paths * self._most + first[own] + part) * BUCKETS + buckets)
+            functions = self._owner[block.paths]
+            buckets = bucket_of(self.exact.of(block, functions))
+            sums.add(
+                number_of(_Placed(paths=block.paths, functions=functions, parts=first[own] + part, buckets=buckets))
+            )
         return sums.total()
 
 
@@ -269,6 +320,14 @@ class _Sums:
         numbers, calls = numbers[order], np.concatenate([each for _, each in self._parts])[order]
         at = np.flatnonzero(np.diff(numbers, prepend=-1))
         return numbers[at], np.add.reduceat(calls, at) if len(at) else calls
+
+
+def _by_first(numbers: Numbers, calls: Numbers, size: int) -> Iterator[tuple[int, Numbers, Numbers]]:
+    """Yield each quotient of ascending numbers by ``size`` with the remainders and the calls of each."""
+    quotient, rest = np.divmod(numbers, size)
+    at = np.flatnonzero(np.diff(quotient, prepend=-1))
+    for begin, end in zip(at.tolist(), [*at[1:].tolist(), len(quotient)], strict=False):
+        yield int(quotient[begin]), rest[begin:end], calls[begin:end]
 
 
 def _ranks(series: Numbers, counts: Numbers) -> Numbers:

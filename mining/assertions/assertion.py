@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.call_path import CallPath
+from specmine.model.call_path import GAP, CallPath
 
 from .edge_search import Edge, distinct_columns, order_of, smallest_set
 from .expression import Formula, Literal, shown
@@ -78,6 +78,8 @@ def distances(paths: Sequence[CallPath]) -> dict[Edge, int]:
     for path in paths:
         last = len(path.frames) - 1
         for i, edge in enumerate(zip(path.frames[:-1], path.frames[1:], strict=True)):
+            if any(frame is GAP for frame in edge):
+                continue
             distance[edge] = min(distance.get(edge, last), last - (i + 1))
     return distance
 
