@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -61,6 +62,36 @@ def test_every_alert_has_cases_that_fire_and_that_do_not() -> None:
 def test_alerts_fire_as_they_should(case: Case, tmp_path: Path) -> None:
     """promtool evaluates the rules over the series of the case."""
     assert outcome(case, tmp_path) == ""
+
+
+def rendered(template: str, status: str, hosts: int, folder: Path) -> str:
+    """Return what Alertmanager writes of one alert on several hosts."""
+    alert = {
+        "annotations": {"summary": "redis: qsort_r 34x slower", "description": "Figures.", "runbook_url": "https://r"}
+    }
+    alerts = [alert | {"labels": {"instance": f"shop-{number:02}"}} for number in range(1, hosts + 1)]
+    data = folder / "data.json"
+    data.write_text(json.dumps({"status": status, "alerts": alerts}), encoding="utf-8")
+    command = [
+        tool("amtool"),
+        "template",
+        "render",
+        f"--template.glob={RULES.with_name('specmine-alertmanager.tmpl')}",
+        f'--template.text={{{{ template "{template}" . }}}}',
+        f"--template.data={data}",
+    ]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_a_message_names_the_hosts(tmp_path: Path) -> None:
+    """One message for the hosts of a deployment; of many the first eight."""
+    assert rendered("specmine.title", "firing", 1, tmp_path) == "redis: qsort_r 34x slower"
+    assert rendered("specmine.title", "resolved", 3, tmp_path) == "[resolved] redis: qsort_r 34x slower, 3 hosts"
+    assert rendered("specmine.text", "firing", 1, tmp_path) == "Figures.\nRunbook: https://r"
+    few = rendered("specmine.text", "firing", 2, tmp_path)
+    assert few == "Figures.\nOn shop-01, shop-02.\nRunbook: https://r"
+    many = rendered("specmine.text", "firing", 12, tmp_path)
+    assert "shop-08 and others." in many and "shop-09" not in many
 
 
 def test_prometheus_and_alertmanager_take_the_files() -> None:
