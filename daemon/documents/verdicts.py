@@ -16,6 +16,8 @@ from specmine.model.verdict import Verdict
 
 TRUE = "true"
 """The expression of all calls."""
+LASTING = 2
+"""Windows in a row that make a violation of class shares one of the function."""
 _DECIDING = ("p50", "p90")
 """Quantiles that must hold; the calls of a few windows hardly tell p99 from a change that matters."""
 
@@ -32,12 +34,12 @@ def verdict_of(function: FunctionState, level: Verdict | None) -> Verdict:
     if function.violations.open:
         return Verdict.VIOLATED
     on_cpu = function.inference.on_cpu
-    checks = [check.verdict for check in function.verification.checks]
-    if on_cpu is not None and on_cpu.check is not None:
-        checks.append(on_cpu.check.verdict)
-    if level is Verdict.VIOLATED or Verdict.VIOLATED.value in checks:
-        return Verdict.VIOLATED
-    return Verdict.of_all(checks) if level is None else level
+    checks = [Verdict(check.verdict) for check in function.verification.checks]
+    running = [Verdict(on_cpu.check.verdict)] if on_cpu is not None and on_cpu.check is not None else []
+    if level is None:
+        return Verdict.of_all([*checks, *running])
+    shares = [_outlasting(each, function) for each in checks if each is Verdict.VIOLATED]
+    return worst_of((level, *shares, *(each for each in running if each is Verdict.VIOLATED)))
 
 
 def verdict_of_behaviour(function: FunctionState, expression: str, level: Verdict | None) -> Verdict:
@@ -46,9 +48,18 @@ def verdict_of_behaviour(function: FunctionState, expression: str, level: Verdic
         return Verdict.VIOLATED
     found = {check.subject: Verdict(check.verdict) for check in function.verification.checks}
     shares = found.get(expression)
-    if Verdict.VIOLATED in (level, shares):
-        return Verdict.VIOLATED
-    return level or shares or Verdict.UNKNOWN
+    if level is None:
+        return shares or Verdict.UNKNOWN
+    return worst_of((level, _outlasting(shares, function))) if shares is Verdict.VIOLATED else level
+
+
+def _outlasting(shares: Verdict, function: FunctionState) -> Verdict:
+    """Return the verdict on shares that one window violated: unknown until the next one does too.
+
+    Each window is tested by itself, at 1 %. Of hundreds of functions some window is always beyond that.
+    """
+    lasting = function.verification.violations >= LASTING
+    return Verdict.UNKNOWN if shares is Verdict.VIOLATED and not lasting else shares
 
 
 def verdict_on(level: Level, windows: Iterable[Window]) -> Verdict:

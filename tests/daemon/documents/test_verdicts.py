@@ -24,12 +24,14 @@ from specmine.model.violation import Direction, Violation, What
 HOLDS, VIOLATED, UNKNOWN = Verdict.HOLDS, Verdict.VIOLATED, Verdict.UNKNOWN
 
 
-def function(checks: dict[str, Verdict], on_cpu: Verdict | None = None, open_on: Sequence[str] = ()) -> FunctionState:
+def function(
+    checks: dict[str, Verdict], on_cpu: Verdict | None = None, open_on: Sequence[str] = (), running: int = 2
+) -> FunctionState:
     """Return a function with the last checks of its class shares and its time on CPU, and open violations."""
     state = FunctionState(
         identity=Identity(function=Function(build_id="ab", offset=16, name="f", module="app", in_program=True)),
         verification=Verification(
-            checks=tuple(Check(subject=name, verdict=each.value) for name, each in checks.items())
+            checks=tuple(Check(subject=name, verdict=each.value) for name, each in checks.items()), violations=running
         ),
     )
     if on_cpu is not None:
@@ -55,7 +57,9 @@ def function(checks: dict[str, Verdict], on_cpu: Verdict | None = None, open_on:
         (function({"true": HOLDS}), None, HOLDS),
         (function({"true": UNKNOWN}), HOLDS, HOLDS),
         (function({"true": HOLDS, "a->f": VIOLATED}), HOLDS, VIOLATED),
-        (function({"true": HOLDS}, on_cpu=VIOLATED), HOLDS, VIOLATED),
+        (function({"true": HOLDS, "a->f": VIOLATED}, running=1), HOLDS, UNKNOWN),
+        (function({"true": HOLDS, "a->f": VIOLATED}, running=1), None, VIOLATED),
+        (function({"true": HOLDS}, on_cpu=VIOLATED, running=0), HOLDS, VIOLATED),
         (function({"true": HOLDS}, open_on=["true"]), HOLDS, VIOLATED),
         (function({}), None, UNKNOWN),
     ],
