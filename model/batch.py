@@ -221,8 +221,8 @@ class Batch:
     """Running totals: how often each of specmine's own processes broke and was started anew."""
     notes: tuple[str, ...] = ()
     """What broke and what that cost, one sentence each, since the batch before."""
-    breakpoints: int = 0
-    """Breakpoints that were seen in the programs while the kill switch was on."""
+    breakpoints: int = -1
+    """Breakpoints seen in the programs' code while the kill switch is on; -1: not all was looked at, or it is off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

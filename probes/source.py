@@ -53,6 +53,7 @@ from specmine.probes.process.code_sizes import CodeSizes
 from specmine.probes.process.selection import Selection, check_choice
 from specmine.probes.process.self_cpu import SelfCpu
 from specmine.probes.process.tracker import ProcessTracker
+from specmine.probes.safety.breakpoints import Remaining
 from specmine.probes.safety.nonlocal_exits import NonlocalExits
 from specmine.probes.sampling.profiler import NO_FUNCTION, Profiler, Wrappers
 from specmine.probes.symbols.code_digests import CodeDigests
@@ -113,6 +114,7 @@ class BpfSource:
         """When another holder is started, 0 while there is one."""
         self._holder_died_ns = 0
         self._notes: list[str] = []
+        self._remaining = Remaining()
         self._unheard: list[LinkNews] = []
         """Reports of the holder, in order, that are to be taken in."""
 
@@ -236,6 +238,7 @@ class BpfSource:
         """The holder saw the kill switch come, and has taken everything off, or go."""
         was, self._off = self._off, news.what == "off"
         self._registry.switch(off=self._idle)
+        self._remaining.begin()
         if self._off:
             self._recalibration.close()
             self._released(news, now_ns)
@@ -367,6 +370,7 @@ class BpfSource:
             ended=self._programs.ended,
             due_ns=min(filter(None, (self._registry.due_ns(), self._holder_due_ns)), default=0),
             switched_off=self._off,
+            breakpoints=self._remaining.look(self._programs.members) if self._off else -1,
             prices=prices,
             restarts={"holder": self._holder_pause.ends, "reader": self._reader.restarts},
             notes=self._take_notes(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,14 @@ def switch_probes(*, off: bool, socket: Path | None, file: Path | None, form: st
             ) from error
         except NoDaemon:
             daemon = False
+    seen: Seen | None = None
     if not daemon:
         switch(path, off=off)
-    elif not _confirmed(off, socket):
+        seen = _looked() if off else None
+    elif not (left := _confirmed(off, socket)).done:
+        what = "has not confirmed it" if left.breakpoints <= 0 else f"still sees {left.breakpoints} breakpoints"
         raise NoData(
-            f"the daemon has not confirmed it; {_done(path, off)}, which its probes follow anyway",
+            f"the daemon {what}; {_done(path, off)}, which its probes follow anyway",
             remedy="ask again: specmine status",
         )
     result: dict[str, Any] = {
@@ -58,24 +62,80 @@ def switch_probes(*, off: bool, socket: Path | None, file: Path | None, form: st
         "probes": "off" if off else "on",
         "kill_switch": str(path),
         "confirmed": daemon,
+        "breakpoints": (0 if daemon else seen.count if seen else None) if off else None,
     }
     note = "" if daemon else f" No daemon was asked; {_done(path, off)}."
-    emit(json_text(result) if form == "json" else f"{_TEXT[off]}{note}\n")
+    text = _TEXT[off] if seen is None else seen.text
+    emit(json_text(result) if form == "json" else f"{text}{note}\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the code of all processes shows."""
+
+    found: dict[int, int]
+    """Breakpoints by process."""
+    hidden: int
+    """Processes that may not be looked at."""
+
+    @property
+    def count(self) -> int | None:
+        """Breakpoints of all processes, None if not all could be looked at."""
+        return None if self.hidden else sum(self.found.values())
+
+    @property
+    def text(self) -> str:
+        """No more than was seen."""
+        if self.found:
+            pids = ", ".join(map(str, sorted(self.found)[:5])) + (" ..." if len(self.found) > 5 else "")
+            return (
+                f"The kill switch is on, but {sum(self.found.values())} breakpoints are in the code of {pids}: "
+                "of another tool, or of a daemon with another switch."
+            )
+        if self.hidden:
+            return f"The kill switch is on; {self.hidden} processes may not be looked at: run as root to see."
+        return _TEXT[True]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a daemon says of its probes."""
+
+    done: bool
+    breakpoints: int = 0
+
+
+def _looked() -> Seen:
+    """Look at the code of all processes until no breakpoint is left, for some seconds at most."""
+    from specmine.probes.safety.breakpoints import breakpoints_everywhere  # noqa: PLC0415
+
+    end = time.monotonic() + CONFIRMED_S
+    while True:
+        seen = Seen(*breakpoints_everywhere())
+        if not seen.found or time.monotonic() > end:
+            return seen
+        time.sleep(0.1)
 
 
 def _done(path: Path, off: bool) -> str:
     return f"{path} is {'there' if off else 'not there'}"
 
 
-def _confirmed(off: bool, socket: Path | None) -> bool:
+def _confirmed(off: bool, socket: Path | None) -> Left:
+    """Ask the daemon until its probes are on, or off with no breakpoint left in the programs' code."""
     from specmine.daemon.socket.client import NoDaemon  # noqa: PLC0415
 
-    end = time.monotonic() + CONFIRMED_S
+    end, left = time.monotonic() + CONFIRMED_S, Left(False)
     while time.monotonic() < end:
         try:
-            if ask_daemon(socket, {"command": "status"}).get("probes") == ("off" if off else "on"):
-                return True
+            status = ask_daemon(socket, {"command": "status"})
         except (NoDaemon, NoData):  # it is only just starting, or ending
-            pass
+            status = {}
+        breakpoints = status.get("breakpoints")
+        left = Left(
+            status.get("probes") == ("off" if off else "on") and (not off or breakpoints == 0), breakpoints or 0
+        )
+        if left.done:
+            break
         time.sleep(0.05)
-    return False
+    return left

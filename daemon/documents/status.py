@@ -73,6 +73,7 @@ def status_of(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
         "host": dict(started.host) if started else {},
         "notes": [*(started.notes if started else ()), *daemon.notes, *_experiment_notes(daemon.experiments)],
         "probes": "off" if batch is not None and batch.switched_off else "on",
+        "breakpoints": batch.breakpoints if batch is not None and batch.breakpoints >= 0 else None,
         "kill_switch": daemon.kill_switch,
         "programs": list(daemon.programs),
         "watched": _watched(state, daemon),

@@ -33,11 +33,37 @@ def test_without_a_daemon_the_file_is_switched(tmp_path: Path, default: Path, ou
         assert default.exists() == there
 
 
+@pytest.mark.parametrize(
+    ("found", "hidden", "words", "count"),
+    [
+        ({}, 0, "All probes are off.", 0),
+        ({}, 3, "3 processes may not be looked at: run as root to see.", None),
+        ({7: 2, 9: 1}, 0, "but 3 breakpoints are in the code of 7, 9: of another tool", 3),
+    ],
+)
+def test_no_more_is_said_than_was_seen(
+    tmp_path: Path,
+    default: Path,
+    outcome: Outcome,
+    monkeypatch: pytest.MonkeyPatch,
+    found: dict[int, int],
+    hidden: int,
+    words: str,
+    count: int | None,
+) -> None:
+    """Without a daemon to ask, the code of all processes is looked at."""
+    monkeypatch.setattr("specmine.cli.runners.probes_switch.CONFIRMED_S", 0.1)
+    monkeypatch.setattr("specmine.probes.safety.breakpoints.breakpoints_everywhere", lambda: (found, hidden))
+    code, out, _ = outcome("off", "--file", tmp_path / "other")
+    assert code == 0 and words in out
+    assert json.loads(outcome("off", "--file", tmp_path / "other", "--format", "json")[1])["breakpoints"] == count
+
+
 def test_the_file_may_be_named(tmp_path: Path, default: Path, outcome: Outcome) -> None:
     """With --file nothing is asked, and JSON says that nobody confirmed it."""
     code, out, _ = outcome("off", "--file", tmp_path / "other", "--format", "json")
     assert (code, (tmp_path / "other").exists(), default.exists()) == (0, True, False)
-    assert json.loads(out) == {
+    assert {name: value for name, value in json.loads(out).items() if name != "breakpoints"} == {
         "schema": "specmine.switch/1",
         "probes": "off",
         "kill_switch": str(tmp_path / "other"),
