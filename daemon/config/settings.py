@@ -30,6 +30,10 @@ class Settings:
     minimum_calls: int = 200
     limit_ns: int = 60 * SECOND
     verify_every_ns: int = 60 * SECOND
+    recover_after_ns: int = 300 * SECOND
+    """A violation closes when the function has held again for so long."""
+    adopt_after_ns: int = 86_400 * SECOND
+    """A new build is judged by the one before for so long."""
     sampling_hertz: int = 49
     watch: tuple[str, ...] = ()
     """Globs over function names; if there are any they replace sampling."""
@@ -56,6 +60,8 @@ def settings_of(config: Config) -> Settings:
         minimum_calls=config.windows.minimum_calls,
         limit_ns=config.windows.limit_ns,
         verify_every_ns=config.verify_every_ns,
+        recover_after_ns=config.violations.recover_after_ns,
+        adopt_after_ns=config.violations.adopt_after_ns,
         sampling_hertz=config.sampling.rate,
         watch=config.functions.watch,
         ignore=config.functions.ignore,

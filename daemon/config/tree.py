@@ -96,6 +96,16 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Violations:
+    """When a violation closes, and when a new build counts as normal."""
+
+    recover_after_ns: int = key(duration(SECOND, 30 * DAY), 300 * SECOND)
+    """A violation closes when the function has held again for so long."""
+    adopt_after_ns: int = key(duration(60 * SECOND, 3650 * DAY), DAY)
+    """A new build is judged by the one before for so long, unless a person acknowledges what changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
     """How hot functions are found."""
 
@@ -192,6 +202,7 @@ class Config:
     windows: Windows = field(default_factory=Windows)
     verify_every_ns: int = key(duration(SECOND, DAY), 60 * SECOND)
     """Every function with an assertion is observed again at least this often."""
+    violations: Violations = field(default_factory=Violations)
     sampling: Sampling = field(default_factory=Sampling)
     mining: MiningSettings = field(default_factory=MiningSettings)
     store: StoreSettings = field(default_factory=StoreSettings)

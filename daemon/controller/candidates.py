@@ -13,7 +13,7 @@ from specmine.model.globs import matches
 from . import reasons
 from .function import FunctionState, Identity, changed
 from .phase import FINISHED, Phase, State
-from .provisional import RETAINED, Provisional, ProvisionalAssertions
+from .provisional import RETAINED, Provisional, ProvisionalAssertions, inherited
 from .state import ControllerState
 
 ADMITTED_AT_ONCE = 4
@@ -27,10 +27,12 @@ def candidate(
     function: Function, settings: Settings, now_ns: int, statements: Callable[[], ProvisionalAssertions]
 ) -> FunctionState:
     """Return a function that nothing is known of yet."""
+    provisional = statements().of(function)
     new = FunctionState(
         identity=Identity(function=function, hinted=matches(function, settings.watch)),
         phase=Phase(since_ns=now_ns),
-        provisional=statements().of(function),
+        violations=inherited(provisional, now_ns),
+        provisional=provisional,
     )
     if matches(function, settings.ignore):
         return new.moved(State.EXCLUDED, reasons.excluded(), now_ns)
@@ -91,6 +93,7 @@ def statements_of(functions: Mapping[str, FunctionState]) -> ProvisionalAssertio
                 build_id=function.function.build_id,
                 learned=function.inference.learned,
                 result=function.explanation.result if function.state is not State.SINGLE else None,
+                measured=function.violations,
                 before=function.history.timing[-RETAINED:] or function.history.paths[-RETAINED:],
             ),
         )

@@ -21,8 +21,11 @@ from .events import Acknowledged, Action, Arrived, Begun, Event, Mined, Publish,
 from .hotness import HALF_LIFE_NS, sampling_hertz
 from .phase import FINISHED, State
 from .problems.acknowledgement import acknowledged
+from .problems.causes import with_causes
+from .problems.inheritance import with_successors
 from .problems.restoration import with_violations
 from .state import ControllerState
+from .violations.host_detection import with_window
 
 
 def decide(  # noqa: PLR0911  one for each kind of event
@@ -112,17 +115,29 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
             counting = function.state is State.CANDIDATE
             probe = with_activity(function.probe, activity, now_ns, counting=counting)
             functions[activity.function] = replace(function, probe=probe)
+    host = state.detection
     for observation in batch.observations:
         if observation.function in functions:
             function = functions[observation.function].observed_in(state.lifetimes.get(observation.lifetime))
-            functions[observation.function] = transitions.observed(function, observation, state.settings)
+            renewed = transitions.observed(
+                function,
+                observation,
+                state.settings,
+                utc_offset_ns=state.utc_offset_ns,
+                threshold=host.threshold,
+            )
+            host = with_window(host, observation, function.violations.detector, renewed.violations.detector)
+            functions[observation.function] = renewed
     for key, function in functions.items():
         if function.state is State.CANDIDATE and function.probe.watch is not None:
             functions[key] = transitions.counted(function, now_ns)
         elif function.state is State.UNSTABLE and now_ns - function.phase.since_ns >= transitions.PARKED_NS:
             functions[key] = function.moved(State.WAITING, None, now_ns)
     climb(functions, before, state, now_ns)
-    return act(replace(state, functions=functions), before)
+    if batch.observations:
+        with_successors(functions, state)
+        with_causes(functions, before, state, host.disturbed)
+    return act(replace(state, functions=functions, detection=host), before)
 
 
 def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:

@@ -19,8 +19,11 @@ from .phase import FINISHED, State
 
 PATIENCE = 5
 """Windows after which call paths are explained with the fewest observations that will do."""
-VIOLATIONS = 3
-"""Observations running that violate before a function is learned anew."""
+VIOLATIONS, SETTLED_VIOLATIONS = 3, 12
+"""Observations running whose classes disagree before these are learned anew: at first, and once levels have settled.
+
+Levels are not learned anew by that, and nothing is while a violation is suspected or open.
+"""
 MOST_FAILURES = 2
 """Jobs that may fail before a function is given up."""
 
@@ -55,11 +58,20 @@ def job_for(function: FunctionState, settings: Settings, program_modules: tuple[
     )
 
 
+def may_be_relearned(function: FunctionState) -> bool:
+    """Tell whether the classes of a finished function have disagreed for long enough, while nothing else changed."""
+    violations, yardstick = function.violations, function.violations.yardstick
+    if function.phase.state not in FINISHED or violations.standing or violations.urgency:
+        return False
+    settled = yardstick is not None and yardstick.settling is None
+    return function.verification.violations >= (SETTLED_VIOLATIONS if settled else VIOLATIONS)
+
+
 def is_relearned(function: FunctionState) -> bool:
     """Tell whether an explanation that no longer held was found stable again, in whatever form."""
-    violated = function.verification.violations >= VIOLATIONS and function.explanation.result is not None
     chain = function.inference.chain
-    return function.phase.state in FINISHED and violated and chain is not None and chain.stable
+    stable = chain is not None and chain.stable
+    return stable and function.explanation.result is not None and may_be_relearned(function)
 
 
 def explained(function: FunctionState, result: Explanation, now_ns: int, settings: Settings) -> FunctionState:

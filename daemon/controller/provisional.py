@@ -8,7 +8,7 @@ claims over an edge that the new build does not show are unknown.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from specmine.mining.assertions.checks import Check, check
 from specmine.mining.assertions.explanation import Explanation
@@ -18,6 +18,9 @@ from specmine.mining.settings import MiningSettings
 from specmine.model.function import Function
 from specmine.model.observation import Observation
 from specmine.model.verdict import Verdict
+
+from .violations.detection import calmed
+from .violations.function_violations import FunctionViolations
 
 NEWEST = 3
 RETAINED = 10
@@ -33,6 +36,8 @@ class Provisional:
     """The build that the statement comes from."""
     learned: Inference
     result: Explanation | None = None
+    measured: FunctionViolations = field(default_factory=FunctionViolations)
+    """What it is measured by."""
     before: tuple[Observation, ...] = ()
     """The newest observations that it rests on."""
     since: tuple[Observation, ...] = ()
@@ -67,6 +72,18 @@ class ProvisionalAssertions:
             if found is not None and found[0].build_id != function.build_id:
                 return found[1]
         return None
+
+
+def inherited(provisional: Provisional | None, now_ns: int) -> FunctionViolations:
+    """Return what a new build is measured by at first: the yardstick and the baselines of the build before."""
+    yardstick = provisional.measured.yardstick if provisional is not None else None
+    if provisional is None or yardstick is None or not yardstick.ready:
+        return FunctionViolations()
+    settled = yardstick.settled()
+    return FunctionViolations(
+        yardstick=settled if settled.inherited_ns is not None else replace(settled, inherited_ns=now_ns),
+        detector=calmed(provisional.measured.detector),
+    )
 
 
 def _keys(function: Function) -> Sequence[Key]:

@@ -159,9 +159,9 @@ def mining_failed(failure: str) -> Reason:
 
 
 def violated(subjects: int) -> Reason:
-    """What was asserted is no longer true; it is being learned again."""
-    what = "the assertion" if subjects == 1 else f"{subjects} assertions"
-    return _because("violated", f"{what} no longer holds; it is being learned again", "compare the load or the build")
+    """What was asserted is no longer true."""
+    what = "the assertion no longer holds" if subjects == 1 else f"{subjects} assertions no longer hold"
+    return _because("violated", what, "specmine violations says what changed; specmine acknowledge accepts it")
 
 
 def violated_off_cpu(reason: Reason, waiting: float, blocked: float) -> Reason:

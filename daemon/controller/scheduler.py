@@ -44,6 +44,12 @@ YOUNG_NS = 300 * SECOND
 """So long the first window of a lifetime is waited for."""
 UNKNOWN_BURST = 400
 """Hits at once of a function whose rate is not known."""
+WATCH_EVERY_NS = 10 * SECOND
+"""While budget is left, windows of finished functions come this often ..."""
+URGENT_NS = 5 * SECOND
+"""... and those of functions that are suspected to have changed this often, before all else."""
+WHOLE_WINDOW = 1 << 20
+"""Calls of a window of a finished function that is on all the time: it lasts as long as windows do."""
 RECHECK = 0.5
 """Utility from which a finished function is observed before its check is due."""
 
@@ -126,7 +132,8 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     result = _counts(functions, total, means, settings)
     finished = [function for function in functions.values() if function.state in FINISHED]
     result = _checks(finished, result, means, settings)
-    return _learning(functions, total, result, means, settings)
+    result = _learning(functions, total, result, means, settings)
+    return _watching(finished, result, means, settings)
 
 
 def _counts(functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings) -> Plan:
@@ -158,8 +165,19 @@ def _checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, setti
     share = settings.verification * means.budget
     most_on = round(0.5 * means.slots * max(0.0, 1 - 2 * means.pressure))  # each brings windows all the time
     watches = dict(so_far.watches)
-    spent = 0.0
+    spent, cash = 0.0, so_far.cash
+    urgent = [one for one in finished if one.violations.urgency]
+    for function in sorted(urgent, key=lambda one: (-one.violations.urgency, one.key)):
+        grant = min(_most_useful(function, means, settings), 0.5 * (means.budget - spent))
+        watch = _request(function, grant, means, settings)
+        first = 0.0 if watch is None else _first_cost(function, watch, means, settings)
+        if watch is not None and first <= max(0.0, cash) and len(watches) < means.slots:
+            watches[function.key] = watch
+            spent += predicted(function, watch, means, settings)
+            cash -= first
     for function in sorted(finished, key=lambda one: (_full_cost(one, means), one.key)):
+        if function.key in watches:
+            continue
         cost = _full_cost(function, means)
         if cost > CHEAP * means.budget or spent + cost > 0.5 * share or len(watches) >= most_on:
             break
@@ -169,7 +187,6 @@ def _checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, setti
             spent += cost
     due = [one for one in finished if one.key not in watches and _is_due(one, means.now_ns, settings)]
     due.sort(key=lambda one: (one.verification.checked_ns or 0, one.key))
-    cash = so_far.cash
     for place, function in enumerate(due):
         if len(watches) >= means.slots:
             break
@@ -214,6 +231,35 @@ def _learning(
     return Plan(watches=watches, waiting=waiting, left=left, cash=cash)
 
 
+def _watching(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
+    """Give what is left to finished functions: first to those whose last window is old, then to those that are on."""
+    watches, left, cash = dict(so_far.watches), so_far.left, so_far.cash
+    if means.cash <= 0:
+        return so_far  # debts are paid back first
+    most_on = round(means.slots * max(0.0, 1 - 2 * means.pressure))
+    rest = [one for one in finished if one.key not in watches and one.probe.rate is not None]
+    old = [one for one in rest if means.now_ns - _seen_ns(one) >= WATCH_EVERY_NS]
+    on = [one for one in rest if means.now_ns - _seen_ns(one) < WATCH_EVERY_NS and one.probe.watch is not None]
+    old.sort(key=lambda one: (one.probe.watch is None, _seen_ns(one), one.key))
+    on.sort(key=lambda one: (_full_cost(one, means), one.key))
+    for function in (*old, *on):
+        if len(watches) >= most_on or left <= 0:
+            break
+        watch = _request(function, min(_most_useful(function, means, settings), 0.5 * left), means, settings)
+        first = 0.0 if watch is None else _first_cost(function, watch, means, settings)
+        if watch is not None and first <= max(0.0, cash):
+            watches[function.key] = watch
+            left -= predicted(function, watch, means, settings)
+            cash -= first
+    return replace(so_far, watches=watches, left=left, cash=cash)
+
+
+def _seen_ns(function: FunctionState) -> int:
+    """Return the end of the newest window."""
+    history = function.history
+    return max((one.end_ns for one in (*history.timing[-1:], *history.paths[-1:])), default=0)
+
+
 def _grant(function: FunctionState, left: float, others: int, means: Means, settings: Settings) -> float:
     """Return what a function gets of what is left, ns of cost per second.
 
@@ -225,8 +271,6 @@ def _grant(function: FunctionState, left: float, others: int, means: Means, sett
     if function.probe.rate is None:
         return 0.5 * left / others
     most = _most_useful(function, means, settings)
-    if function.state in FINISHED and not function.verification.violations:
-        most *= 0.25
     if _is_begun(function, settings):
         return min(most, BEGUN * left)
     expensive = _full_cost(function, means) > CHEAP * means.budget
@@ -289,6 +333,10 @@ def _request(function: FunctionState, grant: float, means: Means, settings: Sett
     watch = replace(watch, program=function.home(means.running)) if watch is not None else None
     if watch is not None and function.probe.rate is None:
         watch = replace(watch, burst_hits=min(watch.burst_hits, UNKNOWN_BURST))
+    if watch is not None and function.state in FINISHED and watch.on_ns == 0:
+        # its windows cost us more than its calls cost the program: few long ones tell as much as many short ones
+        length_ns = min(settings.window_ns, URGENT_NS) if function.violations.urgency else settings.window_ns
+        watch = replace(watch, window_calls=WHOLE_WINDOW, window_ns=length_ns)
     if watch is None and grant > 0 and now is not None and now.kind is kind and now.on_ns:
         # in a dry spell a window that has begun is stretched, not thrown away
         return replace(now, period_ns=settings.limit_ns)

@@ -15,6 +15,7 @@ from .budget import BudgetAccount
 from .events import Mark
 from .function import FunctionState
 from .profile import Profile
+from .violations.host_detection import HostDetection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,6 +33,8 @@ class ControllerState:
     """The functions that the controller follows, by key."""
     runtime: Profile = field(default_factory=Profile)
     """What sampling found of code made at run time, which no file holds."""
+    detection: HostDetection = field(default_factory=HostDetection)
+    """What the detectors of all functions share."""
     lifetimes: Mapping[str, Lifetime] = field(default_factory=dict)
     batch: Batch | None = None
     """The last one, for its running totals."""

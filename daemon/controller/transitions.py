@@ -16,17 +16,20 @@ from specmine.model.batch import Refusal
 from specmine.model.observation import Kind, Observation
 
 from . import reasons
-from .explanation import VIOLATIONS, is_relearned
+from .explanation import is_relearned, may_be_relearned
 from .function import FunctionState
 from .history import with_observation
 from .inference import with_chain
 from .phase import FINISHED, State
 from .provisional import with_build
+from .violations.asserted import asserted_by
+from .violations.lifecycle import Watching, watched
 
 ADMISSION_NS = 200 * MS
 """How long calls are counted before a price is predicted."""
 PARKED_NS = 600 * SECOND
 """An unstable function is tried again after this time."""
+_ASSERTED = frozenset({State.EXPLAINING, *FINISHED})
 CHECK_EVERY_NS = 10 * SECOND
 """A finished function is not checked more often."""
 
@@ -60,13 +63,32 @@ def counted(function: FunctionState, now_ns: int) -> FunctionState:
     return function.moved(State.WAITING, reasons.queued(0.0), now_ns)
 
 
-def observed(function: FunctionState, observation: Observation, settings: Settings) -> FunctionState:
-    """Take up an observation: history, then inference, then checks, then phase."""
+def observed(
+    function: FunctionState,
+    observation: Observation,
+    settings: Settings,
+    *,
+    utc_offset_ns: int = 0,
+    threshold: float | None = None,
+) -> FunctionState:
+    """Take up an observation: history, then inference, then checks, then phase; and whether anything changed.
+
+    Parameters
+    ----------
+    function : FunctionState
+    observation : Observation
+    settings : Settings
+    utc_offset_ns : int
+        What to add to times to get UTC.
+    threshold : float, optional
+        Evidence of a change, as calibrated on this host.
+    """
     mining, kind, state = settings.mining, observation.kind, function.phase.state
     lately = _is_checked_lately(function, observation, settings)
     history = with_observation(function.history, observation, mining.recent)
     if lately:
-        return replace(function, history=history)
+        function = replace(function, history=history)
+        return _with_violations(function, observation, settings, utc_offset_ns, threshold)
     newest = (history.paths if kind is Kind.PATH else history.timing)[-mining.recent :]
     inference = function.inference
     if state is not State.EXPLAINING or kind is not Kind.PATH:  # else inferred once they are explained
@@ -82,9 +104,40 @@ def observed(function: FunctionState, observation: Observation, settings: Settin
     function = replace(
         function, history=history, inference=inference, verification=verification, provisional=provisional
     )
+    function = _with_violations(function, observation, settings, utc_offset_ns, threshold)
     if state is State.TIMING and kind is Kind.TIME:
         return _timed(function, observation.end_ns, mining)
     return _checked(function, observation.end_ns) if checked else function
+
+
+def _with_violations(
+    function: FunctionState,
+    observation: Observation,
+    settings: Settings,
+    utc_offset_ns: int,
+    threshold: float | None,
+) -> FunctionState:
+    """Look for a change; one that opens or closes a violation changes the reason of a finished function."""
+    history, state = function.history, function.phase.state
+    learned = function.inference.learned if state in _ASSERTED else None
+    result = function.explanation.result if state in FINISHED else None
+    around = Watching(
+        function=function.key,
+        build_id=function.function.build_id,
+        asserted=asserted_by(learned, result),
+        result=result,
+        newest=history.paths if observation.kind is Kind.PATH else history.timing,
+        recover_after_ns=settings.recover_after_ns,
+        adopt_after_ns=settings.adopt_after_ns,
+        utc_offset_ns=utc_offset_ns,
+        threshold=threshold,
+    )
+    violations = watched(function.violations, observation, around)
+    if violations is function.violations:
+        return function
+    turned = len(violations.standing) != len(function.violations.standing)
+    function = replace(function, violations=violations)
+    return reasoned(function, observation.end_ns) if turned else function
 
 
 def _is_checked_lately(function: FunctionState, observation: Observation, settings: Settings) -> bool:
@@ -125,8 +178,8 @@ def _timed(function: FunctionState, now_ns: int, mining: MiningSettings) -> Func
 
 
 def _checked(function: FunctionState, now_ns: int) -> FunctionState:
-    """Move on a finished function that was checked; after enough violations running it is learned anew."""
-    inference, explanation, verification = function.inference, function.explanation, function.verification
+    """Move on a finished function that was checked; its classes are learned anew only while nothing is open."""
+    inference, explanation = function.inference, function.explanation
     if is_relearned(function) and inference.chain is not None and not inference.chain.borders:
         function = replace(
             function,
@@ -135,24 +188,32 @@ def _checked(function: FunctionState, now_ns: int) -> FunctionState:
             verification=Verification(checked_ns=now_ns),
         )
         return function.moved(State.SINGLE, None, now_ns)
-    state, reason = function.phase.state, function.phase.reason
-    result = explanation.result
-    if state is State.EXPLAINED or (state is State.UNEXPLAINED and result is not None):
-        wrong = sum(check.verdict == "violated" for check in verification.checks)
-        if wrong:
-            reason = reasons.violated(wrong)
-        elif state is State.EXPLAINED:
-            reason = None
-        elif result is not None and reason is not None and reason.code == "violated":
-            reason = reasons.unexplained(result.why)
-        return function.moved(state, reason, now_ns)
-    if verification.violations < VIOLATIONS:
-        return function
-    # nothing but borders was stated, so there is nothing to keep while they are found again
+    if explanation.result is not None or not may_be_relearned(function):
+        return reasoned(function, now_ns)
+    return learned_anew(function, now_ns)
+
+
+def learned_anew(function: FunctionState, now_ns: int) -> FunctionState:
+    """Return a function whose classes are to be found again; nothing but borders was stated of them."""
     function = replace(
         function,
         history=replace(function.history, tried=0),
-        inference=replace(inference, learned=None),
+        inference=replace(function.inference, learned=None),
+        explanation=replace(function.explanation, result=None),
         verification=Verification(checked_ns=now_ns),
     )
     return function.moved(State.TIMING, None, now_ns)
+
+
+def reasoned(function: FunctionState, now_ns: int) -> FunctionState:
+    """Return a finished function with the reason that fits: violated while something is open."""
+    state, reason, result = function.phase.state, function.phase.reason, function.explanation.result
+    if state not in FINISHED:
+        return function
+    if function.violations.standing:
+        reason = reasons.violated(len(function.violations.standing))
+    elif reason is not None and reason.code == "violated":
+        reason = None
+        if state is State.UNEXPLAINED:
+            reason = reasons.unexplained(result.why) if result is not None else function.phase.refusal(Kind.PATH)
+    return function.moved(state, reason, now_ns)

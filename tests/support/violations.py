@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from specmine.daemon.controller.violations.function_violations import FunctionViolations, OpenViolation, identified
-from specmine.mining.detection.alarm import Stream
 from specmine.model.level import Level, Quantile
 from specmine.model.violation import Cause, CauseKind, Direction, Evidence, Violation, What
 
@@ -47,9 +46,4 @@ def violation(function: str, **more: Any) -> Violation:
 
 def standing(*violations: Violation) -> FunctionViolations:
     """Return the violations of a function as its state has them."""
-    return FunctionViolations(
-        standing=tuple(
-            OpenViolation(violation=one, stream=Stream(what=one.what, part="all", expression=one.expression))
-            for one in violations
-        )
-    )
+    return FunctionViolations(standing=tuple(OpenViolation(violation=one) for one in violations))

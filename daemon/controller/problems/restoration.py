@@ -8,7 +8,6 @@ from dataclasses import replace
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.violations.function_violations import CLOSED, FunctionViolations, OpenViolation
-from specmine.mining.detection.alarm import Stream
 from specmine.model.function import Function
 from specmine.model.violation import Violation, ViolationState
 
@@ -45,7 +44,7 @@ def with_violations(
             continue
         known = {each.id: each for each in function.violations.open}
         if one.state is ViolationState.OPEN and one.id not in known:
-            standing = OpenViolation(violation=one, stream=Stream(what=one.what, part="all", expression=one.expression))
+            standing = OpenViolation(violation=one)
             violations = replace(function.violations, standing=(*function.violations.standing, standing))
             result[one.function] = replace(function, violations=violations)
         elif one.state is ViolationState.ACKNOWLEDGED and one.id in known:

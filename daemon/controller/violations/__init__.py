@@ -1,1 +1,6 @@
-"""Violations of one function: from windows to alarms, from alarms to violations, and their causes."""
+"""Violations of one function: from windows to alarms, from alarms to violations, and their causes.
+
+- What is known of one function? ``function_violations``. What is asserted? ``asserted``. Measured how? ``yardstick``
+- What does a window say? ``detection``. What changed? ``change``. What follows? ``lifecycle``
+- Why? ``cause``, compared with what is ``usual``. What do all functions of the host share? ``host_detection``
+"""

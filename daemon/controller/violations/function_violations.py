@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from specmine.mining.detection.alarm import Alarm, Stream
+from specmine.mining.detection.detector import SHOWN, DetectorState
+from specmine.model.observation import Observation
 from specmine.model.violation import Violation
 
+from . import detection
 from .yardstick import Yardstick
 
 CLOSED = 8
 """Closed violations of a function that the controller remembers; the store has all."""
+URGENT = 4.0
+"""Evidence of a change from which windows of a function come first, and often."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -20,10 +25,26 @@ class OpenViolation:
     """A violation that is open, with what decides when it closes."""
 
     violation: Violation
-    stream: Stream
-    """The stream whose alarm opened it."""
+    of_class: int | None = None
+    """Number of the class that it is about, where it is about one."""
     factors: tuple[tuple[int, float], ...] = ()
-    """End of each of the newest windows, and the logarithm of what it is times what is asserted."""
+    """End of each of the newest windows, and the logarithm of observed over expected."""
+    refreshed_ns: int = 0
+    """When its numbers were last renewed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """The medians of some minutes, for changes that creep."""
+
+    began_ns: int = 0
+    windows: int = 0
+    total: float = 0.0
+    """Sum of the logarithms of observed over expected."""
+    outside: int = 0
+    """Blocks running that were outside the range, those below it counted negative."""
+    first_ns: int = 0
+    """Start of the first of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,12 +52,18 @@ class FunctionViolations:
     """What is known of the changes of one function."""
 
     yardstick: Yardstick | None = None
-    """None while nothing is asserted."""
+    """None while there is nothing to measure by."""
+    detector: DetectorState = field(default_factory=DetectorState)
+    pending: tuple[Observation, ...] = ()
+    """Windows too short to be looked at one by one."""
     alarms: tuple[Alarm, ...] = ()
-    """Of the newest window: suspected, or more."""
+    """Of the newest window: suspected, or more; the most evidence first."""
+    examined: tuple[Stream, ...] = ()
+    """Streams whose alarm has been turned into a violation, or belongs to one."""
     standing: tuple[OpenViolation, ...] = ()
     closed: tuple[Violation, ...] = ()
     """The newest that recovered or were acknowledged, oldest first."""
+    block: Block = field(default_factory=Block)
 
     @property
     def open(self) -> tuple[Violation, ...]:
@@ -50,8 +77,16 @@ class FunctionViolations:
 
     @property
     def suspected(self) -> bool:
-        """True while a stream may have changed that no open violation is about."""
-        return bool(self.alarms) and not self.standing
+        """True while people are shown that something may have changed that no open violation is about."""
+        return self.urgency >= SHOWN
+
+    @property
+    def urgency(self) -> float:
+        """Largest evidence of a change that no open violation is about; 0 below ``URGENT``."""
+        if self.standing:
+            return 0.0
+        found = max((one.log_e for one in self.alarms), default=0.0)
+        return found if found >= URGENT else 0.0
 
     def with_closed(self, closed: Iterable[Violation]) -> FunctionViolations:
         """Return it with more closed violations; they are open no longer."""
@@ -64,19 +99,26 @@ class FunctionViolations:
 
     def shifted(self, by_ns: int) -> FunctionViolations:
         """Return it with its times on a clock that is ahead by so much."""
+        block = self.block
+        if block.began_ns:
+            block = replace(block, began_ns=block.began_ns + by_ns, first_ns=block.first_ns + by_ns)
         return replace(
             self,
             yardstick=self.yardstick.shifted(by_ns) if self.yardstick else None,
+            detector=detection.shifted(self.detector, by_ns),
+            pending=(),
             alarms=tuple(replace(one, since_ns=one.since_ns + by_ns) for one in self.alarms),
             standing=tuple(
                 replace(
                     one,
                     violation=one.violation.shifted(by_ns),
                     factors=tuple((end_ns + by_ns, factor) for end_ns, factor in one.factors),
+                    refreshed_ns=one.refreshed_ns + by_ns,
                 )
                 for one in self.standing
             ),
             closed=tuple(one.shifted(by_ns) for one in self.closed),
+            block=block,
         )
 
 

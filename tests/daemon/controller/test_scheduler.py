@@ -11,11 +11,16 @@ from specmine.daemon.controller.history import History
 from specmine.daemon.controller.inference import InferenceState
 from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.scheduler import Means, plan, utility
+from specmine.daemon.controller.violations.function_violations import FunctionViolations
 from specmine.mining.assertions.checks import Verification
 from specmine.mining.borders.inference import Inference
+from specmine.mining.detection.alarm import Alarm, Stream
 from specmine.mining.regression.lifetime_utility import Lifetimes, with_window
 from specmine.model.batch import Lifetime, Prices
 from specmine.model.function import Function
+from specmine.model.histogram import Histogram
+from specmine.model.observation import Kind, Observation
+from specmine.model.violation import Direction, What
 from tests.support.simulated import SECOND
 
 FUNCTION = Function(build_id="b", offset=1, name="f", module="m", in_program=True)
@@ -60,13 +65,47 @@ def test_utility_follows_the_lifetimes_that_run() -> None:
     assert utility(replace(function, verification=Verification(violations=1)), NOW_NS, running("5")) == 1.0
 
 
-def test_it_is_not_learned_again_but_its_check_is_planned() -> None:
-    """Between two checks its probes stay off; once a check is due they are attached."""
-    means = Means(
-        budget=1e7, income=1e7, cash=1e8, prices=PRICES, slow_links=False, now_ns=NOW_NS, running=running("5")
+def seen(function: FunctionState, seconds_ago: float, urgency: float = 0.0) -> FunctionState:
+    """Return a function whose last window is so old, and that is suspected to have changed with this evidence."""
+    end_ns = NOW_NS - int(seconds_ago * SECOND)
+    window = Observation(
+        function=FUNCTION.key, lifetime="5", kind=Kind.TIME, start_ns=end_ns - SECOND, end_ns=end_ns,
+        histogram=Histogram.from_durations([1000] * 300), calls=300, watched_ns=SECOND,
+    )  # fmt: skip
+    alarm = Alarm(
+        stream=Stream(what=What.LEVEL, part="all"), direction=Direction.SLOWER, factor=2.0, factor_low=1.5,
+        factor_high=2.5, since_ns=end_ns, windows=2, log_e=urgency, opened=False,
+    )  # fmt: skip
+    return replace(
+        function,
+        history=replace(function.history, timing=(window,)),
+        violations=FunctionViolations(alarms=(alarm,) if urgency else ()),
     )
-    function = learned()
-    assert plan({FUNCTION.key: function}, means, Settings()).watches == {}
-    assert FUNCTION.key in plan({FUNCTION.key: function}, replace(means, running=running("6")), Settings()).watches
-    due = replace(function, verification=Verification(checked_ns=NOW_NS - 61 * SECOND))
-    assert FUNCTION.key in plan({FUNCTION.key: due}, means, Settings()).watches
+
+
+MEANS = Means(budget=1e7, income=1e7, cash=1e8, prices=PRICES, slow_links=False, now_ns=NOW_NS, running=running("5"))
+
+
+def test_it_is_not_learned_again_but_its_check_is_planned() -> None:
+    """Within ten seconds of its last window its probes stay off; then, and for a new lifetime, they are attached."""
+    fresh, old = seen(learned(), 2.0), seen(learned(), 11.0)
+    assert plan({FUNCTION.key: fresh}, MEANS, Settings()).watches == {}
+    assert FUNCTION.key in plan({FUNCTION.key: fresh}, replace(MEANS, running=running("6")), Settings()).watches
+    assert FUNCTION.key in plan({FUNCTION.key: old}, MEANS, Settings()).watches
+    due = replace(fresh, verification=Verification(checked_ns=NOW_NS - 61 * SECOND))
+    assert FUNCTION.key in plan({FUNCTION.key: due}, MEANS, Settings()).watches
+
+
+def test_debts_are_paid_back_before_more_is_watched_than_promised() -> None:
+    """In debt only checks that are due get probes."""
+    old = seen(learned(), 11.0)
+    assert plan({FUNCTION.key: old}, replace(MEANS, cash=-1.0), Settings()).watches == {}
+
+
+def test_a_suspected_function_comes_first_and_in_short_windows() -> None:
+    """It has probes at once, and its windows end after five seconds instead of ten."""
+    suspected = seen(replace(learned(), probe=ProbeState(rate=1000.0)), 2.0, urgency=9.0)
+    watch = plan({FUNCTION.key: suspected}, MEANS, Settings()).watches[FUNCTION.key]
+    assert (watch.window_ns, watch.on_ns) == (5 * SECOND, 0)
+    calm = seen(replace(learned(), probe=ProbeState(rate=1000.0)), 11.0)
+    assert plan({FUNCTION.key: calm}, MEANS, Settings()).watches[FUNCTION.key].window_ns == 10 * SECOND

@@ -18,6 +18,7 @@ from specmine.daemon.worker.process import InlineWorker
 from specmine.model.batch import Sampling, Watch
 from specmine.model.function import Reason
 from specmine.model.observation import Kind
+from tests.support.changing import lived
 from tests.support.planted import FAST, Planted, Way, paper_program, unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
 
@@ -221,31 +222,31 @@ def test_perf_links_are_never_cycled_and_stay_few() -> None:
     assert reason is not None and reason.code == "too-fast"
 
 
-def test_a_change_of_behaviour_is_seen_and_learned_anew() -> None:
-    """When the shares of a class change, the assertion is violated, then replaced by one that holds."""
-    changed = Way(callers="main;a;b;c", weight=1.0, classes=((0.3, 2e4, 0.1), (0.7, 2e5, 0.1)))
-    clock, history = FakeClock(), History()
+CHANGED = Way(callers="main;a;b;c", weight=1.0, classes=((0.3, 2e4, 0.1), (0.7, 2e5, 0.1)))
+QUICK = Settings(window_ns=SECOND, limit_ns=10 * SECOND, verify_every_ns=5 * SECOND)
 
-    class Changing(SimulatedSource):
-        def poll(self, now_ns):  # type: ignore[no-untyped-def]
-            if now_ns - self.began_ns > 40 * SECOND:
-                key = self.keys["z"]
-                z = self.planted[key]
-                self.planted[key] = Planted(name="z", rate=z.rate, own=z.own, ways=(changed, *z.ways[1:]))
-            return super().poll(now_ns)
 
-    source = Changing(paper_program(), clock)
-    settings = Settings(window_ns=SECOND, limit_ns=10 * SECOND, verify_every_ns=5 * SECOND)
-    state = run(source, settings, clock, InlineWorker(), listeners=[history], deadline_ns=120 * SECOND)
-    verdicts = {
-        each.reason.code
-        for step in history.steps
-        for each in step.state.functions.values()
-        if each.function.name == "z" and each.reason and each.state is State.EXPLAINED
-    }
-    assert verdicts == {"violated"}
-    z = next(each for each in specification(state)["functions"] if each["function"] == "z")
-    assert z["verdict"] == "holds" and z["state"] == "explained"
+def other_shares(z: Planted) -> Planted:
+    """Return z with other class shares over b->c."""
+    return Planted(name="z", rate=z.rate, own=z.own, ways=(CHANGED, *z.ways[1:]))
+
+
+def test_a_change_of_behaviour_is_violated_and_stays_so() -> None:
+    """When the shares of a class change, nothing is learned anew: what was asserted stays, and is violated."""
+    life = lived(paper_program(), 120.0, [(60.0, "z", other_shares)], settings=QUICK)
+    z = next(each for each in specification(life.state)["functions"] if each["function"] == "z")
+    assert z["state"] == "explained" and z["reason"]["code"] == "violated"
+    assert [each["state"] for each in z["violations"]] == ["open"]
+    shares = {each["expression"]: each["shares"] for each in z["behaviours"]}
+    assert shares["b->c"] == pytest.approx([1.0, 0.0], abs=0.05)
+
+
+def test_an_acknowledged_change_is_learned() -> None:
+    """Once a person says that it is known, the new shares are asserted, and hold."""
+    life = lived(paper_program(), 150.0, [(60.0, "z", other_shares)], settings=QUICK, acknowledge_at=90.0)
+    z = next(each for each in specification(life.state)["functions"] if each["function"] == "z")
+    assert [each["state"] for each in z["violations"]] == ["acknowledged"]
+    assert z["verdict"] != "violated" and z["state"] == "explained"
     shares = {each["expression"]: each["shares"] for each in z["behaviours"]}
     assert shares["b->c"] == pytest.approx([0.3, 0.7], abs=0.05)
 

@@ -34,7 +34,7 @@ def program() -> tuple[Planted, ...]:
         unimodal(),
         unimodal("slow", rate=5.0),
         unimodal("never", rate=1000.0, refused=(Kind.COUNT, refused)),
-        unimodal("cold", rate=10.0, own=0.004, inclusive=0.004),
+        unimodal("cold", rate=10.0, own=0.0045, inclusive=0.0045),
     )
 
 

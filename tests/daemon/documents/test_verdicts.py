@@ -12,7 +12,6 @@ from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.violations.function_violations import FunctionViolations, OpenViolation
 from specmine.daemon.documents.verdicts import verdict_of, verdict_of_behaviour, verdict_on
 from specmine.mining.assertions.checks import Check, Verification
-from specmine.mining.detection.alarm import Stream
 from specmine.mining.levels.estimate import level_of
 from specmine.mining.levels.window import Window
 from specmine.mining.off_cpu.on_cpu import OnCpu
@@ -41,7 +40,6 @@ def function(
         OpenViolation(
             violation=Violation(function="f", what=What.LEVEL, direction=Direction.SLOWER, factor=2.0, factor_low=1.9,
                                 factor_high=2.1, expression=expression),
-            stream=Stream(what=What.LEVEL, part="all"),
         )
         for expression in open_on
     )  # fmt: skip

@@ -81,9 +81,11 @@ def test_windows_of_another_boot_are_not_marked(tmp_path: Path) -> None:
     assert found.environment["properties"]["slice_seconds"]["reason"] == "stale"
 
 
-def test_a_store_knows_the_environment_of_every_observation(tmp_path: Path) -> None:
+def test_a_store_knows_the_environment_of_every_observation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Observations have what was known when they ended, and those in whose window load ran are marked."""
     clock = FakeClock()
+    # by the real clock simulated observations are years old, and the store merges them
+    monkeypatch.setattr("specmine.daemon.persistence.recorder.utc_ns", lambda: 1_700_000_000 * SECOND)
     began_ns = clock.now_ns()
     marks = (Mark(name="noise", start_ns=began_ns + 4 * SECOND, end_ns=began_ns + 5 * SECOND, cpus=(1,)),)
     waiting = [(1, VECTOR, ()), (8, VECTOR | {"slice_seconds": 0.003}, marks)]

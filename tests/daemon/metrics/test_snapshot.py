@@ -18,9 +18,8 @@ from specmine.daemon.metrics.observed_level import observed_levels
 from specmine.daemon.metrics.snapshot import snapshots
 from specmine.daemon.metrics.violation_snapshot import CLOSED_NS
 from specmine.daemon.worker.process import InlineWorker
-from specmine.mining.detection.alarm import Stream
 from specmine.model.buckets import BUCKET_EDGES
-from specmine.model.violation import Violation, ViolationState, What
+from specmine.model.violation import Violation, ViolationState
 from tests.daemon.documents.test_violation_text import SLOWER
 from tests.daemon.metrics.test_collector import scrape, total
 from tests.support.planted import paper_program, unimodal
@@ -40,7 +39,7 @@ def learned() -> ControllerState:
 def with_violation(state: ControllerState, name: str, violation: Violation) -> ControllerState:
     """Return the state with a violation of a function, and its yardstick."""
     function = next(each for each in state.functions.values() if each.function.name == name)
-    standing = OpenViolation(violation=violation, stream=Stream(what=What.LEVEL, part="all"))
+    standing = OpenViolation(violation=violation)
     known = FunctionViolations(yardstick=Yardstick(build_id="b1d", since_ns=1, levels={"true": SLOWER.expected}))
     if violation.state is ViolationState.OPEN:
         known = replace(known, standing=(standing,))

@@ -1,0 +1,251 @@
+"""Why the violations that are open are open: one problem a cause. Pure.
+
+Functions that are slower only through another one are explained by it. What remains gets its cause from the facts
+around it: its time split into running, waiting and blocked, calls a second, builds, runs and the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from specmine.daemon.config.settings import SECOND
+from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.hotness import share, total_of
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.violations.cause import CALLEE, Callee, Facts, cause_of
+from specmine.daemon.controller.violations.change import since
+from specmine.daemon.controller.violations.function_violations import OpenViolation
+from specmine.daemon.controller.violations.usual import Usual, usual_of
+from specmine.mining.regression.alarm import causes
+from specmine.mining.regression.code_diff import same_code
+from specmine.model.call_path import CallPath
+from specmine.model.host_environment import environment_from
+from specmine.model.observation import Observation
+from specmine.model.text import age
+from specmine.model.violation import Cause, Direction, Violation
+
+from .call_edges import callees_of, calls_among, part_through
+
+DECIDED_NS = 120 * SECOND
+"""The cause of a violation is decided anew with each window for so long."""
+TOGETHER_NS = 300 * SECOND
+"""Changes that began within so long of each other may have one cause."""
+NEAR_NS = 300 * SECOND
+"""What started so long before a change may have to do with it."""
+AFTER_NS = 30 * SECOND
+"""The moment of a change may be told too early by so much."""
+
+
+def with_causes(
+    functions: dict[str, FunctionState], before: Mapping[str, FunctionState], state: ControllerState, common: bool
+) -> None:
+    """Renew the causes in place, if a violation opened, closed or changed.
+
+    Parameters
+    ----------
+    functions : dict of str to FunctionState
+    before : mapping of str to FunctionState
+        The same before the last event.
+    state : ControllerState
+        For lifetimes, builds and the host.
+    common : bool
+        Most functions of the host are off at once.
+    """
+    opened = {key: each for key, each in functions.items() if each.violations.standing}
+    touched = [key for key, each in opened.items() if not _is_same(before.get(key), each)]
+    gone = any(each.violations.standing and key not in opened for key, each in before.items() if key in functions)
+    if not touched and not gone:
+        return
+    because = _because(opened, functions)
+    total = total_of(functions.values(), state.runtime)
+    for key in sorted(opened):
+        function = opened[key]
+        through = because.get(key)
+        standing = tuple(
+            _decided(one, function, through, functions, state, share(function, total), common)
+            for one in function.violations.standing
+        )
+        if any(new is not old for new, old in zip(standing, function.violations.standing, strict=True)):
+            functions[key] = replace(function, violations=replace(function.violations, standing=standing))
+
+
+def _is_same(before: FunctionState | None, now: FunctionState) -> bool:
+    return before is not None and before.violations.standing == now.violations.standing
+
+
+def _because(opened: Mapping[str, FunctionState], functions: Mapping[str, FunctionState]) -> dict[str, Callee]:
+    """Return for each function that others explain the one that has most of its difference."""
+
+    parts: dict[tuple[str, str], float | None] = {}
+    for caller, callee in calls_among(tuple(opened), functions):
+        if _together(opened[caller], opened[callee]):
+            part = _part_of(opened[caller], opened[callee])
+            if part is None or part >= CALLEE:
+                parts[caller, callee] = part
+    found: dict[str, Callee] = {}
+    explained = causes(tuple(opened), tuple(parts))
+    for cause, callers in explained.items():
+        for caller in callers:
+            part = parts.get((caller, cause))
+            known = found.get(caller)
+            if known is None or (part or 0.0) > (known.part or 0.0):
+                found[caller] = Callee(key=cause, name=opened[cause].function.title, part=part)
+    return found
+
+
+def _together(caller: FunctionState, callee: FunctionState) -> bool:
+    """Tell whether two functions changed in the same direction at about the same time."""
+    return any(
+        one.direction is other.direction and abs(one.since_ns - other.since_ns) <= TOGETHER_NS
+        for one in caller.violations.open
+        for other in callee.violations.open
+    )
+
+
+def _part_of(caller: FunctionState, callee: FunctionState) -> float | None:
+    """Return the share of a caller's difference, per second, that a callee has; None: not known."""
+
+    lost = [_lost_a_second(each) for each in (caller, callee)]
+    if lost[0] is None or lost[1] is None or lost[0] <= 0:
+        return None
+    return max(0.0, lost[1] * part_through(caller.key, callee) / lost[0])
+
+
+def _lost_a_second(function: FunctionState) -> float | None:
+    """Return the time that a function takes more than usual, ns a second, either way positive."""
+    usual, now, rate = _usual(function), _now(function), function.probe.rate
+    if usual is None or not now.calls or rate is None:
+        return None
+    return abs(now.mean_ns - usual.mean_ns) * rate
+
+
+def _usual(function: FunctionState) -> Usual | None:
+    yardstick = function.violations.yardstick
+    return yardstick.usual if yardstick is not None and yardstick.usual.calls else None
+
+
+def _now(function: FunctionState) -> Usual:
+    """Return how calls have been since the first of the open violations began."""
+    return usual_of(_since(function))
+
+
+def _since(function: FunctionState) -> tuple[Observation, ...]:
+    moment_ns = min((one.since_ns for one in function.violations.open), default=0)
+    return since(function.history.longest, moment_ns)
+
+
+def _decided(
+    one: OpenViolation,
+    function: FunctionState,
+    through: Callee | None,
+    functions: Mapping[str, FunctionState],
+    state: ControllerState,
+    time_share: float,
+    common: bool,
+) -> OpenViolation:
+    """Return an open violation with its cause, the function that explains it, and what it costs."""
+    violation = one.violation
+    usual, now = _usual(function), _now(function)
+    key = through.key if through is not None else ""
+    young = state.now_ns - violation.found_ns < DECIDED_NS
+    cause = violation.cause
+    if usual is not None and now.calls and (young or key != violation.because or cause == Cause()):
+        facts = _facts(violation, function, through, functions, state, usual, now)
+        cause = cause_of(replace(facts, common=common))
+    lost = 0.0
+    if usual is not None and now.mean_ns > 0 and violation.direction is Direction.SLOWER:
+        lost = time_share * max(0.0, 1 - usual.mean_ns / now.mean_ns)
+    lost = float(f"{lost:.2g}")
+    if (cause, key, lost) == (violation.cause, violation.because, violation.time_share):
+        return one
+    return replace(one, violation=replace(violation, cause=cause, because=key, time_share=lost))
+
+
+def _facts(
+    violation: Violation,
+    function: FunctionState,
+    through: Callee | None,
+    functions: Mapping[str, FunctionState],
+    state: ControllerState,
+    usual: Usual,
+    now: Usual,
+) -> Facts:
+    yardstick = function.violations.yardstick
+    named = function.function
+    new_build, code = "", "same"
+    changed: tuple[str, ...] = ()
+    if yardstick is not None and yardstick.build_id != named.build_id:
+        new_build = named.build_id
+        code, changed = _code_against(function, yardstick.build_id, functions)
+    environment = environment_from(state.environment)
+    quota, period = environment.quota_seconds, environment.period_seconds
+    return Facts(
+        direction=violation.direction,
+        usual=usual,
+        now=now,
+        new_build=new_build,
+        code=code,
+        changed_callees=changed,
+        started=_started(violation, function, state),
+        callee=through,
+        mix=_mix(function),
+        limit=f"a CPU limit of {100 * quota / period:.0f} % of a CPU" if quota and period else "",
+    )
+
+
+def _code_against(
+    function: FunctionState, build_id: str, functions: Mapping[str, FunctionState]
+) -> tuple[str, tuple[str, ...]]:
+    """Return whether machine code differs from that in another build, and which callees' code does."""
+
+    earlier = {
+        (each.function.name, each.function.module): each.function.code
+        for each in functions.values()
+        if each.function.build_id == build_id
+    }
+
+    def compared(one: FunctionState) -> bool | None:
+        named = one.function
+        return same_code(earlier.get((named.name, named.module), ""), named.code)
+
+    texts = {None: "unknown", True: "same", False: "changed"}
+    changed = sorted(
+        each.function.name
+        for each in callees_of(function.key, functions)
+        if each.function.build_id == function.function.build_id and compared(each) is False
+    )
+    return texts[compared(function)], tuple(changed)
+
+
+def _started(violation: Violation, function: FunctionState, state: ControllerState) -> str:
+    """Return which run of the program started shortly before, in words."""
+    near = [
+        each
+        for each in state.lifetimes.values()
+        if each.build_id == function.function.build_id
+        and violation.since_ns - NEAR_NS <= each.start_ns <= violation.since_ns + AFTER_NS
+        and each.start_ns > state.began_ns
+    ]
+    if not near:
+        return ""
+    newest = max(near, key=lambda each: each.start_ns)
+    return f"a new run of it started {age(max(0.0, (violation.since_ns - newest.start_ns) / SECOND))} before"
+
+
+def _mix(function: FunctionState) -> float | None:
+    """Return the largest change of the share of a call path since the change; None without paths."""
+    result = function.explanation.result
+    observed = [one for one in _since(function) if one.paths]
+    if result is None or not observed:
+        return None
+    before = {each.path: float(each.calls) for each in result.paths}
+    after: dict[CallPath, float] = {}
+    for one in observed:
+        for part in one.paths:
+            after[part.path] = after.get(part.path, 0.0) + part.histogram.total
+    totals = sum(before.values()), sum(after.values())
+    if not totals[0] or not totals[1]:
+        return None
+    paths = {*before, *after}
+    return max(abs(before.get(path, 0.0) / totals[0] - after.get(path, 0.0) / totals[1]) for path in paths)

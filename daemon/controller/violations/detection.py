@@ -1,0 +1,77 @@
+"""From a window to alarms: the detector of one function, fed with what its assertion says is to be watched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from specmine.mining.assertions.explanation import Explanation
+from specmine.mining.detection.alarm import Alarm
+from specmine.mining.detection.detector import DetectorState, adopted, advance, settled
+from specmine.mining.detection.values import Subject, values_of
+from specmine.model.observation import Observation
+
+from .asserted import Asserted
+
+
+def subject_of(asserted: Asserted, result: Explanation | None) -> Subject:
+    """Return what is watched: classes and behaviours, and whether calls come over paths that ``result`` knows."""
+    known = frozenset(each.path for each in result.paths if each.path.complete) if result is not None else frozenset()
+    return Subject(
+        edges=asserted.edges,
+        bias_ns=asserted.bias_ns,
+        behaviours=tuple((claim.expression, claim.formula) for claim in asserted.behaviours),
+        shared=frozenset(asserted.shared),
+        known=known,
+    )
+
+
+def detected(
+    detector: DetectorState, observation: Observation, subject: Subject, threshold: float | None = None
+) -> tuple[DetectorState, tuple[Alarm, ...]]:
+    """Return the detector after a window, and the streams that may have changed, or have.
+
+    Parameters
+    ----------
+    detector : DetectorState
+    observation : Observation
+    subject : Subject
+    threshold : float, optional
+        Evidence of a change on this host; by default that of a host that is not known yet.
+    """
+    values = values_of(observation, subject)
+    watched = {value.stream for value in values}
+    more = {} if threshold is None else {"threshold": threshold}
+    after, alarms = advance(
+        detector, values, observation.end_ns, began_ns=observation.start_ns, lifetime=observation.lifetime, **more
+    )
+    return after, tuple(alarm for alarm in alarms if alarm.stream in watched)
+
+
+def calmed(detector: DetectorState) -> DetectorState:
+    """Return the detector after all changes went away: its baselines are what they were."""
+    for one in detector.streams:
+        if one.opened or one.excursions:
+            detector = settled(detector, one.stream)
+    return detector
+
+
+def accepted(detector: DetectorState) -> DetectorState:
+    """Return the detector after a person accepted what changed: its baselines are what was seen since."""
+    for one in detector.streams:
+        if one.opened:
+            detector = adopted(detector, one.stream)
+    return calmed(detector)
+
+
+def shifted(detector: DetectorState, by_ns: int) -> DetectorState:
+    """Return the detector with its times on a clock that is ahead by so much."""
+    streams = tuple(
+        replace(
+            one,
+            ended_ns=one.ended_ns + by_ns,
+            changed_ns=one.changed_ns + by_ns if one.changed_ns else 0,
+            excursions=tuple(replace(each, since=each.since + by_ns * 1e-9) for each in one.excursions),
+        )
+        for one in detector.streams
+    )
+    return replace(detector, streams=streams)

@@ -1,0 +1,322 @@
+"""The life of a violation: opened once, renewed while open, closed when the function holds again. Pure.
+
+Each window of a function passes the detector. What it says has changed is compared with the yardstick
+(``change.py``). The yardstick decides: a stream of the detector that moved while by the yardstick nothing changed gets
+a new baseline, and nobody is told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from specmine.daemon.config.settings import SECOND
+from specmine.mining.assertions.explanation import Explanation
+from specmine.mining.detection.alarm import Stream
+from specmine.mining.detection.detector import adopted
+from specmine.mining.levels.verdict import MARGIN, Factor, usual_factors
+from specmine.model.observation import Observation
+from specmine.model.pooling import pooled
+from specmine.model.violation import Direction, Violation, ViolationState, What
+
+from .asserted import TRUE, Asserted
+from .change import LEAST_SHARE, NOTABLE, Change, change_of, level_change, log_factor, since
+from .detection import calmed, detected, subject_of
+from .function_violations import Block, FunctionViolations, OpenViolation, identified
+from .yardstick import LEAST_CALLS, LEAST_WINDOWS, Yardstick, begun, settled_by, with_asserted
+
+SHORTEST_NS = SECOND
+"""Shorter windows are looked at together: a disturbance may last for several of them."""
+REFRESHED_NS = 10 * SECOND
+"""Numbers of an open violation are renewed this often at most."""
+STEPS = 60
+"""Windows in ``recover_after`` that are remembered at most."""
+LEAST_HOLDING = 3
+"""Windows that must hold before a violation closes."""
+BLOCK_NS = 600 * SECOND
+"""Of a change that creeps three blocks of so long must be outside the range."""
+BLOCKS = 3
+FEWEST_IN_BLOCK = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Watching:
+    """What is known of a function around one window."""
+
+    function: str
+    """Its key."""
+    build_id: str
+    asserted: Asserted
+    """What it asserts itself."""
+    result: Explanation | None = None
+    newest: Sequence[Observation] = ()
+    """Its newest windows, oldest first, this one included."""
+    recover_after_ns: int = 300 * SECOND
+    adopt_after_ns: int = 86_400 * SECOND
+    utc_offset_ns: int = 0
+    threshold: float | None = None
+    """Evidence of a change, as calibrated on this host."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What a window makes of the violations of a function, step by step."""
+
+    standing: list[OpenViolation]
+    examined: set[Stream]
+    closed: list[Violation] = field(default_factory=list)
+
+
+def watched(before: FunctionViolations, observation: Observation, around: Watching) -> FunctionViolations:
+    """Return the violations of a function after one more window."""
+    pending = _pending(before.pending, observation)
+    if pending[-1].end_ns - pending[0].start_ns < SHORTEST_NS:
+        return replace(before, pending=pending)
+    observation = pooled(pending) if len(pending) > 1 else observation
+    before = replace(before, pending=())
+    if observation.timed < LEAST_CALLS:
+        return before
+    violations = _adopted(before, observation, around)
+    yardstick = violations.yardstick
+    inherited = yardstick is not None and yardstick.inherited_ns is not None
+    asserted = yardstick.asserted if yardstick is not None and inherited else around.asserted
+    # a compiler inlines otherwise in another build: its paths are no news
+    subject = subject_of(asserted, None if inherited else around.result)
+    detector, alarms = detected(violations.detector, observation, subject, around.threshold)
+    if yardstick is not None and not inherited and not violations.standing:
+        yardstick = with_asserted(yardstick, asserted, around.newest)
+    violations = replace(violations, detector=detector, alarms=alarms, yardstick=yardstick)
+    if yardstick is None or not yardstick.ready:
+        return _begun(violations, observation, around)
+    draft = _Draft(standing=[], examined=set(violations.examined) & {one.stream for one in alarms})
+    for one in violations.standing:
+        _renew(draft, one, yardstick, observation, around)
+    violations = _opened(violations, draft, yardstick, observation, around)
+    violations = _crept(violations, draft, yardstick, observation, around)
+    violations = replace(violations, standing=tuple(draft.standing), examined=tuple(sorted(draft.examined, key=repr)))
+    if draft.closed:
+        violations = violations.with_closed(draft.closed)
+        if not violations.standing:
+            calm = calmed(violations.detector)
+            violations = replace(violations, detector=calm, alarms=(), examined=(), block=Block())
+    if not violations.standing and not violations.urgency and not inherited:
+        violations = replace(violations, yardstick=settled_by(yardstick, observation))
+    return violations
+
+
+def _pending(held: tuple[Observation, ...], observation: Observation) -> tuple[Observation, ...]:
+    """Return the windows that are looked at together with a new one: of one kind and one lifetime."""
+    last = held[-1] if held else observation
+    alike = last.kind is observation.kind and last.lifetime == observation.lifetime
+    return (*held, observation) if alike else (observation,)
+
+
+def _adopted(violations: FunctionViolations, observation: Observation, around: Watching) -> FunctionViolations:
+    """Drop the yardstick of another build once this build has run long enough without a violation."""
+    yardstick = violations.yardstick
+    if yardstick is None or yardstick.inherited_ns is None or violations.standing:
+        return violations
+    if observation.end_ns - yardstick.inherited_ns < around.adopt_after_ns:
+        return violations
+    return replace(violations, yardstick=None, block=Block())
+
+
+def _begun(violations: FunctionViolations, observation: Observation, around: Watching) -> FunctionViolations:
+    """Begin a yardstick as soon as there are enough windows; add to one that has too few."""
+    first_ns = violations.yardstick.since_ns if violations.yardstick is not None else 0
+    enough = [one for one in around.newest if one.timed >= LEAST_CALLS and one.start_ns >= first_ns]
+    if len(enough) < LEAST_WINDOWS or violations.urgency:
+        return violations
+    made = begun(around.build_id, around.asserted, enough, observation.end_ns)
+    return replace(violations, yardstick=made) if made.ready else violations
+
+
+def _renew(draft: _Draft, one: OpenViolation, yardstick: Yardstick, observation: Observation, around: Watching) -> None:
+    """Renew an open violation by a window, or close it if it has held again for long enough."""
+    violation, now_ns = one.violation, observation.end_ns
+    factor = log_factor(_shape(one), yardstick, observation)
+    if factor is None:
+        factor = _of_new_paths(violation, observation, around)
+    if factor is None:
+        draft.standing.append(one)
+        return
+    spacing_ns = around.recover_after_ns // STEPS
+    if not one.factors or now_ns - one.factors[-1][0] >= spacing_ns:
+        oldest_ns = now_ns - around.recover_after_ns - spacing_ns
+        one = replace(one, factors=(*(each for each in one.factors if each[0] >= oldest_ns), (now_ns, factor)))
+    if _holds_again(one, yardstick, now_ns, around):
+        draft.closed.append(violation.closed(ViolationState.RECOVERED, now_ns))
+        return
+    if not _is_normal(factor, one, yardstick) and now_ns - one.refreshed_ns >= REFRESHED_NS:
+        one = replace(one, violation=_refreshed(one, yardstick, around), refreshed_ns=now_ns)
+    draft.standing.append(one)
+
+
+def _of_new_paths(violation: Violation, observation: Observation, around: Watching) -> float | None:
+    """Return the factor of a violation while calls come over new paths, and 0 once they do not; None: not known."""
+    complete = [part for part in observation.paths if part.path.complete]
+    calls = sum(part.histogram.total for part in complete)
+    if violation.what is not What.PATH or around.result is None or not calls:
+        return None
+    known = {each.path for each in around.result.paths}
+    new = sum(part.histogram.total for part in complete if part.path not in known)
+    return 0.0 if new < LEAST_SHARE * calls else math.log(max(violation.factor, 1e-9))
+
+
+def _is_normal(factor: float, one: OpenViolation, yardstick: Yardstick) -> bool:
+    """Tell whether a factor is within what is usual, and nearer to it than to the violation."""
+    opened = math.log(max(one.violation.factor, 1e-9))
+    if abs(factor) > 0.5 * abs(opened):
+        return False
+    quantile = yardstick.levels.get(one.violation.expression, yardstick.level).quantile(one.violation.quantile)
+    usual = usual_factors(quantile) if quantile is not None and one.violation.what is What.LEVEL else None
+    within = usual is not None and usual[0] <= math.exp(factor) <= usual[1]
+    return within or abs(factor) <= math.log1p(MARGIN)
+
+
+def _holds_again(one: OpenViolation, yardstick: Yardstick, now_ns: int, around: Watching) -> bool:
+    """Tell whether the windows of the last ``recover_after`` are, by their median, as asserted again."""
+    held = one.factors
+    if len(held) < LEAST_HOLDING or now_ns - held[0][0] < around.recover_after_ns - around.recover_after_ns // STEPS:
+        return False
+    middle = float(np.median([factor for _, factor in held]))
+    return _is_normal(middle, one, yardstick) and _is_normal(held[-1][1], one, yardstick)
+
+
+def _refreshed(one: OpenViolation, yardstick: Yardstick, around: Watching) -> Violation:
+    """Return an open violation with the numbers of the newest windows."""
+    violation = one.violation
+    observed = since(around.newest, violation.since_ns)
+    if violation.what is not What.LEVEL or one.of_class is not None:
+        return violation
+    change = level_change(yardstick, observed, violation.expression)
+    if change is None or change.direction is not violation.direction:
+        return violation
+    return _told(violation, change)
+
+
+def _opened(
+    violations: FunctionViolations,
+    draft: _Draft,
+    yardstick: Yardstick,
+    observation: Observation,
+    around: Watching,
+) -> FunctionViolations:
+    """Open what alarms are about, unless an open violation is about it; each alarm is looked at once."""
+    for alarm in violations.alarms:
+        if not alarm.opened or alarm.stream in draft.examined:
+            continue
+        draft.examined.add(alarm.stream)
+        observed = since(around.newest, alarm.since_ns)
+        change = change_of(yardstick, alarm, observed) if observed else None
+        if change is None:
+            draft.examined.discard(alarm.stream)
+            violations = replace(violations, detector=adopted(violations.detector, alarm.stream))
+        elif not _is_covered(change, draft.standing):
+            draft.standing.append(_violation(change, alarm.since_ns, observation.end_ns, around))
+    return violations
+
+
+def _is_covered(change: Change, standing: Sequence[OpenViolation]) -> bool:
+    """Tell whether an open violation says it already: of all calls in the same direction, or of the same behaviour."""
+    for one in standing:
+        known = one.violation
+        if (known.what, known.expression) == (change.what, change.expression):
+            return True
+        same = known.direction is change.direction
+        if same and TRUE in (known.expression, change.expression) and What.PATH not in (known.what, change.what):
+            return True
+    return False
+
+
+def _violation(change: Change, since_ns: int, now_ns: int, around: Watching) -> OpenViolation:
+    blank = Violation(
+        function=around.function,
+        what=change.what,
+        direction=change.direction,
+        factor=change.factor.value,
+        factor_low=change.factor.low,
+        factor_high=change.factor.high,
+        expression=change.expression,
+        since_ns=min(since_ns, now_ns),
+        found_ns=now_ns,
+    )
+    made = identified(_told(blank, change), around.utc_offset_ns)
+    return OpenViolation(violation=made, of_class=change.of_class, refreshed_ns=now_ns)
+
+
+def _told(violation: Violation, change: Change) -> Violation:
+    return replace(
+        violation,
+        direction=change.direction,
+        factor=change.factor.value,
+        factor_low=change.factor.low,
+        factor_high=change.factor.high,
+        quantile=change.quantile,
+        expected=change.expected,
+        observed=change.observed,
+        upper_ns=change.upper_ns,
+    )
+
+
+def _shape(one: OpenViolation) -> Change:
+    """Return what an open violation is about, without its numbers."""
+    violation = one.violation
+    return Change(
+        what=violation.what,
+        direction=violation.direction,
+        factor=Factor(value=violation.factor, low=violation.factor_low, high=violation.factor_high),
+        quantile=violation.quantile,
+        expression=violation.expression,
+        upper_ns=violation.upper_ns,
+        of_class=one.of_class,
+    )
+
+
+def _crept(
+    violations: FunctionViolations,
+    draft: _Draft,
+    yardstick: Yardstick,
+    observation: Observation,
+    around: Watching,
+) -> FunctionViolations:
+    """Open a change so slow that the detector's baseline follows it: three blocks of ten minutes outside the range."""
+    median = Change(
+        what=What.LEVEL, direction=Direction.OTHER, factor=Factor(value=1.0, low=1.0, high=1.0), quantile="p50"
+    )
+    factor = log_factor(median, yardstick, observation)
+    if factor is None or draft.standing or yardstick.settling is not None:
+        return replace(violations, block=Block())
+    block = violations.block
+    if not block.began_ns:
+        block = replace(block, began_ns=observation.start_ns)
+    block = replace(block, windows=block.windows + 1, total=block.total + factor)
+    if observation.end_ns - block.began_ns < BLOCK_NS:
+        return replace(violations, block=block)
+    block = _ended(block, yardstick, observation.end_ns)
+    if abs(block.outside) < BLOCKS:
+        return replace(violations, block=block)
+    change = level_change(yardstick, since(around.newest, block.first_ns), TRUE)
+    if change is not None and abs(math.log(max(change.factor.value, 1e-9))) >= NOTABLE:
+        draft.standing.append(_violation(change, block.first_ns, observation.end_ns, around))
+    return replace(violations, block=Block())
+
+
+def _ended(block: Block, yardstick: Yardstick, now_ns: int) -> Block:
+    """Return the next block after one that has ended."""
+    p50 = yardstick.level.p50
+    usual = usual_factors(p50) if p50 is not None else None
+    low, high = usual or (0.0, math.inf)
+    mean = math.exp(block.total / block.windows) if block.windows else 1.0
+    side = 0
+    if block.windows >= FEWEST_IN_BLOCK and usual is not None:
+        side = (mean > max(high, 1 + MARGIN)) - (mean < min(low, 1 / (1 + MARGIN)))
+    fresh = Block(began_ns=now_ns, first_ns=now_ns)
+    if not side:
+        return fresh
+    running = block.outside if block.outside * side > 0 else 0
+    first_ns = block.first_ns if running else block.began_ns
+    return replace(fresh, outside=running + side, first_ns=first_ns)

@@ -1,0 +1,85 @@
+"""Violations open once, stay open until the function holds again, and are opened by nothing but changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from specmine.model.violation import Direction, ViolationState, What
+from tests.support.changing import Life, called, lived, slower
+from tests.support.planted import paper_program, unimodal
+
+
+def opened(life: Life) -> list[tuple[What, Direction, str, str]]:
+    """Return what was opened: what, direction, expression, quantile."""
+    return [(one.what, one.direction, one.expression, one.quantile) for _, one in life.opened.values()]
+
+
+@pytest.mark.parametrize("factor", [1.5, 2.0, 10.0])
+def test_a_function_of_one_class_that_becomes_slower_is_violated(factor: float) -> None:
+    """Opened once, within a minute, with the right factor and moment; it stays open."""
+    life = lived((unimodal(),), 300.0, [(150.0, "smooth", slower(factor))])
+    ((second, one),) = life.opened.values()
+    assert opened(life) == [(What.LEVEL, Direction.SLOWER, "true", "p50")]
+    assert 150 < second < 210
+    assert one.factor == pytest.approx(factor, rel=0.1)
+    assert one.factor_low < factor < one.factor_high * 1.02
+    assert abs((one.since_ns - life.began_ns) * 1e-9 - 150) < 20
+    assert [each.id for each in life.named("smooth").violations.open] == [one.id]
+    expected, observed = one.expected.p50, one.observed.p50
+    assert expected is not None and observed is not None and expected.high_ns is not None
+    assert expected.low_ns is not None and expected.low_ns < expected.ns < expected.high_ns < observed.ns
+
+
+def test_faster_is_told_too() -> None:
+    """An improvement is no problem, but a change."""
+    life = lived((unimodal(),), 300.0, [(150.0, "smooth", slower(0.5))])
+    assert opened(life) == [(What.LEVEL, Direction.FASTER, "true", "p50")]
+    assert not any(one.is_problem for one in life.named("smooth").violations.open)
+
+
+def test_only_calls_over_one_edge_are_slower() -> None:
+    """The violation names the behaviour that changed, though its calls cross the border."""
+    life = lived(paper_program(), 280.0, [(200.0, "z", slower(3.0, ways=(0,)))])
+    assert [each[:3] for each in opened(life)] == [(What.LEVEL, Direction.SLOWER, "b->c")]
+    ((_, one),) = life.opened.values()
+    assert one.factor == pytest.approx(3.0, rel=0.1)
+
+
+def test_only_the_slow_class_is_slower() -> None:
+    """A quantile above the border shows it; the median is as usual."""
+    life = lived(paper_program(), 280.0, [(200.0, "z", slower(3.0, classes=(1,)))])
+    ((_, one),) = life.opened.values()
+    assert (one.what, one.direction, one.quantile) == (What.LEVEL, Direction.SLOWER, "p90")
+    assert one.factor == pytest.approx(3.0, rel=0.15)
+
+
+def test_more_or_fewer_calls_open_nothing() -> None:
+    """The rate of calls is load, not slowness."""
+    planted = (unimodal(), unimodal("other", rate=300.0))
+    life = lived(planted, 500.0, [(150.0, "smooth", called(2.0)), (300.0, "other", called(0.4))])
+    assert life.opened == {}
+
+
+def test_it_closes_once_it_has_held_for_recover_after() -> None:
+    """Not with the first window that holds; and nothing opens because of the way back."""
+    changes = [(150.0, "smooth", slower(3.0)), (300.0, "smooth", slower(1 / 3))]
+    life = lived((unimodal(),), 800.0, changes)
+    assert len(life.opened) == 1
+    ((second, one),) = life.closed.values()
+    assert one.state is ViolationState.RECOVERED
+    assert 300 + 150 < second < 300 + 330
+    function = life.named("smooth")
+    assert function.violations.open == () and function.reason is None
+
+
+def test_what_is_acknowledged_is_the_yardstick() -> None:
+    """It closes at once, is not opened again, and the way back is a change."""
+    changes = [(150.0, "smooth", slower(3.0)), (450.0, "smooth", slower(1 / 3))]
+    life = lived((unimodal(),), 560.0, changes, acknowledge_at=250.0)
+    first, second = life.opened.values()
+    ((at, closed),) = life.closed.values()
+    assert (closed.state, closed.closed_by, closed.comment) == (ViolationState.ACKNOWLEDGED, "ann", "wanted")
+    assert 250 <= at < 252
+    assert first[1].direction is Direction.SLOWER
+    assert second[1].direction is Direction.FASTER and second[0] > 450
+    assert second[1].factor == pytest.approx(1 / 3, rel=0.1)
