@@ -46,7 +46,7 @@ def states() -> list[ControllerState]:
     def listen(step: Step) -> None:
         seen.append(step.state)
 
-    source = SimulatedSource(program(), clock)
+    source = SimulatedSource(program(), clock, seed=3)
     run(source, SHORT, clock, InlineWorker(), listeners=[listen], deadline_ns=15 * SECOND)
     return seen
 

@@ -1,0 +1,64 @@
+"""One problem a cause: callers that are slower only through a callee are explained by it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from specmine.model.violation import CauseKind
+from tests.support.changing import Change, Life, lived, slower
+from tests.support.planted import Planted, Way
+
+INNER_NS, OWN_NS = 80_000.0, 20_000.0
+CALLS = 500.0
+
+
+def program() -> tuple[Planted, ...]:
+    """Return an inner function, and an outer one that calls it once in each call."""
+    inner = Planted(
+        name="inner", rate=CALLS, own=0.6, inclusive=0.6, callers=(("outer", 1.0),),
+        ways=(Way(callers="main;outer", weight=1.0, classes=((1.0, INNER_NS, 0.2),)),),
+    )  # fmt: skip
+    outer = Planted(
+        name="outer", rate=CALLS, own=0.2, inclusive=0.8,
+        ways=(Way(callers="main", weight=1.0, classes=((1.0, INNER_NS + OWN_NS, 0.2),)),),
+    )  # fmt: skip
+    return inner, outer
+
+
+def longer(more_ns: float) -> Change:
+    """Return the change that makes each call take so much longer."""
+
+    def change(planted: Planted) -> Planted:
+        (way,) = planted.ways
+        ((share, median, sigma),) = way.classes
+        return replace(planted, ways=(replace(way, classes=((share, median + more_ns, sigma),)),))
+
+    return change
+
+
+def because_of(life: Life) -> dict[str, str]:
+    """Return which function explains each one that is violated, '' for a cause."""
+    names = {key: each.function.name for key, each in life.state.functions.items()}
+    return {
+        each.function.name: names.get(one.because, "")
+        for each in life.state.functions.values()
+        for one in each.violations.open
+    }
+
+
+def test_a_caller_is_explained_by_its_callee() -> None:
+    """The callee is the cause; the caller has it in because, with its share of the difference."""
+    changes = [(200.0, "inner", slower(3.0)), (200.0, "outer", longer(2 * INNER_NS))]
+    life = lived(program(), 320.0, changes)
+    assert because_of(life) == {"inner": "", "outer": "inner"}
+    (outer,) = life.named("outer").violations.open
+    assert outer.cause.kind is CauseKind.CALLEE and "inner" in outer.cause.text
+    (inner,) = life.named("inner").violations.open
+    assert inner.cause.kind is not CauseKind.CALLEE
+    assert 0.2 < inner.time_share < 0.9
+
+
+def test_a_caller_with_a_difference_of_its_own_is_a_cause() -> None:
+    """A callee that has a tenth of the difference explains nothing."""
+    changes = [(200.0, "inner", slower(2.0)), (200.0, "outer", longer(10 * INNER_NS))]
+    assert because_of(lived(program(), 320.0, changes)) == {"inner": "", "outer": ""}

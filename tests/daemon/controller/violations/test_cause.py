@@ -1,0 +1,100 @@
+"""The cause of a violation, by its evidence: what is measured decides, and what is the same is ruled out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from specmine.daemon.controller.violations.cause import Callee, Facts, cause_of
+from specmine.daemon.controller.violations.usual import Usual
+from specmine.model.histogram import Histogram
+from specmine.model.violation import Cause, CauseKind, Direction
+
+
+def usual(running_us: float, waiting_us: float = 0.0, blocked_us: float = 0.0, rate: float = 100.0) -> Usual:
+    """Return sums over 1,000 calls that run, wait and are blocked for so long each."""
+    mean_ns = (running_us + waiting_us + blocked_us) * 1e3
+    return Usual(
+        calls=1000, total_ns=1000 * mean_ns, split_calls=1000, split_ns=1000 * mean_ns, waiting_ns=waiting_us * 1e6,
+        blocked_ns=blocked_us * 1e6, counted=round(10 * rate), watched_ns=10 * 10**9, rates=10,
+        histogram=Histogram.from_durations([int(mean_ns)] * 1000),
+    )  # fmt: skip
+
+
+def found(now: Usual, **more: Any) -> Cause:
+    """Return the cause of a function that usually runs for 100 us a call, 100 times a second."""
+    return cause_of(Facts(direction=Direction.SLOWER, usual=usual(100.0), now=now, **more))
+
+
+def changed(cause: Cause) -> dict[CauseKind, bool]:
+    """Return which kinds of evidence changed."""
+    return {one.kind: one.changed for one in cause.evidence}
+
+
+@pytest.mark.parametrize(
+    ("now", "kind", "proven"),
+    [
+        (usual(100.0, waiting_us=100.0), CauseKind.HOST, True),
+        (usual(125.0, waiting_us=75.0), CauseKind.HOST, False),
+        (usual(100.0, blocked_us=900.0), CauseKind.WAIT, True),
+        (usual(120.0, blocked_us=80.0), CauseKind.WAIT, False),
+        (usual(200.0), CauseKind.LOAD, False),
+        (usual(150.0, waiting_us=25.0, blocked_us=25.0), CauseKind.UNKNOWN, False),
+        (usual(150.0, waiting_us=25.0, blocked_us=25.0, rate=300.0), CauseKind.LOAD, False),
+    ],
+)
+def test_the_part_of_its_time_that_grew_decides(now: Usual, kind: CauseKind, proven: bool) -> None:
+    """Waiting for a CPU is the host, blocked is waiting, on CPU with the same code is load; a mixture is not known."""
+    cause = found(now)
+    assert (cause.kind, cause.proven) == (kind, proven)
+    assert changed(cause)[CauseKind.CODE] is False
+    assert cause.text.endswith(".")
+
+
+def test_unchanged_code_is_never_blamed() -> None:
+    """Not even if a new run of the same build began shortly before, or another build has the same machine code."""
+    assert found(usual(200.0), started="a new run of it started 3 s before").kind is CauseKind.LOAD
+    same = found(usual(200.0), new_build="b2e", code="same")
+    assert same.kind is CauseKind.LOAD
+    assert "the same in build b2e" in [one.text for one in same.evidence if one.kind is CauseKind.CODE]
+
+
+def test_changed_code_is_proven_if_nothing_else_changed() -> None:
+    """More calls a second at the same time leave it likely."""
+    cause = found(usual(200.0), new_build="b2e", code="changed")
+    assert (cause.kind, cause.proven) == (CauseKind.CODE, True)
+    assert cause.evidence[0].kind is CauseKind.CODE and cause.evidence[0].changed
+    busier = found(usual(200.0, rate=300.0), new_build="b2e", code="changed")
+    assert (busier.kind, busier.proven) == (CauseKind.CODE, False)
+
+
+def test_a_host_that_explains_the_excess_is_a_veto_against_code() -> None:
+    """Though the build is new and its code changed, its calls wait for a CPU."""
+    cause = found(usual(100.0, waiting_us=100.0), new_build="b2e", code="changed")
+    assert cause.kind is CauseKind.HOST
+    assert found(usual(200.0), new_build="b2e", code="changed", common=True).kind is CauseKind.HOST
+
+
+def test_a_callee_that_has_the_difference_comes_before_waiting() -> None:
+    """Its share of the difference is told; one with little of it is evidence only."""
+    callee = Callee(key="b+0x1", name="checksum (shop)", part=0.95)
+    cause = found(usual(100.0, blocked_us=900.0), callee=callee)
+    assert (cause.kind, cause.proven) == (CauseKind.CALLEE, True)
+    assert "checksum (shop)" in cause.text and "95 %" in cause.text
+    little = found(usual(100.0, blocked_us=900.0), callee=Callee(key="b+0x1", name="checksum", part=0.2))
+    assert little.kind is CauseKind.WAIT and changed(little)[CauseKind.CALLEE] is False
+
+
+def test_another_mix_of_paths_is_load() -> None:
+    """The same function called from elsewhere."""
+    cause = found(usual(150.0, blocked_us=50.0), mix=0.4)
+    assert cause.kind is CauseKind.LOAD and "another mix" in cause.text
+
+
+def test_without_a_split_little_is_known() -> None:
+    """No evidence is made up: waiting is not mentioned."""
+    blank = Usual(calls=10, total_ns=1e6)
+    cause = cause_of(Facts(direction=Direction.SLOWER, usual=blank, now=Usual(calls=10, total_ns=9e6)))
+    assert cause.kind is CauseKind.UNKNOWN
+    assert CauseKind.WAIT not in changed(cause)
