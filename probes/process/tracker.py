@@ -96,8 +96,10 @@ class ProcessTracker:
 
     def look_around(self, now_ns: int) -> None:
         """Account CPU time, notice the dead, and from time to time look at everything again."""
-        for pid in list(self.members):
+        for pid, member in list(self.members.items()):
             self._look(pid)
+            if pid in self.members and proc.executable(pid) not in (None, member.file):
+                self._exec(pid, now_ns)  # the event was lost
         if now_ns >= self._rescan_ns:
             self._scan(now_ns)
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 
 from specmine.model.batch import Activity, Prices, Refusal, Watch
 from specmine.model.function import Reason
 from specmine.model.observation import Kind, Observation
-from specmine.probes.elf.facts import Grade, Site
+from specmine.probes.elf.facts import BinaryFacts, Grade, Site
 from specmine.probes.kernel.links import LinkNews
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.gate import Gate
 from specmine.probes.safety.rules import with_remedy
-from specmine.probes.symbols.modules import Modules
+from specmine.probes.symbols.modules import Module, Modules
 from specmine.probes.symbols.symbolizer import Symbolizer
 
 from .activity import ActivityMeter
@@ -29,6 +30,8 @@ from .return_probes import IDENTITY, ReturnProbes
 from .windows import Windows
 
 _NO_SUCH_PROCESS = 3
+FOLLOW_NS = 500_000_000
+"""How often it is looked whether another file of the same build is mapped instead."""
 
 
 class Registry:
@@ -60,6 +63,7 @@ class Registry:
         self._tracker, self._bystanders = tracker, bystanders
         self._isolate = isolate
         self._off = False
+        self._follow_ns = 0
         self._free = list(slots)
         self._refusals: list[Refusal] = []
         self._late: list[Activity] = []
@@ -254,6 +258,27 @@ class Registry:
                 self._attacher.reattach(w, now_ns)
                 w.drop_window()
 
+    def _follow_files(self, now_ns: int) -> None:
+        """Go on in another file of the same build where more processes map that one: it was deployed again."""
+        if now_ns < self._follow_ns:
+            return
+        self._follow_ns = now_ns + FOLLOW_NS
+        layouts = self._modules.layouts
+        used = Counter(member.layout for member in self._tracker.members.values() if member.layout in layouts)
+        mapped: Counter[Module] = Counter()
+        for number, processes in used.items():
+            mapped.update(dict.fromkeys(filter(None, layouts[number].modules), processes))
+        for key, w in list(self.by_function.items()):
+            facts = w.module.facts
+            twins = [m for m in mapped if m is not w.module and facts is not None and _same_build(m, facts)]
+            best = max(twins, key=lambda module: mapped[module], default=w.module)
+            if mapped[best] > mapped[w.module]:
+                watch = w.watch
+                self.unwatch(key, now_ns)
+                self._symbolizer.module_of[key] = best
+                self._returns.forget(key)
+                self.watch(watch, now_ns)
+
     def suspect(self, pids: Iterable[int]) -> None:
         """Check now whether a debugger has come to these processes."""
         self._gate.suspect(map(int, pids))
@@ -276,6 +301,7 @@ class Registry:
     def poll(self, now_ns: int) -> tuple[tuple[Observation, ...], tuple[Activity, ...]]:
         """Do what is due at each function, cut windows; return what is finished."""
         self._name_known(now_ns)
+        self._follow_files(now_ns)
         self._leave_debugged(now_ns)
         self._links.drain(now_ns)
         self.windows.drain(self.by_function.values())
@@ -306,3 +332,9 @@ class Registry:
             elif w.ready and not w.attachment.links and not self._off:
                 due.append(max(w.schedule.next_on_ns, 1))
         return min(due, default=0)
+
+
+def _same_build(module: Module, facts: BinaryFacts) -> bool:
+    """Tell whether a file is the same build, and lies the same way: offsets in one mean the same in the other."""
+    other = module.facts
+    return other is not None and (other.build_id, other.segments) == (facts.build_id, facts.segments)

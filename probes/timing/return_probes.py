@@ -36,6 +36,10 @@ class ReturnProbes:
         self._sites: dict[str, ReturnSites] = {}
         self._pending: dict[int, tuple[TimedFunction, list[Caller]]] = {}
 
+    def forget(self, function: str) -> None:
+        """Forget where the calls of a function return to: its callers lie in other files now."""
+        self._sites.pop(function, None)
+
     def sites_of(self, function: str) -> ReturnSites:
         """Return the return sites of a function, by its key; they outlast requests for it."""
         return self._sites.setdefault(function, ReturnSites())
