@@ -26,6 +26,7 @@ from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.histogram import Histogram
 from specmine.model.level import Level
 
+from .detectable_factor import detectable_factor
 from .observed_level import observed_levels
 from .violation_snapshot import CLOSED_NS, ShownViolation
 
@@ -175,6 +176,7 @@ def _snapshot(function: FunctionState, state: ControllerState, utc_offset: int, 
         on_cpu=on_cpu.check.verdict if on_cpu is not None and on_cpu.check is not None else "",
         violations=_violations(function, context, state.now_ns),
         suspected=function.violations.suspected,
+        detectable=detectable_factor(function, state.now_ns),
     )
 
 

@@ -14,10 +14,13 @@ from specmine.daemon.controller.violations.yardstick import Yardstick
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.loop import run
 from specmine.daemon.metrics.collector import SnapshotCollector
+from specmine.daemon.metrics.detectable_factor import detectable_factor
 from specmine.daemon.metrics.observed_level import observed_levels
 from specmine.daemon.metrics.snapshot import snapshots
 from specmine.daemon.metrics.violation_snapshot import CLOSED_NS
 from specmine.daemon.worker.process import InlineWorker
+from specmine.mining.detection.detector import DetectorState
+from specmine.mining.detection.power import detectable
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.violation import Violation, ViolationState
 from tests.daemon.documents.test_violation_text import SLOWER
@@ -62,8 +65,9 @@ def test_a_violation_of_the_controller_arrives(learned: ControllerState) -> None
     found = scrape(seen(with_violation(learned, name, violation)))
     labels = {"program": "app", "function": name, "module": "app"}
     assert total(found, "specmine_violation", **labels, what="level", direction="slower") == 1
-    ends = {dict(each)["bound"]: value for (kind, each), value in found.items() if kind == "specmine_expected_seconds"
-            and dict(each)["quantile"] == "p50"}  # fmt: skip
+    wanted = {("function", name), ("quantile", "p50")}
+    ranges = [(dict(each), value) for (kind, each), value in found.items() if kind == "specmine_expected_seconds"]
+    ends = {each["bound"]: value for each, value in ranges if wanted <= each.items()}
     assert ends == {"low": pytest.approx(72e-6), "high": pytest.approx(80e-6)}
     explained = with_violation(learned, name, replace(violation, because=inner))
     assert total(scrape(seen(explained)), "specmine_violation_info", because="z") == 1
@@ -98,3 +102,16 @@ def test_old_windows_count_only_if_there_is_no_newer_one(learned: ControllerStat
     function = next(each for each in learned.functions.values() if each.function.name == "z")
     later = observed_levels(function, learned.now_ns + 3600 * SECOND)
     assert later["true"].windows == 1 < observed_levels(function, learned.now_ns)["true"].windows
+
+
+def test_the_detectable_factor_is_that_of_the_detector(learned: ControllerState) -> None:
+    """None where the detector knows nothing; it is computed again only after minutes."""
+    known = [each for each in learned.functions.values() if detectable_factor(each, learned.now_ns) is not None]
+    assert known
+    for function in known:
+        factor = detectable(function.violations.detector)
+        assert detectable_factor(function, learned.now_ns) == factor >= 1.25
+        forgotten = replace(function, violations=replace(function.violations, detector=DetectorState()))
+        assert detectable_factor(forgotten, learned.now_ns) is None
+    found = scrape(seen(learned))
+    assert sum(kind == "specmine_detectable_ratio" for kind, _ in found) == len(known)
