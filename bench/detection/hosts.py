@@ -65,7 +65,7 @@ def false_pages(scenario: str, months: float, seed: int) -> tuple[Hosts, Streams
         hosts, streams = learned(np.random.default_rng((seed, round_number)), SCENARIOS[scenario], HOSTS)
         peaks = Peaks(peak=np.zeros(hosts.count))
 
-        def see(rows: NDArray[np.intp], now: float, part: Streams, peaks: Peaks = peaks) -> None:
+        def see(rows: NDArray[np.intp], now: float, part: Streams, _: Floats, peaks: Peaks = peaks) -> None:
             nonlocal suspected, windows
             peaks.see(rows, now, part)
             suspected += int((part.evidence.max(axis=1) > FROM).sum())
@@ -121,6 +121,7 @@ def delays(scenario: str, hosts: Hosts, streams: Streams, seed: int) -> None:
             rows: NDArray[np.intp],
             now: float,
             part: Streams,
+            _: Floats,
             at: Floats = at,
             found: Floats = found,
             since: Floats = since,

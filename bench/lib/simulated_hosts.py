@@ -99,7 +99,7 @@ def watch(
     streams: Streams,
     begin: float,
     end: float,
-    see: Callable[[NDArray[np.intp], float, Streams], None] = lambda *_: None,
+    see: Callable[[NDArray[np.intp], float, Streams, Floats], None] = lambda *_: None,
     *,
     shift: Shift | None = None,
 ) -> None:
@@ -112,7 +112,7 @@ def watch(
     begin, end : float
         Seconds.
     see : callable
-        Is told rows, time and their streams after each step.
+        Is told rows, time, their streams and their locations after each step.
     shift : callable, optional
         What a change adds to the locations of these rows now.
     """
@@ -127,7 +127,7 @@ def watch(
         part = streams.take(rows)
         part = step(part, places, sampling, elapsed, np.full(len(rows), now - GRID), np.ones(len(rows)))
         streams.put(rows, part)
-        see(rows, now, part)
+        see(rows, now, part, places)
         alert = (part.evidence[:, :SLOWER].max(axis=1) > SUSPECTED) | (
             part.evidence[:, SLOWER:].max(axis=1) > 2 * SUSPECTED
         )
