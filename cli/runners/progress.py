@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 LINE_EVERY_S = 5.0
+FIRST_EVERY_S = 1.0
+"""How often the first durations are looked for."""
 DRAW_EVERY_S = 0.5
 MOST_SHOWN = 8
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -43,6 +45,8 @@ class Progress:
         self._now = now
         self._live: Live | None = None
         self._said: float | None = None
+        self._asked = now()
+        self._durations = False
         self._drawn = now()
         self._before: dict[int, Any] = {}
 
@@ -63,9 +67,14 @@ class Progress:
         elif self._said is None:
             self._said = now
             write_stderr("specmine: watching")
-        elif now - self._said >= LINE_EVERY_S:
-            self._said = now
-            write_stderr(self._line(document()))
+        elif now - self._said >= LINE_EVERY_S or (not self._durations and now - self._asked >= FIRST_EVERY_S):
+            self._asked = now
+            known = document()
+            timed = any(map(present, functions_of(known)))
+            # what everybody waits for first is said as soon as it is there
+            if now - self._said >= LINE_EVERY_S or timed:
+                self._said, self._durations = now, timed
+                write_stderr(self._line(known))
         return not self.stopping
 
     def __enter__(self) -> Self:

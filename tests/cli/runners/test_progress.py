@@ -21,20 +21,22 @@ class Terminal(io.StringIO):
 
 
 def test_plain_lines_come_every_few_seconds(document: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    """Between two lines the document is not even asked for."""
-    times = iter([0.0, 1.0, LINE_EVERY_S, LINE_EVERY_S + 1, LINE_EVERY_S + 2, 2 * LINE_EVERY_S + 1])
+    """The first durations are said as soon as there are some; after that the document is asked for with each line."""
+    times = iter([0.0, 0.0, 0.0, 1.0, 1.5, 2.0, 3.0, 2.0 + LINE_EVERY_S])
+    empty = {**document, "functions": document["functions"][4:]}
     asked = []
 
     def read() -> dict[str, Any]:
         asked.append(True)
-        return {**document, "collection": {"seconds": 5.0 * len(asked), "overhead_ratio": 0.006}}
+        known = empty if len(asked) == 1 else document
+        return {**known, "collection": {"seconds": 5.0 * len(asked), "overhead_ratio": 0.006}}
 
     with Progress(duration_s=30, live=False, now=lambda: next(times)) as progress:
-        assert all(progress(read) for _ in range(5))
+        assert all(progress(read) for _ in range(6))
     lines = capsys.readouterr().err.splitlines()
-    assert len(asked) == 2
+    assert len(asked) == 3
     told = "4 functions timed, 3 known; a (app): half of the calls within 4.21 ms, 99 % within 8.6 ms; overhead 0.6 %"
-    assert lines == ["specmine: watching", f"specmine: 5 s of 30 s: {told}", f"specmine: 10 s of 30 s: {told}"]
+    assert lines == ["specmine: watching", f"specmine: 10 s of 30 s: {told}", f"specmine: 15 s of 30 s: {told}"]
 
 
 def test_nothing_is_known_at_first(document: dict[str, Any]) -> None:
