@@ -108,7 +108,7 @@ def _facts(entry: Entry) -> str:
         facts.append(f"{rate(entry['rate_per_second'])} calls/s")
     elif entry.get("calls"):
         facts.append(plural(int(entry["calls"]), "call"))
-    if isinstance(entry.get("time_share"), int | float) and not is_recorded(entry):
+    if entry.get("time_share") and not is_recorded(entry):  # 0: nothing was sampled
         facts.append(f"{share(entry['time_share'])} of the time")
     span = normal(asserted(entry))
     return ", ".join(facts) + (f"{'; ' if facts else ''}normal: {span}" if span else "")

@@ -57,7 +57,7 @@ def progress_table(entries: Sequence[Entry], columns: int, *, ascii_only: bool) 
 
 def _cells(entry: Entry) -> list[str]:
     shown = present(entry)
-    share_of_time = None if is_recorded(entry) else entry.get("time_share")
+    share_of_time = None if is_recorded(entry) else entry.get("time_share") or None  # 0: nothing was sampled
     return [
         escaped(_name(entry)),
         words(entry),

@@ -38,7 +38,8 @@ def heading(document: Document, width: int) -> list[str]:
     path, build = program.get("path"), program.get("build_id")
     lines = []
     if path:
-        lines += wrapped(escaped(str(path)) + (f" (build {escaped(str(build))[:12]})" if build else ""), width)
+        name = f"{escaped(str(program['name']))}: " if program.get("name") else ""
+        lines += wrapped(name + escaped(str(path)) + (f" (build {escaped(str(build))[:12]})" if build else ""), width)
     if isinstance(program.get("exit_status"), int):
         lines.append(f"The program ended {_ending(program['exit_status'])}.")
     if isinstance(collection.get("source"), dict):

@@ -67,7 +67,7 @@ def levels_of(function: FunctionState, data: Data | None) -> Levels:
         (function.inference.learned, function.explanation.result, None if finished else history),
         lambda: _retained(function, data),
     )
-    if yardstick is None or data is None:
+    if data is None or not finished:
         return learned
     return _cached(_known, function.key, (learned, history, yardstick), lambda: _judged(function, data, learned))
 
@@ -103,20 +103,26 @@ def _retained(function: FunctionState, data: Data | None) -> Levels:
 
 
 def _judged(function: FunctionState, data: Data, learned: Levels) -> Levels:
-    """Return the levels as the yardstick asserts them, what is observed now, and the verdicts."""
+    """Return the levels asserted, what is observed now, and the verdicts.
+
+    The yardstick asserts; without one it is what was learned when the function was found stable.
+    """
     yardstick = function.violations.yardstick
     asserted = yardstick.levels if yardstick is not None else {}
-    held = data.held[-RECENT:]
-    parts = [(TRUE, windows_of(held)), *_behaviours(function, held)]
+    newest = sorted((*function.history.timing, *function.history.paths), key=lambda one: one.end_ns)[-RECENT:]
+    parts = [(TRUE, windows_of(newest)), *_behaviours(function, data.held[-RECENT:])]
+    levels = [
+        asserted.get(name, level) for (name, _), level in zip(parts, (learned.whole, *learned.behaviours), strict=True)
+    ]
     return replace(
         learned,
-        whole=asserted.get(TRUE, learned.whole),
-        behaviours=tuple(
-            asserted.get(name, level) for (name, _), level in zip(parts[1:], learned.behaviours, strict=True)
-        ),
+        whole=levels[0],
+        behaviours=tuple(levels[1:]),
         observed=_now(parts[0][1]),
         observed_behaviours=tuple(_now(windows) for _, windows in parts[1:]),
-        verdicts={name: verdict_on(asserted[name], windows) for name, windows in parts if name in asserted},
+        verdicts={
+            name: verdict_on(level, windows) for (name, windows), level in zip(parts, levels, strict=True) if windows
+        },
     )
 
 
