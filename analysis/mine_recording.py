@@ -24,9 +24,11 @@ from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.levels import Levels
 from specmine.daemon.documents.specification import specification
-from specmine.mining.borders.inference import Inference, infer_stable_borders
+from specmine.mining.borders.inference import Inference, infer_stable_borders, unstretched
+from specmine.mining.borders.stretch import STABLE_Z
 from specmine.mining.levels.estimate import level_of
 from specmine.mining.levels.window import windows_of, windows_of_class
+from specmine.mining.settings import MiningSettings
 from specmine.model.function import Function, Reason
 from specmine.model.histogram import Histogram
 from specmine.model.json_codec import encode
@@ -125,6 +127,7 @@ def _learned(
     states: dict[str, FunctionState] = {}
     levels: dict[str, Levels] = {}
     asked: list[ToExplain] = []
+    chains = _of_stretched(cut, names, settings.mining)
     with_paths = {names.function_of[number] for number, path in enumerate(names.paths) if path.complete}
     for number, parts in cut.parts():
         frame = names.functions[number]
@@ -132,7 +135,7 @@ def _learned(
             continue
         function = _begun(number, parts, names, timed=cut.timed)
         seen = [_observation(function.function, part, names) for part in parts[-NEWEST:]]
-        function = _inferred(function, parts, seen, settings)
+        function = _inferred(function, parts, seen, settings, chains.get(number))
         chain = function.inference.learned
         told = seen if chain is None else _since(seen, chain)
         levels[function.key] = Levels(whole=level_of(windows_of(told)), classes=_class_levels(told, chain))
@@ -151,6 +154,22 @@ def _learned(
         behaviours = tuple(level_of(windows) for windows in explained_by_paths.behaviours)
         levels[one.key] = replace(levels[one.key], behaviours=behaviours)
     return states, levels
+
+
+def _of_stretched(cut: Cut, names: Names, mining: MiningSettings) -> dict[int, Inference]:
+    """Return what the observations agree on of functions whose durations are close together, and cut them there."""
+    chains: dict[int, Inference] = {}
+    # the parts have the resolution in them
+    exactly = replace(mining, resolution_ns=0.0, stable_z=max(mining.stable_z, STABLE_Z))
+    for number, parts in cut.stretched_parts(mining.resolution_ns):
+        frame = names.functions[number]
+        function = Function(build_id="", offset=number, name=frame.name, module=frame.module, in_program=True)
+        seen = [_observation(function, part, names) for part in parts[-NEWEST:]]
+        stretch = cut.exact.stretches[number]
+        chains[number] = unstretched(infer_stable_borders(seen, {}, None, exactly, stretch)[0], stretch)
+        if chains[number].borders:
+            cut.exact.cut(number, chains[number].borders)
+    return chains
 
 
 def _begun(number: int, parts: Sequence[Part], names: Names, *, timed: bool) -> FunctionState:
@@ -177,11 +196,15 @@ def _begun(number: int, parts: Sequence[Part], names: Names, *, timed: bool) -> 
 
 
 def _inferred(
-    function: FunctionState, parts: Sequence[Part], seen: Sequence[Observation], settings: Settings
+    function: FunctionState,
+    parts: Sequence[Part],
+    seen: Sequence[Observation],
+    settings: Settings,
+    chain: Inference | None,
 ) -> FunctionState:
-    """Return a function with what its observations agree on."""
+    """Return a function with what its observations agree on, if that is not known yet."""
     mining, now_ns = settings.mining, parts[-1].end_ns
-    chain, _ = infer_stable_borders(seen, {}, None, mining)
+    chain = chain or infer_stable_borders(seen, {}, None, mining)[0]
     function = replace(function, inference=InferenceState(chain=chain))
     if not chain.stable:
         enough = sum(each.timed >= mining.minimum_calls for each in seen)

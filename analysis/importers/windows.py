@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.buckets import BUCKETS, bucket_of
+from specmine.mining.borders.stretch import NONE
+from specmine.model.buckets import BUCKETS
 
 from .exact import exact_durations
 from .records import Names
@@ -96,9 +97,18 @@ class Cut:
 
     def parts(self) -> Iterator[tuple[int, list[Part]]]:
         """Yield the number of each function with its parts, oldest first; parts without a call are left out."""
+        yield from self._parts()
+
+    def stretched_parts(self, resolution_ns: float) -> Iterator[tuple[int, list[Part]]]:
+        """Yield the same for functions whose durations are close together, in buckets of the stretched durations."""
+        if any(stretch != NONE for stretch in self.exact.stretches):
+            yield from self._parts(lambda block, functions: self.exact.stretched(block, functions, resolution_ns))
+
+    def _parts(self, counted: Callable[[Block, Numbers], Numbers] | None = None) -> Iterator[tuple[int, list[Part]]]:
         whole = self._sums(
             self._functions * self._most * BUCKETS,
-            lambda of: (of.functions * self._most + of.parts) * BUCKETS + of.buckets,
+            lambda of: ((of.functions * self._most + of.parts) * BUCKETS + of.buckets)[of.buckets >= 0],
+            counted,
         )
         for function, rest, calls in _by_first(*whole, self._most * BUCKETS):
             yield function, [self._part(function, *each) for each in _by_first(rest, calls, BUCKETS)]
@@ -259,8 +269,14 @@ class Cut:
             for begin, end in zip(at.tolist(), np.append(at[1:], len(series)).tolist(), strict=True)
         }
 
-    def _sums(self, size: int, number_of: Callable[[_Placed], Numbers]) -> tuple[Numbers, Numbers]:
+    def _sums(
+        self,
+        size: int,
+        number_of: Callable[[_Placed], Numbers],
+        counted: Callable[[Block, Numbers], Numbers] | None = None,
+    ) -> tuple[Numbers, Numbers]:
         """Return the numbers below ``size`` that calls have, ascending, and how many calls have each."""
+        counted = counted or self.exact.buckets
         sums = _Sums(size)
         seen = np.zeros(self._functions * self._lifetimes, dtype=np.int64)
         first = np.zeros(len(seen), dtype=np.int64)
@@ -278,7 +294,7 @@ class Cut:
             else:
                 part = _ranks(own, seen) * parts[own] // self._calls[own]
             functions = self._owner[block.paths]
-            buckets = bucket_of(self.exact.of(block, functions))
+            buckets = counted(block, functions)
             sums.add(
                 number_of(_Placed(paths=block.paths, functions=functions, parts=first[own] + part, buckets=buckets))
             )

@@ -25,7 +25,7 @@ def statements(function: FunctionState, data: Data | None, levels: Levels) -> di
     """Return borders, classes, behaviours and paths; empty lists without data."""
     if data is None:
         return {"borders_seconds": [], "borders": [], "classes": [], "behaviours": [], "paths": []}
-    upper = [_seconds(edge, data.bias_ns) for edge in data.edges]
+    upper = _borders_seconds(function.inference.learned, data)
     shares = _shares(data.histogram.class_counts(data.edges))
     result = function.explanation.result if function.state in (State.EXPLAINED, State.UNEXPLAINED) else None
     behaviours: list[dict[str, Any]] = []
@@ -107,7 +107,7 @@ def _borders(learned: Inference | None, data: Data) -> list[dict[str, Any]]:
     known = learned.borders if learned and len(learned.borders) == len(data.edges) else ()
     edges = BUCKET_EDGES
     stated = []
-    for place, edge in enumerate(data.edges):
+    for place, (edge, seconds) in enumerate(zip(data.edges, _borders_seconds(learned, data), strict=True)):
         evidence: dict[str, Any] = {}
         if place < len(known):
             border = known[place]
@@ -122,7 +122,7 @@ def _borders(learned: Inference | None, data: Data) -> list[dict[str, Any]]:
             }
         stated.append(
             {
-                "seconds": _seconds(edge, data.bias_ns),
+                "seconds": seconds,
                 "evidence": evidence,
                 # a border lies between two buckets: it is known no finer than the wider of the two
                 "uncertainty_seconds": max(float(edges[edge + 1] - edges[edge]), data.uncertainty_ns) * 1e-9,
@@ -131,8 +131,11 @@ def _borders(learned: Inference | None, data: Data) -> list[dict[str, Any]]:
     return stated
 
 
-def _seconds(edge: int, bias_ns: float) -> float:
-    return max(0.0, float(BUCKET_EDGES[edge]) - bias_ns) * 1e-9
+def _borders_seconds(learned: Inference | None, data: Data) -> list[float]:
+    """Return the durations of the borders: exact ones, as raw durations show them, or else those of their buckets."""
+    known = learned.borders if learned is not None and learned.edges == tuple(data.edges) else ()
+    durations = [border.duration_ns for border in known] or [float(BUCKET_EDGES[edge]) for edge in data.edges]
+    return [max(0.0, duration - data.bias_ns) * 1e-9 for duration in durations]
 
 
 def _shares(class_calls: Iterable[int]) -> list[float]:

@@ -10,11 +10,13 @@ import numpy as np
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion, dispersion
 from specmine.mining.utility import utility
+from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.observation import Observation
 
 from .course import Course
 from .detection import Border, borders
 from .stability import StableBorder, chain
+from .stretch import NONE, Stretch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,7 @@ def infer_stable_borders(
     known: Mapping[Observation, ObservationBorders],
     before: Inference | None,
     settings: MiningSettings,
+    stretch: Stretch = NONE,
 ) -> tuple[Inference, Mapping[Observation, ObservationBorders]]:
     """Return the inference from the newest observations.
 
@@ -72,6 +75,8 @@ def infer_stable_borders(
     before : Inference, optional
         The inference without the last observation. A chain that covers all observations starts where its chain starts.
     settings : MiningSettings
+    stretch : Stretch
+        What the durations in the histograms were stretched by; the inference is over stretched durations too.
 
     Returns
     -------
@@ -86,7 +91,9 @@ def infer_stable_borders(
         else known[observation]
         for observation in observations
     }
-    present = chain(observations, settings=at_resolution(settings, observations), found=tuple(borders.values()))
+    present = chain(
+        observations, settings=at_resolution(settings, observations), found=tuple(borders.values()), stretch=stretch
+    )
     start = present.start_ns
     covers_all = start is not None and present.ended_by == ""
     if covers_all and before is not None and before.start_ns is not None:
@@ -139,3 +146,20 @@ def utility_of(inference: Inference, now_ns: int) -> float:
     if not inference.stable:
         return 1.0
     return utility(now_ns, inference.start_ns, inference.end_ns)
+
+
+def unstretched(inference: Inference, stretch: Stretch) -> Inference:
+    """Return an inference over stretched durations as one over the durations.
+
+    Each border keeps its exact duration. Its edge is the nearest of a bucket, each border another one: calls must be
+    counted in the buckets of their class (``analysis/importers/exact.py``).
+    """
+    borders: list[StableBorder] = []
+    least = 1
+    for border in inference.borders:
+        duration_ns = stretch.duration_ns(border.duration_ns)
+        edge = max(least, int(np.abs(np.log(BUCKET_EDGES[1:-1] / duration_ns)).argmin()) + 1)
+        regions = tuple((stretch.duration_ns(low), stretch.duration_ns(high)) for low, high in border.regions)
+        borders.append(replace(border, edge=edge, duration_ns=duration_ns, regions=regions))
+        least = edge + 1
+    return replace(inference, borders=tuple(borders))

@@ -20,10 +20,13 @@ Values = NDArray[np.float64]
 
 _LEAST = 200  # durations from which a step is searched
 _MULTIPLES = 4  # neighbouring ones of a step that must hold two calls each: two or three may be classes
+_CLOSE = 10 / 9  # ratio of neighbouring multiples, of which two suffice
+_FEW = 12
 _KEEPS = 0.98  # share of the durations that keep to a step
 _COHERENT = 0.8  # modulus of the characteristic function from which a step is looked at
 _HARMONIC = 0.85  # of the highest peak: the lowest frequency that reaches it is that of the step
 _FINE = 4096.0  # parts of a low duration: finer steps do not matter
+_NARROW = 256.0  # ... nor steps finer than this part of where nearly all durations lie
 _LONGEST = 1 << 18  # cells of the transform
 _PHASES = 2048  # durations by which a frequency is sharpened
 _TOLERANCE = 0.02  # of a step, and ...
@@ -96,7 +99,9 @@ def resolution_of(durations_ns: Values, *, above_ns: float = 0.0) -> Resolution:
     positive = durations_ns[durations_ns > 0]
     if len(positive) < _LEAST:
         return FINE
-    found = max((_clock(positive, above_ns), _digits(positive)), key=lambda one: _concentration(one, positive))
+    found = max(
+        (_clock(positive, above_ns), _digits(positive), _few(positive)), key=lambda one: _concentration(one, positive)
+    )
     return replace(found, zero_ratio=_zero_ratio(durations_ns, found.step_ns)) if found.step_ns else found
 
 
@@ -126,15 +131,32 @@ def _digits(positive: Values) -> Resolution:
 
 
 def _neighbours(resolution: Resolution, durations_ns: Values) -> bool:
-    """Return whether enough multiples hold calls beside one another, as those of a clock do and classes do not."""
+    """Return whether enough multiples hold calls beside one another, as those of a clock do and classes do not.
+
+    Two or three will do if they hold nearly all calls without a gap and differ by a ninth at most: exact durations so
+    close to one another are no classes.
+    """
     values, calls = np.unique(resolution.nearest(durations_ns), return_counts=True)
-    low, high = resolution.cells(values[calls >= 2])
-    return int((low[1:] <= high[:-1] * (1 + _WRITTEN)).sum()) >= _MULTIPLES - 1
+    values, calls = values[calls >= 2], calls[calls >= 2]
+    low, high = resolution.cells(values)
+    touching = low[1:] <= high[:-1] * (1 + _WRITTEN)
+    if int(touching.sum()) >= _MULTIPLES - 1:
+        return True
+    return len(values) > 1 and bool(touching.all()) and float(values[1]) <= _CLOSE * float(values[0])
+
+
+def _few(positive: Values) -> Resolution:
+    """Return the step of a clock that shows a few neighbouring multiples only."""
+    values, calls = np.unique(positive, return_counts=True)
+    values = values[calls >= 2]
+    if not 2 <= len(values) <= _FEW:
+        return FINE
+    return _checked(float(np.diff(values).min()), positive, 0.0)
 
 
 def _clock(positive: Values, above_ns: float) -> Resolution:
     low, high = (float(value) for value in np.quantile(positive, _SHARES))
-    cell = max(low / _FINE, 0.25 * above_ns, 1e-3)
+    cell = max(min(low / _FINE, (high - low) / _NARROW), 0.25 * above_ns, 1e-3)
     length = min(1 << max(4, math.ceil(math.log2(2 * (high - low) / cell + 2))), _LONGEST)
     inside = positive[(positive >= low) & (positive < low + 0.5 * length * cell)]
     if high - low < _MULTIPLES * cell or len(inside) < _LEAST:

@@ -29,6 +29,7 @@ from specmine.model.observation import Observation
 from .clock_resolution import Grain, grain_of
 from .course import Course, drift_of, lies_between, mixture_of
 from .detection import Border, Evidence, borders, grain_behind, smoothed
+from .stretch import NONE, Stretch
 from .valleys import EDGES
 
 _REACH = 0.05  # largest difference of CDF values at which two borders can be one
@@ -85,6 +86,7 @@ def chain(
     *,
     settings: MiningSettings,
     found: Sequence[tuple[Border, ...]] | None = None,
+    stretch: Stretch = NONE,
 ) -> Chain:
     """Return the run of newest observations that all fit the stable borders.
 
@@ -95,6 +97,8 @@ def chain(
     settings : MiningSettings
     found : sequence of tuple of Border, optional
         Result of ``borders`` for each observation, if the caller has it.
+    stretch : Stretch
+        What the durations in the histograms were stretched by; levels are those of the durations themselves.
 
     Returns
     -------
@@ -110,14 +114,14 @@ def chain(
     ends before the first of them.
     """
     judged, theirs = _judged(observations, found, settings)
-    first, step = _begin(judged, [], 0)
+    first, step = _begin(judged, [], 0, stretch)
     shared = _Shared()
     for _ in range(_ROUNDS):
         # before enough windows have the new level, the old ones still tell where the classes are
         since = first if len(judged) - first >= settings.chain_observations else 0
         begin = max(len(judged) - settings.recent, since, 0)
         shared = _shared(judged[begin:], theirs[begin:], settings) if judged else _Shared()
-        later, its_step = _begin(judged, [b.edge for b in shared.borders], first)
+        later, its_step = _begin(judged, [b.edge for b in shared.borders], first, stretch)
         if later == first:
             break
         first, step = later, its_step
@@ -152,7 +156,7 @@ def chain(
             ended_by = "missing"
             break
     part = judged[len(judged) - length :]
-    course = _course(part, shared.parted) if length >= settings.chain_observations else None
+    course = _course(part, shared.parted, stretch) if length >= settings.chain_observations else None
     return Chain(
         borders=stable,
         observations=length,
@@ -166,23 +170,24 @@ def chain(
     )
 
 
-def _begin(judged: Sequence[Observation], edges: Sequence[int], first: int) -> tuple[int, float]:
+def _begin(judged: Sequence[Observation], edges: Sequence[int], first: int, stretch: Stretch) -> tuple[int, float]:
     """Return the first observation after the newest step of the level of all calls or a class, and the log factor.
 
     Only observations from ``first`` on are tested; if there is no step, this is returned.
     """
     found = (first, 0.0)
     for levels in locations([one.histogram for one in judged[first:]], edges):
-        step = newest_step(levels)
+        step = newest_step(stretch.levels(levels))
         if step is not None and first + step.first > found[0]:
             found = first + step.first, step.size
     return found
 
 
-def _course(chained: Sequence[Observation], parted: bool) -> Course | None:
+def _course(chained: Sequence[Observation], parted: bool, stretch: Stretch) -> Course | None:
     """Return how the level goes in a chain if it drifts, or if its windows are parted."""
     (levels,) = locations([one.histogram for one in chained], ())
     span_ns = chained[-1].end_ns - chained[0].start_ns
+    levels = stretch.levels(levels)
     return mixture_of(levels, span_ns) if parted else drift_of(levels, span_ns)
 
 

@@ -7,14 +7,18 @@ spread over what it stands for, then borders are inferred from ten observations.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.mining.tables.borders import shared_borders, upper_bound
+from bench.mining.tables.borders import upper_bound
 from bench.mining.tables.distributions import observed
+from specmine.analysis.importers.exact import EVEN, PLACES
 from specmine.mining.borders.detection import borders
-from specmine.mining.borders.raw_resolution import Resolution, resolution_of, spread
+from specmine.mining.borders.raw_resolution import resolution_of, spread
+from specmine.mining.borders.stability import chain
+from specmine.mining.borders.stretch import NONE, STABLE_Z, stretch_of
 from specmine.mining.settings import MiningSettings
 from specmine.model.histogram import Histogram
 
@@ -22,6 +26,7 @@ Values = NDArray[np.float64]
 S = MiningSettings()
 CALLS = (200, 1_000, 5_000)
 LAWS: dict[str, Callable[[np.random.Generator, int], Values]] = {
+    "normal, sd 0.5 %": lambda rng, n: rng.normal(1e6, 5e3, n),
     "normal, sd 20 %": lambda rng, n: rng.normal(2e4, 4e3, n),
     "lognormal, sigma 0.5": lambda rng, n: rng.lognormal(np.log(2e4), 0.5, n),
     "exponential": lambda rng, n: rng.exponential(2e4, n),
@@ -67,20 +72,26 @@ RECORDED: dict[str, Callable[[Values], Values]] = {
 HEAD = ("recorded in", *LAWS, "worst cell, upper 99 %", "all, upper 99 %")
 
 
-def seen_as(durations_ns: Values) -> tuple[Values, Resolution]:
-    """Return durations as `specmine analyze` takes them up."""
-    found = resolution_of(durations_ns[:: max(len(durations_ns) // (1 << 14), 1)], above_ns=0.4 * S.resolution_ns)
-    return spread(durations_ns, found, np.modf(np.arange(len(durations_ns)) * 0.6180339887498949)[0]), found
+def histories(durations_ns: Values) -> tuple[list[Histogram], MiningSettings]:
+    """Return ten observations as `specmine analyze` takes them up, and the settings for them."""
+    sample = durations_ns[:: max(len(durations_ns) // (1 << 14), 1)]
+    places = [np.modf(np.arange(len(durations_ns)) * ratio)[0] for ratio in (EVEN, *PLACES)]
+    resolution = resolution_of(sample, above_ns=0.4 * S.resolution_ns)
+    exact, stretch = spread(durations_ns, resolution, places[0]), stretch_of(sample, resolution)
+    if stretch == NONE:
+        return [Histogram.from_durations(own) for own in np.array_split(exact, 10)], S
+    buckets = stretch.buckets(exact + S.resolution_ns * (places[1] + places[2] - 1.0))
+    ones = [Histogram.from_pairs(own, np.ones(len(own))) for own in np.array_split(buckets, 10)]
+    return ones, replace(S, resolution_ns=0.0, stable_z=STABLE_Z)
 
 
 def is_false(rng: np.random.Generator, law: str, recorded: str, calls: int) -> bool:
     """Draw a history of ten observations and return whether it has a stable border."""
-    exact = np.maximum(LAWS[law](rng, 10 * calls), 0.0)
-    durations, _ = seen_as(RECORDED[recorded](exact))
-    if not borders(Histogram.from_durations(durations), settings=S, z=S.stable_z):
+    windows, settings = histories(RECORDED[recorded](np.maximum(LAWS[law](rng, 10 * calls), 0.0)))
+    if not borders(Histogram.sum(windows), settings=settings, z=settings.stable_z):
         return False
-    windows = np.array_split(durations, 10)
-    return bool(shared_borders([observed(i, Histogram.from_durations(own)) for i, own in enumerate(windows)]))
+    past = [observed(number, window) for number, window in enumerate(windows)]
+    return bool(chain(past, settings=settings, found=[()] * len(past)).borders)
 
 
 def table(cases: int) -> Iterator[list[object]]:

@@ -9,6 +9,8 @@ from specmine.analysis.importers import spool as spools
 from specmine.analysis.importers.exact import exact_durations
 from specmine.analysis.importers.records import Chunk
 from specmine.analysis.importers.spool import Spool
+from specmine.mining.borders.detection import Evidence
+from specmine.mining.borders.stability import StableBorder
 
 
 def test_each_function_has_its_own_resolution(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,3 +30,21 @@ def test_each_function_has_its_own_resolution(monkeypatch: pytest.MonkeyPatch) -
     away = np.abs(got - values)[(paths == 1) & (values > 0)]
     assert 400 < float(away.max()) <= 500
     assert len(np.unique(got[paths == 1])) > 1_900
+
+
+def test_calls_are_counted_in_the_buckets_of_their_class() -> None:
+    """A border inside a bucket: what lies below it counts below the bucket's edge, what lies above it above."""
+    values = np.array([99_000.0, 100_500.0, 100_600.0, 150_000.0])
+    spool = Spool()
+    spool.put(Chunk(paths=np.zeros(4, dtype=np.int32), durations_ns=values, lifetimes=np.zeros(4, dtype=np.int32)))
+    exact = exact_durations(spool, np.array([0]), np.array([4]), above_ns=20)
+    (block,) = spool.blocks()
+    spool.close()
+    functions = np.zeros(4, dtype=np.int64)
+    plain = exact.buckets(block, functions)
+    assert plain[1] == plain[2]
+    edge = int(plain[1])
+    evidence = Evidence(depth=1.0, significance=9.0, lower_calls=2, upper_calls=2)
+    border = StableBorder(edge=edge, duration_ns=100_550.0, cdf=0.5, found=10, of=10, regions=(), evidence=evidence)
+    exact.cut(0, [border])
+    assert exact.buckets(block, functions).tolist() == [plain[0], edge - 1, edge, plain[3]]

@@ -65,6 +65,15 @@ def test_classes_are_no_step() -> None:
         assert resolution_of(rng.choice(exact, 2_000), above_ns=20) == FINE
 
 
+@pytest.mark.parametrize("exact", [[20e6, 21e6], [4_900.0, 5_000.0, 5_100.0]])
+def test_two_neighbouring_multiples_of_a_fine_step_are_no_classes(exact: list[float]) -> None:
+    """A narrow class seen by a clock in ms, or written with two digits."""
+    values = np.random.default_rng(8).choice(exact, 2_000)
+    found = resolution_of(values, above_ns=20)
+    assert found.step_ns == pytest.approx(exact[1] - exact[0]) or found.digits == 2
+    assert borders(Histogram.from_durations(spread(values, found, places(2_000))), settings=S, z=S.stable_z) == ()
+
+
 def test_cells_hold_what_is_rounded_to_them() -> None:
     """Each exact duration lies in the cell of what it was rounded to, and cells of neighbours touch."""
     values = durations(7, 5_000)
