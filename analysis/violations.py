@@ -11,6 +11,8 @@ from specmine.model.function import Function
 from specmine.model.violation import Violation, ViolationState
 from specmine.store import Build, Host, Store, StoredViolation, Writes, open_store, stored
 
+from .documents import Document, document_in, functions_of, is_store
+
 
 def violations_in(store: Path) -> dict[str, Any]:
     """Return ``specmine.violations/1`` of a store: all that it holds, open ones first.
@@ -22,6 +24,8 @@ def violations_in(store: Path) -> dict[str, Any]:
     """
     if not store.is_file():
         raise InputError(f"there is no store {store}")
+    if not is_store(store):
+        return _in_document(document_in(store))
     with open_store(store, read_only=True) as opened:
         hosts = opened.read(Host)
         specification = opened.document("specification") or {}
@@ -55,6 +59,17 @@ def acknowledge_in(store: Path, ids: frozenset[str], by: str, comment: str, utc_
         known = [each.violation for each in opened.read(StoredViolation) if each.id in ids]
         closed = [each.closed(ViolationState.ACKNOWLEDGED, utc_ns, by, comment) for each in known]
         opened.write(Writes(tuple(stored(each, 0) for each in closed)), utc_ns)
+
+
+def _in_document(document: Document) -> dict[str, Any]:
+    """Return the violations that a specification in a file states."""
+    found = []
+    for entry in functions_of(document):
+        names = {key: entry.get(key) for key in ("function", "module", "program", "build_id", "key")}
+        found += [names | dict(each) for each in entry.get("violations") or ()]
+    collection = document.get("collection") or {}
+    host = str((document.get("host") or {}).get("hostname", ""))
+    return {"schema": SCHEMA, "host": host, "at": collection.get("at"), "violations": found}
 
 
 def _context_in(store: Store, violations: tuple[Violation, ...]) -> Context:

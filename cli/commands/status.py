@@ -10,31 +10,45 @@ from typing import Any
 import click
 
 from specmine.analysis.documents import Document, functions_of
+from specmine.cli.base.exit_codes import FINE, VIOLATED
 from specmine.cli.base.options import reading_options
 from specmine.cli.base.output import emit, json_text, width
-from specmine.cli.base.sources import read_document, read_status
+from specmine.cli.base.sources import read_document, read_status, read_violations
+from specmine.cli.base.typography import typeset
+from specmine.cli.text.assertions import is_asserted
 from specmine.cli.text.specification import heading
-from specmine.cli.text.states import counted
+from specmine.cli.text.states import FINISHED, counted
+from specmine.cli.text.status import headline
+from specmine.cli.text.violations import is_problem
 from specmine.model.text import age, count, duration, escaped, share
 
 
 @click.command("status", short_help="What the daemon watches, costs and knows.")
 @reading_options
-def command(store: Path | None, socket: Path | None, form: str) -> None:
-    """Show what the daemon watches, what it costs and what it knows. With --store: what the store holds."""
+def command(store: Path | None, socket: Path | None, form: str) -> int:
+    """Show what is wrong, then what the daemon watches, what it costs and what it knows.
+
+    With --store: what the store holds. Exit code 1 while a violation is open that is slower.
+    """
+    found = read_violations(store, socket)
+    code = VIOLATED if any(map(is_problem, found["violations"])) else FINE
     if store is not None:
         document = read_document(store, socket)
         status = _of_store(document, store)
+        asserted = sum(map(is_asserted, functions_of(document)))
         lines = [*heading(document, width()), counted(functions_of(document))]
     else:
         status = {"schema": "specmine.status/1", **read_status(socket)}
+        asserted = sum(number for name, number in status.get("functions", {}).items() if name in FINISHED)
         lines = []
     if form == "json":
         emit(json_text(status))
-        return
+        return code
+    first = headline(found, asserted, width())
     lines += list(_lines({key: value for key, value in status.items() if key != "schema"} if not lines else {}))
     wrapped = [textwrap.wrap(line, width(), subsequent_indent=" " * 6, break_on_hyphens=False) for line in lines]
-    emit("\n".join(part for parts in wrapped for part in parts) + "\n")
+    emit(typeset("\n".join([*first, *(part for parts in wrapped for part in parts)]) + "\n"))
+    return code
 
 
 def _of_store(document: Document, store: Path) -> dict[str, Any]:

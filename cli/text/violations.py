@@ -61,7 +61,7 @@ def table(entries: Sequence[Entry], at: str | None, width: int, *, ascii_only: b
 
 def portrait(entry: Entry, at: str | None, width: int, *, ascii_only: bool = False) -> list[str]:
     """Return everything about one violation."""
-    head = f"{name_of(entry)}   {entry['change']} since {_since(entry, at)}{_lasted(entry, at)}"
+    head = f"{name_of(entry)}   {entry['change']} since {_since(entry, at)}{lasted(entry, at)}"
     state = str(entry["state"])
     lines = [f"{head}{' ' * max(3, width - cells(head) - len(state))}{state}"]
     lines += _quantiles(entry)
@@ -69,7 +69,7 @@ def portrait(entry: Entry, at: str | None, width: int, *, ascii_only: bool = Fal
     for label, text in (
         ("where", _where(entry)),
         ("when", _when(entry, at)),
-        ("cause", _cause_line(entry)),
+        ("cause", cause_words(entry)),
         ("", str(cause.get("text") or "")),
     ):
         if text:
@@ -137,7 +137,8 @@ def _cause_word(entry: Entry) -> str:
     return f"{_CAUSES.get(kind, kind)}{'' if cause.get('proven') else ', likely'}"
 
 
-def _cause_line(entry: Entry) -> str:
+def cause_words(entry: Entry) -> str:
+    """Return the cause and how sure it is; of a consequence the function that explains it."""
     if entry.get("because"):
         return f"only through {entry['because']['function']}, which it calls"
     cause = entry.get("cause") or {}
@@ -196,7 +197,8 @@ def _since(entry: Entry, at: str | None) -> str:
     return clock(str(entry["since"]), at)
 
 
-def _lasted(entry: Entry, at: str | None) -> str:
+def lasted(entry: Entry, at: str | None) -> str:
+    """Return how long it has been open, or was, in brackets."""
     end = entry.get("closed") or at
     if not end:
         return ""

@@ -1,0 +1,84 @@
+"""The status as people read it first: what is wrong, what changed, or that all is well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from specmine.analysis.documents import Document
+from specmine.model.text import cells, count, duration_range, escaped, plural, three_digits
+
+from .violations import Entry, cause_words, clock, is_open, is_problem, lasted, name_of
+
+_QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99"}
+
+
+def headline(document: Document, asserted: int, width: int) -> list[str]:
+    """Return the lines that a status begins with.
+
+    Parameters
+    ----------
+    document : Document
+        ``specmine.violations/1``.
+    asserted : int
+        Functions of which something is asserted.
+    width : int
+        Columns of the terminal.
+    """
+    at = document.get("at")
+    standing = [each for each in document["violations"] if is_open(each)]
+    causes = [each for each in standing if not each.get("because")]
+    problems = [each for each in causes if is_problem(each)]
+    host = f" on {escaped(str(document['host']))}" if document.get("host") else ""
+    lines = [_apart(f"{_said(problems, causes)}{host}", _date(at), width)]
+    for each in (*problems, *(other for other in causes if not is_problem(other))):
+        lines += ["", *_entry(each, at, width)]
+    changed = len({each.get("key") for each in standing})
+    if asserted:
+        some = f", {plural(changed, 'function')} changed (above)" if changed else ""
+        lines += ["", f"{count(max(0, asserted - changed))} of {plural(asserted, 'function')} as asserted{some}."]
+    if problems:
+        lines.append(f"Next: specmine violations {escaped(str(problems[0]['function']))}")
+    return [*lines, ""]
+
+
+def _said(problems: Sequence[Entry], causes: Sequence[Entry]) -> str:
+    if problems:
+        return plural(len(problems), "problem")
+    return plural(len(causes), "change") if causes else "All well"
+
+
+def _entry(entry: Entry, at: str | None, width: int) -> Iterator[str]:
+    """Yield what changed, since when, why, and what else is slower with it."""
+    yield _numbers(f"{name_of(entry)}    {entry['change']}", entry, width)
+    yield f"  since  {clock(str(entry['since']), at)}{lasted(entry, at)}"
+    yield f"  cause  {cause_words(entry)}"
+    below = [f"{escaped(str(each['function']))} {each['text']}" for each in entry.get("explains") or ()]
+    if below:
+        yield f"  also   {', '.join(below)}"
+
+
+def _numbers(text: str, entry: Entry, width: int) -> str:
+    """Return the text with observed beside normal, where there is room."""
+    name = str(entry.get("quantile"))
+    observed = (entry.get("observed") or {}).get(name)
+    expected: Mapping[str, Any] | None = (entry.get("expected") or {}).get(name)
+    if not observed or not expected:
+        return text
+    low, high = expected["low"], expected["high"]
+    normal = three_digits(expected["seconds"]) if low is None or high is None else duration_range(low, high)
+    numbers = f"   {_QUANTILES.get(name, name)} {three_digits(observed['seconds'])}, normal {normal}"
+    return text + numbers if cells(text + numbers) <= width else text
+
+
+def _apart(left: str, right: str, width: int) -> str:
+    gap = width - cells(left) - cells(right)
+    return f"{left}{' ' * gap}{right}" if right and gap > 1 else left
+
+
+def _date(at: str | None) -> str:
+    if not at:
+        return ""
+    now = datetime.fromisoformat(at).astimezone(UTC)
+    return f"{now.day} {now.strftime('%b %Y, %H:%M:%S')} UTC"

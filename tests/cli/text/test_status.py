@@ -1,0 +1,49 @@
+"""The status begins with what is wrong, in few lines, with numbers."""
+
+from __future__ import annotations
+
+from specmine.cli.text.status import headline
+from specmine.daemon.documents.violations import Context, Named, explained_by, listed
+from specmine.model.violation import Direction, Violation
+from tests.support.violations import violation
+
+NAMES = {
+    "ab+0x10": Named(function="checksum", program="shop", module="shop"),
+    "ab+0x20": Named(function="load", program="shop", module="shop"),
+    "ab+0x30": Named(function="render", program="shop", module="shop"),
+}
+
+
+def lines(*violations: Violation, asserted: int = 43) -> list[str]:
+    """Return the headline over some violations."""
+    entries = listed(violations, Context(names=NAMES, explained=explained_by(violations)))
+    document = {"host": "shop-03", "at": "1970-01-01T00:26:40.000Z", "violations": entries}
+    return headline(document, asserted, 80)
+
+
+def test_what_is_wrong_comes_first() -> None:
+    """How many problems, which functions, how much, since when, why, and what else is slower with it."""
+    cause = violation("ab+0x10")
+    through = violation("ab+0x20", because="ab+0x10", factor=1.5)
+    faster = violation("ab+0x30", direction=Direction.FASTER, factor=0.8)
+    said = lines(faster, through, cause)
+    assert said[0].startswith("1 problem on shop-03") and said[0].endswith("1 Jan 1970, 00:26:40 UTC")
+    assert len(said[0]) == 80
+    assert said[2].startswith("checksum (shop)    2.1x slower") and said[2].endswith("median 160 us, normal 72-80 us")
+    assert said[3] == "  since  00:01:40 (25 min)"
+    assert said[4] == "  cause  load, likely"
+    assert said[5].startswith("  also   load 1.5x slower")
+    assert said[7].startswith("render (shop)    1.2x faster")
+    assert "40 of 43 functions as asserted, 3 functions changed (above)." in said
+    assert "Next: specmine violations checksum" in said
+
+
+def test_all_well_is_two_lines() -> None:
+    """Nothing to read where nothing is wrong."""
+    assert lines()[0].startswith("All well on shop-03")
+    assert lines()[2] == "43 of 43 functions as asserted."
+
+
+def test_an_improvement_is_no_problem() -> None:
+    """It is told as a change."""
+    assert lines(violation("ab+0x30", direction=Direction.FASTER, factor=0.8))[0].startswith("1 change on shop-03")
