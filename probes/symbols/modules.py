@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +31,8 @@ CALIBRATION_ROWS = 256
 """Rows and index entries at the end of the arrays that calibration uses."""
 IDLE_NS = 10_000_000_000
 """Rows of a module that no path of the last seconds went through may make room."""
+REST_NS = 10_000_000_000
+"""How long a layout stays after its last process has ended: paths through it are named in the meantime."""
 VDSO: FileId = (0, -1)
 """The kernel's own module, the same in every process."""
 
@@ -105,6 +107,11 @@ class Modules:
         self.by_file: dict[FileId, Module] = {}
         self.layouts: dict[int, Layout] = {}
         self._numbers: dict[tuple[Mapping, ...], int] = {}
+        self._free_numbers: list[int] = []
+        self._unused_ns: dict[int, int] = {}
+        """Since when no process has had a layout."""
+        self.retired: set[int] = set()
+        """Numbers that were freed and not taken in yet: paths through them can be named no more."""
         self._waiting: dict[int, Callable[[object], None]] = {}
 
     def ask(self, op: str, fd: int, then: Callable[[object], None], **arguments: object) -> None:
@@ -135,11 +142,12 @@ class Modules:
             return 0
         known = self._numbers.get(mappings)
         if known is not None:
+            self._unused_ns.pop(known, None)
             return known
-        number = len(self.layouts) + 1
-        if number >= self._entries["layouts"] - 1 or len(mappings) > MAX_RANGES - 1:
+        number = self._free_number()
+        if not number or len(mappings) > MAX_RANGES - 1:
             self.lost += 1
-            if number >= self._entries["layouts"] - 1:
+            if not number:
                 return 0
             mappings = mappings[: MAX_RANGES - 1]
         modules = tuple(self._module(pid, m) for m in mappings)
@@ -147,6 +155,32 @@ class Modules:
         self._numbers[mappings] = number
         self._write(number)
         return number
+
+    def use(self, layouts: Collection[int], now_ns: int) -> None:
+        """Note which layouts processes have now; one that none had for a while may make room for another."""
+        self._unused_ns = {
+            number: self._unused_ns.get(number, now_ns) for number in self.layouts if number not in layouts
+        }
+        self._now_ns = now_ns
+
+    def _free_number(self) -> int:
+        """Return a number for a layout, 0 if all are in use."""
+        if not self._free_numbers and len(self.layouts) + 1 < self._entries["layouts"] - 1:
+            return len(self.layouts) + 1
+        if not self._free_numbers:
+            self._retire()
+        return self._free_numbers.pop(0) if self._free_numbers else 0
+
+    def _retire(self) -> None:
+        """Forget the layouts that no process has had for a while, the longest unused half of them."""
+        rested = sorted((ns, number) for number, ns in self._unused_ns.items() if self._now_ns - ns >= REST_NS)
+        gone = {number for _, number in rested[: (len(rested) + 1) // 2]}
+        self._numbers = {mappings: number for mappings, number in self._numbers.items() if number not in gone}
+        for number in gone:
+            del self.layouts[number]
+            del self._unused_ns[number]
+        self._free_numbers = sorted(gone)
+        self.retired |= gone
 
     def find(self, layout: int, address: int) -> tuple[Module, int] | None:
         """Return the module and the file offset of an address, None if it is in no file."""

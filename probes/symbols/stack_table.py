@@ -8,7 +8,7 @@ for calls that were open meanwhile.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from specmine.probes.kernel.structs import PATH
@@ -63,6 +63,11 @@ class Paths:
                 return None
             self._young[id] = record
         return _parsed(record)
+
+    def forget(self, layouts: Collection[int]) -> None:
+        """Forget the paths through layouts whose numbers others get."""
+        self._young = {id: kept for id, kept in self._young.items() if _HEAD.unpack_from(kept)[3] not in layouts}
+        self._old = {id: kept for id, kept in self._old.items() if _HEAD.unpack_from(kept)[3] not in layouts}
 
     @property
     def full(self) -> bool:

@@ -42,6 +42,8 @@ class AddressSpaces:
     def look_around(self, now_ns: int) -> None:
         """Place every process that came, and read some of the old ones' mappings again."""
         forked, arrived, gone, executed = self._programs.take_news()
+        if arrived or gone:
+            self._modules.use({member.layout for member in self._programs.members.values()}, now_ns)
         for pid in arrived:
             self._bystanders.chosen(pid)
             self._place(pid)
@@ -60,9 +62,15 @@ class AddressSpaces:
             self._remap_ns = now_ns + REMAP_NS
         elif arrived:
             self._remap_ns = min(self._remap_ns, now_ns + SOON_NS)
+        if due:
+            self._modules.use({member.layout for member in self._programs.members.values()}, now_ns)
         changed = self._with_changed_code(now_ns)
         for pid in self._some(now_ns) if due else changed:
             self._place(pid)
+        if self._modules.retired:
+            self._symbolizer.paths.forget(self._modules.retired)
+            self._registry.forget_layouts(self._modules.retired)
+            self._modules.retired.clear()
         if due or changed:
             self._registry.recheck_safety(now_ns)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from specmine.model.batch import Activity, Prices, Refusal, Watch
 from specmine.model.function import Reason
@@ -278,6 +278,10 @@ class Registry:
                 self._symbolizer.module_of[key] = best
                 self._returns.forget(key)
                 self.watch(watch, now_ns)
+
+    def forget_layouts(self, layouts: Collection[int]) -> None:
+        """Forget what is known of layouts whose numbers others get."""
+        self._returns.forget_layouts(layouts)
 
     def suspect(self, pids: Iterable[int]) -> None:
         """Check now whether a debugger has come to these processes."""

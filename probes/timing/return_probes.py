@@ -6,6 +6,8 @@ expect. Calls from a place that is not probed yet, or cannot be, are counted as 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from specmine.probes.elf.facts import Grade, Site
@@ -39,6 +41,17 @@ class ReturnProbes:
     def forget(self, function: str) -> None:
         """Forget where the calls of a function return to: its callers lie in other files now."""
         self._sites.pop(function, None)
+
+    def forget_layouts(self, layouts: Collection[int]) -> None:
+        """Forget the return addresses in layouts whose numbers others get."""
+        for sites in self._sites.values():
+            keys = sites.take_keys()
+            numbers = np.frombuffer(b"".join(keys), RETURN_SITE)["layout"].tolist()
+            for key, number in zip(keys, numbers, strict=True):
+                if number in layouts:
+                    self._kernel.remove(key)
+                else:
+                    sites.add_key(key)
 
     def sites_of(self, function: str) -> ReturnSites:
         """Return the return sites of a function, by its key; they outlast requests for it."""

@@ -41,6 +41,18 @@ def test_what_is_used_outlives_what_is_not() -> None:
     assert paths.get(2) is None
 
 
+def test_paths_of_a_layout_are_forgotten() -> None:
+    """When its number is given to another layout; those of others stay."""
+    paths = Paths(10)
+    paths.learn([record(1, 10)])
+    paths.turn()
+    paths.learn([record(2, 20)])
+    paths.forget({4})
+    assert paths.get(1) is not None and paths.get(2) is not None
+    paths.forget({3})
+    assert paths.get(1) is None and paths.get(2) is None
+
+
 def test_the_number_is_bounded() -> None:
     """However many paths a program has, two turns' worth are held."""
     paths = Paths(100)
