@@ -63,7 +63,16 @@ def with_causes(
         function = opened[key]
         through = because.get(key)
         standing = tuple(
-            _decided(one, function, through, functions, state, share(function, total), common)
+            _decided(
+                one,
+                function,
+                through,
+                functions,
+                state,
+                share(function, total),
+                common,
+                fresh=_is_fresh(one, before.get(key)),
+            )
             for one in function.violations.standing
         )
         if any(new is not old for new, old in zip(standing, function.violations.standing, strict=True)):
@@ -72,6 +81,12 @@ def with_causes(
 
 def _is_same(before: FunctionState | None, now: FunctionState) -> bool:
     return before is not None and before.violations.standing == now.violations.standing
+
+
+def _is_fresh(one: OpenViolation, before: FunctionState | None) -> bool:
+    """Tell whether a violation is new, or its numbers have just been renewed."""
+    known = before.violations.standing if before is not None else ()
+    return all(each.violation.id != one.violation.id or each.refreshed_ns != one.refreshed_ns for each in known)
 
 
 def _because(opened: Mapping[str, FunctionState], functions: Mapping[str, FunctionState]) -> dict[str, Callee]:
@@ -143,18 +158,21 @@ def _decided(
     state: ControllerState,
     time_share: float,
     common: bool,
+    *,
+    fresh: bool,
 ) -> OpenViolation:
     """Return an open violation with its cause, the function that explains it, and what it costs."""
     violation = one.violation
     usual, now = _usual(function), _now(function)
     key = through.key if through is not None else ""
-    young = state.now_ns - violation.found_ns < DECIDED_NS
+    # a window that holds again says nothing of why others did not
+    young = fresh and state.now_ns - violation.found_ns < DECIDED_NS
     cause = violation.cause
     if usual is not None and now.calls and (young or key != violation.because or cause == Cause()):
         facts = _facts(violation, function, through, functions, state, usual, now)
         cause = cause_of(replace(facts, common=common))
-    lost = 0.0
-    if usual is not None and now.mean_ns > 0 and violation.direction is Direction.SLOWER:
+    lost = violation.time_share if not fresh else 0.0
+    if fresh and usual is not None and now.mean_ns > 0 and violation.direction is Direction.SLOWER:
         lost = time_share * max(0.0, 1 - usual.mean_ns / now.mean_ns)
     lost = float(f"{lost:.2g}")
     if (cause, key, lost) == (violation.cause, violation.because, violation.time_share):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -31,6 +32,13 @@ class OpenViolation:
     """End of each of the newest windows, and the logarithm of observed over expected."""
     refreshed_ns: int = 0
     """When its numbers were last renewed."""
+    largest: float = 0.0
+    """The factor that was furthest from 1 since it opened; 0: that of the violation."""
+
+    @property
+    def extent(self) -> float:
+        """Logarithm of the largest factor since it opened."""
+        return math.log(max(self.largest or self.violation.factor, 1e-9))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,7 +151,10 @@ def _renew(draft: _Draft, one: OpenViolation, yardstick: Yardstick, observation:
         draft.closed.append(violation.closed(ViolationState.RECOVERED, now_ns))
         return
     if not _is_normal(factor, one, yardstick) and now_ns - one.refreshed_ns >= REFRESHED_NS:
-        one = replace(one, violation=_refreshed(one, yardstick, around), refreshed_ns=now_ns)
+        renewed = _refreshed(one, yardstick, around)
+        further = abs(math.log(max(renewed.factor, 1e-9))) > abs(one.extent)
+        largest = renewed.factor if further else one.largest or violation.factor
+        one = replace(one, violation=renewed, refreshed_ns=now_ns, largest=largest)
     draft.standing.append(one)
 
 
@@ -168,8 +171,7 @@ def _of_new_paths(violation: Violation, observation: Observation, around: Watchi
 
 def _is_normal(factor: float, one: OpenViolation, yardstick: Yardstick) -> bool:
     """Tell whether a factor is within what is usual, and nearer to it than to the violation."""
-    opened = math.log(max(one.violation.factor, 1e-9))
-    if abs(factor) > 0.5 * abs(opened):
+    if abs(factor) > 0.5 * abs(one.extent):
         return False
     quantile = yardstick.levels.get(one.violation.expression, yardstick.level).quantile(one.violation.quantile)
     usual = usual_factors(quantile) if quantile is not None and one.violation.what is What.LEVEL else None

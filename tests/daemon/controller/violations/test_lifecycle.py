@@ -72,6 +72,23 @@ def test_it_closes_once_it_has_held_for_recover_after() -> None:
     assert function.violations.open == () and function.reason is None
 
 
+def test_a_change_that_shrinks_stays_open_with_its_numbers() -> None:
+    """From four times to twice as slow: the factor follows, and it does not close."""
+    changes = [(150.0, "smooth", slower(4.0)), (300.0, "smooth", slower(0.5))]
+    life = lived((unimodal(),), 800.0, changes)
+    assert life.closed == {}
+    (one,) = life.named("smooth").violations.open
+    assert one.factor == pytest.approx(2.0, rel=0.1)
+
+
+def test_a_way_back_in_steps_is_a_way_back() -> None:
+    """From four times to once as slow over twice: what it was at its worst decides how near is near."""
+    changes = [(150.0, "smooth", slower(4.0)), (260.0, "smooth", slower(0.5)), (340.0, "smooth", slower(0.58))]
+    life = lived((unimodal(),), 800.0, changes)
+    ((second, one),) = life.closed.values()
+    assert one.state is ViolationState.RECOVERED and 340 + 150 < second < 340 + 330
+
+
 def test_what_is_acknowledged_is_the_yardstick() -> None:
     """It closes at once, is not opened again, and the way back is a change."""
     changes = [(150.0, "smooth", slower(3.0)), (450.0, "smooth", slower(1 / 3))]
