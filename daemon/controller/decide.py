@@ -97,7 +97,7 @@ def _restore(state: ControllerState, event: Restored) -> tuple[ControllerState, 
         if matches(function.function, settings.ignore):
             functions[key] = functions[key].moved(State.EXCLUDED, reasons.excluded(), event.now_ns)
     catalog = {function.key: function for function in event.functions}
-    state = replace(state, functions=functions, catalog=catalog, now_ns=event.now_ns)
+    state = replace(state, functions=functions, catalog=catalog, now_ns=event.now_ns, detection=event.detection)
     return state, (Publish(why="restored"),)
 
 

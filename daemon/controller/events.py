@@ -17,6 +17,8 @@ from specmine.model.function import Function
 from specmine.model.observation import Observation
 from specmine.model.violation import Violation
 
+from .violations.host_detection import HostDetection
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
@@ -38,6 +40,8 @@ class Restored:
     """The newest of each function and kind, oldest first."""
     violations: tuple[Violation, ...] = ()
     """Those that are open, and the newest that closed, oldest first."""
+    detection: HostDetection = field(default_factory=HostDetection)
+    """What the detectors of all functions share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

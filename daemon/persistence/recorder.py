@@ -14,11 +14,13 @@ from specmine.daemon.controller.events import Arrived, Begun, Restored, Stopping
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.violations.host_detection import HostDetection
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.documents.timestamps import utc_offset_ns
 from specmine.daemon.loop import Step
 from specmine.mining.assertions.checks import Check
 from specmine.model.clock import utc_ns
+from specmine.model.json_codec import decode, encode
 from specmine.store import (
     Build,
     Contents,
@@ -139,6 +141,7 @@ class StoreRecorder:
             records=contents.states,
             observations=contents.observations_at(self._offset_ns),
             violations=violations,
+            detection=detection_in(contents.documents).shifted(-self._offset_ns),
         )
 
     def listen(self, step: Step) -> None:
@@ -195,6 +198,7 @@ class StoreRecorder:
         if last or state.now_ns - self._document_ns >= DOCUMENT_EVERY_NS:
             self._document_ns = state.now_ns
             self._writer.put(Document(name="specification", document=specification(state, detail=True)))
+            self._writer.put(Document(name="detection", document=encode(state.detection.shifted(self._offset_ns))))
 
     def _put_violations(self, state: ControllerState) -> None:
         """Write the violations that changed; where one opened or closed, before anybody is told."""
@@ -258,6 +262,15 @@ def _checks(function: FunctionState) -> Iterator[tuple[str, Check]]:
     if function.provisional is not None and function.state not in FINISHED:
         for check in function.provisional.checks:
             yield f"{check.subject}, as in build {function.provisional.build_id}", check
+
+
+def detection_in(documents: Mapping[str, Mapping[str, Any]]) -> HostDetection:
+    """Return what the detectors shared when the store was written, times in UTC; of an older store nothing."""
+    try:
+        detection: HostDetection = decode(HostDetection, documents.get("detection", {}))
+    except ValueError:
+        return HostDetection()
+    return detection
 
 
 def retention_of(settings: StoreSettings) -> Retention:

@@ -15,7 +15,11 @@ from specmine.daemon.controller.events import Begun, Restored
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.problems.restoration import with_violations
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.violations.host_detection import HostDetection
+from specmine.daemon.persistence.recorder import detection_in
+from specmine.mining.detection.threshold import Calibration
 from specmine.model.batch import Started
+from specmine.model.json_codec import encode
 from specmine.model.violation import ViolationState
 from tests.support.changing import Life, lived, slower
 from tests.support.planted import unimodal
@@ -98,3 +102,13 @@ def test_what_was_acknowledged_without_a_daemon_is_acknowledged(life: Life) -> N
 def test_rows_of_functions_that_nobody_knows_are_passed_over() -> None:
     """A violation of a function that the store does not describe cannot be shown."""
     assert with_violations({}, [violation("gone+0x1")], {}, Settings()) == {}
+
+
+def test_the_calibration_of_the_host_comes_back() -> None:
+    """How far the evidence of unchanged functions went is learned over a week, not over one life of the daemon."""
+    known = HostDetection(calibration=Calibration(peaks=3.0, excess=2.5, seconds=90_000.0, told_ns=7 * SECOND))
+    stored = json.loads(json.dumps(encode(known.shifted(AHEAD_NS))))
+    back = detection_in({"detection": stored}).shifted(-AHEAD_NS)
+    assert back.calibration == known.calibration
+    assert back.threshold == known.threshold
+    assert detection_in({"detection": {"calibration": "damaged"}}) == HostDetection()
