@@ -8,6 +8,8 @@ from specmine.daemon.controller.function import FunctionState
 from specmine.mining.detection.power import detectable
 
 RENEWED_NS = 600_000_000_000
+UNKNOWN_NS = 60_000_000_000
+"""Renewed sooner where nothing was known yet."""
 _MOST_KNOWN = 4096
 _known: dict[str, tuple[int, float | None]] = {}
 """When it was computed last, and the factor, by the key of the function."""
@@ -18,7 +20,7 @@ def detectable_factor(function: FunctionState, now_ns: int) -> float | None:
     if function.violations.yardstick is None or not function.violations.detector.streams:
         return None
     known = _known.get(function.key)
-    if known is not None and known[1] is not None and 0 <= now_ns - known[0] < RENEWED_NS:
+    if known is not None and 0 <= now_ns - known[0] < (UNKNOWN_NS if known[1] is None else RENEWED_NS):
         return known[1]
     if len(_known) >= _MOST_KNOWN:
         _known.clear()
