@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.mixture import GaussianMixture
 
 from bench.mining.tables import borders as mining_borders
-from bench.mining.tables import budget_policies
+from bench.mining.tables import budget_policies, path_variation
 from bench.mining.tables import call_paths as mining_paths
 from bench.mining.tables import levels as mining_levels
 from bench.mining.tables import recorded as mining_recorded
@@ -128,6 +128,16 @@ def chance(cases: int, _: Sequence[str]) -> None:
     table("2,000 paths grouped at random", mining_paths.CHANCE_HEAD, mining_paths.chance(cases))
 
 
+def lot(cases: int, _: Sequence[str]) -> None:
+    """Print how often call paths whose class shares are drawn by lot are explained."""
+    table("Class shares of paths by lot", path_variation.LOT_HEAD, path_variation.lot_table(cases))
+
+
+def edge(cases: int, _: Sequence[str]) -> None:
+    """Print what is stated where one call edge decides, and paths have effects of their own."""
+    table("One deciding edge, 10,000 calls", path_variation.EDGE_HEAD, path_variation.edge_table(cases))
+
+
 def again(cases: int, _: Sequence[str]) -> None:
     """Print how alike two minings of the same planted models are."""
     table("The same models, other calls", mining_paths.AGAIN_HEAD, mining_paths.again(cases))
@@ -182,6 +192,8 @@ COMMANDS: dict[str, tuple[Callable[[int, Sequence[str]], None], int]] = {
     "atoms": (atoms, 20),
     "again": (again, 10),
     "chance": (chance, 5),
+    "lot": (lot, 5),
+    "edge": (edge, 10),
     "speed": (speed, 200),
 }
 

@@ -126,6 +126,18 @@ _UNEXPLAINED = {
         "call paths behave differently, but no set of call edges distinguishes them",
         "how often or in which order edges occur may decide",
     ),
+    "path-variation": (
+        "its call paths differ no more than the paths of one behaviour do",
+        "mine it longer; else something else decides: arguments, data, the machine",
+    ),
+    "by-lot": (
+        "its call paths differ, but call edges tell which no shorter than a list of the paths",
+        "something else decides: arguments, data; its list of paths shows each with its classes",
+    ),
+    "poor-fit": (
+        "less than nine tenths of its calls are on complete call paths that an expression fits",
+        "if paths are incomplete, keep the unwind tables of its libraries",
+    ),
     "unseen-paths": (
         "its call paths were not observed: this execution alone showed no classes",
         "mine it longer",

@@ -2,6 +2,8 @@
 
 - How do call paths explain the classes of a function? ``explain``; its result is an ``explanation``
 - Which grouping of the paths is stated? ``model_selection``
+- Does it explain, or only follow how paths vary? ``significance``, of a ``candidate``
+- How long is a statement? ``description_length``
 - Which call edges distinguish the groups? ``edge_search``
 - What is the shortest formula over these edges? ``assertion``, with ``minimization``
 - How is a formula written, read and evaluated? ``expression``

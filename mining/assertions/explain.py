@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from specmine.mining.behaviours.edge_clustering import pooled_groups
 from specmine.mining.behaviours.outlier_windows import typical_windows
 from specmine.mining.behaviours.path_clustering import group_paths, path_dispersion
+from specmine.mining.behaviours.path_variation import UsualVariation, independent_of_path
 from specmine.mining.behaviours.tree_refinement import refined_groups
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion
@@ -17,9 +18,12 @@ from specmine.model.call_path import CallPath
 from specmine.model.observation import Observation
 
 from .assertion import distinguishing_edges
+from .candidate import ObservedPaths
 from .explanation import Behaviour, ExplainedPath, Explanation
 from .expression import render
 from .model_selection import SelectedModel, select_model
+
+_DEVIATIONS = (0.03, 0.06, 0.12)  # between paths of one behaviour, with which paths are grouped too
 
 
 def explain(
@@ -28,6 +32,7 @@ def explain(
     *,
     program: Collection[str] = (),
     settings: MiningSettings,
+    usual: UsualVariation = UsualVariation(),  # noqa: B008  (a value without state)
 ) -> Explanation:
     """Group the call paths of one function by behaviour and state each group over call edges.
 
@@ -40,6 +45,8 @@ def explain(
     program : collection of str
         Modules (``Frame.module``) of the program itself.
     settings : MiningSettings
+    usual : UsualVariation
+        How much the paths of a behaviour usually vary: decides where a function has few paths.
 
     Returns
     -------
@@ -48,7 +55,8 @@ def explain(
     Notes
     -----
     Paths are grouped in two ways: path by path (``group_paths``), and over all paths of an edge together
-    (``pooled_groups``). The grouping whose formulas explain the calls better is stated (``select_model``). A window
+    (``pooled_groups``), supposing that paths of one behaviour vary little or more. The grouping whose formulas explain
+    the calls best is stated (``select_model``), if it explains more than how paths vary (``significance.py``). A window
     whose shares differ plainly from all others (``typical_windows``) counts in the shares of the behaviours, but not
     in the grouping.
     """
@@ -60,7 +68,8 @@ def explain(
     counts = windows[:, complete]
     if not complete_paths:
         return _single(paths, totals, borders, bias_ns, "no-complete-path", Dispersion(), [None] * len(paths))
-    typical = counts[typical_windows(counts, settings=settings)]
+    is_typical = typical_windows(counts, settings=settings)
+    typical = counts[is_typical]
     grouping, varied = group_paths(typical, settings=settings), path_dispersion(counts)
     independent_calls, noise = (
         grouping.design_effect.independent_calls(typical.sum(axis=0)),
@@ -73,17 +82,23 @@ def explain(
     if not groupings:
         reason = "one-path" if len(complete_paths) == 1 else "one-group"
         return _single(paths, totals, borders, bias_ns, reason, varied, effects)
-    best = select_model(
-        complete_paths,
-        present,
-        independent_calls,
-        groupings,
+    alike = np.zeros(len(complete_paths), dtype=np.intp)
+    for deviation in _DEVIATIONS:
+        rows = independent_of_path(independent_calls, alike, deviation)
+        groupings += _groupings(present, rows, tuple(alike.tolist()), noise, settings)
+    observed = ObservedPaths(
+        paths=complete_paths,
+        present=present,
+        counts=independent_calls,
+        calls=typical.sum(axis=(0, 2)),
+        incomplete=int(windows[is_typical][:, ~complete].sum()),
         noise=noise,
+        usual=usual,
         program=frozenset(program),
-        settings=settings,
     )
-    if best is None:
-        return _single(paths, totals, borders, bias_ns, "same-edges", varied, effects)
+    best = select_model(observed, list(dict.fromkeys(groupings)), settings=settings)
+    if isinstance(best, str):
+        return _single(paths, totals, borders, bias_ns, best, varied, effects)
     return _explanation(
         paths=paths, totals=totals, borders=borders, bias_ns=bias_ns, best=best, noise=varied, effects=effects
     )

@@ -68,7 +68,9 @@ class Explanation:
     """Why the classes are not explained; '' if they are.
 
     'one-group': all paths behave alike. 'same-edges': groups differ, but no call edge distinguishes them, or too many
-    would be needed. Also 'no-complete-path' and 'one-path'.
+    would be needed. 'path-variation': groups differ no more than paths of one behaviour do. 'by-lot': the formulas are
+    as long as a list of the paths. 'poor-fit': less than nine tenths of the calls are on paths that their behaviour
+    fits. Also 'no-complete-path' and 'one-path'.
     """
     optimal: bool = True
     """False if the search for the smallest set of edges was cut short."""

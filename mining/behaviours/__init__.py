@@ -4,5 +4,6 @@
 - Which paths behave alike, each by its own calls? ``path_clustering``
 - Which behave alike where most paths have few calls? ``edge_clustering``
 - Which few call edges distinguish the groups? ``tree_refinement``, with ``decision_tree``
+- How much do the paths of one behaviour vary? How likely are they if edges decide nothing? ``path_variation``
 - How certain is the group of a path? ``posterior``
 """

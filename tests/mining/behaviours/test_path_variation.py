@@ -1,0 +1,102 @@
+"""How much paths of one behaviour vary: checked against scipy's distributions and its analysis of variance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.special import gammaln
+
+from specmine.mining.behaviours.path_variation import (
+    DEVIATIONS,
+    PathVariation,
+    UsualVariation,
+    independent_of_path,
+    path_variation,
+)
+from specmine.mining.statistics.class_shares import Dispersion
+
+NOTHING_KNOWN = UsualVariation(deviation=float(DEVIATIONS[0]), freedom=1e-9)
+
+
+def drawn(
+    rng: np.random.Generator, shares: NDArray[np.float64], deviation: float, calls: int = 100_000
+) -> NDArray[np.float64]:
+    """Return class counts of a path for each share of the upper class, with an effect of its own."""
+    slow = rng.binomial(calls, np.clip(shares + rng.normal(0, deviation, len(shares)), 0, 1))
+    return np.stack((calls - slow, slow), axis=1).astype(np.float64)
+
+
+def varied(rows: NDArray[np.float64], labels: list[int], usual: UsualVariation = NOTHING_KNOWN) -> PathVariation:
+    """Return the variation of paths in these groups."""
+    return path_variation(rows, np.array(labels, dtype=np.intp), usual)
+
+
+def test_the_likelihood_is_that_of_dirichlet_multinomial_counts() -> None:
+    """As scipy computes it, but for the coefficient that does not depend on the deviation."""
+    rows = np.array([[30.0, 10.0], [55.0, 45.0], [2.0, 1.0]])
+    got = varied(rows, [0, 0, 0])
+    coefficient = gammaln(rows.sum(axis=1) + 1) - gammaln(rows + 1).sum(axis=1)
+    labels = np.zeros(3, dtype=np.intp)
+    for number in (0, 20, 39):
+        sums = independent_of_path(rows, labels, float(DEVIATIONS[number])).sum(axis=0) + 0.5
+        share = sums / sums.sum()
+        correlation = min(DEVIATIONS[number] ** 2 / (share * (1 - share)).max(), 0.9)
+        expected = [stats.dirichlet_multinomial.logpmf(row, (1 / correlation - 1) * share, row.sum()) for row in rows]
+        assert got.log_likelihoods[number] == pytest.approx(np.array(expected) - coefficient)
+
+
+def test_with_many_calls_the_p_value_is_that_of_an_analysis_of_variance() -> None:
+    """The paths are the units: more calls of the same paths make nothing more significant."""
+    rng = np.random.default_rng(1)
+    labels = [0] * 12 + [1] * 12
+    for gap in (0.0, 0.05, 0.1, 0.15):
+        rows = drawn(rng, np.where(np.array(labels) == 1, 0.5 + gap, 0.5), 0.08)
+        share = rows[:, 1] / rows.sum(axis=1)
+        expected = stats.f_oneway(share[:12], share[12:]).pvalue
+        assert np.log(varied(rows, labels).p_value(Dispersion())) == pytest.approx(np.log(expected), rel=0.12, abs=0.15)
+        assert varied(10 * rows, labels).p_value(Dispersion()) == pytest.approx(expected, rel=0.5)
+
+
+@pytest.mark.parametrize("deviation", [0.02, 0.05, 0.1])
+def test_the_deviation_is_found_again(deviation: float) -> None:
+    """Of forty paths in two groups; that the groups differ says nothing about it."""
+    rng = np.random.default_rng(2)
+    labels = [0] * 20 + [1] * 20
+    found = [
+        varied(drawn(rng, np.where(np.array(labels) == 1, 0.7, 0.3), deviation), labels, UsualVariation()).deviation
+        for _ in range(20)
+    ]
+    assert float(np.median(found)) == pytest.approx(deviation, rel=0.15)
+
+
+def test_of_few_paths_the_usual_variation_decides() -> None:
+    """Two paths have no variation to show: a gap of the usual size is nothing, one many times as large is much."""
+    rows = drawn(np.random.default_rng(3), np.array([0.40, 0.46]), 0.0)
+    assert stats.chi2_contingency(rows).pvalue < 1e-9
+    assert varied(rows, [0, 1], UsualVariation()).p_value(Dispersion()) > 0.05
+    far = drawn(np.random.default_rng(3), np.array([0.2, 0.8]), 0.0)
+    assert varied(far, [0, 1], UsualVariation()).p_value(Dispersion()) < 1e-4
+    assert varied(far, [0, 1], UsualVariation(deviation=0.3)).p_value(Dispersion()) > 0.01
+
+
+def test_a_group_by_lot_costs_its_surprise() -> None:
+    """Two kinds far apart, a quarter and three quarters: each path costs the entropy of its kind more than by edges."""
+    rows = np.array([[950.0, 50.0]] * 6 + [[100.0, 900.0]] * 18)
+    variation = varied(rows, [0] * 6 + [1] * 18)
+    cost = variation.log_likelihoods[5] - variation.by_lot()[5]
+    assert cost[:6] == pytest.approx(np.log(4), abs=1e-6)
+    assert cost[6:] == pytest.approx(np.log(4 / 3), abs=1e-6)
+    same = varied(np.tile([[400.0, 600.0]], (8, 1)), [0, 0, 0, 0, 1, 1, 1, 1])
+    assert same.by_lot()[5] == pytest.approx(same.log_likelihoods[5], abs=1e-6)
+
+
+def test_small_differences_of_independent_calls_are_judged_as_pearson_does() -> None:
+    """Where paths have few calls, their draw is all the variation there is."""
+    rows = np.array([[6.0, 4.0], [5.0, 5.0], [3.0, 7.0], [2.0, 8.0]] * 5)
+    labels = [0, 0, 1, 1] * 5
+    table = np.array([rows[np.array(labels) == group].sum(axis=0) for group in (0, 1)])
+    expected = stats.chi2_contingency(table, correction=False).pvalue
+    got = varied(rows, labels, UsualVariation(deviation=float(DEVIATIONS[0]), freedom=200)).p_value(Dispersion())
+    assert got == pytest.approx(expected, rel=0.05)
