@@ -33,7 +33,7 @@ _WIDEST = 0.2  # share of calls in a window from which the number of windows nee
 _COARSE = 25  # windows of equal shares from which flatness is judged
 _TOP = 0.6  # windows denser than this share of the densest (a tenth of them passed over) belong to the plateau
 _PLATEAU = (0.75, 0.9)  # shares of the calls on the plateau between which flatness rises
-_FLAT_Z = 3.8  # least significance on a plateau: 1 % of log-uniform histories of ten observations reach it
+_FLAT_Z = 4.0  # least significance on a plateau: under 1 % of log-uniform histories of ten observations reach it
 _APART = 1e3  # exceeds differences of log densities, and so separates window sizes in accumulated maxima
 _NOWHERE = 1e6
 
