@@ -48,6 +48,11 @@ def _named(function: FunctionState, state: ControllerState) -> Named:
         program=program_of(function, state),
         build_id=named.build_id,
         behaviours=_expressions(function),
+        starts_ns=tuple(
+            each.start_ns
+            for each in state.lifetimes.values()
+            if each.build_id == named.build_id and each.start_ns > state.began_ns
+        ),
     )
 
 

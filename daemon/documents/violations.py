@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from specmine.model.level import PROBABILITIES, Level
+from specmine.model.text import age
 from specmine.model.violation import Cause, Violation
 
 from .timestamps import rfc3339
 from .violation_text import Subject, change, metric_text, title
 
 SCHEMA = "specmine.violations/1"
+BEFORE_NS, AFTER_NS = 300_000_000_000, 30_000_000_000
+"""A start so long before a change is told with it; the moment of a change may be told too early by so much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,8 @@ class Named:
     """Label of its build, '' if it has none."""
     behaviours: tuple[str, ...] = ()
     """Expressions of its behaviours, in their order."""
+    starts_ns: tuple[int, ...] = ()
+    """When runs of its build started that began while specmine watched, on the clock of the violations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +87,7 @@ def violation_entry(violation: Violation, context: Context) -> dict[str, Any]:
         "because": _because(violation, context),
         "explains": [_explained(one, context) for one in context.explained.get(violation.function, ())],
         "since": rfc3339(violation.since_ns + offset),
+        "build_started": _start(violation, named, offset),
         "found": rfc3339(violation.found_ns + offset),
         "state": violation.state.value,
         "closed": None if closed_ns is None else rfc3339(closed_ns + offset),
@@ -146,6 +152,17 @@ def _because(violation: Violation, context: Context) -> dict[str, str] | None:
 def _explained(violation: Violation, context: Context) -> dict[str, Any]:
     named = context.named(violation.function)
     return {"function": named.function, "module": named.module, "factor": violation.factor, "text": change(violation)}
+
+
+def _start(violation: Violation, named: Named, offset: int) -> dict[str, str] | None:
+    """Return the run of the build that started at most five minutes before the change, if one did."""
+    near = [each for each in named.starts_ns if -AFTER_NS <= violation.since_ns - each <= BEFORE_NS]
+    if not near:
+        return None
+    seconds = max(0, violation.since_ns - max(near)) / 1e9
+    build = named.build or named.build_id[:12]
+    text = f"{age(seconds)} after a run of build {build} started"
+    return {"build_id": named.build_id, "at": rfc3339(max(near) + offset), "text": text}
 
 
 def _place(expression: str, behaviours: Sequence[str]) -> int | None:

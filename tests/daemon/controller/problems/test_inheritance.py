@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
+from specmine.daemon.documents.violation_context import violations_document
 from specmine.model.batch import Batch, Lifetime
 from specmine.model.function import Function
 from specmine.model.observation import Observation
@@ -88,6 +89,11 @@ def test_a_slower_build_is_violated_by_the_yardstick_of_the_one_before() -> None
     assert 200 < second < 280
     last = life.state.functions[one.function].violations.open[0]
     assert last.cause.kind is CauseKind.CODE
+    (entry,) = [each for each in violations_document(life.state)["violations"] if each["state"] == "open"]
+    assert (
+        entry["build_started"]["build_id"] == "b2e"
+        and "after a run of build b2e started" in entry["build_started"]["text"]
+    )
     assert any("one run each" in fact.text or "not compared" in fact.text for fact in last.cause.evidence)
 
 

@@ -1,0 +1,103 @@
+"""How soon does the whole daemon open a violation, is it right, and what does it open for nothing?
+
+    .venv/bin/python -m bench.detection.daemon [--draws 10]
+
+The daemon's loop runs over a simulated program of four functions with a clock of its own: learning, budget, windows,
+detector, yardstick, causes. The level of every function wanders with a standard deviation of 8 % and a correlation of
+0.8 over ten seconds. Needs no root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import stats
+
+from specmine.model.batch import Batch
+from specmine.model.violation import Direction, Violation
+from tests.support.changing import Change, ChangingSource, Life, called, lived, slower
+from tests.support.planted import Planted, Way
+from tests.support.simulated import SECOND, FakeClock
+
+SPREAD, CORRELATION = 0.08, 0.8
+CHANGE_S, END_S, QUIET_S = 240.0, 420.0, 1_200.0
+NAME = "f0"
+
+
+class Wandering(ChangingSource):
+    """A program whose functions take longer and less long by themselves."""
+
+    def __init__(self, planted: Sequence[Planted], changes: Sequence[tuple[float, str, Change]], seed: int) -> None:
+        super().__init__(planted, FakeClock(), changes, seed=seed)
+        self._own = np.random.default_rng(seed + 1000)
+        self._levels = {each.name: SPREAD * float(self._own.standard_normal()) for each in planted}
+        self._second = 0
+
+    def poll(self, now_ns: int) -> Batch:
+        while (now_ns - self.began_ns) // SECOND > self._second:
+            self._second += 1
+            kept = CORRELATION**0.1
+            for key, planted in self.planted.items():
+                before = self._levels[planted.name]
+                after = kept * before + SPREAD * math.sqrt(1 - kept**2) * float(self._own.standard_normal())
+                self._levels[planted.name] = after
+                self.planted[key] = slower(math.exp(after - before))(planted)
+        return super().poll(now_ns)
+
+
+def program() -> tuple[Planted, ...]:
+    """Return four functions of one class."""
+    one = Way(callers="main", weight=1.0, classes=((1.0, 50_000.0, 0.4),))
+    return tuple(
+        Planted(name=f"f{number}", rate=rate, own=0.1, inclusive=0.1, ways=(one,))
+        for number, rate in enumerate((2000.0, 400.0, 5000.0, 100.0))
+    )
+
+
+def life(seed: int, seconds: float, changes: Sequence[tuple[float, str, Change]] = ()) -> Life:
+    """Run the daemon over the program."""
+    return lived((), seconds, source=Wandering(program(), changes, seed))
+
+
+def told(found: Life) -> tuple[float, Violation] | None:
+    """Return when the changed function's violation opened, and the violation as it was at the end."""
+    key = found.named(NAME).key
+    opened = [(second, one) for second, one in found.opened.values() if one.function == key and second > CHANGE_S]
+    if not opened:
+        return None
+    second, one = min(opened, key=lambda each: each[0])
+    now = {each.id: each for each in found.named(NAME).violations.all}
+    return second - CHANGE_S, now.get(one.id, one)
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--draws", type=int, default=10)
+    draws = parser.parse_args().draws
+    print("| factor | opened | delay: median, longest | factor told within 20 % | moment within 20 s | others opened |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for factor in (1.5, 2.0, 3.0, 10.0):
+        lives = [life(seed, END_S, [(CHANGE_S, NAME, slower(factor))]) for seed in range(draws)]
+        found = [one for each in lives if (one := told(each)) is not None]
+        right = [one for _, one in found if one.direction is Direction.SLOWER and 0.8 < one.factor / factor < 1.2]
+        began = lives[0].began_ns
+        near = [one for _, one in found if abs((one.since_ns - began) / SECOND - CHANGE_S) <= 20]
+        delays = sorted(second for second, _ in found)
+        others = sum(len(each.opened) for each in lives) - len(found)
+        delay = f"{np.median(delays):.0f} s, {delays[-1]:.0f} s" if delays else "-"
+        print(f"| {factor} | {len(found)} of {draws} | {delay} | {len(right)} | {len(near)} | {others} |", flush=True)
+    quiet = [life(seed, QUIET_S) for seed in range(draws)]
+    busy = [life(seed, QUIET_S, [(600.0, each, called(2.0)) for each in ("f0", "f1")]) for seed in range(draws)]
+    hours = 2 * draws * QUIET_S / 3600
+    opened = sum(len(each.opened) for each in (*quiet, *busy))
+    most = stats.chi2.ppf(0.975, 2 * (opened + 1)) / 2 / hours
+    print("\nUnchanged, and half of it with twice the calls from the tenth minute on:")
+    print(f"{opened} opened in {hours:.1f} hours of four functions (95 % upper bound: {most:.2f} an hour).")
+
+
+if __name__ == "__main__":
+    main()
