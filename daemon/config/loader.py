@@ -46,7 +46,10 @@ def load_config(path: str | Path) -> Config:
     if len(raw) > _MAXIMUM_BYTES:
         raise ConfigError(f"the configuration {path} is larger than 1 MiB")
     try:
-        return parse_config(raw.decode("utf-8"), name=str(path))
+        config = parse_config(raw.decode("utf-8"), name=str(path))
+        if Path(config.store.path).is_dir():
+            raise ConfigError(f"store.path: {config.store.path} is a folder; name a file in it")
+        return config
     except UnicodeDecodeError as error:
         raise ConfigError(f"the configuration {path} is not UTF-8 (byte {error.start})") from error
 

@@ -226,6 +226,14 @@ def test_ratios_and_sizes_are_read() -> None:
     assert (parse_size("64MiB"), parse_size("1.5 GB"), parse_size("7")) == (64 << 20, 1_500_000_000, 7)
 
 
+def test_a_store_in_the_place_of_a_folder_is_a_mistake(tmp_path: Path) -> None:
+    """It is found when the configuration is checked, before anything is started."""
+    path = tmp_path / "c.yaml"
+    path.write_text(f"store: {{path: {tmp_path}}}\n")
+    with pytest.raises(ConfigError, match="is a folder; name a file in it"):
+        load_config(path)
+
+
 def test_deep_nesting_is_a_mistake() -> None:
     """A document nested a thousand times is refused in one line."""
     with pytest.raises(ConfigError, match="nested too deeply"):
