@@ -11,7 +11,7 @@ from specmine.mining.comparison.function_comparison import FunctionComparison, c
 from specmine.mining.comparison.function_parts import parts_of
 from specmine.mining.comparison.interleaving import Interleaving, interleaving
 from specmine.mining.regression.comparison import Rule
-from specmine.mining.regression.host_drift import HostDrift, Run, host_drift
+from specmine.mining.regression.host_drift import STEADY, HostDrift, Run, deviation_of, host_drift
 from specmine.mining.regression.sample import FEWEST_CALLS, SUMMARIES
 
 from .behaviours import BehaviourCalls
@@ -52,7 +52,8 @@ def compare_functions(
     for key in keys:
         base, new = samples(sides.base.get(key, ())), samples(sides.new.get(key, ()))
         parts = parts_of(base, new, rule, behaviours.of(key))
-        found[key] = compare_function(parts, rule, _drift(summaries, controls - {key}, rule))
+        drift = _drift(summaries, controls - {key}, rule, _deviation(sides, key, rule)) if controls else None
+        found[key] = compare_function(parts, rule, drift)
     if fdr:
         found = with_discoveries(found, rule)
     return ComparedFunctions(
@@ -80,7 +81,14 @@ def _summaries(observed: Sequence[FunctionLifetime], rule: Rule) -> dict[Run, fl
 
 
 def _drift(
-    summaries: Mapping[Key, tuple[Mapping[Run, float], Mapping[Run, float]]], chosen: Collection[Key], rule: Rule
+    summaries: Mapping[Key, tuple[Mapping[Run, float], Mapping[Run, float]]],
+    chosen: Collection[Key],
+    rule: Rule,
+    deviation: float = STEADY,
 ) -> HostDrift | None:
     known = [summaries[key] for key in sorted(chosen) if min(map(len, summaries[key])) >= FEWEST_LIFETIMES]
-    return host_drift(known, rule.level)
+    return host_drift(known, rule.level, deviation)
+
+
+def _deviation(sides: Sides, key: Key, rule: Rule) -> float:
+    return deviation_of(_summaries(sides.base.get(key, ()), rule), _summaries(sides.new.get(key, ()), rule))

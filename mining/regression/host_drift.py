@@ -23,6 +23,10 @@ Summaries = Mapping[Run, float]
 """A summary of one function by lifetime, above 0, any unit."""
 FEWEST_CONTROLS = 2
 """One function does not show how far functions react to a host each in its own way."""
+STEADY = 0.01
+"""Functions of which lifetimes differ by less are all steady."""
+_LESS_STEADY = 3.0
+"""A function that varies so many times as much as another one shows nothing about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +45,16 @@ class HostDrift:
     """By side and lifetime: mean distance of their log summaries from the usual."""
 
 
-def host_drift(controls: Sequence[tuple[Summaries, Summaries]], level: float) -> HostDrift | None:
+def deviation_of(base: Summaries, new: Summaries) -> float:
+    """Return the standard deviation of log summaries between lifetimes of one side, pooled over both."""
+    logs = [np.log(list(side.values())) for side in (base, new) if side]
+    freedom = sum(len(each) - 1 for each in logs)
+    return math.sqrt(sum(float(((each - each.mean()) ** 2).sum()) for each in logs) / freedom) if freedom else 0.0
+
+
+def host_drift(
+    controls: Sequence[tuple[Summaries, Summaries]], level: float, deviation: float = STEADY
+) -> HostDrift | None:
     """Return the drift that functions of unchanged code show.
 
     Parameters
@@ -50,6 +63,9 @@ def host_drift(controls: Sequence[tuple[Summaries, Summaries]], level: float) ->
         Of each such function its summaries on both sides.
     level : float
         Confidence of the interval.
+    deviation : float
+        ``deviation_of`` the function that is to be judged. Controls that vary much more, such as functions that wait,
+        are left out if enough others remain.
 
     Returns
     -------
@@ -57,6 +73,9 @@ def host_drift(controls: Sequence[tuple[Summaries, Summaries]], level: float) ->
         None with fewer than ``FEWEST_CONTROLS`` functions that have lifetimes on both sides.
     """
     whole = [each for each in controls if each[0] and each[1]]
+    steady = [each for each in whole if deviation_of(*each) <= _LESS_STEADY * max(deviation, STEADY)]
+    if len(steady) >= FEWEST_CONTROLS:
+        whole = steady
     if len(whole) < FEWEST_CONTROLS:
         return None
     distances: tuple[dict[Run, list[float]], dict[Run, list[float]]] = {}, {}
@@ -69,13 +88,13 @@ def host_drift(controls: Sequence[tuple[Summaries, Summaries]], level: float) ->
             for run, value in side.items():
                 found.setdefault(run, []).append(math.log(value) - middle)
     base, new = ({run: float(np.mean(values)) for run, values in found.items()} for found in distances)
-    mean, deviation = float(np.mean(changes)), float(np.std(changes, ddof=1))
-    half = t_quantile(0.5 + 0.5 * level, len(whole) - 1.0) * deviation / math.sqrt(len(whole))
+    mean, spread = float(np.mean(changes)), float(np.std(changes, ddof=1))
+    half = t_quantile(0.5 + 0.5 * level, len(whole) - 1.0) * spread / math.sqrt(len(whole))
     return HostDrift(
         ratio=math.exp(mean),
         low=math.exp(mean - half),
         high=math.exp(mean + half),
-        deviation=deviation,
+        deviation=spread,
         controls=len(whole),
         index=(base, new),
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from specmine.mining.regression.comparison import Change, LifetimeSample, Rule, compare
-from specmine.mining.regression.host_drift import HostDrift, host_drift
+from specmine.mining.regression.host_drift import HostDrift, deviation_of, host_drift
 from specmine.mining.regression.sample import sample_of_durations
 
 RULE = Rule()
@@ -76,6 +76,24 @@ def test_a_change_that_the_host_hides_is_not_called_equivalent() -> None:
         sides, common = runs(rng, 9, -math.log(1.1), 0.01, 1.1)
         verdicts.append(verdict(sides[0], common))
     assert set(verdicts) <= {Change.UNDECIDED, Change.WORSE}
+
+
+def test_functions_that_vary_much_more_are_no_controls() -> None:
+    """Of two steady functions and three that wait, a steady one is judged by the steady ones alone."""
+    rng = np.random.default_rng(7)
+
+    def one(deviation: float) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
+        base, new = ({("h", str(at)): math.exp(rng.normal(0, deviation)) for at in range(5)} for _ in range(2))
+        return base, new
+
+    controls = [one(0.003), one(0.004), one(0.8), one(0.9), one(0.7)]
+    found = [host_drift(controls, 0.95, deviation) for deviation in (0.005, 0.8)]
+    assert [each.controls for each in found if each is not None] == [2, 5]
+    restless = host_drift(controls[2:], 0.95, 0.005)
+    assert restless is not None and restless.controls == 3, "better than none"
+    assert deviation_of(*controls[2]) == pytest.approx(
+        float(np.sqrt(np.mean([np.var(np.log(list(side.values())), ddof=1) for side in controls[2]])))
+    )
 
 
 def test_the_drift_is_the_mean_of_the_controls() -> None:
