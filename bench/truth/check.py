@@ -1,6 +1,6 @@
 """Does ``specmine check`` leave fresh recordings of the same law alone, and does it find slowness?
 
-    .venv/bin/python -m bench.truth.check [--draws 200] [--calls 10000] [--lifetimes 5] [--effect 0.03]
+    .venv/bin/python -m bench.truth.check [--draws 200] [--calls 10000] [--lifetimes 5] [--effect 0.03] [--table shares]
 
 It makes the tables of docs/check.md. In each draw a recording is mined, and others are checked against what was mined:
 of the same law, and with all calls, the slow class or the upper 5 % of the calls slowed down. Lifetimes differ by
@@ -52,14 +52,17 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--lifetimes", type=int, default=5)
     parser.add_argument("--effect", type=float, default=0.03)
+    parser.add_argument("--table", choices=["levels", "shares"], help="only this one")
     options = parser.parse_args()
     print(f"{options.draws} draws; {options.calls:,} calls in {options.lifetimes} lifetimes that differ by "
           f"{options.effect:.0%}; 95 % intervals\n")  # fmt: skip
-    for title, paths in (("One class, one call path", False), ("Two callers, a fast and a slow class", True)):
+    laws = (("One class, one call path", False), ("Two callers, a fast and a slow class", True))
+    for title, paths in laws if options.table != "shares" else ():
         print(f"{title}\n")
         print_levels(Law(paths=paths, lifetimes=options.lifetimes, calls=options.calls, effect=options.effect), options)
-    print("Shares: the slow class has 30 % of the calls of one call path, and other shares in what is checked\n")
-    print_shares(options)
+    if options.table != "levels":
+        print("Shares: the slow class has 30 % of the calls of one call path, and other shares in what is checked\n")
+        print_shares(options)
     return 0
 
 

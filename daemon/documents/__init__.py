@@ -1,1 +1,8 @@
-"""The state of the controller as documents: specification, status."""
+"""The state of the controller as documents.
+
+- What is known of all functions, and of one? ``specification``, ``function``
+- Which observations is it known from? ``data``; which borders, behaviours and paths follow? ``statements``
+- How long do calls take, usually and now? ``levels``; does that hold? ``verdicts``
+- What stopped being true, and in which words? ``violations``, with ``violation_context`` and ``violation_text``
+- What does the daemon do? ``status``
+"""
