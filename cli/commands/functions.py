@@ -13,6 +13,7 @@ from specmine.cli.base.sources import read_functions
 from specmine.cli.base.typography import typeset
 from specmine.cli.text.function_names import matching
 from specmine.cli.text.functions import SORTS, table
+from specmine.cli.text.levels import present
 from specmine.cli.text.states import LISTED, STATES, counted, group_of
 
 _FIELDS = (
@@ -64,7 +65,7 @@ def command(
         emit("No function to show.\n")
         return
     asked = everything or bool(states or globs)
-    shown = [each for each in chosen if asked or group_of(each) in LISTED] or chosen
+    shown = [each for each in chosen if asked or group_of(each) in LISTED or present(each)] or chosen
     hidden = len(chosen) - len(shown)
     more = f"{hidden} {'is' if hidden == 1 else 'are'} not listed here: --all." if hidden else ""
     said = " ".join(filter(None, (counted(chosen), more, "Why: specmine show FUNCTION.")))

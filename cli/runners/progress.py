@@ -141,7 +141,7 @@ def picture(document: Document, elapsed: str, ending: str, columns: int) -> list
     name = program.get("name") or Path(str(program.get("path") or "")).name or "looking for the program"
     left, right = escaped(str(name)), "   ".join([elapsed, *_cost(document)])
     lines = [left + " " * max(3, columns - cells(left) - cells(right)) + right]
-    active = [each for each in busiest_first(entries) if group_of(each) in LISTED]
+    active = [each for each in busiest_first(entries) if group_of(each) in LISTED or present(each)]
     shown = active[:MOST_SHOWN]
     if shown:
         lines += progress_table(shown, columns, ascii_only=not speaks_unicode(sys.stderr))
