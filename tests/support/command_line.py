@@ -59,6 +59,7 @@ def asked(tmp_path: Path, document: dict[str, Any]) -> Iterator[tuple[Path, list
         "status": {"version": "0.1.0", "pid": 12345, "programs": ["/usr/bin/app"], "bystander_hits": 1234,
                    "budget": {"overhead": {"promised_ratio": 0.01, "spent_seconds": 0.25}}, "notes": [],
                    "lifetimes": [{"pid": 4321, "executable": "/usr/local/bin/a\x1bpp"}]},
+        "violations": {"schema": "specmine.violations/1", "host": "h", "at": None, "violations": []},
         "label": {"build_id": "5f1d9c0a77e2b34c9d1e"},
     }  # fmt: skip
 
