@@ -146,7 +146,9 @@ def _renew(draft: _Draft, one: OpenViolation, yardstick: Yardstick, observation:
     spacing_ns = around.recover_after_ns // STEPS
     if not one.factors or now_ns - one.factors[-1][0] >= spacing_ns:
         oldest_ns = now_ns - around.recover_after_ns - spacing_ns
-        one = replace(one, factors=(*(each for each in one.factors if each[0] >= oldest_ns), (now_ns, factor)))
+        rare = one.factors[-LEAST_HOLDING:]  # where windows are rare, older ones count
+        held = tuple(each for each in one.factors if each[0] >= oldest_ns or each in rare)
+        one = replace(one, factors=(*held, (now_ns, factor)))
     if _holds_again(one, yardstick, now_ns, around):
         draft.closed.append(violation.closed(ViolationState.RECOVERED, now_ns))
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from specmine.daemon.config.settings import SECOND, Settings
 from specmine.model.violation import Direction, ViolationState, What
 from tests.support.changing import Life, called, lived, slower
 from tests.support.planted import paper_program, unimodal
@@ -100,3 +101,14 @@ def test_what_is_acknowledged_is_the_yardstick() -> None:
     assert first[1].direction is Direction.SLOWER
     assert second[1].direction is Direction.FASTER and second[0] > 450
     assert second[1].factor == pytest.approx(1 / 3, rel=0.1)
+
+
+def test_it_closes_though_windows_are_rare() -> None:
+    """With a window each half minute a recover_after of a minute holds too few: the newest four decide."""
+    settings = Settings(recover_after_ns=60 * SECOND)
+    changes = [(900.0, "rare", slower(4.0)), (1500.0, "rare", slower(0.25))]
+    life = lived((unimodal("rare", rate=8.0),), 1900.0, changes, settings=settings)
+    ((_, opened_),) = life.opened.values()
+    ((second, closed),) = life.closed.values()
+    assert opened_.id == closed.id and closed.state is ViolationState.RECOVERED
+    assert 1560 < second < 1800
