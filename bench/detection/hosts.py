@@ -1,6 +1,6 @@
 """How often does the detector page for nothing, how soon does it find a change, and when does it say it began?
 
-    .venv/bin/python -m bench.detection.hosts [--scenario S1] [--months 10] [--seed 1] [--no-delays]
+    .venv/bin/python -m bench.detection.hosts [--scenario S1] [--months 10] [--seed 1] [--hosts 20] [--hours 24]
 
 It simulates hosts of 200 functions (``bench/lib/simulated_hosts.py``) and makes the tables of docs/detection.md. A
 month of S1 takes about two minutes of one CPU. Needs no root.
@@ -24,8 +24,6 @@ from specmine.mining.detection.threshold import FROM, Calibration, with_peak, wi
 
 Floats = NDArray[np.float64]
 THRESHOLDS = np.arange(16.0, 24.5, 1.0)
-HOSTS = 20
-HOURS = 24.0
 WATCHED_SECONDS = 1_500.0
 PARTS = {"all": (0.0, 1.0), "to 10 %": (0.0, 0.1), "10 to 15 %": (0.1, 0.15), "15 to 30 %": (0.15, 1.0)}
 
@@ -57,12 +55,12 @@ class Peaks:
         return len({(row // FUNCTIONS, now // 60) for now, row, peak in every if peak >= threshold})
 
 
-def false_pages(scenario: str, months: float, seed: int) -> tuple[Hosts, Streams]:
+def false_pages(scenario: str, months: float, seed: int, number: int, hours: float) -> tuple[Hosts, Streams]:
     """Print false pages a host-month by threshold, with 95 % intervals; return the hosts of the last round."""
     counts, done, round_number, thresholds = dict.fromkeys(THRESHOLDS.tolist(), 0), 0.0, 0, []
     suspected = windows = 0
     while True:
-        hosts, streams = learned(np.random.default_rng((seed, round_number)), SCENARIOS[scenario], HOSTS)
+        hosts, streams = learned(np.random.default_rng((seed, round_number)), SCENARIOS[scenario], number)
         peaks = Peaks(peak=np.zeros(hosts.count))
 
         def see(rows: NDArray[np.intp], now: float, part: Streams, _: Floats, peaks: Peaks = peaks) -> None:
@@ -71,12 +69,12 @@ def false_pages(scenario: str, months: float, seed: int) -> tuple[Hosts, Streams
             suspected += int((part.evidence.max(axis=1) > FROM).sum())
             windows += len(rows)
 
-        watch(hosts, streams, LEARNING, LEARNING + 3600 * HOURS, see)
-        done += HOSTS * HOURS / 720
+        watch(hosts, streams, LEARNING, LEARNING + 3600 * hours, see)
+        done += number * hours / 720
         round_number += 1
         for threshold in counts:
             counts[threshold] += peaks.pages(threshold)
-        thresholds += [_calibrated(peaks, host) for host in range(HOSTS)]
+        thresholds += [_calibrated(peaks, host, hours) for host in range(number)]
         cells = [
             f"h {h:.0f}: {n / done:.1f} ({_low(n) / done:.1f} to {_high(n) / done:.1f})" for h, n in counts.items()
         ]
@@ -90,9 +88,9 @@ def false_pages(scenario: str, months: float, seed: int) -> tuple[Hosts, Streams
             return hosts, streams
 
 
-def _calibrated(peaks: Peaks, host: int) -> float:
+def _calibrated(peaks: Peaks, host: int, hours: float) -> float:
     """Return the threshold that a host sets itself after the day, as if it had lasted a week."""
-    known = with_time(with_time(Calibration(), 1), 1 + int(HOURS * 3600 * 1e9))
+    known = with_time(with_time(Calibration(), 1), 1 + int(hours * 3600 * 1e9))
     for _, row, peak in peaks.found:
         if row // FUNCTIONS == host:
             known = with_peak(known, peak)
@@ -107,9 +105,9 @@ def _high(count: int) -> float:
     return float(stats.chi2.ppf(0.975, 2 * count + 2) / 2)
 
 
-def delays(scenario: str, hosts: Hosts, streams: Streams, seed: int) -> None:
+def delays(scenario: str, hosts: Hosts, streams: Streams, seed: int, hours: float) -> None:
     """Print how long after a change of each size it is open, by threshold and spread, and how exact its moment is."""
-    begin = LEARNING + 3600 * HOURS
+    begin = LEARNING + 3600 * hours
     for factor in (1.5, 2.0, 3.0, 10.0):
         changed, watched = copy.deepcopy(hosts), streams.take(np.arange(hosts.count))
         changed.rng = np.random.default_rng(seed)
@@ -136,7 +134,7 @@ def delays(scenario: str, hosts: Hosts, streams: Streams, seed: int) -> None:
             return np.where(now - GRID >= at[rows], math.log(factor), 0.0)
 
         watch(changed, watched, begin, begin + WATCHED_SECONDS, see, shift=shift)
-        for threshold in (18.0, 19.0, 20.0):
+        for threshold in (20.0, 22.0):
             number = int(np.flatnonzero(threshold == THRESHOLDS)[0])
             cells = []
             for name, (low, high) in PARTS.items():
@@ -156,11 +154,11 @@ def main() -> None:
     parser.add_argument("--scenario", choices=sorted(SCENARIOS), default="S1")
     parser.add_argument("--months", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--no-delays", action="store_true")
+    parser.add_argument("--hosts", type=int, default=20, help="hosts at once")
+    parser.add_argument("--hours", type=float, default=24.0, help="hours that they are watched, after six of learning")
     options = parser.parse_args()
-    hosts, streams = false_pages(options.scenario, options.months, options.seed)
-    if not options.no_delays:
-        delays(options.scenario, hosts, streams, options.seed)
+    hosts, streams = false_pages(options.scenario, options.months, options.seed, options.hosts, options.hours)
+    delays(options.scenario, hosts, streams, options.seed, options.hours)
 
 
 if __name__ == "__main__":
