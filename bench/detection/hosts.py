@@ -134,7 +134,7 @@ def delays(scenario: str, hosts: Hosts, streams: Streams, seed: int, hours: floa
             return np.where(now - GRID >= at[rows], math.log(factor), 0.0)
 
         watch(changed, watched, begin, begin + WATCHED_SECONDS, see, shift=shift)
-        for threshold in (20.0, 22.0):
+        for threshold in (19.0, 20.0, 22.0):
             number = int(np.flatnonzero(threshold == THRESHOLDS)[0])
             cells = []
             for name, (low, high) in PARTS.items():

@@ -55,12 +55,12 @@ DISTURBED = 0.04
 LEAST_DISTURBED, MOST_DISTURBED, MOST_SHARE = 0.003, 0.1, 0.75
 LASTING_SECONDS = 10.0
 """A disturbance lasts at most so long, ..."""
-LONG_SECONDS, LONG = 30.0, 0.03
+LONG_SECONDS, LONG = 30.0, 0.002
 """... but this share of them about three times as long."""
 JUMPS = 0.002
 """Share of the windows far off their prediction, by the normal law, that are put down to the wander."""
-UP, UP_SCALE = 0.8, 0.8
-"""Most disturbances make calls slower: by an exponential with this mean, in log units ..."""
+UP, UP_MOST, UP_EDGE = 0.8, 1.7, 0.2
+"""Most disturbances make calls slower: by any factor up to exp(1.7) equally likely, in log units ..."""
 DOWN, DOWN_SCALE = 0.15, 0.4
 """... some make them faster ..."""
 FAR, FAR_SCALE = 0.05, 3.0
@@ -246,7 +246,7 @@ def _goes_on(age: Floats, elapsed: Floats) -> Floats:
 def _disturbed(surprise: Floats) -> Floats:
     """Return the density of windows that are newly disturbed."""
     distance = np.abs(surprise)
-    up = UP / UP_SCALE * np.exp(-distance / UP_SCALE)
+    up = UP / UP_MOST / (1 + np.exp(np.minimum((distance - UP_MOST) / UP_EDGE, 50.0)))
     down = DOWN / DOWN_SCALE * np.exp(-distance / DOWN_SCALE)
     return np.asarray(np.where(surprise > 0, up, down) + FAR / (2 * FAR_SCALE) * np.exp(-distance / FAR_SCALE))
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 FROM = 12.0
 """Peaks above this are counted."""
-FIRST = 22.0
+FIRST = 20.0
 """The threshold until a day was seen."""
-LEAST, MOST = 22.0, 26.0
+LEAST, MOST = 19.0, 26.0
 PAGES_A_MONTH = 1.0
 """False pages of a host that are allowed, all functions together."""
 MONTH_SECONDS = 30 * 86_400.0

@@ -27,12 +27,20 @@ def _step(streams: Streams, places: NDArray[np.float64], elapsed: float = 10.0) 
     return step(streams, places, np.full(count, SAMPLING), np.full(count, elapsed), np.zeros(count), np.zeros(count))
 
 
+def _logistic_edge(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+    """Draw from a density that is flat and falls off as a logistic function, by rejection."""
+    most = model.UP_MOST + 20 * model.UP_EDGE
+    found = rng.uniform(0, most, 8 * count)
+    kept = rng.random(8 * count) < 1 / (1 + np.exp((found - model.UP_MOST) / model.UP_EDGE))
+    return np.asarray(found[kept][:count])
+
+
 def _draw(rng: np.random.Generator, count: int, disturbed: float, width: float) -> NDArray[np.float64]:
     """Draw windows from the density that the detector assumes of an unchanged stream, written down anew here."""
     kind = rng.choice(3, count, p=[model.UP, model.DOWN, model.FAR])
     off = np.select(
         [kind == 0, kind == 1],
-        [rng.exponential(model.UP_SCALE, count), -rng.exponential(model.DOWN_SCALE, count)],
+        [_logistic_edge(rng, count), -rng.exponential(model.DOWN_SCALE, count)],
         rng.laplace(0, model.FAR_SCALE, count),
     )
     return np.asarray(np.where(rng.random(count) < disturbed, off, rng.normal(0, math.sqrt(width), count)))
