@@ -48,8 +48,6 @@ WATCH_EVERY_NS = 10 * SECOND
 """While budget is left, windows of finished functions come this often ..."""
 URGENT_NS = 5 * SECOND
 """... and those of functions that are suspected to have changed this often, before all else."""
-CALM_NS = 5 * SECOND
-"""On-phases of a finished function come this often at most: each brings a window, and takes our own time."""
 WHOLE_WINDOW = 1 << 20
 """Calls of a window of a finished function that is on all the time: it lasts as long as windows do."""
 RECHECK = 0.5
@@ -339,10 +337,6 @@ def _request(function: FunctionState, grant: float, means: Means, settings: Sett
         # its windows cost us more than its calls cost the program: few long ones tell as much as many short ones
         length_ns = min(settings.window_ns, URGENT_NS) if function.violations.urgency else settings.window_ns
         watch = replace(watch, window_calls=WHOLE_WINDOW, window_ns=length_ns)
-    elif watch is not None and function.state in FINISHED and not function.violations.urgency:
-        period_ns = min(max(watch.period_ns, CALM_NS), settings.limit_ns)
-        refill = max(1.0, round(watch.burst_hits * SECOND / period_ns, 1))
-        watch = replace(watch, period_ns=period_ns, hits_per_second=refill)
     if watch is None and grant > 0 and now is not None and now.kind is kind and now.on_ns:
         # in a dry spell a window that has begun is stretched, not thrown away
         return replace(now, period_ns=settings.limit_ns)

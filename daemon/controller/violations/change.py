@@ -88,14 +88,21 @@ def change_of(yardstick: Yardstick, alarm: Alarm, observed: Sequence[Observation
     return class_change(yardstick, observed)
 
 
-def level_change(yardstick: Yardstick, observed: Sequence[Observation], expression: str) -> Change | None:
-    """Return by how much the level of some calls changed; None if there are no such calls, or no level."""
+def level_change(
+    yardstick: Yardstick, observed: Sequence[Observation], expression: str, *, beyond: bool = True
+) -> Change | None:
+    """Return by how much the level of some calls changed; None if there are no such calls, or no level.
+
+    With ``beyond`` it is None too if no quantile left the range in which windows of an unchanged program stay.
+    """
     expected = yardstick.levels.get(expression, Level())
     windows = yardstick.asserted.windows(observed, expression)
     factors = {name: found for name in PROBABILITIES if (found := factor_of(expected, windows, name)) is not None}
     if not factors:
         return None
-    name = _quantile(expected, factors)
+    name = _quantile(expected, factors, beyond=beyond)
+    if name is None:
+        return None
     factor = factors[name]
     return Change(
         what=What.LEVEL,
@@ -151,7 +158,7 @@ def place_of(yardstick: Yardstick, observed: Sequence[Observation]) -> str:
     moved: dict[str, float] = {}
     calls: dict[str, int] = {}
     for claim in yardstick.asserted.behaviours:
-        change = level_change(yardstick, observed, claim.expression)
+        change = level_change(yardstick, observed, claim.expression, beyond=False)
         if change is not None:
             moved[claim.expression] = _log(change.factor.value)
             calls[claim.expression] = change.observed.calls
@@ -167,7 +174,7 @@ def place_of(yardstick: Yardstick, observed: Sequence[Observation]) -> str:
 def class_change(yardstick: Yardstick, observed: Sequence[Observation]) -> Change | None:
     """Return which class of calls became slower or faster, where no quantile of all calls shows it."""
     usual, now = yardstick.usual, usual_of(observed)
-    if not usual.calls or not now.calls:
+    if not usual.calls or not now.calls or not yardstick.asserted.edges:
         return None
     found: list[tuple[float, int]] = []
     for at in range(len(yardstick.asserted.edges) + 1):
@@ -182,12 +189,11 @@ def class_change(yardstick: Yardstick, observed: Sequence[Observation]) -> Chang
         return None
     before, after = (_part(yardstick, one, at) for one in (usual, now))
     error = 2 * math.sqrt(mean_log(before, usual.bias_ns)[1] + mean_log(after, now.bias_ns)[1])
-    edges = yardstick.asserted.edges
     return Change(
         what=What.LEVEL,
         direction=Direction.SLOWER if moved > 0 else Direction.FASTER,
         factor=Factor(value=math.exp(moved), low=math.exp(moved - error), high=math.exp(moved + error)),
-        upper_ns=_upper(yardstick, at) if edges else None,
+        upper_ns=_upper(yardstick, at),
         of_class=at,
         expected=_plain_level(before, usual.bias_ns),
         observed=_plain_level(after, now.bias_ns),
@@ -213,19 +219,18 @@ def log_factor(change: Change, yardstick: Yardstick, observation: Observation) -
     return quantile_place(windows[0], PROBABILITIES[change.quantile])[0] - math.log(expected.ns)
 
 
-def _quantile(expected: Level, factors: dict[str, Factor]) -> str:
+def _quantile(expected: Level, factors: dict[str, Factor], *, beyond: bool) -> str | None:
     """Return the quantile that says most: the median unless another one moved much further beyond its range."""
-    beyond = {}
+    moved = {}
     for name, factor in factors.items():
         quantile = expected.quantile(name)
         usual = usual_factors(quantile) if quantile is not None else None
-        half = 0.5 * math.log(usual[1] / max(usual[0], 1e-9)) if usual else 0.0
-        place = _log(factor.value)
-        beyond[name] = place if abs(place) > half else 0.0
-    most = max(map(abs, beyond.values()))
+        within = usual is not None and usual[0] <= factor.value <= usual[1]
+        moved[name] = 0.0 if within else _log(factor.value)
+    most = max(map(abs, moved.values()))
     if most == 0.0:
-        return max(factors, key=lambda name: abs(_log(factors[name].value)))
-    return next(name for name in PROBABILITIES if name in beyond and abs(beyond[name]) >= LARGE * most)
+        return None if beyond else max(factors, key=lambda name: abs(_log(factors[name].value)))
+    return next(name for name in PROBABILITIES if name in moved and abs(moved[name]) >= LARGE * most)
 
 
 def _of_paths(alarm: Alarm, yardstick: Yardstick, observed: Sequence[Observation]) -> Change:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.violations.asserted import Asserted
+from specmine.daemon.controller.violations.change import change_of
+from specmine.daemon.controller.violations.yardstick import begun
+from specmine.mining.detection.alarm import Alarm, Stream
+from specmine.model.histogram import Histogram
+from specmine.model.observation import Kind, Observation
 from specmine.model.violation import Direction, ViolationState, What
 from tests.support.changing import Life, called, lived, slower
 from tests.support.planted import paper_program, unimodal
@@ -112,3 +121,27 @@ def test_it_closes_though_windows_are_rare() -> None:
     ((second, closed),) = life.closed.values()
     assert opened_.id == closed.id and closed.state is ViolationState.RECOVERED
     assert 1560 < second < 1800
+
+
+FACTORS = (1.0, 2.0, 0.5, 1.8, 0.6, 1.0, 2.0, 0.5, 1.7, 1.0)
+
+
+def test_a_level_inside_its_range_is_no_change() -> None:
+    """The detector may follow a change and alarm on the way back: by the yardstick nothing is other than asserted."""
+    durations = np.random.default_rng(1).lognormal(10.0, 0.3, 4000)
+    windows = [
+        Observation(
+            function="f", lifetime="l", kind=Kind.TIME, start_ns=at * SECOND, end_ns=(at + 1) * SECOND,
+            histogram=Histogram.from_durations((part * factor).astype(np.int64)), calls=400, watched_ns=SECOND,
+        )
+        for at, (part, factor) in enumerate(zip(np.split(durations, 10), FACTORS, strict=True))
+    ]  # fmt: skip
+    yardstick = begun("b", Asserted(), windows, 0)
+    alarm = Alarm(
+        stream=Stream(what=What.LEVEL, part="all"), direction=Direction.FASTER, factor=0.6, factor_low=0.5,
+        factor_high=0.7, since_ns=0, windows=5, log_e=30.0, opened=True,
+    )  # fmt: skip
+    assert change_of(yardstick, alarm, [windows[4]]) is None
+    far = replace(windows[4], histogram=Histogram.from_durations((durations[:400] * 30).astype(np.int64)))
+    change = change_of(yardstick, alarm, [far])
+    assert change is not None and change.direction is Direction.SLOWER
