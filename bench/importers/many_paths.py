@@ -4,7 +4,7 @@
 
 Each recording has one function. A call over main->a3 takes six times as long, one call in seven. The rest of a path is
 of one of two kinds: a caller of its own, which no other path has, or a walk over thirty functions, whose edges all
-paths share. Seeded; no root.
+paths share. Seeded. Needs no root.
 """
 
 from __future__ import annotations

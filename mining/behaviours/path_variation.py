@@ -73,13 +73,19 @@ class PathVariation:
         -----
         Pearson's chi-squared between the groups, over calls that are independent although they share a path, averaged
         over the posterior of the deviation. Where paths have many calls, this is the F test of an analysis of variance
-        with the paths as units, and the residual variance is moderated by the usual one (Smyth 2004).
+        with the paths as units, and the residual variance is moderated by the usual one (Smyth 2004). The noise is a
+        part of that variance only: the smaller the part, the more degrees of freedom remain (Satterthwaite, Biometrics
+        Bulletin 2, 1946).
         """
-        total = 0.0
+        total, drawn = 0.0, self.rows / noise.factor
         for deviation, weight in zip(DEVIATIONS.tolist(), np.exp(self.log_posterior).tolist(), strict=True):
             if weight < 1e-9:
                 continue
-            sums = _sums(independent_of_path(self.rows, self.labels, deviation), self.labels)
+            independent = independent_of_path(drawn, self.labels, deviation)
+            # of the variance of a path's shares the draw of its calls is this part
+            part = independent.sum(axis=1) / np.maximum(drawn.sum(axis=1), 1e-9)
+            of_draw = float(independent.sum(axis=1) @ part) / max(float(independent.sum()), 1e-9)
+            sums = _sums(independent, self.labels)
             sums = sums if groups is None else sums[list(groups)]
             sums = sums[:, sums.sum(axis=0) > 0]
             df = (len(sums) - 1) * (sums.shape[1] - 1)
@@ -87,7 +93,7 @@ class PathVariation:
                 return 1.0
             expected = np.outer(sums.sum(axis=1), sums.sum(axis=0)) / sums.sum()
             chi2 = float(((sums - expected) ** 2 / expected).sum())
-            total += weight * f_sf(chi2 / df / noise.factor, df, noise.freedom)
+            total += weight * f_sf(chi2 / df, df, noise.freedom / max(of_draw, 1e-9) ** 2)
         return total
 
     def by_lot(self) -> NDArray[np.float64]:
