@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Collection
 
-SYS_ADMIN, PERFMON, BPF = 21, 38, 39
-FOR_LINKS = (PERFMON, BPF)
-"""What making links takes; kernels without them, and uprobes on perf events, ask for SYS_ADMIN."""
+CAP_SYS_ADMIN, CAP_PERFMON, CAP_BPF = 21, 38, 39
+FOR_LINKS = (CAP_PERFMON, CAP_BPF)
+"""What making links takes; kernels without them, and uprobes on perf events, ask for CAP_SYS_ADMIN."""
 _VERSION = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
 _CAPBSET_DROP, _CAP_AMBIENT, _CLEAR_ALL = 24, 47, 4
@@ -34,7 +34,7 @@ def keep_for_links(*, perf: bool) -> int:
     """Keep what making links takes; ``perf``: over perf events."""
     permitted = _permitted()
     enough = not perf and all(permitted >> each & 1 for each in FOR_LINKS)
-    return keep(FOR_LINKS if enough else (*FOR_LINKS, SYS_ADMIN))
+    return keep(FOR_LINKS if enough else (*FOR_LINKS, CAP_SYS_ADMIN))
 
 
 def _header() -> ctypes.Array[ctypes.c_uint32]:

@@ -105,6 +105,10 @@ class Symbolizer:
         self._new_functions.append(function)
         return function
 
+    def move(self, key: str, module: Module) -> None:
+        """Look for a function in another file of the same build from now on."""
+        self.module_of[key] = module
+
     def take_functions(self) -> tuple[Function, ...]:
         """Return the functions named, or described anew, since the last call."""
         functions, self._new_functions = tuple(self._new_functions), []

@@ -275,7 +275,7 @@ class Registry:
             if mapped[best] > mapped[w.module]:
                 watch = w.watch
                 self.unwatch(key, now_ns)
-                self._symbolizer.module_of[key] = best
+                self._symbolizer.move(key, best)
                 self._returns.forget(key)
                 self.watch(watch, now_ns)
 

@@ -153,7 +153,7 @@ def test_comparisons_are_exported() -> None:
         history = grown(grown(history, "old", 1.0, 3, 1, f"g{number}"), "new", 1.0, 1, 2, f"g{number}")
     shown = {**status(), "changes": entries(history)}
     families = {each.name: each for each in SnapshotCollector(lambda: ((), shown), series=2000).collect()}
-    labels = {"function": "f", "module": "app", "base": "old", "new": "new"}
+    labels = {"program": "", "function": "f", "module": "app", "base": "old", "new": "new"}
     alarms = families["specmine_change_alarm"].samples
     assert [each.value for each in alarms if each.labels == {**labels, "direction": "worse"}] == [1.0]
     assert len(alarms) == 50
