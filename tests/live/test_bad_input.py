@@ -162,7 +162,7 @@ def test_a_corrupt_store_is_set_aside_by_the_daemon(program: Programs, tmp_path:
         ("programs", "[{exe: /etc/passwd}]", "not an ELF file"),
         ("programs", "[]", "no programs are configured"),
         ("store", "{path: /proc/store.db}", "/proc/store.db"),
-        ("store", "{path: /etc}", "the store /etc is not a file"),
+        ("store", "{path: /etc}", "store.path: /etc is a folder; name a file in it"),
         ("socket", "{path: /proc/socket}", "/proc/socket"),
     ],
 )
