@@ -31,7 +31,7 @@ demo: setup ## mine a stock apache2 under load, at most 3 minutes; leaves nothin
 	@$(BIN)/python -m examples.demo.run
 
 test: setup ## everything: checks, then all tests (those marked kernel need root, and run one by one)
-	@.ci/packages gcc g++ libc6-dev libdw-dev gdb golang-go libboost-context-dev strace
+	@.ci/packages gcc g++ libc6-dev libdw-dev gdb golang-go libboost-context-dev strace prometheus prometheus-alertmanager
 	@$(MAKE) --no-print-directory check
 	@status=0; \
 	$(BIN)/pytest -m 'not kernel' -n auto --dist worksteal || status=1; \
