@@ -1,7 +1,7 @@
 """Are slowdowns of real programs reported: after how long, which function, which cause, how large?
 
     .venv/bin/python -m bench.faults.live [PROGRAM...] [--learn 300] [--fault 180] [--rest 120]
-        [--quiet 0] [--only TEXT] [--keep FILE] [--log]
+        [--quiet 0] [--only TEXT] [--overhead 1%] [--agent 1%] [--keep FILE] [--log]
 
 A daemon of its own watches each program under a bounded load. After it has learned, each fault is injected and undone
 in turn. A fault is *opened* when a violation that is slower stands in what the daemon answers, *first* names what it
@@ -67,15 +67,16 @@ class Outcome:
 class Daemon:
     """A daemon that watches one program, in a folder."""
 
-    def __init__(self, folder: Path) -> None:
-        """Remember where its socket is."""
-        self.folder = folder
+    def __init__(self, folder: Path, budget: dict[str, str]) -> None:
+        """Remember where its socket is, and what it may cost."""
+        self.folder, self.budget = folder, budget
 
     @contextmanager
     def watching(self, service: Service) -> Iterator[None]:
         """Run it."""
         configuration = {
             "programs": [{"name": service.name, "pid": service.pid}],
+            "budget": self.budget,
             "store": {"path": str(self.folder / "store.db")},
             "socket": {"path": str(self.folder / "socket")},
             "metrics": {"listen": "off"},
@@ -191,7 +192,7 @@ def run(name: str, options: argparse.Namespace) -> list[Outcome]:
         folder.chmod(0o755)
         (folder / "program").mkdir()
         (folder / "daemon").mkdir()
-        daemon = Daemon(folder / "daemon")
+        daemon = Daemon(folder / "daemon", {"overhead": options.overhead, "agent": options.agent})
         with PROGRAMS[name](folder / "program") as service, daemon.watching(service):
             time.sleep(options.learn)
             states = [function["state"] for function in daemon.functions()]
@@ -230,6 +231,8 @@ def main() -> int:
     parser.add_argument("--rest", type=float, default=120, help="most seconds after it")
     parser.add_argument("--quiet", type=float, default=0, help="seconds without a fault before the first")
     parser.add_argument("--only", default="", help="faults whose name contains this")
+    parser.add_argument("--overhead", default="1%", help="budget.overhead")
+    parser.add_argument("--agent", default="1%", help="budget.agent")
     parser.add_argument("--keep", type=Path, help="append each outcome to this file, a line of JSON each")
     parser.add_argument("--log", action="store_true", help="print the daemon's log")
     options = parser.parse_args()
