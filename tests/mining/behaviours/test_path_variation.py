@@ -100,3 +100,28 @@ def test_small_differences_of_independent_calls_are_judged_as_pearson_does() -> 
     expected = stats.chi2_contingency(table, correction=False).pvalue
     got = varied(rows, labels, UsualVariation(deviation=float(DEVIATIONS[0]), freedom=200)).p_value(Dispersion())
     assert got == pytest.approx(expected, rel=0.05)
+
+
+def test_noise_known_from_few_windows_does_not_hide_paths_far_apart() -> None:
+    """The noise is a small part of the variance of paths with many calls: its few degrees of freedom are no limit."""
+    rows = 2000 * np.array([[0.98, 0.02], [0.60, 0.40]])
+    noise = Dispersion(factor=3.0, freedom=2.0)
+    assert varied(rows, [0, 1], UsualVariation()).p_value(noise) < 1e-3
+    near = 2000 * np.array([[0.64, 0.36], [0.60, 0.40]])
+    assert varied(near, [0, 1], UsualVariation()).p_value(noise) > 0.05
+
+
+@pytest.mark.parametrize(("calls", "freedom"), [(50, 5), (400, 2)])
+def test_paths_that_only_vary_seldom_count_as_different(calls: int, freedom: int) -> None:
+    """Two paths with effects of their own, in windows that vary three times as much as draws do, 400 times."""
+    rng = np.random.default_rng(4)
+    found, careless = 0, 0
+    for _ in range(400):
+        spread = np.sqrt(0.03**2 + 3 * 0.25 / calls)
+        slow = calls * np.clip(0.5 + rng.normal(0, spread, 2), 0.01, 0.99)
+        variation = varied(np.stack((calls - slow, slow), axis=1), [0, 1], UsualVariation())
+        factor = max(1.0, 3 * rng.chisquare(freedom) / freedom)
+        found += variation.p_value(Dispersion(factor=factor, freedom=freedom)) < 0.05
+        careless += variation.p_value(Dispersion()) < 0.05
+    assert stats.binomtest(found, 400, 0.05, alternative="greater").pvalue > 0.001
+    assert stats.binomtest(careless, 400, 0.05, alternative="greater").pvalue < 1e-9
