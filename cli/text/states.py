@@ -64,6 +64,8 @@ def words(entry: Entry) -> str:
     group = group_of(entry)
     if group == VIOLATED:
         return worst_change(entry) or VIOLATED
+    if _code(entry) == "learned-while-slower":
+        return "learned while slow"
     if group == "learning":
         found = re.match(r"(\d+) of (\d+)\b", str((entry.get("reason") or {}).get("text", "")))
         if found:

@@ -23,6 +23,7 @@ from .phase import FINISHED, State
 from .problems.acknowledgement import acknowledged
 from .problems.causes import with_causes
 from .problems.inheritance import with_successors
+from .problems.learned_during import with_learned_during
 from .problems.restoration import with_violations
 from .state import ControllerState
 from .violations.host_detection import with_window
@@ -136,6 +137,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
     climb(functions, before, state, now_ns)
     if batch.observations:
         with_successors(functions, state)
+        with_learned_during(functions, state.settings, now_ns)
         with_causes(functions, before, state, host.disturbed)
     return act(replace(state, functions=functions, detection=host), before)
 

@@ -12,6 +12,7 @@ from specmine.model.text import age, duration
 
 HINTS = frozenset({"excluded", "ignored"})
 """Codes of refusals that the user asked for."""
+LEARNED_DURING = "learned-while-slower"
 PASSING = frozenset({"debugger", "many-pages", "slots"})
 """Codes of refusals that may end by themselves."""
 
@@ -168,6 +169,16 @@ def by_waiting(labels: Sequence[str]) -> Reason:
 def mining_failed(failure: str) -> Reason:
     """The worker failed twice."""
     return _because("mining-failed", f"grouping its call paths failed: {failure}", "report a bug with a recording")
+
+
+def learned_during(functions: Sequence[str]) -> Reason:
+    """Learned while other functions of the program were slower: whether that is usual is not known."""
+    names = ", ".join(dict.fromkeys(functions[:3]))
+    return _because(
+        LEARNED_DURING,
+        f"learned while {names} took longer than usual; not asserted",
+        "it is learned anew once that is over; specmine acknowledge says that it is wanted",
+    )
 
 
 def violated(subjects: int) -> Reason:

@@ -206,13 +206,16 @@ def learned_anew(function: FunctionState, now_ns: int) -> FunctionState:
 
 
 def reasoned(function: FunctionState, now_ns: int) -> FunctionState:
-    """Return a finished function with the reason that fits: violated while something is open."""
+    """Return a finished function with the reason that fits: violated, or learned while something else was slower."""
     state, reason, result = function.phase.state, function.phase.reason, function.explanation.result
     if state not in FINISHED:
         return function
+    yardstick = function.violations.yardstick
     if function.violations.standing:
         reason = reasons.violated(len(function.violations.standing))
-    elif reason is not None and reason.code == "violated":
+    elif yardstick is not None and yardstick.during:
+        reason = reasons.learned_during([each.function for each in yardstick.during])
+    elif reason is not None and reason.code in ("violated", reasons.LEARNED_DURING):
         reason = None
         if state is State.UNEXPLAINED:
             reason = reasons.unexplained(result.why) if result is not None else function.phase.refusal(Kind.PATH)

@@ -27,7 +27,7 @@ from .programs import program_of
 from .statements import statements
 from .time_split import SplitCalls, class_facts, explained, on_cpu_facts, split_calls, time_facts
 from .timestamps import date_of
-from .verdicts import verdict_of
+from .verdicts import verdict_of, verdict_on_cpu
 from .violation_context import context_of
 from .violations import Context, violation_entry
 
@@ -104,6 +104,9 @@ def description_of(
 
 def _on_cpu(function: FunctionState, levels: Levels, calls: SplitCalls | None, detail: bool) -> dict[str, Any] | None:
     facts = on_cpu_facts(function.inference.on_cpu, calls, detail)
+    verdict = verdict_on_cpu(function)
+    if facts is not None and verdict is not None:
+        facts = {**facts, "verdict": verdict.value}
     return facts if facts is None or levels.on_cpu is None else {**facts, **level_facts(levels.on_cpu)}
 
 
@@ -132,8 +135,7 @@ def _explained_by_time(
 
 
 def _holds_on_cpu(function: FunctionState) -> bool:
-    on_cpu = function.inference.on_cpu
-    return on_cpu is not None and on_cpu.check is not None and on_cpu.check.verdict == "holds"
+    return verdict_on_cpu(function) is Verdict.HOLDS
 
 
 def _host_causes(function: FunctionState, state: ControllerState) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """The one verdict on each function and behaviour, which text, JSON, ``check`` and metrics share.
 
-A violation that is open makes it violated, whatever the last window looks like. Without one, the class shares, the
-level and the time on CPU of the newest windows decide; it holds only if all of them that are asserted do.
+A violation that is open makes it violated, whatever the last window looks like, and nothing else does. Without one, the
+class shares, the level and the time on CPU of the newest windows decide: it holds only if all of them that are asserted
+do. A window that speaks against one of them leaves it unknown until the detector has decided.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from specmine.model.verdict import Verdict
 
 TRUE = "true"
 """The expression of all calls."""
-LASTING = 2
-"""Windows in a row that make a violation of class shares one of the function."""
 _DECIDING = ("p50", "p90")
 """Quantiles that must hold; the calls of a few windows hardly tell p99 from a change that matters."""
 
@@ -33,33 +32,54 @@ def verdict_of(function: FunctionState, level: Verdict | None) -> Verdict:
     """
     if function.violations.open:
         return Verdict.VIOLATED
-    on_cpu = function.inference.on_cpu
+    if is_learned_during(function):
+        return Verdict.UNKNOWN
     checks = [Verdict(check.verdict) for check in function.verification.checks]
-    running = [Verdict(on_cpu.check.verdict)] if on_cpu is not None and on_cpu.check is not None else []
+    running = [each for each in (_raw_on_cpu(function),) if each is not None]
     if level is None:
-        return Verdict.of_all([*checks, *running])
-    shares = [_outlasting(each, function) for each in checks if each is Verdict.VIOLATED]
-    return worst_of((level, *shares, *(each for each in running if each is Verdict.VIOLATED)))
+        return _undecided(Verdict.of_all([*checks, *running]))
+    against = [each for each in (*checks, *running) if each is Verdict.VIOLATED]
+    return _undecided(worst_of((level, *against)))
 
 
 def verdict_of_behaviour(function: FunctionState, expression: str, level: Verdict | None) -> Verdict:
     """Return the verdict on one behaviour; ``level`` is that on its level, None if that is not asserted."""
     if any(each.expression in (expression, TRUE) for each in function.violations.open):
         return Verdict.VIOLATED
+    if is_learned_during(function):
+        return Verdict.UNKNOWN
     found = {check.subject: Verdict(check.verdict) for check in function.verification.checks}
     shares = found.get(expression)
     if level is None:
-        return shares or Verdict.UNKNOWN
-    return worst_of((level, _outlasting(shares, function))) if shares is Verdict.VIOLATED else level
+        return _undecided(shares or Verdict.UNKNOWN)
+    return _undecided(worst_of((level, shares)) if shares is Verdict.VIOLATED else level)
 
 
-def _outlasting(shares: Verdict, function: FunctionState) -> Verdict:
-    """Return the verdict on shares that one window violated: unknown until the next one does too.
+def is_learned_during(function: FunctionState) -> bool:
+    """Tell whether it was learned while another function was slower, so that nobody knows what is usual."""
+    yardstick = function.violations.yardstick
+    return yardstick is not None and bool(yardstick.during)
 
-    Each window is tested by itself, at 1 %. Of hundreds of functions some window is always beyond that.
+
+def verdict_on_cpu(function: FunctionState) -> Verdict | None:
+    """Return the verdict on what is asserted of time on CPU; None if nothing is."""
+    found = _raw_on_cpu(function)
+    if found is not Verdict.VIOLATED or function.violations.open:
+        return found
+    return Verdict.UNKNOWN
+
+
+def _raw_on_cpu(function: FunctionState) -> Verdict | None:
+    on_cpu = function.inference.on_cpu
+    return Verdict(on_cpu.check.verdict) if on_cpu is not None and on_cpu.check is not None else None
+
+
+def _undecided(verdict: Verdict) -> Verdict:
+    """Return the verdict where no violation is open: what speaks against an assertion leaves it unknown.
+
+    Each check looks at a few windows by itself, at 1 %. Of hundreds of functions some window is always beyond that.
     """
-    lasting = function.verification.violations >= LASTING
-    return Verdict.UNKNOWN if shares is Verdict.VIOLATED and not lasting else shares
+    return Verdict.UNKNOWN if verdict is Verdict.VIOLATED else verdict
 
 
 def verdict_on(level: Level, windows: Iterable[Window]) -> Verdict:

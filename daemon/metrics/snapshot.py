@@ -19,7 +19,7 @@ from specmine.daemon.documents.data import data_of
 from specmine.daemon.documents.levels import levels_of
 from specmine.daemon.documents.programs import programs_of
 from specmine.daemon.documents.timestamps import utc_offset_ns
-from specmine.daemon.documents.verdicts import verdict_of_behaviour
+from specmine.daemon.documents.verdicts import verdict_of_behaviour, verdict_on_cpu
 from specmine.daemon.documents.violation_context import context_of
 from specmine.daemon.documents.violations import Context, subject_of
 from specmine.model.buckets import BUCKET_EDGES
@@ -152,7 +152,7 @@ def _id(function: FunctionState, expression: str) -> str:
 def _snapshot(function: FunctionState, state: ControllerState, utc_offset: int, context: Context) -> FunctionSnapshot:
     named, counts, check_ns = function.function, function.probe.counts, function.verification.checked_ns
     borders, bias_ns, stated = _stated(function, state.now_ns)
-    on_cpu = function.inference.on_cpu
+    on_cpu = verdict_on_cpu(function)
     return FunctionSnapshot(
         key=named.key,
         name=named.name,
@@ -173,7 +173,7 @@ def _snapshot(function: FunctionState, state: ControllerState, utc_offset: int, 
         borders=borders,
         behaviours=stated,
         checked_utc_ns=None if check_ns is None else check_ns + utc_offset,
-        on_cpu=on_cpu.check.verdict if on_cpu is not None and on_cpu.check is not None else "",
+        on_cpu=on_cpu.value if on_cpu is not None else "",
         violations=_violations(function, context, state.now_ns),
         suspected=function.violations.suspected,
         detectable=detectable_factor(function, state.now_ns),

@@ -216,12 +216,17 @@ def _opened(
         draft.examined.add(alarm.stream)
         observed = since(around.newest, alarm.since_ns)
         change = change_of(yardstick, alarm, observed) if observed else None
-        if change is None:
+        if change is None or _is_over(change, yardstick):
             draft.examined.discard(alarm.stream)
             violations = replace(violations, detector=adopted(violations.detector, alarm.stream))
         elif not _is_covered(change, draft.standing):
             draft.standing.append(_violation(change, alarm.since_ns, observation.end_ns, around))
     return violations
+
+
+def _is_over(change: Change, yardstick: Yardstick) -> bool:
+    """Tell whether calls are only faster than while something else was slower."""
+    return bool(yardstick.during) and change.direction is Direction.FASTER
 
 
 def _is_covered(change: Change, standing: Sequence[OpenViolation]) -> bool:
@@ -304,7 +309,8 @@ def _crept(
     if abs(block.outside) < BLOCKS:
         return replace(violations, block=block)
     change = level_change(yardstick, since(around.newest, block.first_ns), TRUE)
-    if change is not None and abs(math.log(max(change.factor.value, 1e-9))) >= NOTABLE:
+    notable = change is not None and abs(math.log(max(change.factor.value, 1e-9))) >= NOTABLE
+    if change is not None and notable and not _is_over(change, yardstick):
         draft.standing.append(_violation(change, block.first_ns, observation.end_ns, around))
     return replace(violations, block=Block())
 

@@ -46,6 +46,16 @@ class Settling:
         return len(self.windows.get(TRUE, ()))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disturbance:
+    """A violation that was open while a yardstick was learned."""
+
+    violation: str
+    """Its id."""
+    function: str
+    """The function that was slower, as people read it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Yardstick:
     """What later windows of a function are measured by."""
@@ -62,6 +72,8 @@ class Yardstick:
     """Since when another build is judged by it; None: it is this build's own."""
     lifetimes: tuple[str, ...] = ()
     """Lifetimes that it was learned from, the newest last."""
+    during: tuple[Disturbance, ...] = ()
+    """What was slower in the same program meanwhile. While there is any, faster calls are no violation."""
     settling: Settling | None = None
     """None once it has settled."""
 

@@ -29,6 +29,7 @@ def entry(state: str, code: str = "", **more: Any) -> dict[str, Any]:
         (entry("single", verdict="unknown"), "known"),
         (entry("single", verdict="unknown", checked="now", checks=[FEW]), "too few calls"),
         (entry("single", verdict="unknown", checked="now", checks=[{**FEW, "calls": 900}]), "not decided"),
+        (entry("single", "learned-while-slower", verdict="unknown", checked="now"), "learned while slow"),
         (entry("timing", "learning", text="4 of 5 observations"), "learning, 4 of 5"),
         (entry("timing", "slow", text="1 of 5 observations"), "too few calls"),
         (entry("explaining"), "learning callers"),

@@ -51,19 +51,19 @@ def function(
     [
         (function({"true": HOLDS}), HOLDS, HOLDS),
         (function({"true": HOLDS}), UNKNOWN, UNKNOWN),
-        (function({"true": HOLDS}), VIOLATED, VIOLATED),
+        (function({"true": HOLDS}), VIOLATED, UNKNOWN),
         (function({"true": HOLDS}), None, HOLDS),
         (function({"true": UNKNOWN}), HOLDS, HOLDS),
-        (function({"true": HOLDS, "a->f": VIOLATED}), HOLDS, VIOLATED),
+        (function({"true": HOLDS, "a->f": VIOLATED}), HOLDS, UNKNOWN),
         (function({"true": HOLDS, "a->f": VIOLATED}, running=1), HOLDS, UNKNOWN),
-        (function({"true": HOLDS, "a->f": VIOLATED}, running=1), None, VIOLATED),
-        (function({"true": HOLDS}, on_cpu=VIOLATED, running=0), HOLDS, VIOLATED),
+        (function({"true": HOLDS, "a->f": VIOLATED}, running=1), None, UNKNOWN),
+        (function({"true": HOLDS}, on_cpu=VIOLATED, running=0), HOLDS, UNKNOWN),
         (function({"true": HOLDS}, open_on=["true"]), HOLDS, VIOLATED),
         (function({}), None, UNKNOWN),
     ],
 )
 def test_the_worst_that_is_known_decides(state: FunctionState, level: Verdict | None, expected: Verdict) -> None:
-    """An open violation outlasts windows that look right; what is not known never holds."""
+    """Only an open violation violates, whatever windows look like; what speaks against a function leaves it unknown."""
     assert verdict_of(state, level) is expected
 
 
