@@ -12,6 +12,7 @@ from specmine.cli.base.options import PATH, choice_options, socket_option, store
 from specmine.cli.base.output import destination, write_stderr
 from specmine.cli.base.sources import read_functions
 from specmine.cli.text.function_names import single_match
+from specmine.model.errors import HostError
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -53,6 +54,10 @@ def command(
 def _picture(entry: Entry, form: str) -> bytes:
     # without a home it says at length where its cache goes
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    from specmine.cli.pictures.figure import picture  # noqa: PLC0415  (matplotlib takes a second to come)
-
+    try:
+        from specmine.cli.pictures.figure import picture  # noqa: PLC0415  (matplotlib takes a second to come)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        raise HostError("matplotlib, which draws, is not installed", remedy="pip install 'specmine[plot]'") from error
     return picture(entry, form)

@@ -1,1 +1,1 @@
-"""Mining that needs scipy or scikit-learn, in a process of its own."""
+"""Mining that takes long, in a process of its own."""

@@ -1,6 +1,6 @@
 """The job of the worker: to explain a function's classes by its call paths.
 
-The values here are pickled and recorded. Only ``run_job`` needs scipy and scikit-learn, and imports them itself.
+The values here are pickled and recorded. Only ``run_job`` needs what explains, and imports it itself.
 """
 
 from __future__ import annotations
@@ -27,6 +27,6 @@ class Job:
 
 def run_job(job: Job) -> Explanation:
     """Explain a function; equal jobs give equal results."""
-    from specmine.mining.assertions.explain import explain  # noqa: PLC0415  (scipy and scikit-learn: for the worker only)
+    from specmine.mining.assertions.explain import explain  # noqa: PLC0415  (for the worker only)
 
     return explain(job.observations, job.borders, program=job.program_modules, settings=job.mining)

@@ -1,6 +1,6 @@
 """The worker: a process of its own that explains functions; started on demand, ended when idle.
 
-The worker needs scipy and scikit-learn, which the daemon must not load. Parent and worker exchange pickled values,
+A job may take seconds, and the loop must not wait. Parent and worker exchange pickled values,
 each after its length, over the worker's stdin and stdout. The parent never waits.
 """
 

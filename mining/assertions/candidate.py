@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from specmine.mining.behaviours.path_clustering import differs
 from specmine.mining.behaviours.path_variation import (
@@ -19,6 +18,7 @@ from specmine.mining.behaviours.path_variation import (
 )
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion
+from specmine.mining.statistics.gamma import log_sum_exp
 from specmine.model.call_path import CallPath
 
 from .assertion import Statement, state_groups
@@ -135,7 +135,7 @@ def candidate(observed: ObservedPaths, grouping: Sequence[int | None], *, settin
         fitting=float(observed.calls[_fits(counts, sums, labels)].sum())
         / max(int(observed.calls.sum()) + observed.incomplete, 1),
         description=description,
-        gain=float(logsumexp(observed.usual.log_prior() + variation.log_likelihoods.sum(axis=1)))
+        gain=float(log_sum_exp(observed.usual.log_prior() + variation.log_likelihoods.sum(axis=1)))
         - _numbers(independent, placed)
         - min(description, log_partitions(len(paths), groups)),
     )
@@ -146,7 +146,7 @@ def gain_of_one_group(observed: ObservedPaths) -> float:
     alike = np.zeros(len(observed.paths), dtype=np.intp)
     variation = path_variation(observed.counts, alike, observed.usual)
     independent = independent_of_path(observed.counts, alike, min(variation.deviation, _MOST_DEVIATION))
-    likelihood = float(logsumexp(observed.usual.log_prior() + variation.log_likelihoods.sum(axis=1)))
+    likelihood = float(log_sum_exp(observed.usual.log_prior() + variation.log_likelihoods.sum(axis=1)))
     return likelihood - _numbers(independent, alike)
 
 

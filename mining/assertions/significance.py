@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+
+from specmine.mining.statistics.gamma import log_sum_exp
 
 from .candidate import Candidate, ObservedPaths
 from .description_length import log_partitions
@@ -68,7 +69,7 @@ def log_odds(candidate: Candidate, observed: ObservedPaths) -> float:
     by_edges = np.logaddexp(
         math.log(1 - _EXCEPTIONS) + candidate.variation.log_likelihoods, math.log(_EXCEPTIONS) + by_lot
     )
-    gain = logsumexp(prior + by_edges.sum(axis=1)) - logsumexp(prior + by_lot.sum(axis=1))
+    gain = log_sum_exp(prior + by_edges.sum(axis=1)) - log_sum_exp(prior + by_lot.sum(axis=1))
     return float(gain) - candidate.description + math.log(_PRIOR_ODDS)
 
 

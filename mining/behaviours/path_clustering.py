@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_mutual_info_score
-from threadpoolctl import threadpool_limits
 
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion, homogeneity
 from specmine.mining.statistics.design_effect import DesignEffect, design_effect
 from specmine.mining.statistics.distributions import f_sf
+from specmine.mining.statistics.mutual_information import adjusted_mutual_information
+
+from .k_means import k_means
 
 Rows = NDArray[np.float64]
 """Class counts per path in independent calls (``design_effect.py``), shape (paths, classes)."""
@@ -162,9 +162,7 @@ def _kmeans(rows: Rows, k: int, seed: int) -> NDArray[np.int64]:
     points = np.sqrt(_shares(rows))
     if len(np.unique(points, axis=0)) <= k:
         return np.unique(points, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    with threadpool_limits(limits=1):
-        model = KMeans(n_clusters=k, n_init=10, random_state=seed)
-        return np.asarray(model.fit_predict(points, sample_weight=rows.sum(axis=1)), dtype=np.int64)
+    return k_means(points, rows.sum(axis=1), k, seed)
 
 
 def _how_many(windows: NDArray[np.int64], effect: NDArray[np.float64], most: int) -> tuple[int, float]:
@@ -175,7 +173,7 @@ def _how_many(windows: NDArray[np.int64], effect: NDArray[np.float64], most: int
     for k in range(2, min(most, int(in_both.sum())) + 1):
         first, second = (_kmeans(half[in_both] / effect[in_both, None], k, seed_of(half[in_both])) for half in halves)
         weight = np.ceil(_WEIGHT * (halves[0] + halves[1])[in_both].sum(axis=1) / windows.sum()).astype(np.int64)
-        agreement = float(adjusted_mutual_info_score(np.repeat(first, weight), np.repeat(second, weight)))
+        agreement = adjusted_mutual_information(first, second, weight)
         if agreement < best - _TOLERANCE:
             break
         chosen, best = k, max(best, agreement)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
 
 from specmine.mining.statistics.class_shares import Dispersion
 from specmine.mining.statistics.distributions import f_sf
+from specmine.mining.statistics.gamma import log_gamma, log_sum_exp
 
 from .path_clustering import Rows
 
@@ -39,7 +39,7 @@ class UsualVariation:
         """Return the logarithm of the prior probability of each of ``DEVIATIONS``."""
         ratio = np.maximum(DEVIATIONS / self.deviation, 1.0) ** 2
         logs = -0.5 * self.freedom * (np.log(ratio) + 1 / ratio)
-        return np.asarray(logs - logsumexp(logs))
+        return np.asarray(logs - log_sum_exp(logs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +109,7 @@ class PathVariation:
             each = [
                 _dirichlet_multinomial(self.rows, shares[[group]], 1 / correlations[[group]] - 1) for group in every
             ]
-            logs.append(logsumexp(np.array(each) + chance[every][:, None], axis=0))
+            logs.append(log_sum_exp(np.array(each) + chance[every][:, None], axis=0))
         return np.array(logs)
 
 
@@ -137,7 +137,7 @@ def path_variation(rows: Rows, labels: NDArray[np.intp], usual: UsualVariation) 
         restricted.append(-0.5 * (rows.shape[1] - 1) * float(np.log(np.maximum(calls, 1e-9)).sum()))
     log_likelihoods = np.array(logs)
     posterior = usual.log_prior() + log_likelihoods.sum(axis=1) + np.array(restricted)
-    return PathVariation(rows, labels, log_likelihoods, np.asarray(posterior - logsumexp(posterior)))
+    return PathVariation(rows, labels, log_likelihoods, np.asarray(posterior - log_sum_exp(posterior)))
 
 
 def independent_of_path(rows: Rows, labels: NDArray[np.intp], deviation: float) -> Rows:
@@ -187,5 +187,5 @@ def _dirichlet_multinomial(
 ) -> NDArray[np.float64]:
     """Return the log likelihood of each row's sequence of classes, given the mean shares of its path."""
     around = precision[:, None] * shares
-    each = (gammaln(around + rows) - gammaln(around)).sum(axis=1)
-    return np.asarray(gammaln(precision) - gammaln(precision + rows.sum(axis=1)) + each)
+    each = (log_gamma(around + rows) - log_gamma(around)).sum(axis=1)
+    return np.asarray(log_gamma(precision) - log_gamma(precision + rows.sum(axis=1)) + each)

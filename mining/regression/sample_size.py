@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
+from specmine.mining.statistics.noncentral_t import detected_shift
 from specmine.mining.statistics.student_t import normal_quantile, t_quantile
 
 POWER = 0.8
@@ -122,7 +122,7 @@ def smallest_detectable(error: float, freedom: float, level: float, power: float
     """
     if error <= 0.0:
         return 1.0
-    return math.exp(min(error * _noncentrality(round(freedom, 1), level, power), 700.0))
+    return math.exp(min(error * detected_shift(round(freedom, 1), level, power), 700.0))
 
 
 def needed_lifetimes(
@@ -207,15 +207,3 @@ def _smallest(decided: Callable[[int], bool]) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if decided(middle) else (middle + 1, high)
     return high
-
-
-@lru_cache(maxsize=4096)
-def _noncentrality(freedom: float, level: float, power: float) -> float:
-    from scipy.optimize import brentq  # noqa: PLC0415  not at import: the daemon process holds no scipy
-    from scipy.stats import nct  # noqa: PLC0415
-
-    limit = t_quantile(0.5 + 0.5 * level, freedom)
-    high = limit + t_quantile(power, freedom) + 1.0
-    while float(nct.sf(limit, freedom, high)) < power:
-        high *= 2.0
-    return float(brentq(lambda shift: float(nct.sf(limit, freedom, shift)) - power, 0.0, high, xtol=1e-9))

@@ -1,4 +1,4 @@
-"""Tail probabilities of F and chi-squared without scipy, which would take too much memory in the daemon.
+"""Tail probabilities of F and chi-squared without scipy, which takes 140 MB on disk and too much memory.
 
 Both are the regularised incomplete beta or gamma function. They are evaluated by the continued fractions of
 Abramowitz and Stegun 26.5.8 and 6.5.31 (modified Lentz) and the power series 6.5.29.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -94,3 +95,14 @@ def test_names_are_drawn_as_they_are() -> None:
     shown = texts(picture(entry, "svg"))
     assert {"a$x^2$b", "<b>&", "evil\\x1b[31m"} <= set(shown)
     assert any(text.startswith("nnn") and "..." in text and len(text) < 40 for text in shown)
+
+
+def test_without_matplotlib_the_extra_is_named(
+    specification: Path, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not a part of a plain installation."""
+    monkeypatch.delitem(sys.modules, "specmine.cli.pictures.figure", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, out, err = outcome("plot", "--store", specification)
+    assert (code, out) == (4, "")
+    assert "pip install 'specmine[plot]'" in err
