@@ -143,11 +143,20 @@ class Histogram:
         return self.quantiles((level,))[0]
 
     def quantiles(self, levels: Sequence[float]) -> list[float]:
-        """Return quantiles in ns, interpolated within their buckets; zeros if it is empty."""
+        """Return quantiles in ns: the least durations that so many calls do not exceed; zeros if it is empty.
+
+        They are interpolated within their buckets. Levels beyond [0, 1] count as 0 or 1.
+        """
         if not len(self.counts):
             return [0.0] * len(levels)
-        below = np.concatenate(([0], np.cumsum(self.dense, dtype=np.float64)))
-        return [float(value) for value in np.interp(np.asarray(levels) * below[-1], below, BUCKET_EDGES)]
+        reached = np.cumsum(self.counts, dtype=np.float64)
+        target = np.clip(np.asarray(levels, dtype=np.float64), 0.0, 1.0) * reached[-1]
+        place = np.minimum(np.searchsorted(reached, target), len(reached) - 1)
+        inside = 1.0 - (reached[place] - target) / self.counts[place]
+        bucket = self.buckets[place].astype(np.intp)
+        low, high = BUCKET_EDGES[bucket], BUCKET_EDGES[bucket + 1]
+        found: list[float] = (low + inside * (high - low)).tolist()
+        return found
 
 
 def _histogram(used: NDArray[np.intp], number: NDArray[np.uint64]) -> Histogram:

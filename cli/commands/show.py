@@ -19,7 +19,7 @@ from specmine.cli.text.call_tree import deciding_edges, tree
 from specmine.cli.text.function_names import single_match
 from specmine.cli.text.functions import cut
 from specmine.cli.text.histogram import distribution, histogram_bins
-from specmine.cli.text.levels import WORDS, asserted, normal_range, present, seconds
+from specmine.cli.text.levels import WORDS, asserted, normal_range, present, seconds, uncertainty_of
 from specmine.cli.text.reasons import probe, why
 from specmine.cli.text.states import open_violations, words
 from specmine.cli.text.time_split import on_cpu, overall, times
@@ -84,7 +84,7 @@ def quantile_table(entry: Entry, columns: int) -> list[str]:
     for name, part in [("all calls", entry), *((condition(each["expression"]), each) for each in parts)]:
         if not present(part):
             continue
-        rows.append([name, *(seconds(present(part), quantile) for quantile in WORDS)])
+        rows.append([name, *(seconds(present(part), quantile, uncertainty_of(entry)) for quantile in WORDS)])
         spans = [normal_range(asserted(part), quantile) for quantile in WORDS]
         if any(spans):
             rows.append(["  normal", *(span or "-" for span in spans)])

@@ -14,7 +14,7 @@ from specmine.analysis.documents import Document, functions_of, title
 from specmine.cli.base.output import write_stderr
 from specmine.cli.base.typography import speaks_unicode, typeset
 from specmine.cli.text.functions import progress_table
-from specmine.cli.text.levels import present, sentence
+from specmine.cli.text.levels import present, sentence, uncertainty_of
 from specmine.cli.text.specification import busiest_first
 from specmine.cli.text.states import FINISHED, LISTED, group_of
 from specmine.model.text import age, cells, escaped, plural, share
@@ -130,7 +130,7 @@ def told_of(document: Document) -> str:
     parts = [f"{plural(len(timed), 'function')} timed, {known or 'none'} known{'' if known else ' yet'}"]
     if timed:
         busiest = busiest_first(timed)[0]
-        parts.append(f"{escaped(title(busiest))}: {sentence(present(busiest))}")
+        parts.append(f"{escaped(title(busiest))}: {sentence(present(busiest), uncertainty_of(busiest))}")
     return "; ".join([*parts, *_cost(document)])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from specmine.analysis.documents import Entry, is_recorded, title
 from specmine.model.text import cells, duration, escaped, plural, rate, share
 
-from .levels import asserted, normal, present, sentence
+from .levels import asserted, normal, present, sentence, uncertainty_of
 from .states import FINISHED, open_violations, words
 from .time_split import explanation, labels
 
@@ -88,7 +88,7 @@ def wrapped(text: str, width: int, *, first: str = "", hang: str = "") -> list[s
 
 def _first(entry: Entry, width: int) -> list[str]:
     """Return the name with how long its calls take, and at the right where it stands."""
-    told = sentence(present(entry))
+    told = sentence(present(entry), uncertainty_of(entry))
     name = escaped(title(entry))
     text = f"{name}: {told}" if told else name
     state = "" if is_recorded(entry) and is_asserted(entry) else words(entry)
@@ -128,7 +128,7 @@ def _parts(entry: Entry) -> list[Any]:
 def _part(part: Any, entry: Entry) -> str:
     calls = sum(int(each.get("calls") or 0) for each in entry.get("behaviours") or [])
     own = f" ({share(int(part.get('calls') or 0) / calls)} of the calls)" if part.get("expression") and calls else ""
-    told = sentence(present(part))
+    told = sentence(present(part), uncertainty_of(entry))
     if part.get("expression") is None:
         return _upper(class_sentence(part["shares"], entry.get("classes") or [])) + "."
     return f"{condition(part.get('expression'))}{own}" + (f": {told}" if told else "")

@@ -9,7 +9,7 @@ from specmine.analysis.documents import Entry, is_recorded
 from specmine.model.text import cells, escaped, rate, share, shortened
 from specmine.model.text import title as title_of
 
-from .levels import present, seconds
+from .levels import present, seconds, uncertainty_of
 from .states import rank_of, steps_done, words
 
 LEAST_NAME, MOST_NAME = 26, 44
@@ -62,8 +62,8 @@ def _cells(entry: Entry) -> list[str]:
         escaped(_name(entry)),
         words(entry),
         _or_dash(entry.get("rate_per_second"), rate),
-        seconds(shown, "p50"),
-        seconds(shown, "p99"),
+        seconds(shown, "p50", uncertainty_of(entry)),
+        seconds(shown, "p99", uncertainty_of(entry)),
         _or_dash(share_of_time, share),
     ]
 

@@ -15,13 +15,21 @@ WIDEST = 10.0
 """A range that reaches further from its quantile, in times, says nothing yet."""
 
 
-def sentence(quantiles: Quantiles) -> str:
-    """Return ``half of the calls within 38 us, 99 % within 61 us``; '' where nothing is known."""
+def sentence(quantiles: Quantiles, uncertainty: float = 0.0) -> str:
+    """Return ``half of the calls within 38 us, 99 % within 61 us``; '' where nothing is known.
+
+    Quantiles within the uncertainty of the probes' own cost, in s, are told as ``under 0.25 us``.
+    """
     if not quantiles.get("p50"):
         return ""
-    told = f"half of the calls within {seconds(quantiles, 'p50')}"
+    told = f"half of the calls {_bound(quantiles, 'p50', uncertainty)}"
     tail = next((name for name in ("p99", "p90") if quantiles.get(name)), None)
-    return told if tail is None else f"{told}, {tail[1:]} % within {seconds(quantiles, tail)}"
+    return told if tail is None else f"{told}, {tail[1:]} % {_bound(quantiles, tail, uncertainty)}"
+
+
+def _bound(quantiles: Quantiles, name: str, uncertainty: float) -> str:
+    told = seconds(quantiles, name, uncertainty)
+    return f"under {told[1:]}" if told.startswith("<") else f"within {told}"
 
 
 def normal(quantiles: Quantiles) -> str:
@@ -40,10 +48,18 @@ def normal_range(quantiles: Quantiles, name: str) -> str:
     return duration_range(float(each["low"]), float(each["high"]))
 
 
-def seconds(quantiles: Quantiles, name: str) -> str:
-    """Return a quantile in three digits; ``-`` where it is not known."""
+def seconds(quantiles: Quantiles, name: str, uncertainty: float = 0.0) -> str:
+    """Return a quantile in three digits; ``-`` where it is not known, ``<0.25 us`` within the uncertainty in s."""
     each = quantiles.get(name)
-    return three_digits(float(each["seconds"])) if each else "-"
+    if not each:
+        return "-"
+    value = float(each["seconds"])
+    return f"<{three_digits(value + uncertainty)}" if value < uncertainty else three_digits(value)
+
+
+def uncertainty_of(entry: Mapping[str, Any]) -> float:
+    """Return how well the probes' own cost in the durations of a function is known, in s; 0: nothing was subtracted."""
+    return float(entry.get("uncertainty_seconds") or 0.0)
 
 
 def present(entry: Mapping[str, Any]) -> Quantiles:

@@ -6,17 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED
 from specmine.mining.assertions.behaviour_windows import windows_of_formula
 from specmine.mining.assertions.expression import shared_names
-from specmine.mining.levels.estimate import LEAST_CALLS, level_of
-from specmine.mining.levels.window import Window, quantiles_of, windows_of, windows_of_class
+from specmine.mining.levels.estimate import level_of, plain_level
+from specmine.mining.levels.window import Window, windows_of, windows_of_class
 from specmine.mining.off_cpu.on_cpu import as_time_on_cpu
-from specmine.model.histogram import Histogram
-from specmine.model.level import PROBABILITIES, Level, Quantile
+from specmine.model.level import PROBABILITIES, Level
 from specmine.model.observation import Observation
 from specmine.model.verdict import Verdict
 
@@ -118,8 +115,8 @@ def _judged(function: FunctionState, data: Data, learned: Levels) -> Levels:
         learned,
         whole=levels[0],
         behaviours=tuple(levels[1:]),
-        observed=_now(parts[0][1]),
-        observed_behaviours=tuple(_now(windows) for _, windows in parts[1:]),
+        observed=plain_level(parts[0][1]),
+        observed_behaviours=tuple(plain_level(windows) for _, windows in parts[1:]),
         verdicts={
             name: verdict_on(level, windows) for (name, windows), level in zip(parts, levels, strict=True) if windows
         },
@@ -133,19 +130,6 @@ def _behaviours(function: FunctionState, held: Sequence[Observation]) -> list[tu
         (each.expression, windows_of_formula(held, each.formula, shared))
         for each in (result.behaviours if result else ())
     ]
-
-
-def _now(windows: Sequence[Window]) -> Level:
-    """Return the quantiles of some windows together, without a range."""
-    calls = sum(window.histogram.total for window in windows)
-    if not calls:
-        return Level()
-    pooled = Histogram.sum(window.histogram for window in windows)
-    bias_ns = sum(window.bias_ns * window.histogram.total for window in windows) / calls
-    names = [name for name, least in LEAST_CALLS.items() if calls >= least]
-    values = quantiles_of(pooled, np.array([PROBABILITIES[name] for name in names])).tolist() if names else []
-    found = {name: Quantile(ns=max(0.0, value - bias_ns)) for name, value in zip(names, values, strict=True)}
-    return Level(**found, calls=calls, windows=len(windows), lifetimes=len({window.lifetime for window in windows}))
 
 
 def level_facts(level: Level) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +71,7 @@ class Trees:
     def value(self, chosen: tuple[int, ...]) -> float:
         """Return the log likelihood of the best tree over a set, less the description length of both."""
         k = len(chosen)
-        tree = _best_trees(self._patterns(self.present[:, chosen])[..., None, :], self.fork(k))
+        tree = _best_trees(self._patterns(self.present[:, chosen])[..., None], self.fork(k))
         return float(tree[(2,) * k][0]) - self.price() * k
 
     def with_one_more(self, chosen: tuple[int, ...]) -> list[tuple[float, int]]:
@@ -83,14 +84,14 @@ class Trees:
         tried = [edge for edge in np.argsort(-free, kind="stable")[:_TRIED].tolist() if edge not in chosen]
         if not tried:
             return []
-        tree = _best_trees(np.moveaxis(parts[..., tried], 0, -1), self.fork(k))
+        tree = _best_trees(np.moveaxis(parts[..., tried], 0, -2), self.fork(k))
         return [(float(value) - self.price() * k, edge) for value, edge in zip(tree[(2,) * k], tried, strict=True)]
 
     def groups(self, chosen: tuple[int, ...]) -> NDArray[np.intp]:
         """Return the group of each path by the best tree over these edges."""
         k = len(chosen)
         sums = _cubes(self._patterns(self.present[:, chosen]), k)
-        tree = _best_trees(self._patterns(self.present[:, chosen])[..., None, :], self.fork(k))[..., 0]
+        tree = _best_trees(self._patterns(self.present[:, chosen])[..., None], self.fork(k))[..., 0]
         groups = np.zeros(len(self.present), dtype=np.intp)
 
         def walk(cube: tuple[int, ...], rows: NDArray[np.intp]) -> None:
@@ -136,20 +137,39 @@ class Trees:
 
 def _cubes(patterns: NDArray[np.float64], k: int) -> NDArray[np.float64]:
     """Return the sums over all combinations of absent (0), present (1) and either (2), along the first k axes."""
+    sums = np.empty((3,) * k + patterns.shape[k:])
+    sums[(slice(2),) * k] = patterns
     for axis in range(k):
-        patterns = np.concatenate((patterns, patterns.sum(axis=axis, keepdims=True)), axis=axis)
-    return patterns
+        known = (*(slice(None),) * axis, slice(None), *(slice(2),) * (k - axis - 1))
+        absent, present, either = np.moveaxis(sums[known], axis, 0)
+        np.add(absent, present, out=either)
+    return sums
 
 
 def _best_trees(patterns: NDArray[np.float64], fork: float) -> NDArray[np.float64]:
-    """Return the best value of a tree on each combination, shape (3, ..., sets), of patterns (2, ..., sets, groups)."""
-    k = patterns.ndim - 2
-    tree = _cubes(patterns, k).max(axis=-1)
-    for _ in range(k):
-        for axis in range(k):
-            absent, present, either = np.moveaxis(tree, axis, 0)
-            np.maximum(either, absent + present - fork, out=either)
-    return np.asarray(tree)
+    """Return the best value of a tree on each combination, shape (3, ..., sets), of patterns (2, ..., groups, sets)."""
+    k, sets = patterns.ndim - 2, patterns.shape[-1]
+    tree = _cubes(patterns, k).max(axis=-2).reshape(-1, sets)
+    for combinations, parts in _smaller(k):
+        forked = tree[parts[0]] + tree[parts[1]]  # shape (axes that may be asked first, combinations, sets)
+        tree[combinations] = np.maximum(tree[combinations], forked.max(axis=0) - fork)
+    return np.asarray(tree.reshape((3,) * k + (sets,)))
+
+
+@cache
+def _smaller(k: int) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]:
+    """Return the combinations that leave 1, 2, ... k edges open, and what asking each of these edges makes of them.
+
+    Both are numbers of combinations: of shapes (combinations,) and (absent or present, open edges, combinations).
+    """
+    size, where = _size(k).reshape(-1), np.indices((3,) * k).reshape(k, 3**k)
+    found = []
+    for asked in range(1, k + 1):
+        combinations = np.flatnonzero(size == asked)
+        open_edges = np.nonzero(where[:, combinations].T == 2)[1].reshape(-1, asked).T
+        step = 3 ** (k - 1 - open_edges)  # "either" is 2, "absent" 0, "present" 1
+        found.append((combinations, np.stack((combinations - 2 * step, combinations - step))))
+    return tuple(found)
 
 
 def _summed_trees(cubes: NDArray[np.float64], fork: float) -> NDArray[np.float64]:

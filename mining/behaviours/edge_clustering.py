@@ -94,17 +94,20 @@ def _joined(
     parts: list[NDArray[np.int64]], totals: Rows, noise: Dispersion, settings: MiningSettings
 ) -> list[NDArray[np.int64]]:
     """Join the most similar parts until all differ, and there are at most ``maximum_groups``."""
-    while len(parts) > 1:
-        compared = []
-        for i, first in enumerate(parts):
-            for j, second in enumerate(parts[:i]):
-                p_value, gap = differs(totals[first], totals[second], noise)
-                compared.append((gap, p_value, i, j))
-        level = settings.level / len(compared)
-        alike = [c for c in compared if c[0] < settings.minimum_difference or c[1] >= level]
-        if not alike and len(parts) <= settings.maximum_groups:
+    known: dict[tuple[int, int], tuple[float, float]] = {}
+    left, number = dict(enumerate(parts)), len(parts)
+    while len(left) > 1:
+        pairs = [(later, earlier) for later in left for earlier in left if earlier < later]
+        for pair in pairs:  # a join makes one new part: all other comparisons are known
+            if pair not in known:
+                p_value, gap = differs(totals[left[pair[0]]], totals[left[pair[1]]], noise)
+                known[pair] = gap, p_value
+        level = settings.level / len(pairs)
+        alike = [pair for pair in pairs if known[pair][0] < settings.minimum_difference or known[pair][1] >= level]
+        if not alike and len(left) <= settings.maximum_groups:
             break
-        _, _, i, j = min(alike or compared)
-        union = np.sort(np.concatenate((parts[i], parts[j])))
-        parts = [part for n, part in enumerate(parts) if n not in (i, j)] + [union]
-    return parts
+        one, other = min(alike or pairs, key=lambda pair: (*known[pair], pair))
+        union = np.sort(np.concatenate((left.pop(one), left.pop(other))))
+        left[number] = union
+        number += 1
+    return list(left.values())

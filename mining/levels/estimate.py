@@ -8,8 +8,8 @@ are known. Beyond that it is scaled until it holds 99 % of the windows it was le
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from specmine.model.histogram import Histogram
 from specmine.model.level import PROBABILITIES, Level, Quantile
 
 from .variation import Variation, variation
-from .window import FLOOR_NS, Window, quantiles_of
+from .window import FLOOR_NS, Window
 
 LEAST_CALLS = {"p50": 100, "p90": 100, "p99": 300}
 """Timed calls from which a quantile is stated."""
@@ -59,17 +59,29 @@ def level_of(windows: Sequence[Window], *, lifetime_sd: float | None = None) -> 
         A quantile is None while there are too few calls for it, its range while there are too few windows.
     """
     windows = [one for one in windows if one.histogram.total]
+    plain = plain_level(windows)
+    p50, p90, p99 = (_with_range(plain.quantile(name), name, windows, lifetime_sd) for name in PROBABILITIES)
+    return replace(plain, p50=p50, p90=p90, p99=p99)
+
+
+def plain_level(windows: Sequence[Window], least: Mapping[str, int] = LEAST_CALLS) -> Level:
+    """Return the quantiles of some windows together, without ranges.
+
+    Parameters
+    ----------
+    windows : sequence of Window
+    least : mapping of str to int
+        Timed calls from which a quantile is stated, by its name.
+    """
+    windows = [one for one in windows if one.histogram.total]
     calls = sum(one.histogram.total for one in windows)
-    if not windows:
+    if not calls:
         return Level()
-    pooled = Histogram.sum(one.histogram for one in windows)
     bias_ns = sum(one.bias_ns * one.histogram.total for one in windows) / calls
-    stated = {
-        name: _quantile(name, windows, pooled, bias_ns, lifetime_sd)
-        for name, least in LEAST_CALLS.items()
-        if calls >= least
-    }
-    return Level(**stated, calls=calls, windows=len(windows), lifetimes=len({one.lifetime for one in windows}))
+    names = [name for name in PROBABILITIES if calls >= least[name]]
+    values = Histogram.sum(one.histogram for one in windows).quantiles([PROBABILITIES[name] for name in names])
+    found = {name: Quantile(ns=max(0.0, ns - bias_ns)) for name, ns in zip(names, values, strict=True)}
+    return Level(**found, calls=calls, windows=len(windows), lifetimes=len({one.lifetime for one in windows}))
 
 
 def places_of(windows: Sequence[Window], name: str) -> Places:
@@ -85,8 +97,8 @@ def place_of(window: Window, probability: float) -> tuple[float, float]:
     The variance is the square of half the distance of the quantiles one binomial standard deviation to either side.
     """
     apart = math.sqrt(probability * (1 - probability) / window.histogram.total)
-    around = np.array((probability - apart, probability, probability + apart))
-    low, at, high = np.log(np.maximum(quantiles_of(window.histogram, around) - window.bias_ns, FLOOR_NS)).tolist()
+    around = window.histogram.quantiles((probability - apart, probability, probability + apart))
+    low, at, high = (math.log(max(each - window.bias_ns, FLOOR_NS)) for each in around)
     return at, (0.5 * (high - low)) ** 2
 
 
@@ -110,19 +122,20 @@ def range_of(known: Variation) -> tuple[float, float]:
     return known.mean - half, known.mean + half
 
 
-def _quantile(
-    name: str, windows: Sequence[Window], pooled: Histogram, bias_ns: float, lifetime_sd: float | None
-) -> Quantile:
-    ns = float(max(0.0, quantiles_of(pooled, np.array([PROBABILITIES[name]]))[0] - bias_ns))
+def _with_range(
+    plain: Quantile | None, name: str, windows: Sequence[Window], lifetime_sd: float | None
+) -> Quantile | None:
+    if plain is None:
+        return None
     places = places_of(windows, name)
     if len(places.values) < LEAST_WINDOWS:
-        return Quantile(ns=ns)
+        return plain
     low, high = range_of(variation(places.values, places.sampling, places.lifetimes, lifetime_sd=lifetime_sd))
     uncertainty_ns = max(one.uncertainty_ns for one in windows)
     return Quantile(
-        ns=ns,
-        low_ns=max(0.0, min(ns, math.exp(low)) - uncertainty_ns),
-        high_ns=max(ns, math.exp(high)) + uncertainty_ns,
+        ns=plain.ns,
+        low_ns=max(0.0, min(plain.ns, math.exp(low)) - uncertainty_ns),
+        high_ns=max(plain.ns, math.exp(high)) + uncertainty_ns,
     )
 
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from specmine.model.buckets import BUCKET_EDGES, BUCKETS, shifted_edges
+from specmine.model.buckets import BUCKETS, shifted_edges
 from specmine.model.call_path import CallPath
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation
@@ -70,20 +67,6 @@ def class_of(histogram: Histogram, edges: Sequence[int], index: int) -> Histogra
     """Return the calls of a class; ``edges`` are the first buckets of all classes but the lowest."""
     ends = (0, *edges, BUCKETS)
     return histogram.part(ends[index], ends[index + 1])
-
-
-def quantiles_of(histogram: Histogram, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return quantiles in ns, interpolated within their buckets; the histogram holds at least one call.
-
-    The same as ``Histogram.quantiles``, but without the 1,120 buckets, most of which are empty.
-    """
-    reached = np.cumsum(histogram.counts, dtype=np.float64)
-    target = np.clip(probabilities, 0.0, 1.0) * reached[-1]
-    place = np.minimum(np.searchsorted(reached, target), len(reached) - 1)
-    inside = 1.0 - (reached[place] - target) / histogram.counts[place]
-    bucket = histogram.buckets[place].astype(np.int64)
-    low, high = BUCKET_EDGES[bucket], BUCKET_EDGES[bucket + 1]
-    return np.asarray(low + inside * (high - low))
 
 
 def _window(observation: Observation, histogram: Histogram) -> Window:

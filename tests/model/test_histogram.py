@@ -72,6 +72,14 @@ def test_quantiles_lie_within_their_bucket() -> None:
     assert histogram.quantiles((0.25, 0.75)) == [BUCKET_MIDDLES[100], BUCKET_MIDDLES[200]]
 
 
+@given(histograms.filter(lambda each: each.total > 0), st.lists(st.floats(-0.5, 1.5), min_size=1, max_size=5))
+def test_quantiles_invert_the_cumulative_distribution(histogram: Histogram, levels: list[float]) -> None:
+    """As many calls as the level says lie below the quantile, each bucket's calls being spread evenly over it."""
+    below = np.concatenate(([0], np.cumsum(histogram.dense, dtype=np.float64)))
+    reached = np.interp(histogram.quantiles(levels), BUCKET_EDGES, below) / below[-1]
+    assert reached == pytest.approx(np.clip(levels, 0.0, 1.0), abs=1e-6)
+
+
 def test_counts_beyond_32_bits_are_held() -> None:
     """Merged observations of years may hold more calls than fit into 32 bits."""
     assert Histogram.from_pairs([3, 3, 4], [1 << 32, 1, 2]).pairs == [[3, (1 << 32) + 1], [4, 2]]

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from specmine.mining.detection.alarm import Alarm
 from specmine.mining.detection.values import mean_log
-from specmine.mining.levels.estimate import level_of
+from specmine.mining.levels.estimate import WINDOW_CALLS, level_of, plain_level
 from specmine.mining.levels.estimate import place_of as quantile_place
 from specmine.mining.levels.verdict import Factor, factor_of, usual_factors
-from specmine.mining.levels.window import class_of
+from specmine.mining.levels.window import Window, class_of
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.histogram import Histogram
-from specmine.model.level import PROBABILITIES, Level, Quantile
+from specmine.model.level import PROBABILITIES, Level
 from specmine.model.observation import Observation
 from specmine.model.violation import Direction, What
 
@@ -245,11 +245,8 @@ def _of_paths(alarm: Alarm, yardstick: Yardstick, observed: Sequence[Observation
 
 
 def _plain_level(histogram: Histogram, bias_ns: float) -> Level:
-    """Return the quantiles of some calls, without ranges."""
-    p50, p90, p99 = (
-        Quantile(ns=max(0.0, each - bias_ns)) for each in histogram.quantiles(tuple(PROBABILITIES.values()))
-    )
-    return Level(p50=p50, p90=p90, p99=p99, calls=histogram.total)
+    """Return the quantiles that so many calls show, without ranges."""
+    return plain_level((Window(histogram=histogram, start_ns=0, end_ns=0, bias_ns=bias_ns),), WINDOW_CALLS)
 
 
 def _part(yardstick: Yardstick, usual: Usual, at: int) -> Histogram:

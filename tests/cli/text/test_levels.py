@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specmine.cli.text.levels import normal, normal_range, present, sentence
+from specmine.cli.text.levels import normal, normal_range, present, seconds, sentence
 
 
 def test_a_sentence_needs_a_median() -> None:
@@ -11,6 +11,15 @@ def test_a_sentence_needs_a_median() -> None:
     assert sentence({"p50": median, "p90": tail}) == "half of the calls within 10 us, 90 % within 30 us"
     assert sentence({"p50": median}) == "half of the calls within 10 us"
     assert sentence({}) == ""
+
+
+def test_durations_below_the_uncertainty_are_told_as_under_a_bound() -> None:
+    """What the probes add is known to some 100 ns only: no call takes 0 s, and none is told more exactly than that."""
+    short = {"p50": {"seconds": 0.0}, "p99": {"seconds": 5e-6}}
+    assert sentence(short, 1.2e-7) == "half of the calls under 120 ns, 99 % within 5 us"
+    assert seconds(short, "p50", 1.2e-7) == "<120 ns"
+    assert seconds({"p50": {"seconds": 5e-8}}, "p50", 1.2e-7) == "<170 ns"
+    assert seconds(short, "p50") == "0 s"
 
 
 def test_a_range_that_excludes_nothing_is_not_shown() -> None:

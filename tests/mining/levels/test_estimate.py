@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from specmine.mining.levels.estimate import level_of, place_of, range_of
+from specmine.mining.levels.estimate import WINDOW_CALLS, level_of, place_of, plain_level, range_of
 from specmine.mining.levels.variation import variation
 from specmine.mining.levels.window import Window
 from specmine.model.histogram import Histogram
@@ -52,6 +52,21 @@ def test_few_calls_have_a_median_but_no_99_percent_quantile() -> None:
     assert some.p50.low_ns is None
     assert some.p99 is None
     assert level_of([]).calls == 0
+
+
+def test_a_plain_level_has_the_same_quantiles_without_ranges() -> None:
+    """Twelve windows have ranges; their plain level has none, and states a quantile from as many calls as is said."""
+    rng = np.random.default_rng(4)
+    windows = [_window(rng.lognormal(11, 0.5, 50), number, bias_ns=900.0) for number in range(12)]
+    level, plain = level_of(windows), plain_level(windows)
+    for name in ("p50", "p90", "p99"):
+        known, bare = level.quantile(name), plain.quantile(name)
+        assert known is not None
+        assert bare == Quantile(ns=known.ns)
+    assert (plain.calls, plain.windows, plain.lifetimes) == (level.calls, level.windows, level.lifetimes)
+    assert plain_level(windows[:1]).p50 is None
+    assert plain_level(windows[:1], WINDOW_CALLS).p50 is not None
+    assert plain_level([]) == level_of([])
 
 
 def test_the_sampling_variance_of_a_median_is_that_of_its_asymptotic_law() -> None:

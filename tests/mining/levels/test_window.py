@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from specmine.mining.levels.window import quantiles_of, windows_of, windows_of_class, windows_of_paths
+from specmine.mining.levels.window import windows_of, windows_of_class, windows_of_paths
 from specmine.model.buckets import bucket_of
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.histogram import Histogram
@@ -29,15 +29,6 @@ def _observation(fast: int, slow: int, bias_ns: float = 0.0) -> Observation:
         bias_ns=bias_ns,
         paths=(PathHistogram(path=NEAR, histogram=near), PathHistogram(path=FAR, histogram=far)),
     )
-
-
-def test_quantiles_are_those_of_the_dense_histogram() -> None:
-    """The sparse quantiles equal the dense ones, which another test compares with numpy."""
-    rng = np.random.default_rng(1)
-    for calls in (1, 2, 30, 5_000):
-        histogram = Histogram.from_durations(rng.lognormal(9, 0.7, calls))
-        levels = rng.uniform(0.001, 0.999, 50)
-        assert np.allclose(quantiles_of(histogram, levels), histogram.quantiles(levels.tolist()), rtol=1e-9)
 
 
 def test_a_window_of_a_class_follows_the_bias() -> None:
