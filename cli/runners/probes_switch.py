@@ -10,8 +10,9 @@ from typing import Any
 from specmine.cli.base.output import emit, json_text
 from specmine.cli.base.sources import ask_daemon
 from specmine.model.errors import NoData
+from specmine.probes.holder.time_scale import TIME_SCALE
 
-CONFIRMED_S = 3.0
+CONFIRMED_S = 3.0 * TIME_SCALE
 """The status of the daemon is up to a second old."""
 _TEXT = {
     True: "All probes are off. `specmine on` lets them come back.",

@@ -30,6 +30,7 @@ from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind
 from specmine.probes.arch.interface import INNER
 from specmine.probes.arch.machine import machine
+from specmine.probes.holder.time_scale import TIME_SCALE
 from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.loader import Loaded, sources_digest
 from specmine.probes.kernel.maps import CachedMap, map_array, write_array
@@ -59,7 +60,7 @@ SAMPLE_NS = 13_000.0
 BIAS_ERROR = 0.12
 """Least relative uncertainty of the bias: caches are colder in a real program than in a loop."""
 
-_LINKING_S = 5.0
+_LINKING_S = 5.0 * TIME_SCALE
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from typing import Any, Self, cast
 from specmine.model.errors import HostError, InputError
 from specmine.model.restart_pause import RestartPause
 from specmine.probes.holder.process_state import is_stopped
+from specmine.probes.holder.time_scale import TIME_SCALE, VARIABLE
 
 from .facts import BinaryFacts, FunctionFacts, RowTable, Site
 from .protocol import UNCONFINED, Answer, decode
@@ -38,7 +39,7 @@ LOOK_NS, STOPPED_LOOKS = 500_000_000, 3
 """How often it is looked whether the child is stopped, and how often in a row it must be to be killed."""
 FIRST_PAUSE_NS, LONGEST_PAUSE_NS = 50_000_000, 5_000_000_000
 """Before another child is started after one that died; not longer, or hostile files would keep names from others."""
-PATIENCE_S = 180.0
+PATIENCE_S = 180.0 * TIME_SCALE
 """How long a blocking call waits for one answer; the child's own limits end it long before."""
 CONFINE = "run it as a user that is not root, or as root with CAP_SETUID and CAP_SETGID, with seccomp filters allowed"
 """What the child needs to be confined."""
@@ -51,6 +52,7 @@ _ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
+    VARIABLE: str(TIME_SCALE),
 }
 
 

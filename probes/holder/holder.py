@@ -20,9 +20,10 @@ from .alarms import Alarms
 from .bpf_link import MAKERS, SYSCALLS
 from .capabilities import keep_for_links
 from .link_threads import TABLES, LinkFds, LinkThreads
+from .time_scale import TIME_SCALE
 
 PR_SET_PDEATHSIG = 1
-HEARTBEAT_S = 1.0
+HEARTBEAT_S = 1.0 * TIME_SCALE
 SWITCH_S = 0.25
 """While there are links, the kill switch is checked this often, also without messages of the daemon."""
 SWITCHED_OFF = "the kill switch is on"

@@ -16,17 +16,18 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from specmine.probes.holder.process_state import is_stopped
+from specmine.probes.holder.time_scale import TIME_SCALE, VARIABLE
 
 BEAT_S = 0.2
 HEARTBEAT_NICENESS = -15
 """Niceness of the heartbeat and the holder: next to no CPU time, but at once."""
-STALL_S = 5.0
+STALL_S = 5.0 * TIME_SCALE
 """A loop without progress for so long gets no heartbeat, so that its probes are detached."""
 STOPPED_BEATS = 4
 """Heartbeats without an answer after which a holder that is stopped is killed: in 0.8 to 1.0 s."""
-SILENT_BEATS = 15
+SILENT_BEATS = round(15 * TIME_SCALE)
 """The same for one that is not: it may be busy making or closing a link, which takes a loaded kernel a while."""
-END_S = 5.0
+END_S = 5.0 * TIME_SCALE
 
 
 class Holder:
@@ -104,7 +105,7 @@ class Holder:
                         stdin=subprocess.DEVNULL,
                         start_new_session=True,
                         cwd="/",
-                        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+                        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", VARIABLE: str(TIME_SCALE)},
                     )
             except OSError as error:
                 started.put(error)

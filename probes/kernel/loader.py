@@ -20,6 +20,7 @@ from specmine.model.errors import HelperError, HostError, ProbeError
 from specmine.model.probe_kind import PROBE_KINDS
 from specmine.probes.arch.machine import machine
 from specmine.probes.holder.process_state import is_stopped
+from specmine.probes.holder.time_scale import TIME_SCALE
 
 from .maps import kernel_at_least
 from .structs import MAX_SLOTS
@@ -59,7 +60,7 @@ LINK_KINDS = ("session", "multi", "perf")
 """Kinds of uprobe link, best first."""
 VARIANTS: tuple[tuple[str, ...], ...] = (("-DMAY_GOTO",), (), ("-DMAX_FRAMES=32",))
 """Flags to compile with, best first; the verifier counts rounds itself from 6.9 on, and without faults from 6.12."""
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 60.0 * TIME_SCALE
 LOOK_S, STOPPED_LOOKS = 0.5, 4
 """How often it is looked whether the child is stopped, and how often in a row it must be to be killed."""
 PAUSES_S = (0.5, 2.0)

@@ -42,8 +42,11 @@ class ActivityMeter:
         w.report((w.slot.count("hits"), w.slot.count("calls"), w.slot.count("timed"), 0))
         w.handlers.start(handler_totals(w), coldness_for(self.factor))
 
-    def take(self, w: TimedFunction, now_ns: int) -> Activity | None:
-        """Return what the function's probes did since the last report, None if there is nothing to report."""
+    def take(self, w: TimedFunction, now_ns: int, *, at_once: bool = False) -> Activity | None:
+        """Return what the function's probes did since the last report, None if there is nothing to report.
+
+        ``at_once``: an observation was cut, or the probes go: calls that were timed must be counted by then.
+        """
         now = (
             w.slot.count("hits"),
             w.slot.count("calls"),
@@ -51,7 +54,7 @@ class ActivityMeter:
             w.attachment.watched_until(now_ns),
         )
         passed = now[3] - w.reported[3]
-        urgent = w.bucket.was_empty or not w.attachment.on_ns or not w.probe.timed
+        urgent = at_once or w.bucket.was_empty or not w.attachment.on_ns or not w.probe.timed
         if (passed < REPORT_NS and not urgent) or (passed == 0 and not w.bucket.was_empty):
             return None
         hits, calls, timed, watched_ns = (total - before for total, before in zip(now, w.reported, strict=True))

@@ -132,7 +132,7 @@ class Registry:
         self._drop(w, now_ns)
 
     def _drop(self, w: TimedFunction, now_ns: int) -> None:
-        activity = self.activity.take(w, now_ns)
+        activity = self.activity.take(w, now_ns, at_once=True)
         if activity is not None:
             self._late.append(activity)
         self._links.detach(w, now_ns)
@@ -312,9 +312,9 @@ class Registry:
         reports, self._late = self._late, []
         for w in list(self.by_function.values()):
             w.open_calls.poll(now_ns)
-            self.windows.cut_if_due(w, now_ns)
+            cut = self.windows.cut_if_due(w, now_ns)
             self._refuse(w, self._duty_cycle.poll(w, now_ns, off=self._off), now_ns)
-            activity = self.activity.take(w, now_ns)
+            activity = self.activity.take(w, now_ns, at_once=cut)
             if activity is not None:
                 reports.append(activity)
                 self.activity.write_costs(w)

@@ -119,15 +119,17 @@ class Windows:
             if w is not None and w.window is not None:
                 w.window.add(int(key["path"]), int(key["bucket"]), int(calls))
 
-    def cut_if_due(self, w: TimedFunction, now_ns: int) -> None:
-        """Cut the window if it holds enough calls, or is old enough and holds some."""
+    def cut_if_due(self, w: TimedFunction, now_ns: int) -> bool:
+        """Cut the window if it holds enough calls, or is old enough and holds some; tell whether it was cut."""
         if w.window is None or not w.probe.timed:
-            return
+            return False
         timed, age = self.timed(w), now_ns - w.window.start_ns
         full = timed >= w.watch.window_calls
         old = age >= w.watch.window_ns and timed >= w.watch.minimum_calls
-        if full or old or (age >= w.watch.limit_ns and timed):
+        due = full or old or (age >= w.watch.limit_ns and timed > 0)
+        if due:
             self.cut(w, now_ns)
+        return due
 
     def cut_rest(self, w: TimedFunction, now_ns: int) -> None:
         """Cut the window of a function whose probes go, if it holds enough."""

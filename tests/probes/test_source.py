@@ -217,3 +217,22 @@ def test_the_end_of_the_program_is_seen(program: Programs) -> None:
         driver.poll(lambda: True)
         child.kill()
         driver.poll(lambda: driver.last.ended)
+
+
+@pytest.mark.parametrize("kind", LINK_KINDS)
+def test_no_more_calls_are_timed_than_counted(program: Programs, kind: str) -> None:
+    """What was counted since the last report is not lost when a function is given up: activity covers observations."""
+    with running(program("paths"), 600, 2000) as child, driven(child.pid, "z", links=(kind,)) as driver:
+        for _ in range(4):
+            before = len(driver.observations)
+            key = driver.watch("z", Kind.TIME, window_calls=50)
+
+            def more(wanted: int = before + 2) -> bool:
+                counted = sum(each.calls for each in driver.activities)
+                assert sum(each.timed for each in driver.observations) <= counted + 1  # one began before it counted
+                return len(driver.observations) >= wanted
+
+            driver.poll(more)
+            driver.source.apply(Unwatch(function=key))
+            driver.step()
+            assert more(0)

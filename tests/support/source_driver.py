@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from specmine.model.batch import Batch, HotSample, Refusal, Watch
+import pytest
+
+from specmine.model.batch import Activity, Batch, HotSample, Refusal, Watch
 from specmine.model.function import Function
 from specmine.model.observation import Kind, Observation
 from specmine.probes.kernel.loader import LINK_KINDS
+from specmine.probes.kernel.maps import kernel_at_least
 from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from tests.support.patience import patient
@@ -46,6 +49,7 @@ class Driver:
         self.source = source
         self.functions: dict[str, Function] = {}
         self.observations: list[Observation] = []
+        self.activities: list[Activity] = []
         self.hot_samples: list[HotSample] = []
         self.runtime: list[HotSample] = []
         self.refusals: list[Refusal] = []
@@ -65,6 +69,7 @@ class Driver:
         batch = self.last = self.source.poll(time.monotonic_ns())
         self.functions |= {function.key: function for function in batch.functions}
         self.observations += batch.observations
+        self.activities += batch.activity
         self.hot_samples += batch.hot_samples
         self.runtime += batch.runtime
         self.refusals += batch.refusals
@@ -82,9 +87,22 @@ class Driver:
         return key
 
 
+_SINCE = {"session": (6, 13), "multi": (6, 6), "perf": (4, 17)}
+"""The kernel that brought each kind of link."""
+
+
+def not_applicable(links: tuple[str, ...]) -> str:
+    """Return why a test of these kinds of link does not apply to this kernel, '' if it does."""
+    if any(kernel_at_least(*_SINCE[kind]) for kind in links):
+        return ""
+    return f"this kernel has no {' and no '.join(links)} links"
+
+
 @contextmanager
 def driven(pid: int, *names: str, links: tuple[str, ...] = LINK_KINDS, **settings: Any) -> Iterator[Driver]:
     """Start a source on a pid with hints; without any it can sample, which takes the verifier three times as long."""
+    if why := not_applicable(links):
+        pytest.skip(why)
     cache = os.environ["CACHE_DIRECTORY"]
     source = BpfSource(
         [Selection(pid=pid)],

@@ -26,6 +26,7 @@ from specmine.model.errors import InputError
 from specmine.probes.elf.demangle import display_name
 from specmine.probes.elf.facts import BinaryFacts
 from specmine.probes.elf.protocol import UNCONFINED, Answer, encode
+from specmine.probes.holder.time_scale import TIME_SCALE
 
 from .binary import build_id_of, debuglink, read_facts
 from .branches import Branches, find_branches
@@ -41,7 +42,7 @@ from .tail_calls import wrappers
 from .unwind_rows import Frames, read_frames
 from .unwinder_jumps import find_landings
 
-CPU_SECONDS, WALL_SECONDS = 15.0, 120.0
+CPU_SECONDS, WALL_SECONDS = 15.0 * TIME_SCALE, 120.0 * TIME_SCALE
 HEAP_BYTES, ADDRESS_BYTES, ANSWER_BYTES = 1 << 30, 1 << 33, 1 << 28
 KEPT_BYTES, KEPT_FILES = 1 << 28, 64
 """Bounds of what is kept: parsed data (estimated), files."""
