@@ -52,6 +52,9 @@ from .loop import Step, run
 _log = logging.getLogger(__name__)
 
 MakeSource = Callable[[Config], Source]
+START_NS = 10_000_000_000
+"""So long after its start the daemon keeps its priority: beside busy CPUs the lowest one would delay the first probes,
+after a restart too, by half a minute."""
 
 
 def configured_source(config: Config) -> Source:
@@ -104,6 +107,8 @@ class Daemon:
         self._leases = BudgetLeases(config.budget.overhead, self._lease_changed)
         self._lifecycle_log = LifecycleLog(self._seams.notifier)
         self._violation_log = ViolationLog()
+        self._lower_at_ns = 0
+        """When to take the lowest priority, 0 while that is not known, or done."""
 
     def run(self) -> ControllerState:
         """Watch until a signal ends it; return the last state.
@@ -276,10 +281,12 @@ class Daemon:
 
     def _listen(self, step: Step) -> None:
         if isinstance(step.event, Begun):
-            # not before: next to two busy CPUs the compiling child would take a minute
-            self._seams.lower_priority()
+            self._lower_at_ns = step.event.started.now_ns + START_NS
             self._lifecycle_log.started(step.event.started, ",".join(map(shown, self._config.programs)))
         if isinstance(step.event, Arrived):
+            if self._lower_at_ns and step.event.batch.now_ns >= self._lower_at_ns:
+                self._lower_at_ns = 0
+                self._seams.lower_priority()
             self._lifecycle_log.arrived(step.event.batch, self._state)
         if isinstance(step.event, Restored):
             self._violation_log.restored(step.event.violations)

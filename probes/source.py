@@ -64,6 +64,8 @@ from specmine.probes.timing.address_spaces import PROCESSES_PER_LOOK, AddressSpa
 from specmine.probes.timing.factory import registry_over
 
 LOOK_NS = 1_000_000_000
+HOLDER_PAUSE_NS = 4_000_000_000
+"""The longest pause before another holder: one costs next to nothing, and without it nothing is watched."""
 _NOTABLE = 0.1
 """A change of what hits cost in the programs that plans must know of."""
 
@@ -109,7 +111,7 @@ class BpfSource:
         self._off = False
         self._started = ExitStack()
         """Ends what was started, the newest first."""
-        self._holder_pause = RestartPause()
+        self._holder_pause = RestartPause(longest_ns=HOLDER_PAUSE_NS)
         self._holder_due_ns = 0
         """When another holder is started, 0 while there is one."""
         self._holder_died_ns = 0

@@ -20,12 +20,16 @@ from .alarms import Alarms
 from .bpf_link import MAKERS, SYSCALLS
 from .capabilities import keep_for_links
 from .link_threads import TABLES, LinkFds, LinkThreads
+from .process_state import is_stopped
 from .time_scale import TIME_SCALE
 
 PR_SET_PDEATHSIG = 1
 HEARTBEAT_S = 1.0 * TIME_SCALE
 SWITCH_S = 0.25
-"""While there are links, the kill switch is checked this often, also without messages of the daemon."""
+"""While there are links, the kill switch is checked this often, also without messages of the daemon.
+
+A daemon that said nothing for so long may be stopped: that is checked then, and needs no second of waiting.
+"""
 SWITCHED_OFF = "the kill switch is on"
 
 
@@ -34,6 +38,7 @@ class Holder:
 
     def __init__(self, channel: socket.socket, pulse: socket.socket) -> None:
         self.channel, self.pulse = channel, pulse
+        self.daemon = os.getppid()
         self.programs: dict[str, int] = {}
         self.tables: list[LinkThreads] = []
         self.links: dict[int, tuple[LinkThreads, LinkFds]] = {}
@@ -144,9 +149,14 @@ class Holder:
             selector.register(self.channel, selectors.EVENT_READ)
             selector.register(self.pulse, selectors.EVENT_READ)
             while self.serve(selector):
-                if self.links and time.monotonic() - self.last_beat_s >= HEARTBEAT_S:
+                if self.links and self.is_late():
                     self.close_all()
                     self.report(released=True)
+
+    def is_late(self) -> bool:
+        """Tell whether the daemon's heartbeat has stopped: it is too old, or it is old and the daemon is stopped."""
+        silent_s = time.monotonic() - self.last_beat_s
+        return silent_s >= HEARTBEAT_S or (silent_s >= SWITCH_S and is_stopped(self.daemon))
 
     def serve(self, selector: selectors.BaseSelector) -> bool:
         """Wait for the next event and handle it; False once the daemon's end of the channel has closed."""

@@ -61,7 +61,7 @@ LINK_KINDS = ("session", "multi", "perf")
 VARIANTS: tuple[tuple[str, ...], ...] = (("-DMAY_GOTO",), (), ("-DMAX_FRAMES=32",))
 """Flags to compile with, best first; the verifier counts rounds itself from 6.9 on, and without faults from 6.12."""
 _TIMEOUT_S = 60.0 * TIME_SCALE
-LOOK_S, STOPPED_LOOKS = 0.5, 4
+LOOK_S, STOPPED_LOOKS = 0.25, 4
 """How often it is looked whether the child is stopped, and how often in a row it must be to be killed."""
 PAUSES_S = (0.5, 2.0)
 """After a child that broke another is started, so often and after such pauses."""

@@ -16,7 +16,7 @@ import pytest
 
 from specmine.daemon.config.tree import Config
 from specmine.daemon.controller.phase import State
-from specmine.daemon.service import Daemon, Seams
+from specmine.daemon.service import START_NS, Daemon, Seams
 from specmine.daemon.socket.client import DaemonConnection, NoDaemon
 from specmine.model.errors import InputError
 from specmine.store import Build, Verdict, open_store
@@ -196,3 +196,12 @@ def test_without_programs_there_is_nothing_to_do(tmp_path: Path) -> None:
     """An empty choice is a mistake of the configuration."""
     with pytest.raises(InputError, match="no programs"):
         Daemon(Config(), None).run()
+
+
+def test_the_priority_is_lowered_once_the_start_is_over(tmp_path: Path) -> None:
+    """Beside busy CPUs the first probes would come late otherwise, also after a restart."""
+    life = Life(tmp_path)
+    begun = life.clock.now
+    life.run(seconds=30)
+    assert len(life.lowered) == 1
+    assert START_NS <= life.lowered[0] - begun < 2 * START_NS

@@ -57,14 +57,19 @@ class Life:
         self.clock = EventClock()
         self.simulated = simulated
         self.source: SimulatedSource | None = None
+        self.lowered: list[int] = []
+        """When the daemon took the lowest priority."""
         seams = Seams(
             source=self._source,
             clock=self.clock,
             worker=InlineWorker,
             notifier=notifier or Notifier({}),
-            lower_priority=lambda: None,  # the process of the tests stays as it is
+            lower_priority=self._lowered,  # the process of the tests stays as it is
         )
         self.daemon = Daemon(self.config, self.path, seams)
+
+    def _lowered(self) -> None:
+        self.lowered.append(self.clock.now)
 
     def _source(self, config: Config) -> Source:
         self.source = SimulatedSource([*paper_program(), unimodal()], self.clock, **self.simulated)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,9 +17,11 @@ import pytest
 
 from specmine.model.buckets import BUCKETS
 from specmine.model.observation import Kind
+from specmine.probes.holder.holder import SWITCH_S, Holder
 from specmine.probes.kernel.links import LinkNews, Links
 from specmine.probes.kernel.loader import load
 from tests.support.patience import patient
+from tests.support.product import stop
 
 pytestmark = pytest.mark.kernel
 
@@ -170,3 +173,19 @@ def test_a_switch_that_is_on_at_the_start_lets_nothing_on(program: Path, cache: 
             links.attach(file.fileno(), places[:1], [0], Kind.COUNT, pid)
         assert sorted(each.what for each in gather(links, 2)) == ["failed", "off"]
         assert probes(pid, places) == 0
+
+
+def test_a_stopped_daemon_is_late_before_its_second_is_over() -> None:
+    """A heartbeat that is a little old is late if the daemon is stopped, and only then."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, subprocess.Popen(["sleep", "60"]) as daemon:
+        holder = Holder(ours, theirs)
+        holder.daemon = daemon.pid
+        holder.last_beat_s = time.monotonic() - SWITCH_S
+        assert not holder.is_late()
+        stop(daemon)
+        holder.last_beat_s = time.monotonic() - SWITCH_S
+        assert holder.is_late()
+        holder.last_beat_s = time.monotonic() + 60
+        assert not holder.is_late()
+        daemon.kill()
