@@ -1,6 +1,6 @@
 # One command for each thing a developer does; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench chaos clean bpfcc moved
+.PHONY: help setup demo test check format bench chaos fuzz clean bpfcc moved
 
 # The first interpreter that is new enough; PYTHON=... overrides.
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 /usr/bin/python3,$(shell \
@@ -59,6 +59,9 @@ bench: setup ## list the benches; BENCHES='overhead.calls ...' runs some, BENCHE
 chaos: setup ## hostile programs under probes, 20 runs each (RUNS=n overrides); needs root
 	@.ci/packages gcc g++ libc6-dev gdb golang-go libboost-context-dev
 	CHAOS_RUNS=$(or $(RUNS),20) $(BIN)/pytest tests/chaos -s
+
+fuzz: setup ## damaged files, stores, recordings, configurations, conversations: 1,000 of each (N=n), ten times as many ELF files
+	$(BIN)/python -m tests.support.fuzz.run --count $(or $(N),1000) --seed $(or $(SEED),1) $(KINDS)
 
 clean: ## remove what was made here, the environment too
 	rm -rf .venv build dist src/specmine.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -10,6 +10,8 @@ from typing import Any, cast
 from specmine.model import text
 from specmine.model.errors import InputError, NoData
 
+from .specification_shape import check_shape
+
 SPECIFICATION = "specmine.specification/1"
 Document = Mapping[str, Any]
 Entry = Mapping[str, Any]
@@ -86,20 +88,40 @@ def document_in(path: Path) -> Document:
             head = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     except OSError:
         head = b""
-    return _from_json(path) if head == b"{" else _from_store(path)
+    return json_specification(path) if head == b"{" else _from_store(path)
 
 
-def _from_json(path: Path) -> Document:
+def json_specification(path: Path) -> Document:
+    """Return the specification that a file of JSON is; InputError if it is none."""
     try:
-        document = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is no JSON: {str(error).splitlines()[0]}") from error
-    functions = document.get("functions")
-    if not isinstance(functions, list) or not all(isinstance(each, dict) for each in functions):
-        raise InputError(f"{path} is no specification: it has no list of functions")
-    schema = document.get("schema")
-    if schema != SPECIFICATION:
-        raise InputError(f"{path} is no {SPECIFICATION} but {str(schema)[:60]}")
+        return parsed_document(path.read_bytes(), path)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+
+
+def parsed_document(content: str | bytes, where: object) -> Document:
+    """Return the specification that a text of JSON is.
+
+    Parameters
+    ----------
+    content : str or bytes
+    where : object
+        What to call it in messages.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
+        raise InputError(f"{where} is no JSON: {reason}") from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SPECIFICATION or not isinstance(document.get("functions"), list):
+        raise InputError(f"{where} is no {SPECIFICATION} but {text.escaped(str(schema)[:60])}")
+    check_shape(document, where)
     return cast("Document", document)
 
 
@@ -110,4 +132,7 @@ def _from_store(store: Path) -> Document:
         document = opened.document("specification")
     if document is None:
         raise NoData(f"the store {store} holds no specification yet", remedy="mine with --store first")
+    if not isinstance(document.get("functions"), list):
+        raise InputError(f"the store {store} holds no specification")
+    check_shape(document, f"what the store {store} holds")
     return document

@@ -1,14 +1,16 @@
 """The store: what specmine remembers. There is SQL in no other folder.
 
-- What a store can do: ``protocol``. What can be written: ``writes``. What is read at once: ``contents``.
+- What a store can do: ``protocol``; what can be wrong with one: ``errors``.
+- What can be written: ``writes``. What is read at once: ``contents``.
 - Which tables there are, and how an older store becomes one of today: ``schema``. One table: ``tables/``.
 - What a table is: ``table``. The SQL made of it: ``statements``. Histograms as bytes: ``codec``.
 - The engine: ``sqlite``, ``sqlite_file``. Background writes: ``writer``. How a store stays small: ``retention``.
 """
 
 from .contents import Contents
+from .errors import StoreCorrupt, StoreError
 from .merge import merged_store
-from .protocol import Store, StoreCorrupt, StoreError
+from .protocol import Store
 from .retention import Retention
 from .schema import Record
 from .sqlite import SqliteStore

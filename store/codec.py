@@ -3,6 +3,8 @@
 A histogram is its number of used buckets (uint32), their indices (uint16 each) and their counts (uint64
 each), little-endian. Single durations are uint64 each. A call path's frames are indices into a table of names
 that is stored once, at the head.
+
+A file may come from anywhere: what is read is bounded, and what no histogram can be is refused.
 """
 
 from __future__ import annotations
@@ -15,13 +17,24 @@ from dataclasses import replace
 
 import numpy as np
 
+from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.histogram import Histogram
 from specmine.model.observation import PathHistogram
 from specmine.model.split import Split
 
+from .errors import StoreCorrupt
+
 _LENGTH = struct.Struct("<I")
-_LARGEST = 64 << 20
+_LARGEST = 16 << 20
+"""Bytes of the call paths of one window, inflated."""
+_HISTOGRAM = _LENGTH.size + 10 * BUCKETS
+_DURATIONS = 1 << 20
+_MOST_FRAMES = 4096
+
+
+class DamagedBytes(StoreCorrupt, ValueError):
+    """Stored bytes are not what they should be."""
 
 
 def encode_histogram(histogram: Histogram) -> bytes:
@@ -30,8 +43,8 @@ def encode_histogram(histogram: Histogram) -> bytes:
 
 
 def decode_histogram(blob: bytes) -> Histogram:
-    """Return the histogram of ``encode_histogram``; ValueError if the bytes are damaged."""
-    return _unpacked(_inflated(blob), 0)[0]
+    """Return the histogram of ``encode_histogram``; DamagedBytes if they are none."""
+    return _unpacked(_inflated(blob, _HISTOGRAM), 0)[0]
 
 
 def encode_split(split: Split) -> bytes:
@@ -40,8 +53,8 @@ def encode_split(split: Split) -> bytes:
 
 
 def decode_split(blob: bytes) -> Split:
-    """Return the split of ``encode_split``; ValueError if the bytes are damaged."""
-    return _unpacked_split(_inflated(blob), 0)[0]
+    """Return the split of ``encode_split``; DamagedBytes if they are none."""
+    return _unpacked_split(_inflated(blob, 3 * _HISTOGRAM), 0)[0]
 
 
 def encode_paths(paths: Sequence[PathHistogram]) -> bytes:
@@ -60,8 +73,8 @@ def encode_paths(paths: Sequence[PathHistogram]) -> bytes:
 
 
 def decode_paths(blob: bytes) -> tuple[PathHistogram, ...]:
-    """Return the histograms of ``encode_paths``; ValueError if the bytes are damaged."""
-    data = _inflated(blob)
+    """Return the histograms of ``encode_paths``; DamagedBytes if they are none."""
+    data = _inflated(blob, _LARGEST)
     try:
         (length,) = _LENGTH.unpack_from(data, 0)
         at = _LENGTH.size + length
@@ -69,14 +82,18 @@ def decode_paths(blob: bytes) -> tuple[PathHistogram, ...]:
         frames = [Frame(name, module) for name, module in table["frames"]]
         histograms = []
         for complete, *rows in table["paths"]:
+            if len(rows) > _MOST_FRAMES:
+                raise DamagedBytes(f"a stored call path has {len(rows)} frames")
             histogram, at = _unpacked(data, at)
             path = CallPath(tuple(frames[row] for row in rows), complete=bool(complete))
             histograms.append(PathHistogram(path=path, histogram=histogram))
         for row in table.get("splits", ()):  # stores of schema 6 and older have none
             split, at = _unpacked_split(data, at)
             histograms[row] = replace(histograms[row], split=split)
-    except (struct.error, KeyError, IndexError, TypeError) as error:
-        raise ValueError(f"stored call paths are damaged: {error}") from error
+    except (struct.error, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise DamagedBytes(f"stored call paths are damaged: {error}") from error
+    if len({each.path for each in histograms}) < len(histograms):
+        raise DamagedBytes("stored call paths are damaged: one is there twice")
     return tuple(histograms)
 
 
@@ -86,8 +103,8 @@ def encode_durations(durations: Sequence[int]) -> bytes:
 
 
 def decode_durations(blob: bytes) -> tuple[int, ...]:
-    """Return the durations of ``encode_durations``; ValueError if the bytes are damaged."""
-    return tuple(np.frombuffer(_inflated(blob), dtype="<u8").tolist())
+    """Return the durations of ``encode_durations``; DamagedBytes if they are none."""
+    return tuple(np.frombuffer(_inflated(blob, _DURATIONS), dtype="<u8").tolist())
 
 
 def _packed(histogram: Histogram) -> bytes:
@@ -112,19 +129,21 @@ def _unpacked(data: bytes, at: int) -> tuple[Histogram, int]:
     try:
         (used,) = _LENGTH.unpack_from(data, at)
         at += _LENGTH.size
-        buckets = np.frombuffer(data, "<u2", used, at)
-        histogram = Histogram.from_pairs(buckets, np.frombuffer(data, "<u8", used, at + 2 * used))
-    except (struct.error, IndexError) as error:
-        raise ValueError(f"a stored histogram is damaged: {error}") from error
+        buckets, counts = np.frombuffer(data, "<u2", used, at), np.frombuffer(data, "<u8", used, at + 2 * used)
+        if used and (np.any(buckets[1:] <= buckets[:-1]) or not counts.all()):
+            raise DamagedBytes("a stored histogram is damaged: its buckets or counts are none")
+        histogram = Histogram.from_pairs(buckets, counts)
+    except (struct.error, IndexError, ValueError) as error:
+        raise DamagedBytes(f"a stored histogram is damaged: {error}") from error
     return histogram, at + 10 * used
 
 
-def _inflated(blob: bytes) -> bytes:
+def _inflated(blob: bytes, most: int) -> bytes:
     inflater = zlib.decompressobj()
     try:
-        data = inflater.decompress(blob, _LARGEST)
+        data = inflater.decompress(blob, most)
     except zlib.error as error:
-        raise ValueError(f"stored bytes are damaged: {error}") from error
+        raise DamagedBytes(f"stored bytes are damaged: {error}") from error
     if not inflater.eof:
-        raise ValueError("stored bytes are cut short or too large")
+        raise DamagedBytes("stored bytes are cut short or too large")
     return data

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from specmine.model.clock import utc_ns
 
-from .protocol import StoreError
+from .errors import StoreError
 from .sqlite import SqliteStore
 from .table import JsonObject
 from .tables.documents import Document

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
 from specmine.model.batch import Lifetime
-from specmine.model.errors import InputError
 from specmine.model.function import Function
 from specmine.model.observation import Observation
 
@@ -22,14 +21,6 @@ from .tables.violations import StoredViolation
 from .writes import Writes
 
 T = TypeVar("T")
-
-
-class StoreError(InputError):
-    """The store cannot be used."""
-
-
-class StoreCorrupt(StoreError):
-    """The store is damaged, or is no store at all."""
 
 
 class Store(Protocol):

@@ -10,8 +10,9 @@ from typing import Self, TypeVar
 from urllib.parse import quote
 
 from . import retention, statements
+from .errors import StoreCorrupt, StoreError
 from .lock import FileLock
-from .protocol import Store, StoreCorrupt, StoreError
+from .protocol import Store
 from .schema import SCHEMA, Schema
 from .sqlite_file import damaged, move_aside, opened, opened_read_only
 from .writes import Writes, write

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from .protocol import StoreCorrupt, StoreError
+from .errors import StoreCorrupt, StoreError
 from .schema import Schema
 from .table import Column, Table
 
@@ -23,6 +23,8 @@ _SETTINGS = (
     "trusted_schema = OFF",
     "cell_size_check = ON",
 )
+_LONGEST = 64 << 20
+"""Bytes of one text or blob: a store that another made may hold any."""
 _FILES = ("", "-wal", "-shm")
 
 
@@ -108,6 +110,7 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _set_up(db: sqlite3.Connection) -> None:
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
     for setting in _SETTINGS:
         db.execute(f"PRAGMA {setting}").fetchall()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -56,6 +57,10 @@ class Form:
     unpack: Callable[[Any], Any] = lambda value: value
 
 
+_HELD: Mapping[str, tuple[type, ...]] = {"text": (str,), "integer": (int,), "real": (float, int), "bytes": (bytes,)}
+"""What a driver returns for a column of each type."""
+_LARGEST_BYTES = 4 << 20
+"""Of a value that is read; those of one window's call paths, compressed, are far fewer."""
 TEXT = Form("text")
 INTEGER = Form("integer")
 REAL = Form("real")
@@ -98,6 +103,16 @@ class Column:
         if self.computed is not None:
             return self.computed(record, context)
         return self.form.pack(getattr(record, self.field or self.name))
+
+    def loaded(self, value: object) -> Any:
+        """Return the value of the field; ValueError if the file holds one of another type, which SQLite allows."""
+        if not isinstance(value, _HELD[self.form.type]) and not (value is None and self.null):
+            raise ValueError(f"{self.name} is no {self.form.type}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{self.name} is {value}")
+        if isinstance(value, bytes) and len(value) > _LARGEST_BYTES:
+            raise ValueError(f"{self.name} has {len(value)} bytes")
+        return self.form.unpack(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -149,4 +164,4 @@ class Table(Generic[T]):
     def record_of(self, row: Row) -> T:
         """Return the record of a row; ValueError if it is damaged."""
         read = [column for column in self.columns if column.computed is None]
-        return self.record(**{column.field or column.name: column.form.unpack(row[column.name]) for column in read})
+        return self.record(**{column.field or column.name: column.loaded(row[column.name]) for column in read})

@@ -15,7 +15,8 @@ from specmine.model.batch import Lifetime
 from specmine.model.function import Function
 from specmine.model.observation import Observation
 
-from .protocol import Store, StoreCorrupt, StoreError
+from .errors import StoreCorrupt, StoreError
+from .protocol import Store
 from .retention import Retention
 from .schema import Record
 from .tables.hosts import Host

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from specmine.analysis.documents import SPECIFICATION, document_in, is_store
+from specmine.analysis.documents import document_in, is_store, parsed_document
 from specmine.mining.spl.from_assertions import statements_of
 from specmine.mining.spl.grammar import SplError
 from specmine.mining.spl.parser import parse_specification
@@ -53,15 +51,5 @@ def _parsed(content: str, where: str) -> Specification:
     except SplError as error:
         shown = error.picture.split("\n")[0].strip()
         raise InputError(f"{where}, {error}", remedy=f"in: {shown}") from error
-
-
-def parsed_document(content: str, path: Path) -> dict[str, Any]:
-    """Return the specification that a text of JSON is."""
-    try:
-        document = json.loads(content)
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}") from error
-    schema = document.get("schema") if isinstance(document, dict) else None
-    if schema != SPECIFICATION or not isinstance(document.get("functions"), list):
-        raise InputError(f"{path} is no {SPECIFICATION} but {schema!r}")
-    return dict(document)
+    except RecursionError as error:
+        raise InputError(f"{where}: nested too deeply") from error

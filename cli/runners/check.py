@@ -11,8 +11,8 @@ import click
 
 from specmine.analysis.check.data import DocumentData, LifetimeData
 from specmine.analysis.check.document import document_of
-from specmine.analysis.check.formulas import parsed_document, read_formulas
-from specmine.analysis.documents import is_store
+from specmine.analysis.check.formulas import read_formulas
+from specmine.analysis.documents import is_store, json_specification
 from specmine.cli.base.exit_codes import FINE, NO_DATA, VIOLATED
 from specmine.cli.base.output import OutputFile, destination, json_text, width
 from specmine.cli.base.sources import read_document
@@ -90,7 +90,7 @@ def _data(against: str, builds: Mapping[str, str], skip_bad: bool, socket: Path 
             lambda: (whole_windows_of_store(path), by_path),
         )
     if path.suffix == ".json":
-        return DocumentData(parsed_document(path.read_text(encoding="utf-8"), path))
+        return DocumentData(json_specification(path))
     from specmine.analysis.lifetimes.from_csv import TIMED, read_calls  # noqa: PLC0415
 
     calls = read_calls(path, required=TIMED, skip_bad=skip_bad)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
+import tracemalloc
+import zlib
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from specmine.model.observation import Observation
 from specmine.store import StoreCorrupt, StoreError, open_store
 from specmine.store.lock import LockTaken
 from specmine.store.schema import SCHEMA, Migration, Schema
@@ -219,3 +224,30 @@ def test_a_killed_writer_loses_nothing_it_committed(tmp_path: Path) -> None:
         with open_store(path, set_aside=pytest.fail) as store:
             found = len(store.load(newest=10**6).observations)
         assert found >= reported and found % 5 == 0
+
+
+@pytest.mark.parametrize(
+    "blob",
+    [
+        zlib.compress(b"\0" * (64 << 20)),
+        b"\0" * (8 << 20),
+        zlib.compress(struct.pack("<I", 2) + struct.pack("<2H", 5, 5) + struct.pack("<2Q", 1, 1)),
+        zlib.compress(struct.pack("<I", 1) + struct.pack("<H", 5) + struct.pack("<Q", 0)),
+        "text",
+    ],
+    ids=["a bomb", "zeros", "a bucket twice", "no calls", "of another type"],
+)
+def test_a_crafted_blob_is_damage_and_takes_no_memory(tmp_path: Path, blob: object) -> None:
+    """What no histogram can be is refused before it is unfolded."""
+    path = tmp_path / "s.db"
+    with open_store(path) as store:
+        fill(store, [observation(1)])
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE observations SET counts = ?", (blob,))
+    tracemalloc.start()
+    try:
+        with open_store(path, read_only=True) as store, pytest.raises(StoreCorrupt):
+            store.read(Observation)
+        assert tracemalloc.get_traced_memory()[1] < 24 << 20
+    finally:
+        tracemalloc.stop()

@@ -1,10 +1,10 @@
-"""A few hundred damaged ELF files; tests/support/fuzz_elf.py feeds as many as one likes."""
+"""A few hundred damaged ELF files; tests/support/fuzz/elf.py feeds as many as one likes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.fuzz_elf import run
+from tests.support.fuzz.elf import run
 
 
 def test_damaged_files_do_no_harm(tmp_path: Path) -> None:

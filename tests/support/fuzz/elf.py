@@ -1,6 +1,6 @@
 """Damaged ELF files for the reader: none may crash it, hang it, or cost it more than bounded memory.
 
-    .venv/bin/python tests/support/fuzz_elf.py --files 10000 [--seed 1]
+    .venv/bin/python -m tests.support.fuzz.elf --files 10000 [--seed 1]
 
 Files of several kinds (C, C++, .debug_frame, symbols in .gnu_debugdata, compressed sections, a library of the system)
 are changed where structures are: headers, call frame information, symbol tables, notes, compressed data. Each is asked
