@@ -1,6 +1,6 @@
 """The shortest disjunctive form that is true for some patterns of chosen edges and false for others.
 
-Quine and McCluskey's method: compute the prime implicants of the wanted patterns, where patterns that never occurred
+The method of Quine and McCluskey: compute the prime implicants of the wanted patterns, where patterns that never occurred
 may be either; then find the smallest cover of the wanted patterns by them. Patterns are integers: bit i is the presence
 of edge i.
 """
@@ -51,22 +51,20 @@ def _price(term: Term) -> tuple[int, int]:
 
 
 def _primes(width: int, on: list[int], off: list[int]) -> list[Term]:
-    """Return the prime implicants: true for some wanted and no unwanted pattern, and no literal can be dropped."""
-    level: set[Term] = {((1 << width) - 1, pattern) for pattern in on}
+    """Return the prime implicants: true for some wanted and no unwanted pattern, and no literal can be dropped.
+
+    The masks of those of a wanted pattern are the smallest sets of edges that tell it from each unwanted one. They grow
+    by one unwanted pattern after the other (Berge, *Hypergraphs*, 2.2), so that longer terms never arise.
+    """
+    bits = [1 << i for i in range(width)]
     primes: set[Term] = set()
-    while level:
-        shorter: set[Term] = set()
-        for mask, value in level:
-            prime = True
-            for i in range(width):
-                if mask >> i & 1:
-                    less, rest = mask & ~(1 << i), value & ~(1 << i)
-                    if all(pattern & less != rest for pattern in off):
-                        shorter.add((less, rest))
-                        prime = False
-            if prime:
-                primes.add((mask, value))
-        level = shorter
+    for pattern in on:
+        masks = [0]
+        for differing in sorted({pattern ^ other for other in off}, key=lambda bits: (bits.bit_count(), bits)):
+            kept = [mask for mask in masks if mask & differing]
+            grown = [mask | bit for mask in masks if not mask & differing for bit in bits if differing & bit]
+            masks = kept + [mask for mask in grown if not any(fewer & mask == fewer for fewer in kept)]
+        primes.update((mask, pattern & mask) for mask in masks)
     return sorted(primes, key=lambda t: (_price(t), _order(t)))
 
 
@@ -76,6 +74,7 @@ def _cover(on: list[int], primes: list[Term]) -> list[Term]:
     best = _greedy(covers, everything)
     best_key = _key(best, primes)
     tried = 0
+    hardest_first = sorted(range(len(on)), key=lambda k: (sum(cover >> k & 1 for cover in covers), k))
 
     def extend(chosen: list[int], covered: int) -> None:
         nonlocal best, best_key, tried
@@ -87,8 +86,7 @@ def _cover(on: list[int], primes: list[Term]) -> list[Term]:
             return
         if len(chosen) >= len(best) or tried > _EXACT:
             return
-        missing = [k for k in range(len(on)) if not covered >> k & 1]
-        hardest = min(missing, key=lambda k: (sum(c >> k & 1 for c in covers), k))
+        hardest = next(k for k in hardest_first if not covered >> k & 1)
         for index, cover in enumerate(covers):
             if cover >> hardest & 1:
                 extend([*chosen, index], covered | cover)
