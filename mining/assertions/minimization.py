@@ -1,8 +1,8 @@
 """The shortest disjunctive form that is true for some patterns of chosen edges and false for others.
 
-The method of Quine and McCluskey: compute the prime implicants of the wanted patterns, where patterns that never occurred
-may be either; then find the smallest cover of the wanted patterns by them. Patterns are integers: bit i is the presence
-of edge i.
+The method of Quine and McCluskey: compute the prime implicants of the wanted patterns, where patterns that never
+occurred may be either; then find the smallest cover of the wanted patterns by them. Patterns are integers: bit i is the
+presence of edge i.
 """
 
 from __future__ import annotations
