@@ -79,6 +79,15 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
         yield rest
 
 
+def _why(error: csv.Error, lines_read: int) -> str:
+    """Return what is wrong with a record at which the csv module gave up."""
+    if lines_read > 1 or "end of data" in str(error):
+        return "a quote opens in this line and does not close where its field ends"
+    if "new-line character" in str(error):
+        return "a carriage return stands inside this line, though other lines end by line feeds; make all ends alike"
+    return str(error)
+
+
 def _header(block: bytes, faults: Faults, required: Sequence[str]) -> list[str]:
     """Return the names of the columns, none for an empty file."""
     try:
@@ -229,9 +238,7 @@ class _Lines:
                         yield start + at + begun, row
                     begun = reader.line_num
             except csv.Error as error:
-                open_quote = reader.line_num - begun > 1 or "end of data" in str(error)
-                why = "a quote opens in this line and does not close where its field ends" if open_quote else str(error)
-                self._faults.bad(start + at + begun, why)
+                self._faults.bad(start + at + begun, _why(error, lines_read=reader.line_num - begun))
             else:
                 return
             at += begun + 1

@@ -137,7 +137,7 @@ def test_long_fields_are_read() -> None:
 
 def test_a_carriage_return_inside_a_line_is_a_bad_line() -> None:
     """It is no end of line where others are line feeds."""
-    with pytest.raises(InputError, match="line 3: "):
+    with pytest.raises(InputError, match="line 3: a carriage return"):
         rows("function,duration_ns\nz,1\nz\rz,2\n")
 
 

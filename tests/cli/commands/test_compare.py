@@ -59,6 +59,15 @@ def test_a_slower_build_is_worse(table: Callable[..., Path], compared: Compared)
     assert found["needed_lifetimes"] is None
 
 
+def test_code_that_is_not_known_is_not_unchanged(table: Callable[..., Path], compared: Compared) -> None:
+    """A CSV says nothing of machine code: a worse function gives exit code 1, with --strict and without."""
+    path = table(lifetimes("a", 1.0), lifetimes("b", 1.1, seed=2))
+    for strict in ((), ("--strict",)):
+        code, document = compared(path, "--base", "a", "--new", "b", *strict)
+        (found,) = document["functions"]
+        assert (code, found["verdict"], found["code_unchanged"]) == (1, "worse", None)
+
+
 @pytest.mark.parametrize(
     ("factor", "options", "verdict", "expected"),
     [
