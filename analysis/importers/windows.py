@@ -11,22 +11,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from specmine.mining.borders.stretch import NONE
 from specmine.model.buckets import BUCKETS
 
 from .exact import exact_durations
+from .joining import joined_windows, shared
 from .records import Names
 from .spool import Block, Spool
+from .sums import Numbers, Sums, by_first, ranks, stacked
 
 PARTS = 10
 WINDOW_NS = 10_000_000_000
-_DENSE = 1 << 22
-"""Up to so many cells are counted in one array, 32 MiB."""
-_GATHERED = 1 << 21
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -110,8 +106,8 @@ class Cut:
             lambda of: ((of.functions * self._most + of.parts) * BUCKETS + of.buckets)[of.buckets >= 0],
             counted,
         )
-        for function, rest, calls in _by_first(*whole, self._most * BUCKETS):
-            yield function, [self._part(function, *each) for each in _by_first(rest, calls, BUCKETS)]
+        for function, rest, calls in by_first(*whole, self._most * BUCKETS):
+            yield function, [self._part(function, *each) for each in by_first(rest, calls, BUCKETS)]
 
     def paths(self, since: Mapping[int, int]) -> Iterator[tuple[int, Numbers, Numbers]]:
         """Yield each path with its buckets and the calls of each, for paths of these functions.
@@ -122,7 +118,7 @@ class Cut:
             Numbers of functions, and of the first part of each that counts.
         """
         first = self._first(since)
-        yield from _by_first(
+        yield from by_first(
             *self._sums(
                 len(self._names.paths) * BUCKETS,
                 lambda of: (of.paths * BUCKETS + of.buckets)[of.parts >= first[of.functions]],
@@ -148,10 +144,10 @@ class Cut:
             kept = (of.parts >= first[of.functions]) & (group[of.paths] >= 0)
             return ((group[of.paths] * self._most + of.parts) * BUCKETS + of.buckets)[kept]
 
-        for which, rest, calls in _by_first(
+        for which, rest, calls in by_first(
             *self._sums(len(owner) * self._most * BUCKETS, number), self._most * BUCKETS
         ):
-            parts = (self._part(int(owner[which]), *each) for each in _by_first(rest, calls, BUCKETS))
+            parts = (self._part(int(owner[which]), *each) for each in by_first(rest, calls, BUCKETS))
             yield which, {part.number: part for part in parts}
 
     def _first(self, since: Mapping[int, int]) -> Numbers:
@@ -239,13 +235,13 @@ class Cut:
                 sorted(live, key=lambda series: int(self.first_ns[series % self._lifetimes])) if self.timed else live
             )
             first = 0
-            shares = _shared(PARTS, [int(self._calls[series]) for series in order])
+            shares = shared(PARTS, [int(self._calls[series]) for series in order])
             for series, share in zip(order, shares, strict=True):
                 calls, joined, parts = int(self._calls[series]), None, share
                 if self.timed:
                     lifetime = series % self._lifetimes
                     least = max(1, round(PARTS * self._part_of_time(lifetime)))
-                    joined = _joined(int(self._windows[lifetime]), counts[series], least, minimum_calls)
+                    joined = joined_windows(int(self._windows[lifetime]), counts[series], least, minimum_calls)
                     parts = int(joined[-1]) + 1
                 found[series] = _Series(calls=calls, first=first, parts=parts, joined=joined)
                 first += parts
@@ -258,7 +254,7 @@ class Cut:
     def _counts_of_windows(self) -> dict[int, tuple[Numbers, Numbers]]:
         """Return for each series its windows with calls, and their calls."""
         most = int(self._windows.max())
-        sums = _Sums(self._functions * self._lifetimes * most)
+        sums = Sums(self._functions * self._lifetimes * most)
         for block in self._spool.blocks():
             sums.add(self._series_of(block) * most + self._window_of(block))
         keys, calls = sums.total()
@@ -277,7 +273,7 @@ class Cut:
     ) -> tuple[Numbers, Numbers]:
         """Return the numbers below ``size`` that calls have, ascending, and how many calls have each."""
         counted = counted or self.exact.buckets
-        sums = _Sums(size)
+        sums = Sums(size)
         seen = np.zeros(self._functions * self._lifetimes, dtype=np.int64)
         first = np.zeros(len(seen), dtype=np.int64)
         parts = np.ones(len(seen), dtype=np.int64)
@@ -286,119 +282,16 @@ class Cut:
             first[number], parts[number] = series.first, series.parts
             if series.joined is not None:
                 joined[number] = series.joined
-        table, start = _stacked(joined, len(seen))
+        table, start = stacked(joined, len(seen))
         for block in self._spool.blocks():
             own = self._series_of(block)
             if self.timed:
                 part = table[start[own] + self._window_of(block)]
             else:
-                part = _ranks(own, seen) * parts[own] // self._calls[own]
+                part = ranks(own, seen) * parts[own] // self._calls[own]
             functions = self._owner[block.paths]
             buckets = counted(block, functions)
             sums.add(
                 number_of(_Placed(paths=block.paths, functions=functions, parts=first[own] + part, buckets=buckets))
             )
         return sums.total()
-
-
-class _Sums:
-    """How often each number was added; numbers below ``size``."""
-
-    def __init__(self, size: int) -> None:
-        self._dense = np.zeros(size, dtype=np.int64) if size <= _DENSE else None
-        self._parts: list[tuple[Numbers, Numbers]] = []
-        self._held = 0
-
-    def add(self, numbers: Numbers) -> None:
-        if self._dense is not None:
-            self._dense += np.bincount(numbers, minlength=len(self._dense))
-            return
-        found, calls = np.unique(numbers, return_counts=True)
-        self._parts.append((found, calls))
-        self._held += len(found)
-        if self._held > _GATHERED and len(self._parts) > 1:
-            merged = self._merged()
-            # once most numbers are known, merging again after each block would cost more than it saves
-            self._parts, self._held = [merged], 0
-
-    def total(self) -> tuple[Numbers, Numbers]:
-        """Return the numbers that were added, ascending, and how often."""
-        if self._dense is not None:
-            found = np.flatnonzero(self._dense)
-            return found, self._dense[found]
-        return self._merged()
-
-    def _merged(self) -> tuple[Numbers, Numbers]:
-        if not self._parts:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        numbers = np.concatenate([each for each, _ in self._parts])
-        order = np.argsort(numbers, kind="stable")
-        numbers, calls = numbers[order], np.concatenate([each for _, each in self._parts])[order]
-        at = np.flatnonzero(np.diff(numbers, prepend=-1))
-        return numbers[at], np.add.reduceat(calls, at) if len(at) else calls
-
-
-def _by_first(numbers: Numbers, calls: Numbers, size: int) -> Iterator[tuple[int, Numbers, Numbers]]:
-    """Yield each quotient of ascending numbers by ``size`` with the remainders and the calls of each."""
-    quotient, rest = np.divmod(numbers, size)
-    at = np.flatnonzero(np.diff(quotient, prepend=-1))
-    for begin, end in zip(at.tolist(), [*at[1:].tolist(), len(quotient)], strict=False):
-        yield int(quotient[begin]), rest[begin:end], calls[begin:end]
-
-
-def _ranks(series: Numbers, counts: Numbers) -> Numbers:
-    """Return the rank of each call in its series, from 0; ``counts`` has the calls before and is updated."""
-    order = np.argsort(series, kind="stable")
-    ordered = series[order]
-    at = np.flatnonzero(np.diff(ordered, prepend=-1))
-    lengths = np.diff(np.append(at, len(ordered)))
-    ranks = np.empty(len(series), dtype=np.int64)
-    ranks[order] = np.arange(len(series)) - np.repeat(at, lengths) + np.repeat(counts[ordered[at]], lengths)
-    counts[ordered[at]] += lengths
-    return ranks
-
-
-def _stacked(tables: dict[int, Numbers], size: int) -> tuple[Numbers, Numbers]:
-    """Return all tables in one, and where each begins."""
-    start = np.zeros(size, dtype=np.int64)
-    place = 0
-    for number, table in tables.items():
-        start[number] = place
-        place += len(table)
-    return np.concatenate(list(tables.values())) if tables else np.empty(0, dtype=np.int64), start
-
-
-def _shared(parts: int, calls: list[int]) -> list[int]:
-    """Divide a number of parts by the sizes of series: at least one each, the largest remainders rounded up."""
-    if not calls:
-        return []
-    exact = [parts * each / sum(calls) for each in calls]
-    whole = [max(1, int(each)) for each in exact]
-    for place in sorted(range(len(calls)), key=lambda at: int(exact[at]) - exact[at]):
-        if sum(whole) < parts:
-            whole[place] += 1
-    return [min(number, each) for number, each in zip(whole, calls, strict=True)]
-
-
-def _joined(windows: int, counts: tuple[Numbers, Numbers], least: int, minimum_calls: int) -> Numbers:
-    """Return the part of each window.
-
-    Windows are joined until each part has ``minimum_calls``, unless fewer than ``least`` parts are left: then
-    these are of equal length.
-    """
-    calls = np.zeros(windows, dtype=np.int64)
-    calls[counts[0]] = counts[1]
-    if windows <= least or calls.min() >= minimum_calls:
-        return np.arange(windows)
-    parts = np.zeros(windows, dtype=np.int64)
-    number = held = 0
-    for window, more in enumerate(calls.tolist()):
-        parts[window] = number
-        held += more
-        if held >= minimum_calls:
-            number, held = number + 1, 0
-    if held < minimum_calls and number > 0:
-        parts[parts == number] = number - 1
-    if int(parts[-1]) + 1 < least:
-        return np.arange(windows) * least // windows
-    return parts
