@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specmine.analysis.importers import windows
+from specmine.analysis.importers import sums
 from specmine.analysis.importers.csv import read_csv
 from specmine.analysis.importers.records import Faults, Names
 from specmine.analysis.importers.spool import Spool
@@ -118,12 +118,12 @@ def test_no_call_is_lost_or_counted_twice(some: list[tuple[str, int, int, str]],
     """Whatever the times, lifetimes and sizes, and whichever way the sums are kept."""
     rows: Rows = [(f, d, t if timed else None, life) for f, d, t, life in some]
     found = parts_of(rows, minimum_calls=minimum)
-    before = windows._DENSE
-    windows._DENSE = 0
+    before = sums._DENSE
+    sums._DENSE = 0
     try:
         again = parts_of(rows, minimum_calls=minimum)
     finally:
-        windows._DENSE = before
+        sums._DENSE = before
     for function in {row[0] for row in rows}:
         assert sum(sizes(found[function])) == sum(row[0] == function for row in rows)
         assert sizes(found[function]) == sizes(again[function])
