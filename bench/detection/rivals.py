@@ -18,8 +18,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.detection.hosts import qualified
-from bench.lib.simulated_hosts import GRID, LEARNING, SCENARIOS, Hosts, learned, watch
+from bench.lib.simulated_hosts import GRID, LEARNING, SCENARIOS, SLOWER, Hosts, learned, watch
+from specmine.mining.detection.detector import LEAST_FACTOR, LEAST_WINDOWS
 from specmine.mining.detection.innovations import Streams
 
 Floats = NDArray[np.float64]
@@ -27,6 +27,12 @@ Rows = NDArray[np.intp]
 REFERENCE = 0.5
 WEIGHT = 0.2
 HISTORY = 40
+
+
+def qualified(streams: Streams) -> Floats:
+    """Return the evidence that functions are slower, where the other conditions of an open change hold."""
+    enough = (streams.windows >= LEAST_WINDOWS) & (streams.total >= math.log(LEAST_FACTOR) * streams.windows)
+    return np.asarray(np.where(enough, streams.evidence, 0.0)[:, :SLOWER].max(axis=1))
 
 
 class Chart(Protocol):
@@ -119,7 +125,7 @@ class Detector:
 
 
 RIVALS: dict[str, tuple[Callable[[int, float], Chart], tuple[float, ...]]] = {
-    "detector, evidence": (Detector, (20.0, 22.0)),
+    "detector, evidence": (Detector, (17.0, 18.0)),
     "CUSUM, limit": (Cusum, (8.0, 15.0, 30.0)),
     "EWMA, sd": (Ewma, (5.0, 7.0)),
     "3 windows running, sd": (Runs, (3.0, 5.0)),

@@ -44,6 +44,7 @@ SCENARIOS = {
     "S1": Scenario(),
     "S3": Scenario(intervals=(10.0,), spread=(0.05, 0.15), correlation=(0.5, 0.9)),
     "S4": Scenario(intervals=(10.0,), spread=(0.05, 0.15), correlation=(0.5, 0.9), disturbed=(0.001, 0.005), wave=0.1),
+    "rare": Scenario(intervals=(60.0,)),
     "S6": Scenario(intervals=(5.0,), spread=(0.05, 0.10), correlation=(0.5, 0.9), disturbed=(0.001, 0.005), wave=0.1),
 }
 

@@ -15,7 +15,7 @@ _known: dict[str, tuple[int, float | None]] = {}
 """When it was computed last, and the factor, by the key of the function."""
 
 
-def detectable_factor(function: FunctionState, now_ns: int) -> float | None:
+def detectable_factor(function: FunctionState, now_ns: int, threshold: float) -> float | None:
     """Return the factor; None while the detector knows too little, or where no slowdown would be found so soon."""
     if function.violations.yardstick is None or not function.violations.detector.streams:
         return None
@@ -24,7 +24,7 @@ def detectable_factor(function: FunctionState, now_ns: int) -> float | None:
         return known[1]
     if len(_known) >= _MOST_KNOWN:
         _known.clear()
-    found = detectable(function.violations.detector)
+    found = detectable(function.violations.detector, threshold=threshold)
     factor = found if math.isfinite(found) else None
     _known[function.key] = now_ns, factor
     return factor

@@ -176,7 +176,7 @@ def _snapshot(function: FunctionState, state: ControllerState, utc_offset: int, 
         on_cpu=on_cpu.value if on_cpu is not None else "",
         violations=_violations(function, context, state.now_ns),
         suspected=function.violations.suspected,
-        detectable=detectable_factor(function, state.now_ns),
+        detectable=detectable_factor(function, state.now_ns, state.detection.threshold),
     )
 
 

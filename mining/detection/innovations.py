@@ -18,11 +18,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-SLOWER = {1.3: 0.1, 1.6: 0.1, 2.0: 0.1, 2.6: 0.1, 3.6: 0.15, 5.5: 0.2, 9.0: 0.25, 16.0: 0.3, 40.0: 0.6, 300.0: 1.2}
-FASTER = {1.3: 0.1, 1.6: 0.1, 2.0: 0.1, 2.6: 0.1, 3.6: 0.15, 6.0: 0.3, 20.0: 0.8}
-"""Factors of change that are looked for. Each has a spread, in log units, so that those in between are found too."""
+SLOWER = {1.35: 0.12, 1.7: 0.15, 2.3: 0.2, 3.5: 0.25, 6.0: 0.35, 15.0: 0.6, 80.0: 1.2}
+FASTER = {1.35: 0.12, 1.7: 0.15, 2.3: 0.2, 4.0: 0.35, 15.0: 0.9}
+"""Factors of change that are looked for at first, each with a spread in log units, so that those in between are found
+too. The windows since then tell the factor better and better."""
 STEPS = np.log(np.array([*SLOWER, *(1 / factor for factor in FASTER)]))
 SLABS = np.array([*SLOWER.values(), *FASTER.values()])
+LEAST_STEP = 0.2
+"""Changes smaller than this, in log units, are not looked for."""
+LEAST_SLAB = 0.03
+"""The factor stays unsure by this, in log units, however many windows it is known from."""
 MOST_SURPRISE = 7.0
 """A window further from its prediction, in log units, counts as this far."""
 BASELINE_SECONDS = 45 * 60.0
@@ -92,18 +97,26 @@ class Streams:
     """... and its variance."""
     outlier: Floats
     """Probability that the last window was disturbed ..."""
-    age: Floats
-    """... for how many seconds then ..."""
     offset: Floats
-    """... and by how much."""
+    """... by how much ..."""
+    begun: Floats
+    """... with which probability by something that began with this window ..."""
+    entry: Floats
+    """... and had lasted for so many seconds ..."""
+    age: Floats
+    """... and for how many seconds if it is what disturbed the window before."""
     moved: Floats
     """Probability that it was not disturbed, and that the wander jumped."""
     disturbed: Floats
     """Share of disturbed windows."""
     evidence: Floats
     """The CUSUM of each factor, shape (streams, factors)."""
+    size: Floats
+    """How large such a change is, by the windows since it began, in log units ..."""
+    unsure: Floats
+    """... and the variance of that."""
     absorbed: Floats
-    """How much of such a change the filter has taken into its estimate."""
+    """How much of the change the filter has taken into its estimate."""
     windows: Floats
     """Windows since the CUSUM was last 0."""
     total: Floats
@@ -119,6 +132,9 @@ class Streams:
         """Replace some streams."""
         for field in fields(Streams):
             getattr(self, field.name)[rows] = getattr(other, field.name)
+
+
+_OF_CHANGES = ("evidence", "size", "unsure", "absorbed", "windows", "total", "since")
 
 
 def started(places: Floats, variances: Floats, interval: Floats) -> Streams:
@@ -137,11 +153,15 @@ def started(places: Floats, variances: Floats, interval: Floats) -> Streams:
         place=zeros.copy(),
         doubt=variances.astype(np.float64),
         outlier=zeros.copy(),
-        age=zeros.copy(),
         offset=zeros.copy(),
+        begun=np.ones(count),
+        entry=zeros.copy(),
+        age=zeros.copy(),
         moved=zeros.copy(),
         disturbed=np.full(count, DISTURBED),
         evidence=rows.copy(),
+        size=rows.copy(),
+        unsure=rows.copy(),
         absorbed=rows.copy(),
         windows=rows.copy(),
         total=rows.copy(),
@@ -174,9 +194,12 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
     predicted = kept * before.place
     width = WIDER * (doubt + sampling)
     surprise = np.clip(residual - predicted, -MOST_SURPRISE, MOST_SURPRISE)
-    lasting = np.minimum(before.outlier * _goes_on(before.age, elapsed), MOST_SHARE)
-    quiet = 1 - before.disturbed - lasting
-    new = before.disturbed * _disturbed(surprise)
+    young = before.begun * _goes_on(before.entry, elapsed)
+    aged = (1 - before.begun) * _goes_on(before.age, elapsed)
+    lasting = np.minimum(before.outlier * (young + aged), MOST_SHARE)
+    begins = before.disturbed * np.minimum(1.0, elapsed / LASTING_SECONDS)
+    quiet = 1 - begins - lasting
+    new = begins * _disturbed(surprise)
     old = lasting * _normal(surprise - before.offset, 2 * width)
     heavy = new + old
     # of a window far off its prediction, the wander itself may have jumped there: then it stays
@@ -190,13 +213,7 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
     gain = np.where(moved > 0.5, full, np.where(outlier > 0.5, 0.0, full * (1 - outlier)))
     outlier = np.where(moved > 0.5, 0.0, outlier)
 
-    fresh = before.evidence <= 0
-    absorbed = np.where(fresh, 0.0, before.absorbed)
-    left = 1 - kept[:, None] * absorbed
-    apart = surprise[:, None] - STEPS * left
-    there = quiet[:, None] * _normal(apart, width[:, None] + (SLABS * left) ** 2) + heavy[:, None]
-    changed = stay[:, None] * there + jump[:, None]
-    evidence = np.where(fresh, 0.0, before.evidence) + np.log(changed / usual[:, None])
+    found = _changes(before, surprise, width, began, residual, _Explained(quiet, heavy, stay, jump, usual, kept, gain))
 
     slow = np.maximum(-np.expm1(-elapsed / BASELINE_SECONDS), 1 / (before.seen + 1)) * learn
     slower = np.maximum(-np.expm1(-elapsed / SPREAD_SECONDS), 1 / (before.seen + PRIOR_WINDOWS)) * learn
@@ -217,16 +234,70 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
         place=predicted + gain * surprise,
         doubt=doubt * (1 - gain),
         outlier=outlier,
-        age=(before.age + elapsed) * old / heavy,
         offset=surprise,
+        begun=new / heavy,
+        entry=_first_age(elapsed),
+        age=elapsed + (young * before.entry + aged * before.age) / (young + aged),
         moved=np.where((moved > 0.5) | (outlier <= 0.5), 0.0, moved + (1 - moved) * (1 - outlier) * JUMPS),
         disturbed=np.clip(before.disturbed + slower * (outlier - before.disturbed), LEAST_DISTURBED, MOST_DISTURBED),
-        evidence=evidence,
-        absorbed=kept[:, None] * absorbed + gain[:, None] * left,
-        windows=np.where(fresh, 0.0, before.windows) + 1,
-        total=np.where(fresh, 0.0, before.total) + residual[:, None],
-        since=np.where(fresh, began[:, None], before.since),
+        **found,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Explained:
+    """What an unchanged program says of a window: the densities of its parts, and what the filter takes over."""
+
+    quiet: Floats
+    heavy: Floats
+    stay: Floats
+    jump: Floats
+    usual: Floats
+    kept: Floats
+    gain: Floats
+
+    def take(self, rows: NDArray[np.intp]) -> tuple[Floats, ...]:
+        """Return columns of some streams."""
+        return tuple(getattr(self, field.name)[rows, None] for field in fields(_Explained))
+
+
+def _changes(
+    before: Streams, surprise: Floats, width: Floats, began: Floats, residual: Floats, explained: _Explained
+) -> dict[str, Floats]:
+    """Return the evidence of each change after a window, and what is known of the change.
+
+    If the program changed by d, the filter's surprise is d times what the filter has not absorbed yet, plus the usual
+    noise: a regression, whose coefficient d is estimated on line (Willsky and Jones, *A generalized likelihood ratio
+    approach to the detection and estimation of jumps in linear systems*, IEEE TAC 21, 1976). Each window is predicted
+    from the windows before it, so the evidence remains that of an e-detector.
+    """
+    found = {name: np.zeros_like(before.evidence) for name in _OF_CHANGES}
+    # a window without evidence before it adds some only if it is off by more than the least slab
+    off = surprise**2 > width * np.log1p(SLABS.min() ** 2 / width)
+    rows = np.flatnonzero(off | (before.evidence > 0).any(axis=1))
+    if not len(rows):
+        return found
+    evidence = before.evidence[rows]
+    fresh = evidence <= 0
+    quiet, heavy, stay, jump, usual, kept, gain = explained.take(rows)
+    size = np.where(fresh, STEPS, before.size[rows])
+    unsure = np.where(fresh, SLABS**2, before.unsure[rows])
+    absorbed = np.where(fresh, 0.0, before.absorbed[rows])
+    left = 1 - kept * absorbed
+    apart = surprise[rows, None] - size * left
+    spread = width[rows, None] + unsure * left**2
+    there = quiet * _normal(apart, spread)
+    changed = stay * (there + heavy) + jump
+    told = stay * there / changed * unsure * left / spread
+    size = size + told * apart
+    found["evidence"][rows] = np.where(fresh, 0.0, evidence) + np.log(changed / usual)
+    found["size"][rows] = np.where(STEPS > 0, np.maximum(size, LEAST_STEP), np.minimum(size, -LEAST_STEP))
+    found["unsure"][rows] = np.maximum(unsure * (1 - told * left), LEAST_SLAB**2)
+    found["absorbed"][rows] = kept * absorbed + gain * left
+    found["windows"][rows] = np.where(fresh, 0.0, before.windows[rows]) + 1
+    found["total"][rows] = np.where(fresh, 0.0, before.total[rows]) + residual[rows, None]
+    found["since"][rows] = np.where(fresh, began[rows, None], before.since[rows])
+    return found
 
 
 def _correlation(streams: Streams, sampling: Floats) -> Floats:
@@ -238,9 +309,18 @@ def _correlation(streams: Streams, sampling: Floats) -> Floats:
 
 
 def _goes_on(age: Floats, elapsed: Floats) -> Floats:
-    """Return the probability that a disturbance of this age still lasts after so many seconds more."""
-    short = np.maximum(0.0, 1 - elapsed / np.maximum(LASTING_SECONDS - age, 1e-3))
-    return np.asarray((1 - LONG) * short + LONG * np.exp(-elapsed / LONG_SECONDS))
+    """Return the probability that a disturbance of this age still lasts after so many seconds more.
+
+    Most last for half of ``LASTING_SECONDS`` at least, and for all of it at most, any time in between equally likely.
+    """
+    still = np.minimum(1.0, np.maximum(0.0, LASTING_SECONDS - age - elapsed) / (0.5 * LASTING_SECONDS))
+    before = np.minimum(1.0, np.maximum(1e-3, LASTING_SECONDS - age) / (0.5 * LASTING_SECONDS))
+    return np.asarray((1 - LONG) * np.minimum(1.0, still / before) + LONG * np.exp(-elapsed / LONG_SECONDS))
+
+
+def _first_age(elapsed: Floats) -> Floats:
+    """Return how long a disturbance has lasted by the window that shows it first; more if windows are far apart."""
+    return np.asarray(np.minimum(0.5 * np.maximum(elapsed - 0.5 * LASTING_SECONDS, 0.0), 0.25 * LASTING_SECONDS))
 
 
 def _disturbed(surprise: Floats) -> Floats:

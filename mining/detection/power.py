@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .detector import FAST_SECONDS, LEAST_FACTOR, LEAST_WINDOWS, THRESHOLD, DetectorState
+from .detector import FAST_SECONDS, LEAST_FACTOR, LEAST_WINDOWS, SUSPECTED, THRESHOLD, DetectorState
 from .innovations import started, step
 
 WITHIN_SECONDS = 60.0
@@ -35,8 +35,31 @@ def detectable(state: DetectorState, *, threshold: float = THRESHOLD, within: fl
     every = next((one for one in state.streams if one.stream.part == "all" and one.stream.expression == "true"), None)
     if every is None or every.seen < LEAST_WINDOWS:
         return math.inf
-    correlation = every.lagged / max(every.square, 1e-12)
-    known = (every.variance, every.sampling, correlation, every.interval, every.disturbed)
+    return least_factor(
+        variance=every.variance,
+        sampling=every.sampling,
+        correlation=every.lagged / max(every.square, 1e-12),
+        interval=every.interval,
+        disturbed=every.disturbed,
+        seen=every.seen,
+        threshold=threshold,
+        within=within,
+    )
+
+
+def least_factor(
+    *,
+    variance: float,
+    sampling: float,
+    correlation: float,
+    interval: float,
+    disturbed: float,
+    seen: float = KNOWN_WINDOWS,
+    threshold: float = THRESHOLD,
+    within: float = WITHIN_SECONDS,
+) -> float:
+    """Return the smallest factor that a stream with these numbers would be found to have changed by."""
+    known = (variance, sampling, correlation, interval, disturbed, min(seen, KNOWN_WINDOWS))
     return _least_factor(*(_rounded(number) for number in known), round(threshold, 1), within)
 
 
@@ -52,26 +75,29 @@ def _least_factor(
     correlation: float,
     interval: float,
     disturbed: float,
+    seen: float,
     threshold: float,
     within: float,
 ) -> float:
     """Return the least of the factors that is detected in time.
 
     The detector itself watches windows that are all off by a factor, without noise: first the wait for a window, half
-    an interval on average, then fast windows.
+    an interval on average, then fast windows once it suspects something.
     """
     count = len(FACTORS)
     streams = started(np.zeros(count), np.full(count, variance), np.full(count, interval))
     streams.lagged[:], streams.square[:], streams.disturbed[:] = correlation * variance, variance, disturbed
-    streams.seen[:] = KNOWN_WINDOWS
+    streams.seen[:] = seen
     streams.doubt[:] = min(0.5 * variance, sampling)  # as after a window
     found, still, errors = np.zeros(count, dtype=bool), np.zeros(count), np.full(count, sampling)
-    seconds, elapsed = 0.5 * interval + FAST_SECONDS, np.full(count, max(FAST_SECONDS, interval))
+    usual = max(FAST_SECONDS, interval)
+    seconds, elapsed = np.full(count, 0.5 * interval + FAST_SECONDS), np.full(count, usual)
     number = 1
-    while seconds <= within:
+    while (seconds <= within).any():
         streams = step(streams, np.log(FACTORS), errors, elapsed, still, still)
+        evidence = streams.evidence.max(axis=1)
         if number >= LEAST_WINDOWS:
-            found |= streams.evidence.max(axis=1) >= threshold
-        elapsed[:] = FAST_SECONDS
-        seconds, number = seconds + FAST_SECONDS, number + 1
+            found |= (evidence >= threshold) & (seconds <= within)
+        elapsed = np.where(evidence > SUSPECTED, FAST_SECONDS, usual)
+        seconds, number = seconds + elapsed, number + 1
     return max(LEAST_FACTOR, float(FACTORS[found][0])) if found.any() else math.inf

@@ -22,6 +22,8 @@ class Excursion:
     step: int
     """Index of the factor."""
     evidence: float
+    size: float
+    unsure: float
     absorbed: float
     windows: float
     total: float
@@ -45,8 +47,10 @@ class StreamState:
     outlier: float
     disturbed: float
     gap: float = 0.0
-    age: float = 0.0
     offset: float = 0.0
+    begun: float = 1.0
+    entry: float = 0.0
+    age: float = 0.0
     moved: float = 0.0
     excursions: tuple[Excursion, ...] = ()
     ended_ns: int = 0
@@ -67,9 +71,9 @@ class StreamState:
 
 _SCALARS = (
     "baseline", "variance", "lagged", "square", "last", "interval", "seen", "place", "doubt", "outlier", "disturbed",
-    "gap", "age", "offset", "moved",
+    "gap", "offset", "begun", "entry", "age", "moved",
 )  # fmt: skip
-_ROWS = ("evidence", "absorbed", "windows", "total", "since")
+_ROWS = ("evidence", "size", "unsure", "absorbed", "windows", "total", "since")
 
 
 def to_arrays(states: Sequence[StreamState]) -> Streams:

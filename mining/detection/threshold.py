@@ -1,8 +1,8 @@
 """The threshold of evidence, calibrated by what the unchanged functions of a host show.
 
 If the model were right, the evidence of an unchanged stream would exceed h once in exp(h) windows. No model is. So the
-peaks of evidence that did not become a change are kept for a week. Their tail above 12 is exponential with a rate that
-is 1 for a right model and was 0.7 to 0.8 in simulation. The threshold follows from it and from the number of false
+peaks of evidence that did not become a change are kept for a week. Their tail above 15 is exponential with a rate that
+is about 1 for a right model, and was so in simulation. The threshold follows from it and from the number of false
 pages that are allowed: a rate, which adds up over streams whatever depends on what.
 """
 
@@ -11,20 +11,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-FROM = 12.0
+FROM = 15.0
 """Peaks above this are counted."""
-FIRST = 20.0
+FIRST = 18.0
 """The threshold until a day was seen."""
-LEAST, MOST = 19.0, 26.0
+LEAST, MOST = 17.0, 26.0
 PAGES_A_MONTH = 1.0
 """False pages of a host that are allowed, all functions together."""
 MONTH_SECONDS = 30 * 86_400.0
 KEPT_SECONDS = 7 * 86_400.0
 FIRST_SECONDS = 75_000.0
 """A day, less what faded of it."""
-PRIOR_PEAKS = 5.0
+PRIOR_PEAKS = 10.0
 """How many peaks the usual tail is worth ..."""
-PRIOR_RATE = 0.75
+PRIOR_RATE = 1.0
 """... and its rate."""
 
 

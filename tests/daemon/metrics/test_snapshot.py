@@ -19,7 +19,7 @@ from specmine.daemon.metrics.observed_level import observed_levels
 from specmine.daemon.metrics.snapshot import snapshots
 from specmine.daemon.metrics.violation_snapshot import CLOSED_NS
 from specmine.daemon.worker.process import InlineWorker
-from specmine.mining.detection.detector import DetectorState
+from specmine.mining.detection.detector import THRESHOLD, DetectorState
 from specmine.mining.detection.power import detectable
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.violation import Violation, ViolationState
@@ -106,12 +106,14 @@ def test_old_windows_count_only_if_there_is_no_newer_one(learned: ControllerStat
 
 def test_the_detectable_factor_is_that_of_the_detector(learned: ControllerState) -> None:
     """None where the detector knows nothing; it is computed again only after minutes."""
-    known = [each for each in learned.functions.values() if detectable_factor(each, learned.now_ns) is not None]
+    known = [
+        each for each in learned.functions.values() if detectable_factor(each, learned.now_ns, THRESHOLD) is not None
+    ]
     assert known
     for function in known:
         factor = detectable(function.violations.detector)
-        assert detectable_factor(function, learned.now_ns) == factor >= 1.25
+        assert detectable_factor(function, learned.now_ns, THRESHOLD) == factor >= 1.25
         forgotten = replace(function, violations=replace(function.violations, detector=DetectorState()))
-        assert detectable_factor(forgotten, learned.now_ns) is None
+        assert detectable_factor(forgotten, learned.now_ns, THRESHOLD) is None
     found = scrape(seen(learned))
     assert sum(kind == "specmine_detectable_ratio" for kind, _ in found) == len(known)
