@@ -107,6 +107,16 @@ static inline __attribute__((always_inline)) bool is_watched(u32 tgid)
 	return processes.lookup(&tgid);
 }
 
+/* Let the verifier know nothing of a value any more, at the price of two instructions. What it knows of one it carries
+ * through a stack walk: it would verify the walk once for each case. */
+#define FORGET(value, unknown)                                                                                         \
+	({                                                                                                             \
+		value ^= (unknown);                                                                                    \
+		barrier_var(value);                                                                                    \
+		value ^= (unknown);                                                                                    \
+		barrier_var(value);                                                                                    \
+	})
+
 /* The current thread is still the one that leaves the CPU; the next one is only an address. This runs at every switch of
  * the host, so whether the wait is timed is drawn before anything is looked up. */
 int on_switch(struct bpf_raw_tracepoint_args *ctx)
@@ -120,6 +130,7 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 		began = bpf_ktime_get_ns();
 	bpf_probe_read_kernel(&tid, 4, (void *)next + TASK_PID);
 	end_wait(tid, began);
+	FORGET(began, next);
 	if (s && s->wait_every && !((u64)random * s->wait_every >> 32))
 		begin_wait(prev, s->wait_every);
 	c = began ? switches.lookup(&zero) : 0;
