@@ -224,7 +224,7 @@ def _answer(  # noqa: PLR0911 (one for each request)
     if op == "code":
         return code_digests(binary.image, binary.table(module), offsets)
     if op == "landings":
-        return find_landings(binary.image, binary.any_table(module))
+        return find_landings(binary.image, lambda: binary.any_table(module))
     if op == "return_sites":
         table = binary.any_table(module)
         return return_sites(binary.image, table, binary.branches, offsets, kernel_emulates_nops=kernel_emulates_nops)

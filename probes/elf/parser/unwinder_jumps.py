@@ -5,6 +5,8 @@ An exception arrives at its handler, longjmp at its setjmp. What was called from
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from specmine.probes.arch.machine import machine
 from specmine.probes.elf.facts import Grade, Site
 
@@ -17,17 +19,18 @@ _FARTHEST = 1 << 16
 _CODE = machine().instruction_set()
 
 
-def find_landings(image: Image, table: FunctionTable) -> list[Site]:
+def find_landings(image: Image, table: Callable[[], FunctionTable]) -> list[Site]:
     """Return the jumps, by ascending offset; [] if there are none, or so many that they mean something else.
 
     A place counts only if disassembling its function from the start meets it: a probe in the middle of an
-    instruction would change the program.
+    instruction would change the program. ``table`` is called only where bytes look like such a jump. Few files have
+    any, and to find all functions of a file takes a tenth of a second.
     """
     found: list[int] = []
     for segment in image.code:
         data = image.read(segment.offset, segment.file_size)
         for begin, jump in _CODE.unwinder_jumps(data):
-            if _are_instructions(image, table, segment.offset + begin, segment.offset + jump):
+            if _are_instructions(image, table(), segment.offset + begin, segment.offset + jump):
                 found.append(segment.offset + jump)
             if len(found) > MOST:
                 return []
