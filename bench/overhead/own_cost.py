@@ -246,7 +246,7 @@ def main() -> int:
     for name in options.programs:
         with (
             tempfile.TemporaryDirectory(prefix="specmine-bench-") as text,
-            loaded(name, made(Path(text) / "load")) as pid,
+            loaded(name, made(Path(text))) as pid,
         ):
             folder = Path(text)
             costs = watched(command_for(pid, options, folder), folder, options.seconds if options.daemon else None)
