@@ -152,6 +152,19 @@ class Refusal:
     reason: Reason
 
 
+PURPOSES: Mapping[str, str] = {
+    "durations": "calls whose duration is in an observation",
+    "open": "timed calls of windows that are open, or were given up",
+    "untimed": "calls that were counted beside timed ones",
+    "unlearnt": "calls that return to places without a probe, which is how such places are found",
+    "passing": "other calls and jumps that pass the return sites of timed functions",
+    "counting": "calls that were counted before any is timed",
+    "sampling": "samples of stacks, and following waits",
+    "exits": "exceptions and jumps out of calls",
+}
+"""What overhead is spent on: the ledger's names, and what each means."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
     """Running totals since the start."""
@@ -162,6 +175,8 @@ class Spent:
     """CPU time of the watched program while it was watched."""
     agent_ns: int = 0
     """CPU time of specmine's own processes, and what following waits costs programs that nobody watches."""
+    purposes: Mapping[str, float] = field(default_factory=dict)
+    """``overhead_ns`` by what it was for: the names in ``PURPOSES``; empty in recordings of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -347,6 +347,7 @@ class BpfSource:
         refusals = self._registry.take_refusals()
         functions = self._symbolizer.take_functions()
         switches_ns, all_switches_ns = self._profiler.passes_ns()
+        purposes = self._purposes(switches_ns)
         return Batch(
             now_ns=now_ns,
             observations=tuple(observations),
@@ -362,12 +363,10 @@ class BpfSource:
             unwinding=outcomes(self._outcomes),
             row_bytes=self._modules.row_bytes,
             spent=Spent(
-                overhead_ns=self._registry.activity.overhead_ns
-                + self._nonlocal_exits.cost_ns
-                + self._profiler.sampled * self._prices.sample_ns
-                + switches_ns,
+                overhead_ns=sum(purposes.values()),
                 program_cpu_ns=self._programs.cpu_ns,
                 agent_ns=self._self_cpu.ns + round(all_switches_ns - switches_ns),
+                purposes=purposes,
             ),
             ended=self._programs.ended,
             due_ns=min(filter(None, (self._registry.due_ns(), self._holder_due_ns)), default=0),
@@ -377,6 +376,18 @@ class BpfSource:
             restarts={"holder": self._holder_pause.ends, "reader": self._reader.restarts},
             notes=self._take_notes(),
         )
+
+    def _purposes(self, switches_ns: float) -> dict[str, float]:
+        """Return the overhead so far by what it was spent on."""
+        hits = dict(self._registry.activity.costs_ns)
+        timed_ns = hits.pop("timed", 0.0)
+        durations_ns = min(timed_ns, self._registry.windows.delivered_ns)
+        return hits | {
+            "durations": durations_ns,
+            "open": timed_ns - durations_ns,
+            "sampling": self._profiler.sampled * self._prices.sample_ns + switches_ns,
+            "exits": self._nonlocal_exits.cost_ns,
+        }
 
     def _take_notes(self) -> tuple[str, ...]:
         notes, self._notes = (*self._notes, *self._reader.take_notes()), []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from specmine.model.batch import Activity, Prices
 from specmine.probes.calibration.cold_cache import coldness_for, price_factor
 
-from .function.costs import cost_ns, handler_totals, hit_costs_ns, measure_handlers
+from .function.costs import costs_ns, handler_totals, hit_costs_ns, measure_handlers
 from .function.timed_function import TimedFunction
 
 REPORT_NS = 1_000_000_000
@@ -20,9 +20,14 @@ class ActivityMeter:
     def __init__(self, prices: Prices) -> None:
         """Have charged nothing."""
         self._prices = prices
-        self.overhead_ns = 0.0
-        """Predicted cost of all hits so far."""
+        self.costs_ns: dict[str, float] = {}
+        """Predicted cost of all hits so far, by what they were for."""
         self._charged_ns = self._in_loop_ns = 0.0
+
+    @property
+    def overhead_ns(self) -> float:
+        """Predicted cost of all hits so far."""
+        return sum(self.costs_ns.values())
 
     @property
     def factor(self) -> float:
@@ -39,7 +44,7 @@ class ActivityMeter:
 
     def start(self, w: TimedFunction) -> None:
         """Begin to account a function's hits now."""
-        w.report((w.slot.count("hits"), w.slot.count("calls"), w.slot.count("timed"), 0))
+        w.report((w.slot.hits, 0))
         w.handlers.start(handler_totals(w), coldness_for(self.factor))
 
     def take(self, w: TimedFunction, now_ns: int, *, at_once: bool = False) -> Activity | None:
@@ -47,29 +52,28 @@ class ActivityMeter:
 
         ``at_once``: an observation was cut, or the probes go: calls that were timed must be counted by then.
         """
-        now = (
-            w.slot.count("hits"),
-            w.slot.count("calls"),
-            w.slot.count("timed"),
-            w.attachment.watched_until(now_ns),
-        )
-        passed = now[3] - w.reported[3]
+        before, watched_before_ns = w.reported
+        watched_ns = w.attachment.watched_until(now_ns)
+        passed = watched_ns - watched_before_ns
         urgent = at_once or w.bucket.was_empty or not w.attachment.on_ns or not w.probe.timed
         if (passed < REPORT_NS and not urgent) or (passed == 0 and not w.bucket.was_empty):
             return None
-        hits, calls, timed, watched_ns = (total - before for total, before in zip(now, w.reported, strict=True))
+        total = w.slot.hits
+        fresh = total.since(before)
         measure_handlers(w, self._prices)
-        cost = cost_ns(w, hits, timed, self._prices)
-        self.overhead_ns += cost
+        costs = costs_ns(w, fresh, self._prices)
+        cost = sum(costs.values())
+        for purpose, ns in costs.items():
+            self.costs_ns[purpose] = self.costs_ns.get(purpose, 0.0) + ns
         self._charged_ns = _REMAINING * self._charged_ns + cost
         self._in_loop_ns = _REMAINING * self._in_loop_ns + cost / price_factor(w.handlers.coldness, w.probe)
-        w.report(now)
+        w.report((total, watched_ns))
         return Activity(
             function=w.function.key,
             kind=w.watch.kind,
-            watched_ns=watched_ns,
-            hits=hits,
-            calls=calls,
+            watched_ns=passed,
+            hits=fresh.hits,
+            calls=fresh.calls,
             cost_ns=cost,
             limited=w.bucket.take_alarm(),
         )

@@ -19,7 +19,7 @@ from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import MAX_SLOTS
 from specmine.probes.symbols.symbolizer import Symbolizer
 
-from .function.costs import bias_ns, measure_handlers
+from .function.costs import bias_ns, measure_handlers, timed_call_ns
 from .function.timed_function import TimedFunction
 from .function.window import Window
 from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
@@ -66,6 +66,8 @@ class Windows:
         self._unnamed: list[_Unnamed] = []
         self.perturbed = 0
         """Timed calls discarded since probes inside them contaminated their durations."""
+        self.delivered_ns = 0.0
+        """Predicted cost of the calls whose durations are in observations."""
 
     def reprice(self, prices: Prices) -> None:
         """Correct durations by new biases."""
@@ -162,6 +164,7 @@ class Windows:
             w.discard_contaminated()
             self._begin(w, after)
             return
+        self.delivered_ns += timed * timed_call_ns(w, self._prices)
         split, splits = self._split(w, window, histogram)
         observation = Observation(
             function=w.function.key,

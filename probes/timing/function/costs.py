@@ -6,6 +6,7 @@ from specmine.model.batch import Prices
 from specmine.probes.calibration.cold_cache import STEP_ERROR, bias_factor, nested_factor, price_factor
 
 from .handler_times import Totals
+from .slot import Hits
 from .timed_function import TimedFunction
 
 
@@ -21,14 +22,36 @@ def hit_costs_ns(w: TimedFunction, prices: Prices) -> tuple[int, int]:
     return round(entry * factor + stepped * w.stepped), round(back * factor + stepped * w.stepped_returns)
 
 
-def cost_ns(w: TimedFunction, hits: int, timed: int, prices: Prices) -> float:
-    """Predict what hits cost the program: whole timed calls by their price, the rest as entries."""
-    entries = max(timed, hits - timed)
-    untimed_ns = max(prices.count_ns, prices.untimed_ns * w.sampled)
-    cost = timed * w.probe.price_ns(prices) + max(0, entries - timed) * untimed_ns
-    cost *= price_factor(w.handlers.coldness, w.probe)
-    cost += entries * prices.stepped_ns if w.stepped else 0.0
-    return cost + (timed * prices.stepped_ns if w.stepped_returns else 0.0)
+def timed_call_ns(w: TimedFunction, prices: Prices) -> float:
+    """Predict what a timed call costs the program."""
+    cost = w.probe.price_ns(prices) * price_factor(w.handlers.coldness, w.probe)
+    return cost + prices.stepped_ns * (w.stepped + w.stepped_returns)
+
+
+def other_hit_ns(w: TimedFunction, prices: Prices) -> float:
+    """Predict what a hit costs that is no part of a timed call."""
+    cost = max(prices.count_ns, prices.untimed_ns * w.sampled) * price_factor(w.handlers.coldness, w.probe)
+    return cost + prices.stepped_ns * w.stepped
+
+
+def costs_ns(w: TimedFunction, hits: Hits, prices: Prices) -> dict[str, float]:
+    """Predict what hits cost the program, by what they were for: whole timed calls, and the others.
+
+    The kernel counts hits, calls and timed calls apart, so a call that is open at a report may stand in two.
+    """
+    others = max(0, hits.hits - 2 * hits.timed)
+    one_ns = other_hit_ns(w, prices)
+    if not w.probe.timed:
+        return {"counting": others * one_ns}
+    unlearnt = min(hits.unlearnt, others)
+    untimed = min(max(0, hits.calls + hits.inner - hits.timed - hits.unlearnt), others - unlearnt)
+    passing = others - unlearnt - untimed
+    return {
+        "timed": hits.timed * timed_call_ns(w, prices),
+        "unlearnt": unlearnt * one_ns,
+        "untimed": untimed * one_ns if w.by_site else (untimed + passing) * one_ns,
+        "passing": passing * one_ns if w.by_site else 0.0,
+    }
 
 
 def bias_ns(w: TimedFunction, prices: Prices) -> tuple[float, float]:

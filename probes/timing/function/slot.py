@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from specmine.probes.kernel.structs import PERIODS
 
 NO_LIMIT = 1 << 62
+
+
+class Hits(NamedTuple):
+    """What the kernel counted at one function's probes."""
+
+    hits: int
+    calls: int = 0
+    timed: int = 0
+    inner: int = 0
+    unlearnt: int = 0
+
+    def since(self, before: Hits) -> Hits:
+        """Return what was counted after an earlier total."""
+        return Hits(*(now - then for now, then in zip(self, before, strict=True)))
 
 
 class Slot:
@@ -22,6 +36,11 @@ class Slot:
     def count(self, name: str) -> int:
         """Return a running total by its name in ``COUNTERS``."""
         return int(self._counters[name][0])
+
+    @property
+    def hits(self) -> Hits:
+        """Running totals of what hit the probes."""
+        return Hits(*(self.count(name) for name in Hits._fields))
 
     def count_of_period(self, name: str, period: int) -> int:
         """Return a count of the calls that began in a period, or in one of the same remainder."""

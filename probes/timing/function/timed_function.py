@@ -14,12 +14,12 @@ from .handler_times import HandlerTimes
 from .open_calls import OpenCalls
 from .return_sites import ReturnSites
 from .schedule import Schedule
-from .slot import Slot
+from .slot import Hits, Slot
 from .token_bucket import TokenBucket
 from .window import Window
 
-Totals = tuple[int, int, int, int]
-"""Running totals of hits, calls, timed calls, and of ns with the probes on."""
+Totals = tuple[Hits, int]
+"""Running totals of hits, and of ns with the probes on."""
 
 
 @dataclass(slots=True, eq=False)
@@ -55,7 +55,7 @@ class TimedFunction:
     schedule: Schedule = field(default_factory=Schedule)
     handlers: HandlerTimes = field(default_factory=HandlerTimes)
     bucket: TokenBucket = field(init=False)
-    reported: Totals = (0, 0, 0, 0)
+    reported: Totals = (Hits(0), 0)
     """At the last activity."""
 
     def __post_init__(self) -> None:
