@@ -117,6 +117,8 @@ class Activity:
     """Predicted cost inside the program: hits by their prices."""
     limited: bool = False
     """True if the kernel's token bucket ran empty and the probe was detached early."""
+    timed: int = 0
+    """Calls whose duration was taken; 0 in recordings of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,6 +59,7 @@ from specmine.probes.sampling.profiler import NO_FUNCTION, Profiler, Wrappers
 from specmine.probes.symbols.code_digests import CodeDigests
 from specmine.probes.symbols.function_globs import FunctionGlobs
 from specmine.probes.symbols.modules import Modules
+from specmine.probes.symbols.return_addresses import ReturnAddresses
 from specmine.probes.symbols.symbolizer import Symbolizer, outcomes
 from specmine.probes.timing.address_spaces import PROCESSES_PER_LOOK, AddressSpaces
 from specmine.probes.timing.factory import registry_over
@@ -172,6 +173,7 @@ class BpfSource:
         epochs = map_array(maps["epochs"], 1, EPOCHS, writable=True)
         self._programs = ProcessTracker(self._selections, CachedMap(maps["processes"], "<u4", PROCESS, epochs))
         self._bystanders = Bystanders()
+        return_addresses = ReturnAddresses()
         self._profiler = Profiler(
             self._links,
             self._symbolizer,
@@ -180,6 +182,7 @@ class BpfSource:
             map_array(maps["wait_marks"], WAIT_MARKS, "<u8", writable=True),
             map_array(maps["settings"], 1, SETTINGS, writable=True),
             map_array(maps["switches"], 1, SWITCHES),
+            return_addresses,
         )
         code_sizes = CodeSizes(PROCESSES_PER_LOOK)
         self._registry = registry_over(
@@ -195,6 +198,7 @@ class BpfSource:
             isolate=s.isolate,
             max_open_ns=s.max_open_ns,
             code_sizes=code_sizes,
+            return_addresses=return_addresses,
         )
         self._address_spaces = AddressSpaces(
             self._modules, self._symbolizer, self._programs, self._bystanders, self._registry, code_sizes

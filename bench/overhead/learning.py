@@ -2,10 +2,10 @@
 
     .venv/bin/python -m bench.overhead.learning [PROGRAM...] [--seconds 60] [--budget 0.01] [--keep FILE]
 
-Each program runs under load (bench/lib/server_load.py) and is mined as ``specmine mine --duration 60`` does. A function
-has *numbers* from 100 timed calls on, *levels* once its quantiles have ranges, and is *settled* once it is stable. The
-second table says what the overhead was spent on, by the ledger that ``specmine status --verbose`` shows. Needs root, gcc
-and the packages that bench/lib/server_load.py names; ``shop`` is a C++ server of our own under a bounded load.
+Each program runs under load (bench/lib/server_load.py) and is mined as ``specmine mine --duration 60`` does. A
+function has *numbers* from 100 timed calls on, *levels* once p50, p90 and p99 are stated, *ranges* once these have
+ranges, and is *settled* once it is stable. The second table says what the overhead was spent on. Needs root, gcc and
+the packages that bench/lib/server_load.py names; ``shop`` is a C++ server of our own under a bounded load.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class Run:
     """Functions followed at the end."""
     numbers: int
     levels: int
+    ranges: int
     settled: int
     timed: int
     overhead_ratio: float
@@ -130,14 +131,15 @@ def learnt(
     if shown:
         describe(state)
     spent, states = state.account.spent, [each["state"] for each in functions]
-    ranges = [each["quantiles"].get("p50") or {} for each in functions]
+    stated = [each["quantiles"] for each in functions]
     return Run(
         program=name,
         budget=budget,
         first_s=first_s,
         functions=len(functions),
         numbers=len(first_s),
-        levels=sum(each.get("low") is not None for each in ranges),
+        levels=sum("p99" in each for each in stated),
+        ranges=sum((each.get("p50") or {}).get("low") is not None for each in stated),
         settled=sum(each in SETTLED for each in states),
         timed=sum(each["timed"] for each in functions),
         overhead_ratio=document["collection"]["overhead_ratio"],
@@ -178,6 +180,7 @@ def report(runs: list[Run]) -> None:
         "after 5 s",
         "numbers",
         "levels",
+        "ranges",
         "settled",
         "followed",
         "timed calls",
@@ -191,6 +194,7 @@ def report(runs: list[Run]) -> None:
             sum(each <= 5.0 for each in one.first_s),
             one.numbers,
             one.levels,
+            one.ranges,
             one.settled,
             one.functions,
             f"{one.timed:,}",

@@ -28,8 +28,12 @@ LEAST_SHARE = 1 / 64
 """Share of calls timed below which counting the others is not worth its price."""
 AT_ONCE = 8
 """So many functions can be learned in parallel, each with a window in the time that one may take at most."""
-LEAST_WINDOW = 1.5
+LEAST_WINDOW = 1.05
 """A window holds at least this many times the calls without which it is not judged."""
+LOOK_SHARE = 0.1
+"""A first look is a whole window if that costs at most so much of what a second brings."""
+FIRST_NUMBERS = 100
+"""Timed calls from which quantiles are stated."""
 SPARE_CALLS = 1.1
 """An on-phase allows this many windows, since calls still open at its end are lost."""
 
@@ -136,8 +140,8 @@ def on_phase(rate: float, call_ns: float, hit_ns: float, settings: Settings) -> 
 
 
 def shortest_period_ns(settings: Settings) -> int:
-    """Return how often on-phases come at most: ten observations in the time of one full window."""
-    return max(settings.window_ns // 10, 5 * SHORTEST_ON_NS)
+    """Return how often on-phases come at most: ten observations in the time of one full window, two a second."""
+    return max(settings.window_ns // 10, 10 * SHORTEST_ON_NS)
 
 
 def watch_for(
@@ -149,13 +153,15 @@ def watch_for(
     prices: Prices,
     settings: Settings,
     duty: bool,
+    dearness: float = 1.0,
 ) -> Watch | None:
     """Return the request that fits a grant, ns of cost per second; None if none does.
 
     Always on where that fits, since counts are exact then; else on-phases at random times whose mean cost
     fits; none where they would come too rarely, or where links cannot be detached fast (``duty`` False).
+    ``dearness`` is what a timed call was found to cost with all hits around it, relative to its price.
     """
-    call_ns = price(prices, kind, function)
+    call_ns = price(prices, kind, function) * dearness
     window = Watch(
         function=function.key,
         kind=kind,
@@ -167,7 +173,7 @@ def watch_for(
     affordable = grant / call_ns
     if rate <= affordable * (1 + 1e-9):
         # the bucket bounds what a sudden rise of the rate can cost before the controller learns of it
-        per_second = PROBE_KINDS[kind].hits * max(2 * affordable, 100.0)
+        per_second = PROBE_KINDS[kind].hits * dearness * max(2 * affordable, 100.0)
         return replace(window, hits_per_second=round(per_second, 1), burst_hits=int(max(per_second, 200)))
     share = sampled_share(function, call_ns, rate, grant, prices)
     if share:
@@ -179,7 +185,7 @@ def watch_for(
     period = int(max(phase.cost_ns / max(grant, 1e-9) * SECOND, shortest_period_ns(settings), 1.25 * phase.on_ns))
     if period > settings.limit_ns:
         return None
-    burst = int(PROBE_KINDS[kind].hits * SPARE_CALLS * settings.window_calls)
+    burst = int(PROBE_KINDS[kind].hits * dearness * SPARE_CALLS * settings.window_calls)
     refill = max(1.0, round(burst * SECOND / period, 1))
     return replace(window, on_ns=phase.on_ns, period_ns=period, hits_per_second=refill, burst_hits=burst)
 
@@ -196,19 +202,50 @@ def sampled_share(function: Function, call_ns: float, rate: float, grant: float,
     return 2.0 ** math.floor(math.log2(most)) if most >= LEAST_SHARE else 0.0
 
 
-def cost_rate(prices: Prices, watch: Watch, rate: float, function: Function) -> float:
+def cost_rate(prices: Prices, watch: Watch, rate: float, function: Function, dearness: float = 1.0) -> float:
     """Return what a watch that is always on costs, ns per second."""
-    call_ns = price(prices, watch.kind, function)
+    call_ns = price(prices, watch.kind, function) * dearness
     if watch.timed_share >= 1:
         return rate * call_ns
     untimed_ns = prices.untimed_ns + (prices.stepped_ns if function.stepped else 0.0)
     return rate * (untimed_ns + watch.timed_share * (call_ns - untimed_ns))
 
 
-def worthwhile(function: Function, kind: Kind, rate: float, prices: Prices, settings: Settings) -> float:
+def worthwhile(
+    function: Function, kind: Kind, rate: float, prices: Prices, settings: Settings, dearness: float = 1.0
+) -> float:
     """Return the largest grant that brings observations faster, ns of cost per second."""
-    call_ns = price(prices, kind, function)
+    call_ns = price(prices, kind, function) * dearness
     full = rate * call_ns
     phase = on_phase(rate, call_ns, price(prices, Kind.COUNT, function), settings)
     window_ns = max(phase.cost_ns, SPARE_CALLS * settings.window_calls * call_ns)
     return min(full, window_ns * SECOND / shortest_period_ns(settings))
+
+
+def first_look(function: Function, call_ns: float, income: float, settings: Settings) -> tuple[Watch, float]:
+    """Return the request that brings the first durations of a function, and what it costs at most, ns.
+
+    Nothing is known of its rate: a quota of hits ends the look, which tells the rate and the first numbers.
+
+    Parameters
+    ----------
+    function : Function
+    call_ns : float
+        Price of a timed call.
+    income : float
+        Budget, ns of cost per second: where it is small a look ends with the first numbers.
+    settings : Settings
+    """
+    whole = LEAST_WINDOW * settings.minimum_calls
+    calls = SPARE_CALLS * (whole if whole * call_ns <= LOOK_SHARE * income else min(whole, FIRST_NUMBERS))
+    watch = Watch(
+        function=function.key,
+        kind=Kind.TIME,
+        window_calls=settings.window_calls,
+        window_ns=settings.window_ns,
+        minimum_calls=min(settings.minimum_calls, FIRST_NUMBERS),
+        limit_ns=settings.limit_ns,
+        hits_per_second=1.0,
+        burst_hits=int(PROBE_KINDS[Kind.TIME].hits * calls),
+    )
+    return watch, calls * call_ns

@@ -15,6 +15,8 @@ RATE_MEMORY_NS, RATE_CALLS = 2_000_000_000, 100
 LONG_MEMORY_NS = 30_000_000_000
 """... and if it does not."""
 SHORTEST_LOOK_NS = 20 * MS
+PAID_CALLS = 2000
+"""Timed calls after which what was paid for them is half forgotten."""
 LIMITED_RATE = 10_000.0
 """Calls a second assumed of a function that emptied its bucket in less time than that."""
 
@@ -30,6 +32,24 @@ class CallCounts:
     """True once the entry probe was off between the first watch and now."""
     looks: Looks = field(default_factory=Looks)
     """The rates that were counted; they stand for the gaps as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paid:
+    """What timed calls have cost lately, with all hits that were no part of them."""
+
+    calls: float = 0.0
+    hits: float = 0.0
+    cost_ns: float = 0.0
+
+    def with_activity(self, activity: Activity) -> Paid:
+        """Add what was timed; old calls are forgotten by and by."""
+        kept = 0.5 if self.calls > PAID_CALLS else 1.0
+        return Paid(
+            calls=kept * self.calls + activity.timed,
+            hits=kept * self.hits + activity.hits,
+            cost_ns=kept * self.cost_ns + activity.cost_ns,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +69,7 @@ class ProbeState:
     called_ns: int | None = None
     """When a call was last counted; None: not since the daemon began."""
     counts: CallCounts = field(default_factory=CallCounts)
+    paid: Paid = field(default_factory=Paid)
     earlier_ns: int = 0
     """Time from the first timed watch to the last restart of the daemon, gaps included."""
     first_watch_ns: int | None = None
@@ -110,6 +131,7 @@ def _with_counts(probe: ProbeState, activity: Activity) -> ProbeState:
         recent_calls=calls,
         recent_ns=on_ns,
         counts=counts,
+        paid=probe.paid.with_activity(activity) if timed and activity.hits else probe.paid,
         limited=probe.limited or activity.limited,
     )
 

@@ -11,7 +11,7 @@ from specmine.model.batch import Prices
 from .function import FunctionState
 from .profile import Profile
 
-FIRST_LOOK_NS = 1_500 * 1_000_000
+FIRST_LOOK_NS = 1_000 * 1_000_000
 """Sampling lasts this long before the first function is chosen."""
 FIND_NS = 15 * SECOND
 """Sampling is continuous for so long, then in bursts: it costs every process of the host a little."""
@@ -19,6 +19,16 @@ BURST_NS, PAUSE_NS = 2 * SECOND, 30 * SECOND
 """Length of a burst, and from one to the next; under pressure up to ten times as far apart."""
 WORTH_SHARE = 0.005
 """Share of wall-clock or of CPU time from which a function is worth a probe."""
+IDLE_WAITS = frozenset(
+    {
+        "accept", "accept4", "clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "io_getevents", "kevent",
+        "nanosleep", "pause", "poll", "ppoll", "pselect", "pthread_cond_clockwait", "pthread_cond_timedwait",
+        "pthread_cond_wait", "select", "sem_clockwait", "sem_timedwait", "sem_wait", "sigsuspend", "sigtimedwait",
+        "sigwait", "sigwaitinfo", "sleep", "usleep", "__clock_nanosleep", "__futex_abstimed_wait_cancelable64",
+        "__futex_abstimed_wait_common", "__futex_abstimed_wait_common64", "__nanosleep",
+    }
+)  # fmt: skip
+"""Functions of the C library that wait for work or for time to pass."""
 _CALLED = 0.02
 """Weight of the time in callees, compared with the function's own."""
 HALF_LIFE_NS = 60 * SECOND
@@ -42,6 +52,15 @@ def total_of(functions: Iterable[FunctionState], runtime: Profile | None = None)
     )
 
 
+def is_idle(function: FunctionState) -> bool:
+    """Tell whether a function waits for work: its durations say how much load there is, not how fast the program is."""
+    profile = function.profile
+    if profile.loop_bottom:
+        return True
+    waits = profile.own_ns > 2 * profile.cpu_ns or not profile.own_ns
+    return waits and not function.function.in_program and function.function.name in IDLE_WAITS
+
+
 def share(function: FunctionState, total: Total) -> float:
     """Return the share of wall-clock time with the function on the stack, at most 1."""
     return min(1.0, function.profile.inclusive_ns / total.wall_ns) if total.wall_ns > 0 else 0.0
@@ -52,7 +71,8 @@ def is_worth_it(function: FunctionState, total: Total) -> bool:
     if function.identity.hinted or function.identity.climbed or function.provisional is not None:
         return True
     cpu = function.profile.cpu_ns / total.cpu_ns if total.cpu_ns > 0 else 0.0
-    return function.profile.samples >= 2 and max(share(function, total), cpu) >= WORTH_SHARE
+    on_stack = min(1.0, function.profile.inclusive_ns / total.cpu_ns) if total.cpu_ns > 0 else 0.0
+    return function.profile.samples >= 1 and max(share(function, total), cpu, on_stack) >= WORTH_SHARE
 
 
 def variation(function: FunctionState) -> float:
@@ -108,7 +128,7 @@ def in_order(functions: Mapping[str, FunctionState], total: Total) -> list[Funct
         functions.values(),
         key=lambda function: (
             not function.identity.hinted,
-            function.profile.loop_bottom,
+            is_idle(function),
             -own_share(function, total),
             function.key,
         ),

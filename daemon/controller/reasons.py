@@ -26,8 +26,8 @@ def _calls(rate: float) -> str:
 
 
 def queued(share: float) -> Reason:
-    """Worth measuring, not counted yet."""
-    return _because("queued", f"{share:.1%} of the time; its calls are not counted yet", "wait: counting takes 0.2 s")
+    """Worth measuring, not looked at yet."""
+    return _because("queued", f"{share:.1%} of the time; its first look is to come", "wait: others have theirs")
 
 
 def cold(share: float, least: float) -> Reason:
@@ -40,8 +40,8 @@ def cold(share: float, least: float) -> Reason:
 
 
 def counting() -> Reason:
-    """Its calls are being counted."""
-    return _because("counting", "its calls are being counted to predict what timing them costs", "wait: it takes 0.2 s")
+    """It has its first look."""
+    return _because("counting", "its first calls are being timed; they tell what its windows cost", "wait a second")
 
 
 def no_budget(rate: float, cost: float, budget: float) -> Reason:

@@ -16,16 +16,19 @@ from specmine.model.function import Reason
 from specmine.model.observation import Kind
 
 from . import reasons
-from .budget import OnPhase, affordable_window, cost_rate, on_phase, price, watch_for, worthwhile
+from .ancestry import Ancestry
+from .budget import OnPhase, affordable_window, cost_rate, first_look, on_phase, price, watch_for, worthwhile
 from .function import FunctionState
-from .hotness import Total, in_order, is_worth_it, own_share, total_of, variation
+from .hotness import Total, in_order, is_idle, is_worth_it, own_share, total_of, variation
 from .phase import FINISHED, State
 from .profile import Profile
-from .transitions import ADMISSION_NS
 
-COUNTED_AT_ONCE = 12
-COUNTING_SHARE = 0.3
-"""Share of the budget that counting may take while there is something to count."""
+LOOKS_AT_ONCE = 16
+"""Functions that have their first look at a time."""
+LOOKED_THROUGH = 48
+"""Candidates among which these are chosen: none calls another, as far as stacks showed."""
+LOOKING_SHARE = 0.5
+"""Share of the budget that first looks may take while there is something to look at."""
 FAST_LINKS = 64
 """Functions with probes on at once."""
 SLOTS_UNDER_PRESSURE = 12
@@ -42,6 +45,10 @@ CHEAP = 0.02
 """A finished function that costs less than this share of the budget stays on: its counts remain exact."""
 YOUNG_NS = 300 * SECOND
 """So long the first window of a lifetime is waited for."""
+PAID_HITS = 100
+"""Hits from which it is known what a timed call costs with all hits around it."""
+DEAREST = 8.0
+"""The most that is assumed of it: the places that a call returns to are learned with the first ones."""
 UNKNOWN_BURST = 400
 """Hits at once of a function whose rate is not known."""
 WATCH_EVERY_NS = 10 * SECOND
@@ -126,38 +133,42 @@ def _that_may_call(function: FunctionState, running: Collection[Lifetime], now_n
 
 
 def plan(functions: Mapping[str, FunctionState], means: Means, settings: Settings) -> Plan:
-    """Allocate the budget: counts first, then checks that are due, then learning by utility."""
+    """Allocate the budget: first looks, then checks that are due, then learning by utility."""
     total = total_of(functions.values(), means.runtime)
     settings = replace(settings, window_calls=affordable_window(means.income, means.prices, settings))
-    result = _counts(functions, total, means, settings)
+    result = _first_looks(functions, total, means, settings)
     finished = [function for function in functions.values() if function.state in FINISHED]
     result = _checks(finished, result, means, settings)
     result = _learning(functions, total, result, means, settings)
     return _watching(finished, result, means, settings)
 
 
-def _counts(functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings) -> Plan:
-    """Count the calls of the most promising candidates, in short windows that end by themselves."""
+def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings) -> Plan:
+    """Time a window of the most promising candidates, each until its quota of hits is used."""
     candidates = {key: function for key, function in functions.items() if function.state is State.CANDIDATE}
     watches = {key: one.probe.watch for key, one in candidates.items() if one.probe.watch is not None}
-    uncounted = [
+    unseen = [
         function
         for function in in_order(candidates, total)
         if function.probe.watch is None and is_worth_it(function, total)
     ]
-    for function in uncounted[: max(0, COUNTED_AT_ONCE - len(watches))]:
-        call_ns = price(means.prices, Kind.COUNT, function.function)
-        hits = COUNTING_SHARE * means.budget * ADMISSION_NS / SECOND / COUNTED_AT_ONCE / call_ns
-        watches[function.key] = Watch(
-            function=function.key,
-            kind=Kind.COUNT,
-            hits_per_second=1.0,
-            burst_hits=int(min(max(hits, 100), 1000)),
-        )
-    left = means.budget
-    if watches:
-        left -= COUNTING_SHARE * means.budget * min(1.0, len(watches) / COUNTED_AT_ONCE)
-    return Plan(watches=watches, left=left, cash=means.cash)
+    cash, taken = LOOKING_SHARE * means.cash, 0.0
+    most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE
+    around = Ancestry(functions)
+    for function in unseen[:LOOKED_THROUGH]:
+        if len(watches) >= most:
+            break
+        # probes inside a call add to it, and what they add is not known well
+        if not around.is_apart(function.key, watches):
+            continue
+        call_ns = price(means.prices, Kind.TIME, function.function)
+        look, cost_ns = first_look(function.function, call_ns, means.income, settings)
+        if cost_ns > cash - taken and (watches or means.cash <= 0):
+            break
+        taken += cost_ns
+        watches[function.key] = look
+    left = means.budget * (1 - LOOKING_SHARE * bool(watches))
+    return Plan(watches=watches, left=left, cash=means.cash - taken)
 
 
 def _checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
@@ -297,14 +308,13 @@ def _first_cost(function: FunctionState, watch: Watch, means: Means, settings: S
 
 def _priority(function: FunctionState, total: Total, means: Means, settings: Settings) -> tuple[object, ...]:
     rate = function.probe.rate or 0.0
-    window = min(rate * settings.window_ns / SECOND, settings.window_calls)
-    cost = max(window, 1.0) * price(means.prices, kind_for(function), function.function)
-    value = variation(function) if function.state in FINISHED else own_share(function, total) * rate
+    cost = price(means.prices, kind_for(function), function.function) * _dearness(function, means)
+    value = variation(function) if function.state in FINISHED else own_share(function, total) * min(1.0, rate)
     # what is on stays on unless something is clearly better, and what was begun is finished before another begins
     staying = (1.5 if function.probe.watch is not None else 1.0) * (1 + 9 * _progress(function, settings))
     return (
         not function.identity.hinted,
-        function.profile.loop_bottom,
+        is_idle(function) or (function.state not in FINISHED and not rate),
         -round(utility(function, means.now_ns, means.running), 3),
         function.state in FINISHED,
         -(value * staying / cost),
@@ -329,7 +339,16 @@ def _request(function: FunctionState, grant: float, means: Means, settings: Sett
         return None
     kind = kind_for(function)
     duty = not means.slow_links
-    watch = watch_for(function.function, kind, rate, grant=grant, prices=means.prices, settings=settings, duty=duty)
+    watch = watch_for(
+        function.function,
+        kind,
+        rate,
+        grant=grant,
+        prices=means.prices,
+        settings=settings,
+        duty=duty,
+        dearness=_dearness(function, means),
+    )
     watch = replace(watch, program=function.home(means.running)) if watch is not None else None
     if watch is not None and function.probe.rate is None:
         watch = replace(watch, burst_hits=min(watch.burst_hits, UNKNOWN_BURST))
@@ -355,25 +374,37 @@ def _why_not(function: FunctionState, used: int, most: int, means: Means) -> Rea
 def _most_useful(function: FunctionState, means: Means, settings: Settings) -> float:
     """Return the largest grant that still brings observations faster, ns of cost per second."""
     rate = function.probe.rate or 0.0
-    return worthwhile(function.function, kind_for(function), rate, means.prices, settings)
+    dearness = _dearness(function, means)
+    return worthwhile(function.function, kind_for(function), rate, means.prices, settings, dearness)
 
 
 def _full_cost(function: FunctionState, means: Means) -> float:
     """Return what it costs to have the function on all the time, ns per second."""
-    return (function.probe.rate or 0.0) * price(means.prices, kind_for(function), function.function)
+    call_ns = price(means.prices, kind_for(function), function.function) * _dearness(function, means)
+    return (function.probe.rate or 0.0) * call_ns
+
+
+def _dearness(function: FunctionState, means: Means) -> float:
+    """Return what a timed call was found to cost with all hits around it, relative to its price; 1: not known."""
+    paid = function.probe.paid
+    if paid.hits < PAID_HITS:
+        return 1.0
+    found = paid.cost_ns / max(1.0, paid.calls) / price(means.prices, Kind.TIME, function.function)
+    return min(max(1.0, found), DEAREST)
 
 
 def predicted(function: FunctionState, watch: Watch, means: Means, settings: Settings) -> float:
     """Return the mean cost of a watch, ns per second."""
     if watch.on_ns == 0:
-        return cost_rate(means.prices, watch, function.probe.rate or 0.0, function.function)
+        dearness = _dearness(function, means)
+        return cost_rate(means.prices, watch, function.probe.rate or 0.0, function.function, dearness)
     settings = replace(settings, window_calls=watch.window_calls)
     return _on_phase(function, watch.kind, means, settings).cost_ns * SECOND / watch.period_ns
 
 
 def _on_phase(function: FunctionState, kind: Kind, means: Means, settings: Settings) -> OnPhase:
     call_ns, hit_ns = (price(means.prices, one, function.function) for one in (kind, Kind.COUNT))
-    return on_phase(function.probe.rate or 0.0, call_ns, hit_ns, settings)
+    return on_phase(function.probe.rate or 0.0, call_ns * _dearness(function, means), hit_ns, settings)
 
 
 def _is_due(function: FunctionState, now_ns: int, settings: Settings) -> bool:
@@ -392,8 +423,6 @@ def same_enough(old: Watch | None, new: Watch | None) -> bool:
         new.program,
     ):
         return False
-    if new.kind is Kind.COUNT:
-        return True
     if not 0.5 <= new.timed_share / old.timed_share <= 2:
         return False
     if new.on_ns == 0:

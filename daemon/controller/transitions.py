@@ -52,9 +52,9 @@ def refused(function: FunctionState, refusal: Refusal, now_ns: int) -> FunctionS
 
 
 def counted(function: FunctionState, now_ns: int) -> FunctionState:
-    """End a count that has lasted long enough; the rate decides what comes next."""
+    """End a first look that has lasted long enough; the rate decides what comes next."""
     probe = function.probe
-    if function.state is not State.CANDIDATE or probe.watch is None or probe.watch.kind is not Kind.COUNT:
+    if function.state is not State.CANDIDATE or probe.watch is None:
         return function
     # a probe may never be attached (nothing mapped yet): give up after five times the length
     done = probe.recent_ns >= ADMISSION_NS or probe.limited

@@ -16,13 +16,16 @@ from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import SWITCHES_A_TIMED
 from specmine.probes.symbols.modules import Modules
+from specmine.probes.symbols.return_addresses import ReturnAddresses
 from specmine.probes.symbols.symbolizer import RUNTIME, Symbolizer
 
 SUM_NS = 500_000_000
 """Samples are summed over so long before they are told."""
 PATIENCE_NS = 3_000_000_000
 """A sum whose names are still outstanding after so long is told without them."""
-_WAITS_PER_SUM = 100
+_WAITS_PER_SUM, _FIRST_WAITS, _FIRST_SUMS = 10, 50, 4
+"""Waits followed in a sum, and in each of the first ones: a stack walk costs more than a timed call."""
+_QUIET = 0.125
 _LOOP_SHARE = 0.9
 NO_FUNCTION = ""
 """Stands for what a JIT made."""
@@ -60,8 +63,10 @@ class Profiler:
         marks: NDArray[np.uint64],
         settings: NDArray[np.void],
         switches: NDArray[np.void],
+        returns: ReturnAddresses | None = None,
     ) -> None:
-        """Sample nothing yet."""
+        """Sample nothing yet; ``returns`` takes in where the calls on sampled stacks return to."""
+        self._returns = returns
         self._links, self._symbolizer = links, naming
         self._samples, self._waits, self._marks = samples, waits, marks
         self._settings, self._switches = settings, switches
@@ -69,7 +74,7 @@ class Profiler:
         self._tracepoint: list[int] = []
         self._hertz, self._sample_ns, self._may_wait = 0, 0.0, False
         self._due_ns = 0
-        self._every, self._one_in, self._turn = 8, 1, 0
+        self._every, self._one_in, self._turn, self._sums = 8, 1, 0, 0
         self._before = switches[0].copy()
         """Of the switches, at the start of this sum."""
         self._open: list[tuple[int, NDArray[np.void], NDArray[np.void]]] = []
@@ -153,7 +158,9 @@ class Profiler:
         if self._tracepoint:
             keys, values = self._with_open(keys, values, now_ns)
             # each wait that is followed costs a stack walk: follow so few that it stays cheap
-            self._every = max(1, round(seen / _WAITS_PER_SUM))
+            self._sums += 1
+            followed = _FIRST_WAITS if self._sums < _FIRST_SUMS else _WAITS_PER_SUM
+            self._every = max(1, round(seen / followed))
             self._one_in = self._affordable(samples)
         self._begin_sum(now_ns)
         if len(keys):
@@ -179,15 +186,15 @@ class Profiler:
     def _affordable(self, samples: int) -> int:
         """Return in one sum of how many waits may be followed.
 
-        The tracepoint may cost watched programs what the samples of the clock cost them, and all others what samples of
-        all CPUs would.
+        The tracepoint may cost watched programs what the samples of the clock cost them, or would if they were busy for
+        an eighth of a CPU, and all others what samples of all CPUs would.
         """
         passed = {name: int(self._switches[0][name]) - int(self._before[name]) for name in ("timed", "ns", "own")}
         if not passed["timed"]:
             return 1
         one = SWITCHES_A_TIMED * passed["ns"] / passed["timed"]
         usual = self._hertz * SUM_NS * 1e-9
-        own = one * passed["own"] / (self._sample_ns * max(samples, usual))
+        own = one * passed["own"] / (self._sample_ns * max(samples, _QUIET * usual))
         everybody = one * passed["timed"] / (self._sample_ns * usual * (os.cpu_count() or 1))
         return min(SELDOM, max(1, math.ceil(max(own, everybody))))
 
@@ -205,6 +212,8 @@ class Profiler:
             named = [f.key if isinstance(f, Function) else "" for f in stack]
             if RUNTIME in stack[:1]:
                 _add_leaf(sums[NO_FUNCTION], path, waiting, int(value["count"]), float(value["ns"]))
+            if self._returns is not None:
+                self._returns.note_stack(named, self._symbolizer.addresses(path)[0])
             self._add(sums, path, named, waiting, int(value["count"]), float(value["ns"]))
         if pending and not give_up:
             return None

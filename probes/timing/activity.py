@@ -76,4 +76,5 @@ class ActivityMeter:
             calls=fresh.calls,
             cost_ns=cost,
             limited=w.bucket.take_alarm(),
+            timed=fresh.timed,
         )

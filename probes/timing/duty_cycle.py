@@ -39,6 +39,7 @@ class DutyCycle:
         if w.attachment.on_ns:
             return self._poll_on(w, now_ns)
         due = w.ready and not w.attachment.links and now_ns >= w.schedule.next_on_ns
+        due = due and (w.returns.answered or now_ns >= w.schedule.patient_ns)
         if due and not off and not self._isolation.holds_back(w, now_ns):
             return self._attach(w, now_ns)
         return None
@@ -55,9 +56,7 @@ class DutyCycle:
         refused = self._judge_returns(w, now_ns)
         if refused is not None:
             return refused
-        if not w.watch.on_ns:  # the pause that follows is no part of a window that holds enough
-            self._windows.drain(self.functions.values())
-            self._windows.cut_rest(w, at_ns)
+        self._cut(w, at_ns)  # the pause that follows is no part of a window that holds enough
         self._attacher.detach(w, at_ns)
         rate = w.watch.hits_per_second
         wait_ns = w.watch.burst_hits / rate * 1e9 if rate else 1e9
@@ -108,7 +107,13 @@ class DutyCycle:
             w.bucket.refill(w.watch.hits_per_second, w.watch.burst_hits, now_ns)
         return None
 
+    def _cut(self, w: TimedFunction, at_ns: int) -> None:
+        """Make the open window an observation if it holds enough."""
+        self._windows.drain(self.functions.values())
+        self._windows.cut_rest(w, at_ns)
+
     def _end_phase(self, w: TimedFunction, now_ns: int) -> None:
+        self._cut(w, now_ns)
         self._check_returns(w, now_ns)
         self._attacher.detach(w, now_ns)
         self._isolation.end(w)

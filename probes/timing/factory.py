@@ -27,6 +27,7 @@ from specmine.probes.process.code_sizes import CodeSizes
 from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.gate import Gate
 from specmine.probes.symbols.modules import Modules
+from specmine.probes.symbols.return_addresses import ReturnAddresses
 from specmine.probes.symbols.symbolizer import Symbolizer
 
 from .activity import ActivityMeter
@@ -61,6 +62,7 @@ def registry_over(
     isolate: bool,
     max_open_ns: int,
     code_sizes: CodeSizes,
+    return_addresses: ReturnAddresses,
 ) -> Registry:
     """Return the registry of timed functions; ``isolate``: probes are detached for another function's sake."""
     maps, emulates_nops = loaded.maps, kernel_at_least(6, 16)
@@ -68,7 +70,7 @@ def registry_over(
     gate = Gate(modules, tracker, mode=loaded.mode, emulates_nops=emulates_nops)
     epochs = map_array(maps["epochs"], 1, EPOCHS, writable=True)
     known_returns = CachedMap(maps["return_sites"], RETURN_SITE, "<u8", epochs)
-    returns = ReturnProbes(links, modules, known_returns, gate, emulates_nops=emulates_nops)
+    returns = ReturnProbes(links, modules, known_returns, gate, return_addresses, emulates_nops=emulates_nops)
     isolation = Isolation(map_array(maps["nests"], MAX_SLOTS, NEST, writable=True))
     windows = Windows(
         map_array(maps["histogram"], loaded.entries["histogram"], "<u8"),

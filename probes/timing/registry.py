@@ -30,6 +30,9 @@ from .return_probes import IDENTITY, ReturnProbes
 from .windows import Windows
 
 _NO_SUCH_PROCESS = 3
+PATIENCE_NS = 500_000_000
+"""How long a function waits for the return sites that samples have shown."""
+MOST_DROPPED = 256
 FOLLOW_NS = 500_000_000
 """How often it is looked whether another file of the same build is mapped instead."""
 
@@ -67,6 +70,10 @@ class Registry:
         self._free = list(slots)
         self._refusals: list[Refusal] = []
         self._late: list[Activity] = []
+        self._fresh = True
+        """No function was timed yet."""
+        self._dropped: dict[int, str] = {}
+        """Functions that were timed under a cookie and are not any more, the newest last."""
         self._unnamed: dict[str, Watch] = {}
         """Functions known from an earlier run of specmine, whose binary has not been mapped in this one."""
 
@@ -97,6 +104,8 @@ class Registry:
         if (before.on_ns, before.period_ns) != (watch.on_ns, watch.period_ns):
             w.attachment.end_after(now_ns, watch.on_ns)
             w.schedule.attach_by(now_ns + watch.period_ns)
+        elif not w.attachment.on_ns and watch.hits_per_second > before.hits_per_second:
+            w.schedule.attach_by(now_ns + int(watch.burst_hits / watch.hits_per_second * 1e9))
         w.bucket.fill(watch.burst_hits)
         w.slot.set_timed_share(watch.timed_share if w.sampled else 1.0)
 
@@ -108,6 +117,9 @@ class Registry:
         w = TimedFunction(function, module, watch, slot, open_calls, returns, may_isolate=self._isolate)
         self.by_function[watch.function] = w
         self._isolation.forget(w.slot.number)
+        self._fresh = False
+        if w.probe.timed and self._returns_by_site() and self._returns.expect(w):
+            w.schedule.wait_until(now_ns + PATIENCE_NS)
 
         def judged(site: Site | Reason) -> None:
             if self.by_function.get(watch.function) is not w:
@@ -137,6 +149,9 @@ class Registry:
             self._late.append(activity)
         self._links.detach(w, now_ns)
         self._isolation.end(w)
+        self._dropped |= dict.fromkeys(w.attachment.cookies, w.function.key)
+        for cookie in list(self._dropped)[:-MOST_DROPPED]:
+            del self._dropped[cookie]
         if self.by_function.get(w.function.key) is w:
             del self.by_function[w.function.key]
             self._free.append((w.slot, w.open_calls))
@@ -208,6 +223,9 @@ class Registry:
                 if w.by_site:
                     self._returns.learn(w, layout, address)
                 return
+        function = self._dropped.get(cookie & IDENTITY)
+        if function is not None:  # known the next time
+            self._returns.note(function, layout, address)
 
     def probed_pids(self) -> set[int]:
         """Return the processes in which a function is timed now."""
@@ -217,10 +235,15 @@ class Registry:
     def return_pids(self) -> list[int]:
         """Return the processes in which calls are timed at return sites, or soon will be; those on now come first."""
         by_site = [w for w in self.by_function.values() if w.by_site]
-        if not by_site:
+        if not by_site and not (self._fresh and self._returns_by_site()):
             return []
         linked = {pid for w in by_site for pid in w.attachment.pids}
         return sorted(self._tracker.members, key=lambda pid: (pid not in linked, pid))
+
+    def _returns_by_site(self) -> bool:
+        """Tell whether calls would be timed at return sites now."""
+        layouts = self._gate.mapped()
+        return bool(layouts) and self._gate.way(Kind.TIME, layouts)[0]
 
     # processes come and go
 

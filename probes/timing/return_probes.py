@@ -17,6 +17,7 @@ from specmine.probes.kernel.structs import RETURN_PROBED, RETURN_REFUSED, RETURN
 from specmine.probes.safety.gate import Gate
 from specmine.probes.safety.rules import refuses_module
 from specmine.probes.symbols.modules import Modules
+from specmine.probes.symbols.return_addresses import ReturnAddresses
 
 from .function.return_sites import Caller, ReturnSites, modules_of
 from .function.timed_function import TimedFunction
@@ -30,8 +31,18 @@ _PROGRAM = "call_site_return"
 class ReturnProbes:
     """The return-site probes of all functions whose returns are timed without touching the stack."""
 
-    def __init__(self, links: Links, modules: Modules, kernel: CachedMap, gate: Gate, *, emulates_nops: bool) -> None:
-        """Know no return site."""
+    def __init__(
+        self,
+        links: Links,
+        modules: Modules,
+        kernel: CachedMap,
+        gate: Gate,
+        addresses: ReturnAddresses,
+        *,
+        emulates_nops: bool,
+    ) -> None:
+        """Know no return site but what ``addresses`` hold."""
+        self._addresses = addresses
         self._links, self._modules, self._kernel, self._gate = links, modules, kernel, gate
         self._emulates_nops = emulates_nops
         self._pages = TextPages()
@@ -44,6 +55,7 @@ class ReturnProbes:
 
     def forget_layouts(self, layouts: Collection[int]) -> None:
         """Forget the return addresses in layouts whose numbers others get."""
+        self._addresses.forget_layouts(layouts)
         for sites in self._sites.values():
             keys = sites.take_keys()
             numbers = np.frombuffer(b"".join(keys), RETURN_SITE)["layout"].tolist()
@@ -56,6 +68,24 @@ class ReturnProbes:
     def sites_of(self, function: str) -> ReturnSites:
         """Return the return sites of a function, by its key; they outlast requests for it."""
         return self._sites.setdefault(function, ReturnSites())
+
+    def expect(self, w: TimedFunction) -> bool:
+        """Ask for the sites that calls were seen to return to before any is timed; False if there is none to ask for.
+
+        Each call that returns to an unknown place costs a trap and gives no duration.
+        """
+        asked = False
+        for layout, address in self._addresses.of(w.function.key):
+            caller = self._modules.find(layout, address)
+            if caller is not None and caller not in w.returns.asked:
+                asked = True
+                w.returns.ask(caller)
+                self._ask(w, caller)
+        return asked
+
+    def note(self, function: str, layout: int, address: int) -> None:
+        """Take in a return address of a function that is not timed now."""
+        self._addresses.note(function, (layout, address))
 
     def begin(self, w: TimedFunction, pids: list[int], cookie: int) -> list[int]:
         """Ask for probes at all sites known so far, and tell the kernel; entries must be linked after this."""

@@ -202,6 +202,7 @@ class SimulatedSource:
             calls=calls,
             cost_ns=cost,
             limited=limited,
+            timed=0 if watch.kind is Kind.COUNT else calls,
         )
 
     def _collect(self, key: str, window: Window, length_ns: int) -> tuple[tuple[int, int], float, bool, int]:

@@ -55,6 +55,11 @@ class ReturnSites:
         return [caller for caller, site in self.sites.items() if site >= 0]
 
     @property
+    def answered(self) -> bool:
+        """All that was asked for is known."""
+        return len(self.asked) <= len(self.sites)
+
+    @property
     def modules(self) -> set[Module]:
         """The modules that are known to call the function from a place that can be probed."""
         return {module for module, _ in self.probed}

@@ -20,6 +20,12 @@ class Schedule:
     rotate_ns: int = 0
     check_ns: int = 0
     compare_ns: int = 0
+    patient_ns: int = 0
+    """Until then the return sites that were asked for are waited for."""
+
+    def wait_until(self, when_ns: int) -> None:
+        """Wait for answers, but not longer than until then."""
+        self.patient_ns = when_ns
 
     def attach_at(self, when_ns: int) -> None:
         """Attach the probes at this time."""

@@ -72,7 +72,7 @@ def test_assertions_stand_from_the_first_moment() -> None:
 
 def test_learning_goes_on_where_it_stopped() -> None:
     """A function stopped in the middle of explaining is not timed again from the start."""
-    state, kept, _ = run_of(5.0)
+    state, kept, _ = run_of(6.0)
     z = next(each for each in state.functions.values() if each.function.name == "z")
     assert z.state is State.EXPLAINING and len(z.history.paths) >= 2
     again, _, steps = run_of(10.0, (state, kept), seed=2)

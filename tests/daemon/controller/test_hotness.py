@@ -28,12 +28,12 @@ def sampled(name: str, profile: Profile) -> FunctionState:
 
 
 def test_windows_shrink_where_calls_are_dear() -> None:
-    """Eight windows fit into what a budget earns in the time of one; 300 calls at least, at most as many as asked."""
+    """Eight windows fit into what a budget earns in the time of one; 210 calls at least, at most as many as asked."""
     settings = replace(Settings(), window_ns=3 * SECOND)
     assert affordable_window(10.0 * MS, PRICES, settings) == 1000
     dear = replace(PRICES, time_ns=10_000.0)
-    assert 300 <= affordable_window(10.0 * MS, dear, settings) <= 375
-    assert affordable_window(0.1 * MS, dear, settings) == 300
+    assert 210 <= affordable_window(10.0 * MS, dear, settings) <= 375
+    assert affordable_window(0.1 * MS, dear, settings) == 210
     assert affordable_window(10.0 * MS, dear, replace(settings, window_calls=250)) == 250
     assert affordable_window(10.0 * MS, dear, replace(settings, window_ns=30 * SECOND)) == 1000
 
