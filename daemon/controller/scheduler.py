@@ -16,10 +16,9 @@ from specmine.model.function import Reason
 from specmine.model.observation import Kind
 
 from . import reasons
-from .ancestry import Ancestry
 from .budget import OnPhase, affordable_window, cost_rate, first_look, on_phase, price, watch_for, worthwhile
 from .function import FunctionState
-from .hotness import Total, in_order, is_idle, is_worth_it, own_share, total_of, variation
+from .hotness import Ancestry, Total, in_order, is_idle, is_worth_it, own_share, total_of, variation
 from .phase import FINISHED, State
 from .profile import Profile
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from specmine.daemon.config.settings import SECOND, Settings
-from specmine.daemon.controller.budget import affordable_window
+from specmine.daemon.controller.budget import FIRST_NUMBERS, affordable_window, first_look
 from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
-from specmine.daemon.controller.hotness import Total, in_order, own_share, share, total_of
+from specmine.daemon.controller.hotness import Ancestry, Total, in_order, is_idle, own_share, share, total_of
 from specmine.daemon.controller.profile import Profile
 from specmine.daemon.controller.scheduler import Means, predicted
 from specmine.model.batch import HotSample, Prices, Watch
@@ -84,3 +84,51 @@ def test_what_is_predicted_goes_by_the_windows_asked_for() -> None:
     overrun_ns = 300 * PRICES.count_ns  # of 3 ms until the links are off
     full, third = (predicted(each, watch, means, Settings()) - overrun_ns for watch in (large, small))
     assert third == pytest.approx(full / 3)
+
+
+def calling(callers: dict[str, tuple[str, ...]]) -> Ancestry:
+    """Return the ancestry of functions by the callers of each."""
+    return Ancestry(
+        {
+            name: FunctionState(
+                identity=Identity(function=Function(build_id="b", offset=number, name=name, module="m")),
+                profile=Profile(callers=tuple((caller, 1.0) for caller in of)),
+            )
+            for number, (name, of) in enumerate(callers.items())
+        }
+    )
+
+
+def test_callers_are_followed_outward() -> None:
+    """Callers of callers count, a recursion ends, and siblings are apart."""
+    ancestry = calling({"main": (), "a": ("main", "a"), "b": ("a",), "c": ("main",)})
+    assert ancestry.of("b") == {"a", "main"}
+    assert not ancestry.is_apart("b", ["c", "main"])
+    assert not ancestry.is_apart("main", ["b"])
+    assert ancestry.is_apart("b", ["c"])
+    assert ancestry.is_apart("c", ["a", "b"])
+    assert ancestry.is_apart("main", [])
+
+
+def test_waits_for_work_come_last() -> None:
+    """A library's wait that is mostly off its CPU is idle; a program's own function of that name is not."""
+
+    def wait(name: str, *, cpu_ns: float, in_program: bool = False) -> FunctionState:
+        function = Function(build_id="b", offset=1, name=name, module="m", in_program=in_program)
+        return FunctionState(identity=Identity(function=function), profile=Profile(own_ns=100.0, cpu_ns=cpu_ns))
+
+    assert is_idle(wait("epoll_wait", cpu_ns=5.0))
+    assert not is_idle(wait("epoll_wait", cpu_ns=90.0))
+    assert not is_idle(wait("epoll_wait", cpu_ns=5.0, in_program=True))
+    assert not is_idle(wait("fdatasync", cpu_ns=5.0))
+
+
+def test_a_look_is_a_window_where_the_budget_allows_it() -> None:
+    """Else it ends with the first numbers; its price bounds what it may take."""
+    function = Function(build_id="b", offset=1, name="f", module="m")
+    rich, cost_ns = first_look(function, 2000.0, 10.0 * MS, Settings())
+    poor, less_ns = first_look(function, 2000.0, 1.0 * MS, Settings())
+    assert rich.burst_hits > 2 * Settings().minimum_calls > poor.burst_hits >= 2 * FIRST_NUMBERS
+    assert cost_ns == pytest.approx(rich.burst_hits / 2 * 2000.0, rel=0.01)
+    assert less_ns == pytest.approx(poor.burst_hits / 2 * 2000.0, rel=0.01)
+    assert rich.minimum_calls == poor.minimum_calls == FIRST_NUMBERS
