@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,12 @@ class Outcome:
     """Other functions that are called causes."""
     closed_s: float | None = None
     """From undoing to the moment when none stands."""
+    known: str = ""
+    """The functions that the fault slows by itself and that had been learned when it was injected."""
+    title: str = ""
+    """The summary of the page."""
     text: str = ""
+    """Its description."""
 
 
 class Daemon:
@@ -123,6 +128,7 @@ def tried(daemon: Daemon, service: Service, fault: Fault, fault_s: float, rest_s
     before = fault.account() if fault.account else None
     time.sleep(20 if before else 0)
     usual = _mean(fault, before)
+    known = _known(daemon, fault)
     fault.inject()
     began, at_fault = time.monotonic(), fault.account() if fault.account else None
     opened_s, found = None, list[tuple[dict[str, Any], dict[str, Any]]]()
@@ -145,7 +151,17 @@ def tried(daemon: Daemon, service: Service, fault: Fault, fault_s: float, rest_s
     if closed_s is None:
         daemon.acknowledge()
     true_factor = unusual / usual if usual and unusual else None
-    return _outcome(service, fault, opened_s, found, true_factor, closed_s)
+    return replace(_outcome(service, fault, opened_s, found, true_factor, closed_s), known=known)
+
+
+def _known(daemon: Daemon, fault: Fault) -> str:
+    """Return the functions that a fault slows by itself, of those that are known."""
+    names = [each["function"] for each in daemon.functions() if each["state"] in KNOWN]
+    return ", ".join(name for name in names if _is_slowed(name, fault))
+
+
+def _is_slowed(name: str, fault: Fault) -> bool:
+    return not fault.functions or any(fnmatchcase(name, glob) for glob in fault.functions)
 
 
 def _mean(fault: Fault, since: tuple[float, float] | None) -> float | None:
@@ -174,14 +190,15 @@ def _outcome(
         fault=fault.name,
         opened_s=opened_s,
         first=function["function"],
-        right=not fault.functions or any(fnmatchcase(function["function"], glob) for glob in fault.functions),
+        right=_is_slowed(function["function"], fault),
         factor=violation["factor"],
         true_factor=true_factor,
         cause=cause,
         cause_right=cause in fault.causes,
         others=sum(not other.get("because") for _, other in found) - 1,
         closed_s=closed_s,
-        text=violation["cause"].get("text") or "",
+        title=violation.get("title") or "",
+        text=violation.get("text") or "",
     )
 
 
@@ -203,6 +220,9 @@ def run(name: str, options: argparse.Namespace) -> list[Outcome]:
                 if not options.only or options.only in fault.name:
                     outcomes.append(tried(daemon, service, fault, options.fault, options.rest))
                     print(f"{name}: {outcomes[-1]}", flush=True)
+                    if options.keep:
+                        with options.keep.open("a") as file:
+                            file.write(json.dumps(asdict(outcomes[-1])) + "\n")
             if options.log:
                 print((folder / "daemon" / "log").read_text())
             return outcomes
@@ -238,15 +258,25 @@ def main() -> int:
     options = parser.parse_args()
     in_order()
     outcomes = [outcome for name in options.programs or PROGRAMS for outcome in run(name, options)]
-    if options.keep:
-        with options.keep.open("a") as file:
-            file.writelines(json.dumps(asdict(outcome)) + "\n" for outcome in outcomes)
     table(
-        ("program", "fault", "opened after", "first", "right", "factor", "true", "cause", "right", "closed after"),
+        (
+            "program",
+            "fault",
+            "known before",
+            "opened after",
+            "first",
+            "right",
+            "factor",
+            "true",
+            "cause",
+            "right",
+            "closed after",
+        ),
         (
             (
                 outcome.program,
                 outcome.fault,
+                _cut(outcome.known),
                 _shown(outcome.opened_s, "{:.0f} s"),
                 outcome.first,
                 _yes(outcome.right),
@@ -264,6 +294,11 @@ def main() -> int:
 
 def _shown(number: float | None, form: str) -> str:
     return "-" if number is None else form.format(number)
+
+
+def _cut(names: str) -> str:
+    first, *more = names.split(", ")
+    return f"{first} and {len(more)} more" if more else first or "-"
 
 
 def _yes(right: bool) -> str:

@@ -47,7 +47,7 @@ def act(state: ControllerState, before: Mapping[str, FunctionState]) -> tuple[Co
     """Turn what is known now into requests, jobs and news."""
     news = changed(state.functions, before)
     pairs = [(before.get(key), state.functions[key]) for key in news]
-    moved = any(_has_moved(old, new) for old, new in pairs)
+    moved = any(_has_moved(old, new) or _is_newly_suspected(old, new) for old, new in pairs)
     # unwatched since the last plan: the next one would find nothing to change, and the probes would stay
     actions: list[Action] = [Unwatch(function=new.key) for old, new in pairs if _is_unwatched(old, new)]
     state = _sample(state, actions)
@@ -66,6 +66,10 @@ def act(state: ControllerState, before: Mapping[str, FunctionState]) -> tuple[Co
 
 def _has_moved(old: FunctionState | None, new: FunctionState) -> bool:
     return new.state is not State.CANDIDATE and (old is None or old.state is not new.state)
+
+
+def _is_newly_suspected(old: FunctionState | None, new: FunctionState) -> bool:
+    return new.violations.urgency > 0 and (old is None or not old.violations.urgency)
 
 
 def _is_turned(old: FunctionState | None, new: FunctionState) -> bool:

@@ -12,13 +12,12 @@ from .families import (
     OF_A_SCRAPE,
     OF_CHANGES,
     OF_EXPERIMENTS,
-    OF_FUNCTIONS,
     OF_PROGRAMS,
     OF_THE_DAEMON,
-    OF_VIOLATIONS,
     Scraped,
 )
 from .family import Row, label_text, rows
+from .function_families import OF_FUNCTIONS, OF_VIOLATIONS
 from .naming import OTHER, Label, Labels
 from .running_sums import RunningSums
 from .snapshot import FunctionSnapshot

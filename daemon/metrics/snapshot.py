@@ -77,6 +77,8 @@ class FunctionSnapshot:
     calls: int
     watched_ns: int
     cost_ns: float
+    lost_ns: float
+    """Estimated time that calls took more than asserted."""
     totals: Totals
     histogram: Histogram
     bias_ns: float
@@ -167,6 +169,7 @@ def _snapshot(function: FunctionState, state: ControllerState, utc_offset: int, 
         calls=counts.calls,
         watched_ns=counts.watched_ns,
         cost_ns=counts.cost_ns,
+        lost_ns=function.violations.lost.total_ns,
         totals=function.history.totals,
         histogram=function.history.histogram,
         bias_ns=bias_ns,

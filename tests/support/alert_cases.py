@@ -65,6 +65,15 @@ def cost(overhead: str, cpu: str, floor: str = "0.001x80") -> dict[str, str]:
     }
 
 
+def creep(lost: str) -> dict[str, str]:
+    """Return the series of lost time, of programs that use half a CPU."""
+    return {
+        series("lost_seconds_total", FUNCTION): lost,
+        series("lost_seconds_total", FUNCTION | {"function": "load"}): "0+0.3x240",
+        series("program_cpu_seconds_total", {}): "0+15x240",
+    }
+
+
 def change(values: str, direction: str = "worse") -> dict[str, str]:
     """Return the series of a comparison of two builds."""
     builds = FUNCTION | {"base": "v2.4.1", "new": "v2.5.0"}
@@ -332,6 +341,38 @@ CASES = (
         name="a function that is not called cannot be checked",
         series=checked("100x120"),
         fires={30: False, 45: False},
+    ),
+    Case(
+        alert="SpecmineCreep",
+        name="an eighth of the CPU time lost, and no violation",
+        series=creep("0+1.875x240"),
+        fires={5: False, 80: True},
+        labels={"instance": HOST["instance"], "program": "shop", "severity": "ticket"},
+        texts={
+            "summary": "shop takes ever longer on shop-03:9752",
+            "description": "Calls of checksum have taken 62.5ms a second more than asserted for an hour, and no "
+            "violation is open. That is a tenth of the CPU time of all programs watched there. On the host: "
+            "specmine functions --program 'shop'.",
+        },
+    ),
+    Case(
+        alert="SpecmineCreep",
+        name="a hundredth of it",
+        series=creep("0+0.15x240"),
+        fires={80: False, 110: False},
+    ),
+    Case(
+        alert="SpecmineCreep",
+        name="long ago",
+        series=creep("0+4x60 240x180"),
+        labels={"instance": HOST["instance"], "program": "shop", "severity": "ticket"},
+        fires={10: False, 80: False, 110: False},
+    ),
+    Case(
+        alert="SpecmineCreep",
+        name="a violation of the program is open: people know",
+        series=creep("0+1.875x240") | violation("1x240"),
+        fires={80: False, 110: False},
     ),
     Case(
         alert="SpecmineProbesOff",

@@ -91,7 +91,7 @@ def _anew(function: FunctionState, settings: Settings, now_ns: int) -> FunctionS
         paths=tuple(one for one in history.paths if one.start_ns >= first_ns),
         tried=0,
     )
-    violations = FunctionViolations(closed=function.violations.closed)
+    violations = FunctionViolations(closed=function.violations.closed, lost=function.violations.lost)
     function = replace(function, history=history, violations=violations)
     if function.state in _ASSERTED:
         return learned_anew(function, now_ns)

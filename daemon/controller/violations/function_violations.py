@@ -13,6 +13,7 @@ from specmine.model.observation import Observation
 from specmine.model.violation import Violation
 
 from . import detection
+from .lost_time import LostTime
 from .yardstick import Yardstick
 
 CLOSED = 8
@@ -72,6 +73,8 @@ class FunctionViolations:
     closed: tuple[Violation, ...] = ()
     """The newest that recovered or were acknowledged, oldest first."""
     block: Block = field(default_factory=Block)
+    lost: LostTime = field(default_factory=LostTime)
+    """What calls took more than the yardstick says."""
 
     @property
     def open(self) -> tuple[Violation, ...]:
@@ -127,6 +130,7 @@ class FunctionViolations:
             ),
             closed=tuple(one.shifted(by_ns) for one in self.closed),
             block=block,
+            lost=self.lost.shifted(by_ns),
         )
 
 

@@ -25,7 +25,8 @@ from specmine.model.violation import Direction, Violation, ViolationState, What
 from .asserted import TRUE, Asserted
 from .change import LEAST_SHARE, NOTABLE, Change, change_of, level_change, log_factor, since
 from .detection import calmed, detected, subject_of
-from .function_violations import Block, FunctionViolations, OpenViolation, identified
+from .function_violations import URGENT, Block, FunctionViolations, OpenViolation, identified
+from .lost_time import with_window
 from .yardstick import LEAST_CALLS, LEAST_WINDOWS, Yardstick, begun, settled_by, with_asserted
 
 SHORTEST_NS = SECOND
@@ -34,6 +35,8 @@ REFRESHED_NS = 10 * SECOND
 """Numbers of an open violation are renewed this often at most."""
 STEPS = 60
 """Windows in ``recover_after`` that are remembered at most."""
+REASSURING = 6
+"""Windows in a row that are as asserted end a suspicion."""
 LEAST_HOLDING = 3
 """Windows that must hold before a violation closes."""
 BLOCK_NS = 600 * SECOND
@@ -91,6 +94,8 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     violations = replace(violations, detector=detector, alarms=alarms, yardstick=yardstick)
     if yardstick is None or not yardstick.ready:
         return _begun(violations, observation, around)
+    violations = reassured(violations, yardstick, around)
+    violations = replace(violations, lost=with_window(violations.lost, yardstick.usual, observation))
     draft = _Draft(standing=[], examined=set(violations.examined) & {one.stream for one in alarms})
     for one in violations.standing:
         _renew(draft, one, yardstick, observation, around)
@@ -105,6 +110,28 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     if not violations.standing and not violations.urgency and not inherited:
         violations = replace(violations, yardstick=settled_by(yardstick, observation))
     return violations
+
+
+def reassured(violations: FunctionViolations, yardstick: Yardstick, around: Watching) -> FunctionViolations:
+    """Drop suspicions that the newest windows do not bear out: by the yardstick they are as asserted.
+
+    A change that ends before there is enough evidence leaves what there is: the detector's baseline follows, and later
+    windows speak neither for nor against it. While something is suspected its windows come before all others.
+    """
+    unfounded = []
+    for alarm in violations.alarms:
+        if alarm.opened or alarm.log_e < URGENT:
+            continue
+        later = [one for one in around.newest[-REASSURING:] if one.start_ns >= alarm.since_ns]
+        if len(later) == REASSURING and change_of(yardstick, alarm, later) is None:
+            unfounded.append(alarm.stream)
+    if not unfounded:
+        return violations
+    detector = violations.detector
+    for stream in unfounded:
+        detector = adopted(detector, stream)
+    left = tuple(alarm for alarm in violations.alarms if alarm.stream not in unfounded)
+    return replace(violations, detector=detector, alarms=left)
 
 
 def _pending(held: tuple[Observation, ...], observation: Observation) -> tuple[Observation, ...]:

@@ -65,6 +65,7 @@ def reading(name: str = "z", *, calls: int = 1000, fast: int = 700, slow: int = 
         watched_ns=calls * 10**6,
         totals=Totals(timed=len(durations)),
         cost_ns=calls * 1000.0,
+        lost_ns=calls * 10.0,
         histogram=Histogram.from_durations(durations),
         bias_ns=0.0,
         borders=(BORDER,),

@@ -14,7 +14,7 @@ def function(key: str, build: str, name: str = "f", *, code: str = "", program: 
     """Return a function of which only the names count."""
     return FunctionSnapshot(
         key=key, name=name, module="app", build_id=build, programs=(program,), code=code, state="single", utility=0.0,
-        calls=0, watched_ns=0, cost_ns=0.0, totals=Totals(), histogram=EMPTY, bias_ns=0.0,
+        calls=0, watched_ns=0, cost_ns=0.0, lost_ns=0.0, totals=Totals(), histogram=EMPTY, bias_ns=0.0,
     )  # fmt: skip
 
 
