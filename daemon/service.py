@@ -180,6 +180,7 @@ class Daemon:
             leases=self._leases,
             label=store.label_build,
             builds=lambda: store.builds,
+            labels=lambda: store.labels,
             changes=changes,
             acknowledge=self._acknowledge,
             kill_switch=Path(config.kill_switch),

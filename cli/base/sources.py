@@ -33,15 +33,17 @@ def read_document(store: Path | None, socket: Path | None) -> Document:
 def read_functions(
     store: Path | None, socket: Path | None, program: str | None = None, build: str | None = None
 ) -> list[Entry]:
-    """Return the functions of a program and build; those of a store have the label of their build.
+    """Return the functions of a program and build, with the label of their build.
 
     Raises
     ------
     InputError
         If there is no such program or build.
     """
-    labels = _labels(store) if store is not None else {}
-    entries = with_labels(functions_of(read_document(store, socket)), labels)
+    entries = functions_of(read_document(store, socket))
+    if store is not None:
+        entries = with_labels(entries, _labels(store))
+    labels = {str(each["build_id"]): str(each["build"]) for each in entries if each.get("build")}
     return of_program_and_build(entries, program, build, labels)
 
 

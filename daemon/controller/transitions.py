@@ -30,6 +30,8 @@ ADMISSION_NS = 200 * MS
 PARKED_NS = 600 * SECOND
 """An unstable function is tried again after this time."""
 _ASSERTED = frozenset({State.EXPLAINING, *FINISHED})
+_DISK = frozenset({"fsync", "fdatasync", "msync", "sync_file_range", "syncfs", "write", "pwrite", "pwrite64", "writev"})
+"""Waits for a disk are no waits for work, not even at the bottom of a thread's main loop."""
 CHECK_EVERY_NS = 10 * SECOND
 """A finished function is not checked more often."""
 
@@ -126,6 +128,7 @@ def _with_violations(
         build_id=function.function.build_id,
         asserted=asserted_by(learned, result),
         result=result,
+        idle=function.profile.loop_bottom and function.function.name not in _DISK,
         newest=history.paths if observation.kind is Kind.PATH else history.timing,
         recover_after_ns=settings.recover_after_ns,
         adopt_after_ns=settings.adopt_after_ns,

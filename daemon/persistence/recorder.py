@@ -91,6 +91,7 @@ class StoreRecorder:
         self._profile_totals = ProfileTotals(self._store.read(FunctionProfile))
         self._writer = StoreWriter(self._store, retention=retention_of(settings), utc_ns=utc_ns, report=report)
         self._builds = frozenset(each.build_id for each in self._contents.builds)
+        self._labels = {each.build_id: each.label for each in self._contents.builds if each.label}
         self._offset_ns = 0
         self._boot_id = ""
         self._written: dict[str, FunctionState] = {}
@@ -102,6 +103,11 @@ class StoreRecorder:
     def builds(self) -> frozenset[str]:
         """Build-ids that the store knew when it was opened."""
         return self._builds
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels that builds have."""
+        return self._labels
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -118,7 +124,8 @@ class StoreRecorder:
         self._writer.put(*verdicts, Document(name="changes", document=document))
 
     def label_build(self, build_id: str, name: str) -> None:
-        """Label a build soon."""
+        """Label a build: at once for whoever asks, soon in the store."""
+        self._labels = {**self._labels, build_id: name}
         self._writer.put(Build(build_id=build_id, label=name))
 
     def write_document(self, name: str, content: Mapping[str, Any]) -> None:

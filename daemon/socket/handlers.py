@@ -35,6 +35,7 @@ class RequestHandlers:
         leases: BudgetLeases,
         label: Callable[[str, str], None],
         builds: Callable[[], frozenset[str]],
+        labels: Callable[[], Mapping[str, str]] = dict,
         changes: ChangeWatcher | None = None,
         acknowledge: Callable[[tuple[str, ...], str, str], None] = lambda *_: None,
         utc_ns: Callable[[], int] = utc_ns,
@@ -54,6 +55,8 @@ class RequestHandlers:
             Labels a build.
         builds : callable
             Returns the build-ids that the store holds.
+        labels : callable
+            Returns the labels of builds.
         changes : ChangeWatcher, optional
             Has the alarms between builds.
         acknowledge : callable
@@ -68,6 +71,7 @@ class RequestHandlers:
         self._leases = leases
         self._label = label
         self._builds = builds
+        self._labels = labels
         self._changes = changes
         self._acknowledge_violations = acknowledge
         self._utc_ns = utc_ns
@@ -105,7 +109,16 @@ class RequestHandlers:
         return state
 
     def _specification(self, detail: bool) -> dict[str, Any]:
-        return specification(self._now(), detail=detail)
+        return self._labelled(specification(self._now(), detail=detail))
+
+    def _labelled(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return a specification whose functions have the labels of their builds."""
+        labels = self._labels()
+        document["functions"] = [
+            {**each, "build": labels[each["build_id"]]} if each["build_id"] in labels else each
+            for each in document["functions"]
+        ]
+        return document
 
     def _show(self, request: Request, peer: Peer) -> dict[str, Any]:
         """Return the specification of the functions that a glob names."""
@@ -115,7 +128,7 @@ class RequestHandlers:
             for each in state.functions.values()
             if matches(each.function, [glob])
         }
-        document = specification(state, detail=True)
+        document = self._labelled(specification(state, detail=True))
         document["functions"] = [
             each for each in document["functions"] if (each["build_id"], each["function"], each["module"]) in wanted
         ]

@@ -55,6 +55,8 @@ class Watching:
     asserted: Asserted
     """What it asserts itself."""
     result: Explanation | None = None
+    idle: bool = False
+    """It waits for work at the bottom of a main loop: how long tells how much work there is, not how slow it is."""
     newest: Sequence[Observation] = ()
     """Its newest windows, oldest first, this one included."""
     recover_after_ns: int = 300 * SECOND
@@ -243,7 +245,7 @@ def _opened(
         draft.examined.add(alarm.stream)
         observed = since(around.newest, alarm.since_ns)
         change = change_of(yardstick, alarm, observed) if observed else None
-        if change is None or _is_over(change, yardstick):
+        if change is None or _is_no_news(change, yardstick, around):
             draft.examined.discard(alarm.stream)
             violations = replace(violations, detector=adopted(violations.detector, alarm.stream))
         elif not _is_covered(change, draft.standing):
@@ -251,9 +253,9 @@ def _opened(
     return violations
 
 
-def _is_over(change: Change, yardstick: Yardstick) -> bool:
-    """Tell whether calls are only faster than while something else was slower."""
-    return bool(yardstick.during) and change.direction is Direction.FASTER
+def _is_no_news(change: Change, yardstick: Yardstick, around: Watching) -> bool:
+    """Tell whether a wait for work has another length, or calls are only faster than while something was slower."""
+    return around.idle or (bool(yardstick.during) and change.direction is Direction.FASTER)
 
 
 def _is_covered(change: Change, standing: Sequence[OpenViolation]) -> bool:
@@ -337,7 +339,7 @@ def _crept(
         return replace(violations, block=block)
     change = level_change(yardstick, since(around.newest, block.first_ns), TRUE)
     notable = change is not None and abs(math.log(max(change.factor.value, 1e-9))) >= NOTABLE
-    if change is not None and notable and not _is_over(change, yardstick):
+    if change is not None and notable and not _is_no_news(change, yardstick, around):
         draft.standing.append(_violation(change, block.first_ns, observation.end_ns, around))
     return replace(violations, block=Block())
 

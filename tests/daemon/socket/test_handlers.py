@@ -11,6 +11,8 @@ from specmine.daemon.socket.budget_leases import BudgetLeases
 from specmine.daemon.socket.handlers import RequestHandlers
 from specmine.daemon.socket.server import Peer
 from specmine.model.errors import InputError, NoData
+from tests.support.changing import lived
+from tests.support.planted import unimodal
 
 
 @pytest.fixture
@@ -55,3 +57,20 @@ def test_a_wrong_request_is_named(early: RequestHandlers, request_: dict[str, An
     """What is missing or out of range stands in the error."""
     with pytest.raises(InputError, match=said):
         early(request_, Peer(connection=1, pid=1, uid=0))
+
+
+def test_functions_have_the_label_of_their_build() -> None:
+    """What somebody called a build chooses among functions, without a store."""
+    life = lived((unimodal(),), 30.0)
+    (function,) = life.state.functions.values()
+    handlers = RequestHandlers(
+        state=lambda: life.state,
+        daemon=DaemonFacts,
+        leases=BudgetLeases(0.01, lambda _: None),
+        label=lambda *_: None,
+        builds=frozenset,
+        labels=lambda: {function.function.build_id: "v2"},
+    )
+    for request in ({"command": "specification"}, {"command": "show", "function": "smooth"}):
+        (entry,) = handlers(request, Peer(connection=1, pid=1, uid=0))["functions"]
+        assert entry["build"] == "v2"

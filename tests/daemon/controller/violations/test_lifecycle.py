@@ -172,3 +172,10 @@ def test_a_suspicion_ends_with_windows_that_hold(windows: int, factor: float, en
     around = Watching(function="f", build_id="ab", asserted=Asserted(), newest=newest)
     left = reassured(violations, yardstick, around)
     assert (left.urgency == 0) is ends
+
+
+@pytest.mark.parametrize(("name", "opened"), [("epoll_wait", 0), ("fdatasync", 1)])
+def test_waiting_for_work_is_not_slow(name: str, opened: int) -> None:
+    """A wait at the bottom of a main loop has any length; one for a disk is slow there too."""
+    waits = replace(unimodal(name), loop_bottom=True)
+    assert len(lived((waits,), 280.0, [(200.0, name, slower(3.0))]).opened) == opened
