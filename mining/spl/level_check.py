@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from specmine.mining.levels.estimate import COVERED
+from specmine.mining.levels.estimate import COVERED, LEAST_CALLS
 from specmine.mining.levels.verdict import CONFIDENCE, Factor, factor_of, usual_factors, verdict_of
 from specmine.mining.levels.window import Window, class_of
 from specmine.mining.statistics.student_t import normal_quantile
@@ -19,9 +19,6 @@ from specmine.model.verdict import Verdict
 from .data import StatedQuantile
 from .mined import MinedLevel
 from .query import Answer, unknown
-
-LEAST_CALLS = {"p50": 100, "p90": 100, "p99": 300}
-"""Calls from which a quantile is checked: as many as it takes to state one."""
 
 
 def between(window: Window, above: float | None, upto: float | None) -> Window:
