@@ -35,6 +35,7 @@ COMMANDS = (
     "plan",
     "check",
     "report",
+    "web",
 )
 """In the order in which a new user meets them; each is in a file of its name, as ``command``, but for ``SHARED``."""
 SHARED = {"off": "switch", "on": "switch", "record": "recording", "replay": "recording"}

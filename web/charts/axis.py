@@ -1,0 +1,51 @@
+"""A logarithmic axis of durations: where a duration lies, and which ticks it has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from specmine.model.text import three_digits
+from specmine.web.words import typeset
+
+_MOST_TICKS = 9
+_STEPS: tuple[tuple[int, ...], ...] = ((1, 2, 5), (1, 3), (1,))
+
+
+@dataclass(frozen=True, slots=True)
+class LogAxis:
+    """From ``low`` to ``high`` seconds, both above 0."""
+
+    low: float
+    high: float
+
+    def place(self, seconds: float) -> float:
+        """Return where a duration lies, in [0, 1]; beyond the ends it is at the end."""
+        if seconds <= self.low:
+            return 0.0
+        return min(1.0, math.log(seconds / self.low) / math.log(self.high / self.low))
+
+    def percent(self, seconds: float) -> str:
+        """Return the place as an attribute of SVG."""
+        return f"{100 * self.place(seconds):.2f}%"
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Return at most nine round durations within the axis, with their text."""
+        found: list[float] = []
+        for steps in _STEPS:
+            decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            found = [step * 10.0**decade for decade in decades for step in steps]
+            found = [each for each in found if self.low * 0.999 <= each <= self.high * 1.001]
+            if len(found) <= _MOST_TICKS:
+                break
+        every = max(1, math.ceil(len(found) / _MOST_TICKS))
+        return [(each, typeset(three_digits(each))) for each in found[::every]]
+
+
+def axis_over(values: Iterable[float], *, least_ratio: float = 4.0) -> LogAxis:
+    """Return an axis with some room around the values; durations of 0 are taken as a nanosecond."""
+    known = [max(1e-9, value) for value in values]
+    low, high = (min(known), max(known)) if known else (1e-6, 1e-3)
+    room = max(1.15, math.sqrt(least_ratio / (high / low)) if high / low < least_ratio else 1.15)
+    return LogAxis(low / room, high * room)

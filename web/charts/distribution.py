@@ -1,0 +1,134 @@
+"""How long the calls of a function take, drawn: steps, borders between classes, median and p99, the normal range."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from specmine.model.text import duration, in_markup, share, three_digits
+from specmine.web.words import typeset
+
+from .axis import LogAxis, axis_over
+from .steps import Bin, heights, step_path
+
+STEPS, SMALL_STEPS = 72, 40
+_TOP, _HEIGHT, _FOOT = 30, 130, 18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """What is marked on a distribution, in s."""
+
+    median: float | None = None
+    tail: float | None = None
+    """The 99 % quantile."""
+    normal: tuple[float, float] | None = None
+    """The range in which the median is normal."""
+    borders: tuple[float, ...] = ()
+
+
+def distribution(bins: Sequence[Bin], marks: Marks, title: str) -> Markup:
+    """Return the figure, '' without calls.
+
+    Parameters
+    ----------
+    bins : sequence
+        Ascending.
+    marks : Marks
+    title : str
+        What the picture says, for those who do not see it.
+    """
+    if not bins:
+        return Markup("")
+    axis = axis_over([bins[0][0], bins[-1][1], *(marks.normal or ())])
+    total = sum(calls for _, _, calls in bins)
+    counted = heights(bins, axis, STEPS)
+    bottom = _TOP + _HEIGHT
+    name = "t" + hashlib.sha256(title.encode("utf-8", "replace")).hexdigest()[:8]
+    parts = [
+        f'<svg height="{bottom + _FOOT}" role="img" aria-labelledby="{name}">'
+        f'<title id="{name}">{in_markup(title)}</title>'
+    ]
+    if marks.normal:
+        low, high = axis.place(marks.normal[0]), axis.place(marks.normal[1])
+        parts.append(
+            f'<rect x="{100 * low:.2f}%" width="{max(0.3, 100 * (high - low)):.2f}%" y="{_TOP - 6}" '
+            f'height="{_HEIGHT + 6}" class="band"/>'
+        )
+    parts += _grid(axis, bottom)
+    parts.append(
+        f'<svg x="0" y="{_TOP}" width="100%" height="{_HEIGHT}" viewBox="0 0 1000 100" preserveAspectRatio="none">'
+        f'<path class="steps" d="{step_path(counted)}"/></svg>'
+    )
+    parts.append(f'<line x1="0" x2="100%" y1="{bottom}" y2="{bottom}" class="base"/>')
+    parts += [_border(axis, border, bins, total, bottom) for border in marks.borders]
+    parts += _quantile_marks(axis, marks, bottom)
+    parts.append(
+        f'<text x="0" y="10" class="ink">{share(max(counted) / total)} of the calls in the highest step</text>'
+    )
+    return Markup("".join(parts) + "</svg>")
+
+
+def small_distribution(bins: Sequence[Bin], axis: LogAxis, median: float | None, tail: float | None) -> Markup:
+    """Return a picture for a row of a table, on an axis that all rows share; hidden from screen readers."""
+    if not bins:
+        return Markup("")
+    lines = "".join(
+        f'<line x1="{axis.percent(each)}" x2="{axis.percent(each)}" y1="15" y2="23" class="mark"/>'
+        for each in (median, tail)
+        if each
+    )
+    return Markup(
+        '<svg height="24" aria-hidden="true"><svg y="1" width="100%" height="18" viewBox="0 0 1000 100" '
+        f'preserveAspectRatio="none"><path class="plain" d="{step_path(heights(bins, axis, SMALL_STEPS))}"/></svg>'
+        f'<line x1="0" x2="100%" y1="19.5" y2="19.5" class="base"/>{lines}</svg>'
+    )
+
+
+def axis_head(axis: LogAxis) -> Markup:
+    """Return the labels of the axis that the rows of a table share."""
+    ticks = axis.ticks()
+    chosen = ticks[:: max(1, -(-len(ticks) // 3))]
+    labels = "".join(
+        f'<text x="{axis.percent(value)}" y="12" text-anchor="middle">{text}</text>'
+        for value, text in chosen
+        if 0.08 < axis.place(value) < 0.92
+    )
+    return Markup(f'<svg height="15" aria-hidden="true">{labels}</svg>')
+
+
+def _grid(axis: LogAxis, bottom: int) -> list[str]:
+    parts = []
+    for number, (value, text) in enumerate(axis.ticks()):
+        at = axis.percent(value)
+        anchor = "start" if axis.place(value) < 0.03 else "end" if axis.place(value) > 0.97 else "middle"
+        wide = ' class="w"' if number % 2 else ""
+        parts.append(f'<line x1="{at}" x2="{at}" y1="{_TOP}" y2="{bottom}" class="grid"/>')
+        parts.append(f'<text x="{at}" y="{bottom + 14}" text-anchor="{anchor}"{wide}>{text}</text>')
+    return parts
+
+
+def _border(axis: LogAxis, border: float, bins: Sequence[Bin], total: float, bottom: int) -> str:
+    below = sum(calls for low, high, calls in bins if (low + high) / 2 <= border)
+    at, anchor = axis.percent(border), "end" if axis.place(border) > 0.5 else "start"
+    return (
+        f'<line x1="{at}" x2="{at}" y1="{_TOP - 14}" y2="{bottom}" class="cut"/>'
+        f'<text x="{at}" dx="{-5 if anchor == "end" else 5}" y="{_TOP - 6}" text-anchor="{anchor}">'
+        f"{typeset(f'{share(below / total)} up to {duration(border)}')}</text>"
+    )
+
+
+def _quantile_marks(axis: LogAxis, marks: Marks, bottom: int) -> list[str]:
+    parts = []
+    for name, value in (("median", marks.median), ("p99", marks.tail)):
+        if value:
+            at, anchor = axis.percent(value), "end" if axis.place(value) > 0.5 else "start"
+            parts.append(f'<line x1="{at}" x2="{at}" y1="{_TOP}" y2="{bottom}" class="mark"/>')
+            parts.append(
+                f'<text x="{at}" dx="{-5 if anchor == "end" else 5}" y="{_TOP + 12}" text-anchor="{anchor}" '
+                f'class="ink">{typeset(f"{name} {three_digits(value)}")}</text>'
+            )
+    return parts

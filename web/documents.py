@@ -1,0 +1,154 @@
+"""What the pages are made of: the documents that the commands print as JSON, read from one place."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from specmine.analysis.documents import document_in, functions_of
+from specmine.analysis.violations import violations_in
+from specmine.daemon.socket.client import DaemonConnection
+from specmine.model.errors import NoData
+
+Entry = Mapping[str, Any]
+FRESH_S = 3.0
+"""A snapshot of this age is read anew; the request that notices does not wait for it."""
+STALE_S = 30.0
+"""A request waits for a new snapshot if the last one is older."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Documents:
+    """All that is known at one moment."""
+
+    specification: Mapping[str, Any]
+    violations: Mapping[str, Any]
+    status: Mapping[str, Any] = field(default_factory=dict)
+    """Empty where a store is read: nobody is there who has a status."""
+    read_at: float = 0.0
+    """When it was read, seconds of a monotonic clock."""
+
+    @property
+    def functions(self) -> list[Entry]:
+        """The entries of all functions."""
+        return functions_of(self.specification)
+
+    @property
+    def host(self) -> str:
+        """The name of the host."""
+        return str(self.violations.get("host") or (self.specification.get("host") or {}).get("hostname") or "")
+
+    @property
+    def at(self) -> datetime | None:
+        """The moment that the documents describe, UTC."""
+        told = self.violations.get("at") or (self.specification.get("collection") or {}).get("at")
+        return datetime.fromisoformat(str(told)).astimezone(UTC) if told else None
+
+
+class Source(Protocol):
+    """Where documents come from."""
+
+    @property
+    def store(self) -> Path | None:
+        """The store that is read; None for a daemon."""
+        ...
+
+    def read(self) -> Documents:
+        """Return the documents of now.
+
+        Raises
+        ------
+        SpecmineError
+            If they cannot be read.
+        """
+        ...
+
+
+class DaemonSource:
+    """Asks a running daemon over its socket."""
+
+    store: Path | None = None
+
+    def __init__(self, socket: str | Path) -> None:
+        """Remember the path of the daemon's socket."""
+        self._socket = str(socket)
+
+    def read(self) -> Documents:
+        """Ask for everything on one connection."""
+        with DaemonConnection(self._socket) as daemon:
+            return Documents(
+                specification=daemon.ask({"command": "specification", "detail": True}),
+                violations=daemon.ask({"command": "violations"}),
+                status={"schema": "specmine.status/1", **daemon.ask({"command": "status"})},
+                read_at=time.monotonic(),
+            )
+
+
+class StoreSource:
+    """Reads a store, or a file with a specification."""
+
+    def __init__(self, store: Path) -> None:
+        """Remember the path."""
+        self.store = store
+
+    def read(self) -> Documents:
+        """Read the specification and the violations; before the first specification there are no functions."""
+        try:
+            specification: Mapping[str, Any] = document_in(self.store)
+        except NoData:
+            specification = {"functions": []}
+        return Documents(
+            specification=specification,
+            violations=violations_in(self.store),
+            read_at=time.monotonic(),
+        )
+
+
+class Latest:
+    """The newest documents of a source. Nothing is read while nobody asks; one reading serves all that ask."""
+
+    def __init__(self, source: Source, *, now_s: Callable[[], float] = time.monotonic) -> None:
+        """Begin without any."""
+        self.source = source
+        self._now_s = now_s
+        self._lock = threading.Lock()
+        self._known: Documents | None = None
+        self._reading: Future[Documents] | None = None
+
+    def documents(self) -> Documents:
+        """Return documents that are at most ``STALE_S`` old; such of more than ``FRESH_S`` are renewed meanwhile.
+
+        Raises
+        ------
+        SpecmineError
+            If they cannot be read, and those known are too old.
+        """
+        with self._lock:
+            known = self._known
+            age = self._now_s() - known.read_at if known is not None else STALE_S
+            if age >= FRESH_S and self._reading is None:
+                self._reading = Future()
+                threading.Thread(target=self._read, args=(self._reading,), name="documents", daemon=True).start()
+            reading = self._reading
+        if known is not None and age < STALE_S:
+            return known
+        assert reading is not None
+        return reading.result()
+
+    def _read(self, reading: Future[Documents]) -> None:
+        try:
+            documents = self.source.read()
+        except Exception as error:
+            with self._lock:
+                self._reading = None
+            reading.set_exception(error)
+            return
+        with self._lock:
+            self._known, self._reading = documents, None
+        reading.set_result(documents)

@@ -1,0 +1,1 @@
+"""What each page says: documents in, values for a template out. Pure."""

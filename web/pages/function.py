@@ -1,0 +1,144 @@
+"""One function: what is asserted beside what is observed, its distribution, who calls it, how it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from specmine.cli.text.assertions import assertion
+from specmine.cli.text.histogram import histogram_bins
+from specmine.cli.text.levels import asserted, normal_range, present, seconds
+from specmine.cli.text.reasons import why
+from specmine.cli.text.states import words as state_words
+from specmine.cli.text.violations import is_open
+from specmine.model.text import age, count, duration, rate, share, three_digits
+from specmine.web import words
+from specmine.web.charts.call_paths import call_paths
+from specmine.web.charts.distribution import Marks, distribution
+from specmine.web.documents import Documents, Entry
+
+from .frame import frame
+from .violation_card import card
+
+QUANTILES = {"p50": "Median", "p90": "p90", "p99": "p99"}
+_TEXT_WIDTH = 110
+
+
+def found(documents: Documents, query: Mapping[str, str]) -> list[Entry]:
+    """Return the entries that an address names; more than one where two builds have the function."""
+    wanted = {"function": query.get("name"), "module": query.get("module"), "program": query.get("program")}
+    asked = {key: value for key, value in wanted.items() if value}
+    return [
+        each for each in documents.functions if all(str(each.get(key) or "") == value for key, value in asked.items())
+    ]
+
+
+def page(documents: Documents, entry: Entry, others: Sequence[Entry]) -> dict[str, Any]:
+    """Return the values of the template ``function.html``; ``others`` are the same function in other builds."""
+    now = documents.at
+    violations = [
+        each
+        for each in documents.violations["violations"]
+        if each.get("key") == entry.get("key") and each.get("program") in (None, entry.get("program"))
+    ]
+    standing = [card(each, now) for each in violations if is_open(each)]
+    shown, normal = present(entry), asserted(entry)
+    bins = histogram_bins(entry.get("histogram"), float(entry.get("bias_seconds") or 0.0))
+    title = f"Durations of {entry.get('function')}: median {seconds(shown, 'p50')}, 99 % within {seconds(shown, 'p99')}"
+    return {
+        **frame(documents, "/functions", f"{entry.get('function')}, {state_words(entry)}"),
+        "entry": entry,
+        "state": state_words(entry),
+        "kind": "slow" if any(each["kind"] == "slow" for each in standing) else "fast" if standing else "",
+        "why": list(why(entry)),
+        "cards": standing,
+        "earlier": [card(each, now) for each in violations if not is_open(each)],
+        "facts": _facts(entry),
+        "rows": [_quantile_row("all calls", entry, None), *_behaviours(entry)],
+        "quantiles": QUANTILES,
+        "distribution": distribution(bins, _marks(entry, shown, normal), words.typeset(title)),
+        "classes": _classes(entry),
+        "paths": call_paths(entry),
+        "assertion": words.typeset("\n".join(assertion(entry, _TEXT_WIDTH))),
+        "measured": _measured(entry),
+        "others": [{"build": str(each.get("build_id"))[:12], "state": state_words(each)} for each in others],
+    }
+
+
+def _marks(entry: Entry, shown: Mapping[str, Any], normal: Mapping[str, Any]) -> Marks:
+    median, tail = shown.get("p50"), shown.get("p99")
+    span = normal.get("p50") if normal_range(normal, "p50") else None
+    return Marks(
+        median=float(median["seconds"]) if median else None,
+        tail=float(tail["seconds"]) if tail else None,
+        normal=(float(span["low"]), float(span["high"])) if span else None,
+        borders=tuple(map(float, entry.get("borders_seconds") or ())),
+    )
+
+
+def _facts(entry: Entry) -> list[str]:
+    parts = [f"program {entry.get('program') or entry.get('module') or ''}"]
+    if entry.get("build_id"):
+        parts.append(f"build {str(entry['build_id'])[:12]}")
+    if entry.get("rate_per_second"):
+        parts.append(f"{rate(entry['rate_per_second'])} calls/s")
+    if entry.get("time_share"):
+        parts.append(f"{share(entry['time_share'])} of its wall-clock time")
+    return parts
+
+
+def _behaviours(entry: Entry) -> list[dict[str, Any]]:
+    parts = [each for each in entry.get("behaviours") or [] if each.get("expression") not in (None, "true")]
+    return [_quantile_row(str(each["expression"]), each, number) for number, each in enumerate(parts, 1)]
+
+
+def _quantile_row(name: str, part: Entry, number: int | None) -> dict[str, Any]:
+    shown, normal = present(part), asserted(part)
+    return {
+        "name": name,
+        "number": number,
+        "calls": count(part["calls"]) if number is not None and part.get("calls") is not None else "",
+        "cells": [
+            {"now": words.or_dash(seconds(shown, key)), "normal": normal_range(normal, key)} for key in QUANTILES
+        ],
+        "shares": ", ".join(share(float(each)) for each in part.get("shares") or ()) if number is not None else "",
+    }
+
+
+def _classes(entry: Entry) -> list[dict[str, str]]:
+    classes = entry.get("classes") or []
+    if len(classes) < 2:
+        return []
+    rows, low = [], None
+    for each in classes:
+        upper = each.get("upper_seconds")
+        name = f"up to {duration(upper)}" if upper is not None else f"over {duration(low or 0.0)}"
+        if upper is not None and low is not None:
+            name = f"{duration(low)} to {duration(upper)}"
+        spent = [
+            f"{share(float(each[key]))} {text}"
+            for key, text in (("running", "on CPU"), ("waiting", "waiting for a CPU"), ("blocked", "blocked"))
+            if isinstance(each.get(key), int | float) and each[key] >= 0.005
+        ]
+        rows.append({"name": name, "share": share(float(each.get("share") or 0)), "spent": ", ".join(spent)})
+        low = upper
+    return rows
+
+
+def _measured(entry: Entry) -> list[str]:
+    told = []
+    if entry.get("timed"):
+        told.append(
+            f"{count(entry['timed'])} of {count(entry.get('calls') or 0)} calls timed, in "
+            f"{count(entry.get('observations') or 0)} samples."
+        )
+    if entry.get("bias_seconds"):
+        told.append(
+            f"The probes' own {three_digits(entry['bias_seconds'])} are taken off; durations are known to "
+            f"±{three_digits(entry.get('uncertainty_seconds') or 0.0)}."
+        )
+    if isinstance(entry.get("watched_seconds"), int | float):
+        told.append(f"It was watched for {age(entry['watched_seconds'])}.")
+    if entry.get("spent_seconds"):
+        told.append(f"Watching it took {three_digits(entry['spent_seconds'])} of the program's CPU time.")
+    return told

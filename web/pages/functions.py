@@ -1,0 +1,116 @@
+"""All functions, a row each: state, calls a second, durations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from specmine.analysis.documents import is_recorded
+from specmine.cli.text.functions import SORTS
+from specmine.cli.text.histogram import histogram_bins
+from specmine.cli.text.levels import present, seconds
+from specmine.cli.text.states import counted, group_of, open_violations
+from specmine.cli.text.states import words as state_words
+from specmine.model.text import rate, share
+from specmine.web import words
+from specmine.web.charts.axis import LogAxis, axis_over
+from specmine.web.charts.distribution import axis_head, small_distribution
+from specmine.web.documents import Documents, Entry
+
+from .frame import frame
+
+ROWS = 100
+"""Rows on a page."""
+COLUMNS = (("name", "Function", ""), ("state", "State", ""), ("calls", "Calls/s", "r h1"), ("median", "Median", "r"),
+           ("p99", "p99", "r"), ("time", "Share of time", "r h1"))  # fmt: skip
+
+
+def page(documents: Documents, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of the template ``functions.html``.
+
+    Parameters
+    ----------
+    documents : Documents
+    query : mapping
+        ``program``, ``state``, ``q`` (part of a name), ``sort``, ``page``; what is not known is as if not given.
+    """
+    every = documents.functions
+    chosen = [each for each in every if _matches(each, query)]
+    sort = query.get("sort", "")
+    sort = sort if sort in SORTS else "state"
+    ordered = sorted(chosen, key=SORTS[sort])
+    last = max(1, -(-len(ordered) // ROWS))
+    number = min(last, max(1, int(query["page"]) if query.get("page", "").isdecimal() else 1))
+    shown = ordered[(number - 1) * ROWS : number * ROWS]
+    axis = _axis(shown)
+    kept = {key: query.get(key, "") for key in ("program", "state", "q")}
+
+    def link(**changed: object) -> str:
+        return words.address("/functions", **{**kept, "sort": "" if sort == "state" else sort, **changed})
+
+    return {
+        **frame(documents, "/functions", "Functions"),
+        "rows": [row(each, axis) for each in shown],
+        "known": len(every),
+        "found": len(chosen),
+        "counted": counted(every),
+        "columns": [
+            {"name": text, "class": kind, "link": link(sort="" if name == "state" else name), "current": name == sort,
+             "order": "ascending" if name == "name" else "descending"}
+            for name, text, kind in COLUMNS
+        ],
+        "axis": axis_head(axis),
+        "programs": sorted({str(each.get("program") or each.get("module") or "") for each in every}),
+        "states": sorted({group_of(each) for each in every}),
+        "chosen": kept,
+        "sort": sort,
+        "page": number,
+        "pages_found": last,
+        "before": link(page=number - 1) if number > 1 else "",
+        "after": link(page=number + 1) if number < last else "",
+    }  # fmt: skip
+
+
+def row(entry: Entry, axis: LogAxis) -> dict[str, Any]:
+    """Return what a row says."""
+    shown = present(entry)
+    group = group_of(entry)
+    worst = [each.get("direction") for each in open_violations(entry)]
+    bins = histogram_bins(entry.get("histogram"), float(entry.get("bias_seconds") or 0.0))
+    return {
+        "entry": entry,
+        "address": words.function_address(entry),
+        "program": _program(entry),
+        "state": state_words(entry),
+        "kind": "slow" if "slower" in worst else "fast" if worst else "" if group == "holds" else "mute",
+        "rate": rate(entry["rate_per_second"]) if entry.get("rate_per_second") is not None else "–",
+        "median": words.or_dash(seconds(shown, "p50")),
+        "tail": words.or_dash(seconds(shown, "p99")),
+        "time": "–" if is_recorded(entry) or not entry.get("time_share") else share(entry["time_share"]),
+        "picture": small_distribution(bins, axis, _seconds(shown, "p50"), _seconds(shown, "p99")),
+    }
+
+
+def _program(entry: Entry) -> str:
+    """Return the program, and the library that the function is from."""
+    program, module = str(entry.get("program") or ""), str(entry.get("module") or "")
+    return program if not module or module == program else f"{program}, {module}" if program else module
+
+
+def _matches(entry: Entry, query: Mapping[str, str]) -> bool:
+    program, state, part = (query.get(key, "") for key in ("program", "state", "q"))
+    return (
+        (not program or program in (entry.get("program"), entry.get("module")))
+        and (not state or state == group_of(entry))
+        and (not part or part.lower() in str(entry.get("function", "")).lower())
+    )
+
+
+def _axis(entries: Sequence[Entry]) -> LogAxis:
+    values = [value for each in entries for name in ("p50", "p99") if (value := _seconds(present(each), name))]
+    return axis_over([each / 3 for each in values] + [each * 3 for each in values])
+
+
+def _seconds(quantiles: Mapping[str, Any], name: str) -> float | None:
+    each = quantiles.get(name)
+    return float(each["seconds"]) if each else None

@@ -1,0 +1,147 @@
+"""The first page: what is wrong, what changed, what is not seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from markupsafe import Markup
+
+from specmine.cli.text.functions import cut
+from specmine.cli.text.states import group_of
+from specmine.cli.text.violations import is_open, is_problem
+from specmine.model.text import count, listed, plural
+from specmine.web import words
+from specmine.web.charts.timeline import Span, timeline
+from specmine.web.documents import Documents, Entry
+
+from .frame import frame
+from .violation_card import card
+
+HOURS = 24
+_NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
+_NAMED, _LONGEST = 3, 28
+
+
+def page(documents: Documents) -> dict[str, Any]:
+    """Return the values of the template ``now.html``."""
+    violations: list[Entry] = list(documents.violations["violations"])
+    now = documents.at
+    causes = [each for each in violations if is_problem(each) and not _explained(each, violations)]
+    others = [each for each in violations if each not in causes and not _below(each, causes) and _recent(each, now)]
+    return {
+        **frame(documents, "/", _title(causes)),
+        "causes": causes,
+        "headline": _headline(causes),
+        "asserted": _groups(documents)["holds"] + _groups(documents)["violated"] > 0,
+        "lead": _lead(documents, violations),
+        "timeline": _timeline(violations, now),
+        "cards": [card(each, now) for each in causes],
+        "others": [card(each, now) for each in others],
+        "not_seen": _not_seen(documents),
+    }
+
+
+def _title(causes: Sequence[Entry]) -> str:
+    return plural(len(causes), "problem") if causes else "All well"
+
+
+def _headline(causes: Sequence[Entry]) -> dict[str, Any]:
+    number = len(causes)
+    return {
+        "number": f"{_NUMBERS[number] if number < len(_NUMBERS) else count(number)} problem" + "s" * (number != 1),
+        "names": [words.name(each.get("function")) for each in causes[:_NAMED]],
+        "more": max(0, number - _NAMED),
+    }
+
+
+def _groups(documents: Documents) -> Counter[str]:
+    return Counter(map(group_of, documents.functions))
+
+
+def _lead(documents: Documents, violations: Sequence[Entry]) -> str:
+    groups = _groups(documents)
+    affected = [each for each in violations if is_problem(each)]
+    said = []
+    if affected:
+        functions = len({(each.get("function"), each.get("module"), each.get("program")) for each in affected})
+        programs = len({each.get("program") or each.get("module") for each in affected})
+        said.append(f"{plural(functions, 'function')} of {plural(programs, 'program')} "
+                    f"{'is' if functions == 1 else 'are'} slower.")  # fmt: skip
+    faster = sum(is_open(each) and each.get("direction") == "faster" for each in violations)
+    parts = [
+        f"{count(number)} {word if number == 1 else words_of_many}"
+        for number, word, words_of_many in (
+            (groups["holds"], "holds", "hold"),
+            (faster, "is faster", "are faster"),
+            (groups["too few calls"], "has too few calls to tell", "have too few calls to tell"),
+            (groups["not decided"] + groups["known"], "is known but not decided", "are known but not decided"),
+            (groups["learning"] + groups["unstable"], "is being learned", "are being learned"),
+        )
+        if number
+    ]
+    if parts:
+        said.append(f"{'Of the others, ' if affected else ''}{listed(parts)}.")
+    return " ".join(said)
+
+
+def _timeline(violations: Sequence[Entry], now: datetime | None) -> Markup:
+    if now is None:
+        return Markup("")
+    spans = [
+        Span(
+            begin=datetime.fromisoformat(str(each["since"])).astimezone(UTC),
+            end=datetime.fromisoformat(str(each["closed"])).astimezone(UTC) if each.get("closed") else now,
+            text=words.typeset(
+                f"{each.get('function')} {each.get('change')}{'' if is_open(each) else ', ' + str(each.get('state'))}"
+            ),
+            kind=("slow" if each.get("direction") == "slower" else "fast") if is_open(each) else "past",
+        )
+        for each in violations
+        if not each.get("because")
+    ]
+    return timeline(sorted(spans, key=lambda each: each.begin, reverse=True), now, HOURS)
+
+
+def _explained(entry: Entry, violations: Sequence[Entry]) -> bool:
+    key = (entry.get("because") or {}).get("key")
+    return any(is_open(other) and other.get("key") == key for other in violations) if key else False
+
+
+def _below(entry: Entry, causes: Sequence[Entry]) -> bool:
+    key = (entry.get("because") or {}).get("key")
+    return is_open(entry) and any(each.get("key") == key for each in causes)
+
+
+def _recent(entry: Entry, now: datetime | None) -> bool:
+    end = entry.get("closed")
+    return not end or now is None or now - datetime.fromisoformat(str(end)) < timedelta(hours=HOURS)
+
+
+def _not_seen(documents: Documents) -> list[dict[str, Any]]:
+    """Return what could be wrong without anybody knowing: programs without calls, functions without enough of them."""
+    told: list[dict[str, Any]] = []
+    now = documents.at
+    for each in documents.status.get("watched") or ():
+        if each.get("processes") and not each.get("last_call"):
+            told.append({"name": each["program"], "text": f"{plural(each['processes'], 'process')} seen, no call yet"})
+        elif each.get("chosen") and not each.get("processes"):
+            told.append({"name": each["program"], "text": "does not run" + (
+                f"; last call {words.ago(each['last_call'], now)}" if each.get("last_call") else "")})  # fmt: skip
+    few = [each for each in documents.functions if group_of(each) == "too few calls"]
+    for each in few[:_NAMED]:
+        told.append({"entry": each, "name": each.get("function"), "text": "too few calls to tell"})
+    groups = _groups(documents)
+    hidden = [
+        f"{count(groups[group])} {text}"
+        for group, text in (("cannot be timed", "cannot be timed"), ("waits for budget", "wait for budget"))
+        if groups[group]
+    ]
+    more = len(few) - _NAMED
+    if more > 0:
+        hidden.insert(0, f"{count(more)} more have too few calls")
+    if hidden:
+        told.append({"link": "/hosts#blind", "name": "", "text": f"Functions: {listed(hidden)}."})
+    return told

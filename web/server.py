@@ -1,0 +1,96 @@
+"""The process that serves the page: reads, never writes, and gives up root before it listens to anybody."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from specmine.model.errors import InputError
+
+from .app import make_app
+from .documents import Source
+
+MOST_CONNECTIONS = 64
+IDLE_S = 10
+NOBODY = "nobody"
+
+
+def serve(source: Source, host: str, port: int, *, user: str, tell: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Parameters
+    ----------
+    source : Source
+    host, port : str, int
+        Where to listen; port 0 takes any free one.
+    user : str
+        Whose rights to keep if started as root.
+    tell : callable
+        Gets the address once the page can be asked for.
+
+    Raises
+    ------
+    InputError
+        If the address cannot be used, or there is no such user.
+    """
+    listener = _listening(host, port)
+    with listener:
+        config = uvicorn.Config(
+            make_app(source, host),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_keep_alive=IDLE_S,
+            lifespan="off",
+        )
+        config.load()  # whatever it takes from files, before the files may be out of reach
+        _become(user)
+        _check_readable(source, user)
+        shown = f"[{host}]" if ":" in host else host
+        tell(f"http://{shown}:{listener.getsockname()[1]}/")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot listen on {host}:{port} ({reason})", remedy="choose another with --listen") from error
+    made.listen(MOST_CONNECTIONS)
+    return made
+
+
+def _become(user: str) -> None:
+    """Give up root for good; somebody who is not root stays who he is."""
+    if os.geteuid() != 0:
+        return
+    try:
+        found = pwd.getpwnam(user)
+    except KeyError as error:
+        raise InputError(f"there is no user {user!r}", remedy="name another with --user") from error
+    os.setgroups([])
+    os.setresgid(found.pw_gid, found.pw_gid, found.pw_gid)
+    os.setresuid(found.pw_uid, found.pw_uid, found.pw_uid)
+
+
+def _check_readable(source: Source, user: str) -> None:
+    """Raise InputError if a store cannot be read with the rights that are left."""
+    if source.store is None:
+        return
+    try:
+        source.store.open("rb").close()
+    except OSError as error:
+        raise InputError(
+            f"cannot read the store {source.store} as {user if os.geteuid() else 'root'} ({error.strerror})",
+            remedy="run it as somebody who may, or name that user with --user",
+        ) from error
