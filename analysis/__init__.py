@@ -7,4 +7,5 @@
 - How do several stores become one? ``merge/``
 - What does the report page show? ``report/``
 - What is in a specification? ``documents``
+- In which words do people read of functions and violations? ``wording/``
 """

@@ -173,3 +173,14 @@ def listed(words: Iterable[str]) -> str:
     """Join words as a sentence does: ``a, b and c``."""
     every = list(words)
     return " and ".join([", ".join(every[:-1]), every[-1]]) if len(every) > 1 else "".join(every)
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text of at most so many columns, its middle left out."""
+    if cells(text) <= width:
+        return text
+    keep = width - 2
+    head, tail = text[: keep - keep // 2], text[len(text) - keep // 2 :]
+    while cells(head) + cells(tail) > keep:
+        head = head[:-1]
+    return f"{head}..{tail}"

@@ -60,14 +60,10 @@ def serve(source: Source, host: str, port: int, *, user: str, tell: Callable[[st
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
+        return socket.create_server(address[:2], family=family, backlog=MOST_CONNECTIONS)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot listen on {host}:{port} ({reason})", remedy="choose another with --listen") from error
-    made.listen(MOST_CONNECTIONS)
-    return made
 
 
 def _become(user: str) -> None:

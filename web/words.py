@@ -10,17 +10,19 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from specmine.cli.base.typography import typeset as typeset_units
+from specmine.daemon.documents import violation_text
 from specmine.model.text import age, escaped, in_markup, shortened
 
 Entry = Mapping[str, Any]
 _BREAKS = re.compile(r"(?<=[_:,.])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
+_RANGE = re.compile(r"(?<=\d)-(?=\d[\d.]* (?:ns|us|ms|s)\b)")
+_UNIT = re.compile(r"(?<=\d) (?=(?:[nµm]?s|min|h|d|B|[KMG]iB)\b|%)")
 _LONGEST_NAME = 90
 
 
 def typeset(text: str) -> str:
     """Write units as a page does: µs, ×, and no break between a number and its unit."""
-    return re.sub(r"(?<=\d) (?=(?:[nµm]?s|%|min|h|d|MiB|GiB|KiB|MB)\b|%)", "\u00a0", typeset_units(text))
+    return _UNIT.sub("\N{NO-BREAK SPACE}", violation_text.typeset(_RANGE.sub("\N{EN DASH}", text)))
 
 
 def or_dash(text: str) -> str:

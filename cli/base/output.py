@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 import sys
@@ -17,14 +16,6 @@ from typing import Any, Self
 from specmine.model.errors import InputError
 
 DEFAULT_WIDTH, NARROWEST, WIDEST = 80, 50, 200
-
-
-def json_text(document: Mapping[str, Any]) -> str:
-    """Return a document as one JSON object with a final newline.
-
-    Floats keep the digits that they came with: whoever made the document has rounded them.
-    """
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def specification_text(document: Mapping[str, Any]) -> str:

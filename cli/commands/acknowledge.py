@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import title
+from specmine.analysis.documents import json_text, title
 from specmine.cli.base.options import PATH, format_option, socket_option
-from specmine.cli.base.output import emit, json_text
+from specmine.cli.base.output import emit
 from specmine.cli.base.sources import ask_daemon, one_place
 from specmine.model.errors import InputError
 from specmine.model.text import escaped
@@ -73,8 +73,8 @@ def user() -> str:
 
 def _in_store(store: Path, function: str | None, build: str, comment: str, *, undo: bool) -> Found:
     from specmine.analysis.violations import acknowledge_in, violations_in  # noqa: PLC0415
+    from specmine.analysis.wording.violations import is_open  # noqa: PLC0415
     from specmine.cli.text.function_names import matching  # noqa: PLC0415
-    from specmine.cli.text.violations import is_open  # noqa: PLC0415
     from specmine.daemon.regression.acknowledgements import open_alarms  # noqa: PLC0415
     from specmine.model.clock import utc_ns  # noqa: PLC0415
     from specmine.store import open_store  # noqa: PLC0415

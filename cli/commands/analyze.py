@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from specmine.analysis.documents import Document, functions_of
+from specmine.analysis.wording.assertions import is_asserted
+from specmine.analysis.wording.states import counted
 from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import config_option, output_option, result_format_option
 from specmine.cli.base.output import destination, write_stderr
-from specmine.cli.text.assertions import is_asserted
-from specmine.cli.text.states import counted
 from specmine.model.text import count, share
 
 from .mine import form_of, result_text

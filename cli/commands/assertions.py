@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from specmine.analysis.documents import functions_of, without_details
+from specmine.analysis.wording.assertions import is_asserted
 from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import choice_options, reading_options
 from specmine.cli.base.output import emit, specification_text, width
 from specmine.cli.base.sources import read_document, read_functions
 from specmine.cli.base.typography import typeset
-from specmine.cli.text.assertions import is_asserted
 from specmine.cli.text.specification import specification
 
 

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import click
 
+from specmine.analysis.documents import json_text
+from specmine.analysis.wording.function_order import SORTS
+from specmine.analysis.wording.levels import present
+from specmine.analysis.wording.states import LISTED, STATES, counted, group_of
 from specmine.cli.base.options import choice_options, globs_option, reading_options
-from specmine.cli.base.output import emit, json_text, width
+from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import read_functions
 from specmine.cli.base.typography import typeset
 from specmine.cli.text.function_names import matching
-from specmine.cli.text.functions import SORTS, table
-from specmine.cli.text.levels import present
-from specmine.cli.text.states import LISTED, STATES, counted, group_of
+from specmine.cli.text.functions import table
 
 _FIELDS = (
     "function", "program", "module", "build_id", "build", "state", "reason", "needed", "calls", "calls_exact",

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from specmine.analysis.documents import json_text
 from specmine.cli.base.options import PATH, format_option, socket_option
-from specmine.cli.base.output import emit, json_text
+from specmine.cli.base.output import emit
 from specmine.cli.base.sources import send_label
 from specmine.model.text import escaped
 

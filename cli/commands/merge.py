@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from specmine.analysis.documents import Document, document_in, is_store
+from specmine.analysis.documents import Document, document_in, is_store, json_text
 from specmine.analysis.merge.agreement import agreement_document
 from specmine.cli.base.exit_codes import FINE, NO_DATA
 from specmine.cli.base.options import PATH, format_option
-from specmine.cli.base.output import OutputFile, check_writable, emit, json_text, specification_text, width
+from specmine.cli.base.output import OutputFile, check_writable, emit, specification_text, width
 from specmine.cli.text.merge import agreement_text
 from specmine.mining.settings import MiningSettings
 from specmine.model.errors import InputError

@@ -8,16 +8,16 @@ from typing import Any
 import click
 
 from specmine.analysis.documents import functions_of, title
+from specmine.analysis.wording.assertions import is_asserted, wrapped
+from specmine.analysis.wording.reasons import why
+from specmine.analysis.wording.states import counted
 from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import PATH, check_selection, output_option, program_options, result_format_option
 from specmine.cli.base.output import check_writable, destination, specification_text, width, write_stderr
 from specmine.cli.base.typography import typeset
 from specmine.cli.runners.progress import Progress, wants_live
-from specmine.cli.text.assertions import is_asserted, wrapped
 from specmine.cli.text.functions import table
-from specmine.cli.text.reasons import why
 from specmine.cli.text.specification import busiest_first, specification
-from specmine.cli.text.states import counted
 from specmine.model.errors import InputError
 from specmine.model.text import escaped
 

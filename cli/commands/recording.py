@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from specmine.analysis.documents import functions_of
+from specmine.analysis.wording.assertions import is_asserted
+from specmine.analysis.wording.states import counted
 from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import PATH, config_option, output_option, program_options, result_format_option
 from specmine.cli.base.output import destination, write_stderr
-from specmine.cli.text.assertions import is_asserted
-from specmine.cli.text.states import counted
 from specmine.model.text import plural, size
 
 from .mine import check_options, form_of, result_text, run_mining

@@ -9,21 +9,21 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import Entry, is_recorded
+from specmine.analysis.documents import Entry, is_recorded, json_text
+from specmine.analysis.histogram_bins import histogram_bins
+from specmine.analysis.wording.assertions import assertion, class_names, condition
+from specmine.analysis.wording.levels import WORDS, asserted, normal_range, present, seconds, uncertainty_of
+from specmine.analysis.wording.reasons import probe, why
+from specmine.analysis.wording.states import open_violations, words
+from specmine.analysis.wording.time_split import on_cpu, overall, times
 from specmine.cli.base.options import choice_options, reading_options
-from specmine.cli.base.output import emit, json_text, width
+from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import read_functions
 from specmine.cli.base.typography import speaks_unicode, typeset
-from specmine.cli.text.assertions import assertion, class_names, condition
 from specmine.cli.text.call_tree import deciding_edges, tree
 from specmine.cli.text.function_names import single_match
-from specmine.cli.text.functions import cut
-from specmine.cli.text.histogram import distribution, histogram_bins
-from specmine.cli.text.levels import WORDS, asserted, normal_range, present, seconds, uncertainty_of
-from specmine.cli.text.reasons import probe, why
-from specmine.cli.text.states import open_violations, words
-from specmine.cli.text.time_split import on_cpu, overall, times
-from specmine.model.text import age, cells, count, duration, escaped, plural, rate, share
+from specmine.cli.text.histogram import distribution
+from specmine.model.text import age, cells, count, cut, duration, escaped, plural, rate, share
 
 LEAST_NAME, MOST_NAME = 14, 36
 """Columns for the condition of a behaviour in the table of quantiles."""

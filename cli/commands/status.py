@@ -9,17 +9,17 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import Document, functions_of
+from specmine.analysis.documents import Document, functions_of, json_text
+from specmine.analysis.wording.assertions import is_asserted
+from specmine.analysis.wording.states import FINISHED, counted
+from specmine.analysis.wording.violations import is_problem
 from specmine.cli.base.exit_codes import FINE, VIOLATED
 from specmine.cli.base.options import reading_options
-from specmine.cli.base.output import emit, json_text, width
+from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import read_document, read_status, read_violations
 from specmine.cli.base.typography import typeset
-from specmine.cli.text.assertions import is_asserted
 from specmine.cli.text.specification import heading
-from specmine.cli.text.states import FINISHED, counted
 from specmine.cli.text.status import headline
-from specmine.cli.text.violations import is_problem
 from specmine.model.text import age, count, duration, escaped, share
 
 

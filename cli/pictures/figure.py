@@ -18,9 +18,9 @@ from matplotlib.path import Path as Way
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from specmine.analysis.documents import Entry, title
-from specmine.cli.text.assertions import class_names, condition
+from specmine.analysis.histogram_bins import Bin, histogram_bins
+from specmine.analysis.wording.assertions import class_names, condition
 from specmine.cli.text.call_tree import deciding_edges
-from specmine.cli.text.histogram import Bin, histogram_bins
 from specmine.model.text import count, duration, escaped, plural, share
 
 from .call_graph import Drawing, drawing

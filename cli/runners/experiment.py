@@ -154,7 +154,7 @@ def _of_csv(path: Path, function: str | None) -> tuple[list[float], list[float]]
 
 
 def _of_document(document: Mapping[str, Any], function: str | None) -> tuple[list[float], list[float]]:
-    from specmine.cli.text.histogram import histogram_bins  # noqa: PLC0415
+    from specmine.analysis.histogram_bins import histogram_bins  # noqa: PLC0415
 
     listed = document.get("functions", [document])
     chosen = [each for each in listed if function in (None, each["function"])]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from specmine.analysis.compare.plan import PlanRequest, plan_document
+from specmine.analysis.documents import json_text
 from specmine.analysis.lifetimes.selection import read_lifetimes
 from specmine.cli.base.exit_codes import FINE, NO_DATA, no_data
-from specmine.cli.base.output import destination, json_text, width
+from specmine.cli.base.output import destination, width
 from specmine.cli.text.plan import plan_text
 from specmine.model.globs import fits
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from specmine.cli.base.output import emit, json_text
+from specmine.analysis.documents import json_text
+from specmine.cli.base.output import emit
 from specmine.cli.base.sources import ask_daemon
 from specmine.model.errors import NoData
 from specmine.probes.holder.time_scale import TIME_SCALE

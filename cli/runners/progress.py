@@ -11,12 +11,12 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from specmine.analysis.documents import Document, functions_of, title
+from specmine.analysis.wording.levels import present, sentence, uncertainty_of
+from specmine.analysis.wording.states import FINISHED, LISTED, group_of
 from specmine.cli.base.output import write_stderr
 from specmine.cli.base.typography import speaks_unicode, typeset
 from specmine.cli.text.functions import progress_table
-from specmine.cli.text.levels import present, sentence, uncertainty_of
 from specmine.cli.text.specification import busiest_first
-from specmine.cli.text.states import FINISHED, LISTED, group_of
 from specmine.model.text import age, cells, escaped, plural, share
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from specmine.analysis.documents import json_text
 from specmine.analysis.lifetimes.selection import read_lifetimes
 from specmine.analysis.report.document import document_of
 from specmine.analysis.report.page import page
 from specmine.cli.base.exit_codes import FINE, NO_DATA, no_data
-from specmine.cli.base.output import destination, json_text, write_stderr
+from specmine.cli.base.output import destination, write_stderr
 from specmine.mining.regression.comparison import Rule
 from specmine.model.globs import fits
 from specmine.model.text import escaped

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from specmine.analysis.documents import Entry, is_recorded
-from specmine.model.text import cells, escaped, rate, share, shortened
+from specmine.analysis.wording.function_order import SORTS
+from specmine.analysis.wording.levels import present, seconds, uncertainty_of
+from specmine.analysis.wording.states import steps_done, words
+from specmine.model.text import cells, cut, escaped, rate, share, shortened
 from specmine.model.text import title as title_of
-
-from .levels import present, seconds, uncertainty_of
-from .states import rank_of, steps_done, words
 
 LEAST_NAME, MOST_NAME = 26, 44
 MOST_STATE = 30
 _GAP = "  "
-
-SORTS: dict[str, Callable[[Entry], Any]] = {
-    "state": lambda each: (rank_of(each), -_time(each), -_rate(each)),
-    "time": lambda each: (-_time(each), -_rate(each)),
-    "calls": lambda each: (-_rate(each), -int(each.get("calls") or 0)),
-    "median": lambda each: -_quantile(each, "p50"),
-    "p99": lambda each: -_quantile(each, "p99"),
-    "name": lambda each: (str(each.get("function")), str(each.get("module"))),
-}
-"""Orders of the list by name; those by numbers begin with the largest."""
 
 
 def table(entries: Sequence[Entry], columns: int, *, sort: str = "state") -> list[str]:
@@ -105,29 +95,5 @@ def _drawn(
     return lines
 
 
-def cut(text: str, width: int) -> str:
-    """Return a text of at most so many columns, its middle left out."""
-    if cells(text) <= width:
-        return text
-    keep = width - 2
-    head, tail = text[: keep - keep // 2], text[len(text) - keep // 2 :]
-    while cells(head) + cells(tail) > keep:
-        head = head[:-1]
-    return f"{head}..{tail}"
-
-
 def _or_dash(value: Any, write: Any) -> str:
     return str(write(value)) if isinstance(value, int | float) else "-"
-
-
-def _time(entry: Entry) -> float:
-    return float(entry.get("time_share") or 0.0)
-
-
-def _rate(entry: Entry) -> float:
-    return float(entry.get("rate_per_second") or 0.0)
-
-
-def _quantile(entry: Entry, name: str) -> float:
-    each = present(entry).get(name)
-    return float(each["seconds"]) if each else 0.0

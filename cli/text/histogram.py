@@ -5,34 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from specmine.analysis.histogram_bins import Bin
 from specmine.model.text import count, duration, share
-
-Bin = tuple[float, float, float]
-"""Lower end, upper end in s, calls."""
 
 MOST_ROWS = 24
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-
-
-def histogram_bins(histogram: Sequence[Sequence[float]] | None, bias_s: float = 0.0) -> list[Bin]:
-    """Return the bins of the histogram of a document, ascending.
-
-    Parameters
-    ----------
-    histogram : sequence, optional
-        ``[[bucket, calls], ...]`` of the buckets of ``model/observation.py`` that are not empty.
-    bias_s : float
-        What the probes add to a duration; it is taken off.
-    """
-    from specmine.model.buckets import BUCKET_EDGES, BUCKETS  # noqa: PLC0415
-
-    edges = BUCKET_EDGES / 1e9
-    bins = []
-    for bucket, calls in sorted(map(tuple, histogram or [])):
-        if 0 <= bucket < BUCKETS:  # a document from elsewhere may have more
-            low, high = (max(1e-9, float(edges[int(bucket) + end]) - bias_s) for end in (0, 1))
-            bins.append((low, max(high, low * 1.001), float(calls)))
-    return bins
 
 
 def distribution(bins: Sequence[Bin], borders: Sequence[float], columns: int, *, ascii_only: bool) -> list[str]:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from specmine.analysis.documents import Document, Entry, functions_of
+from specmine.analysis.wording.assertions import assertion, is_asserted, wrapped
+from specmine.analysis.wording.states import counted
 from specmine.model.text import age, count, duration, escaped, listed, plural, share
-
-from .assertions import assertion, is_asserted, wrapped
-from .states import counted
 
 REPORTED_JIT_SHARE = 0.01
 """From this share of CPU time on, code made at run time is reported."""

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from specmine.analysis.documents import Document
+from specmine.analysis.wording.violations import is_open, is_problem
 from specmine.model.text import cells, count, duration_range, escaped, plural, three_digits
 
-from .violations import Entry, cause_words, clock, is_open, is_problem, lasted, name_of
+from .violations import Entry, cause_words, clock, lasted, name_of
 
 _QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99"}
 

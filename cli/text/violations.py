@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from specmine.analysis.wording.violations import is_open, is_problem
 from specmine.daemon.documents.violation_text import typeset
 from specmine.model.text import age, cells, escaped, plural, shortened, three_digits
 
@@ -17,16 +18,6 @@ _QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99"}
 _CAUSES = {"callee": "a callee", "wait": "waiting", "unknown": "not known"}
 _DAY_S = 86_400
 _GAP = "  "
-
-
-def is_open(entry: Entry) -> bool:
-    """Return whether a violation still stands."""
-    return entry.get("state") == "open"
-
-
-def is_problem(entry: Entry) -> bool:
-    """Return whether an open violation means that calls are slower."""
-    return is_open(entry) and entry.get("direction") == "slower"
 
 
 def table(entries: Sequence[Entry], at: str | None, width: int, *, ascii_only: bool = False) -> list[str]:

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 import pytest
 
+from specmine.analysis.wording.states import STATES
 from specmine.cli.base import exit_codes
 from specmine.cli.main import COMMANDS, WORDS, specmine
-from specmine.cli.text.states import STATES
 from specmine.daemon.controller.phase import State
 from tests.support.paths import ROOT
 

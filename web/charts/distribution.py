@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from specmine.analysis.histogram_bins import Bin
 from specmine.model.text import duration, in_markup, share, three_digits
 from specmine.web.words import typeset
 
 from .axis import LogAxis, axis_over
-from .steps import Bin, heights, step_path
+from .steps import heights, step_path
 
 STEPS, SMALL_STEPS = 72, 40
 _TOP, _HEIGHT, _FOOT = 30, 130, 18

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .axis import LogAxis
+from specmine.analysis.histogram_bins import Bin
 
-Bin = tuple[float, float, float]
-"""Lower end, upper end in s, calls."""
+from .axis import LogAxis
 
 
 def heights(bins: Sequence[Bin], axis: LogAxis, steps: int) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from specmine import __version__
-from specmine.cli.text.violations import is_problem
+from specmine.analysis.wording.violations import is_problem
 from specmine.web import words
 from specmine.web.documents import Documents
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from specmine.cli.text.assertions import assertion
-from specmine.cli.text.histogram import histogram_bins
-from specmine.cli.text.levels import asserted, normal_range, present, seconds
-from specmine.cli.text.reasons import why
-from specmine.cli.text.states import words as state_words
-from specmine.cli.text.violations import is_open
+from specmine.analysis.histogram_bins import histogram_bins
+from specmine.analysis.wording.assertions import assertion
+from specmine.analysis.wording.levels import asserted, normal_range, present, seconds, sentence, uncertainty_of
+from specmine.analysis.wording.reasons import why
+from specmine.analysis.wording.states import words as state_words
+from specmine.analysis.wording.violations import is_open
 from specmine.model.text import age, count, duration, rate, share, three_digits
 from specmine.web import words
 from specmine.web.charts.call_paths import call_paths
@@ -44,7 +44,7 @@ def page(documents: Documents, entry: Entry, others: Sequence[Entry]) -> dict[st
     standing = [card(each, now) for each in violations if is_open(each)]
     shown, normal = present(entry), asserted(entry)
     bins = histogram_bins(entry.get("histogram"), float(entry.get("bias_seconds") or 0.0))
-    title = f"Durations of {entry.get('function')}: median {seconds(shown, 'p50')}, 99 % within {seconds(shown, 'p99')}"
+    title = f"Durations of {entry.get('function')}: {sentence(shown, uncertainty_of(entry))}"
     return {
         **frame(documents, "/functions", f"{entry.get('function')}, {state_words(entry)}"),
         "entry": entry,
@@ -54,7 +54,7 @@ def page(documents: Documents, entry: Entry, others: Sequence[Entry]) -> dict[st
         "cards": standing,
         "earlier": [card(each, now) for each in violations if not is_open(each)],
         "facts": _facts(entry),
-        "rows": [_quantile_row("all calls", entry, None), *_behaviours(entry)],
+        "rows": [_quantile_row("all calls", entry, None, entry), *_behaviours(entry)],
         "quantiles": QUANTILES,
         "distribution": distribution(bins, _marks(entry, shown, normal), words.typeset(title)),
         "classes": _classes(entry),
@@ -89,17 +89,18 @@ def _facts(entry: Entry) -> list[str]:
 
 def _behaviours(entry: Entry) -> list[dict[str, Any]]:
     parts = [each for each in entry.get("behaviours") or [] if each.get("expression") not in (None, "true")]
-    return [_quantile_row(str(each["expression"]), each, number) for number, each in enumerate(parts, 1)]
+    return [_quantile_row(str(each["expression"]), each, number, entry) for number, each in enumerate(parts, 1)]
 
 
-def _quantile_row(name: str, part: Entry, number: int | None) -> dict[str, Any]:
-    shown, normal = present(part), asserted(part)
+def _quantile_row(name: str, part: Entry, number: int | None, entry: Entry) -> dict[str, Any]:
+    shown, normal, known_to = present(part), asserted(part), uncertainty_of(entry)
     return {
         "name": name,
         "number": number,
         "calls": count(part["calls"]) if number is not None and part.get("calls") is not None else "",
         "cells": [
-            {"now": words.or_dash(seconds(shown, key)), "normal": normal_range(normal, key)} for key in QUANTILES
+            {"now": words.or_dash(seconds(shown, key, known_to)), "normal": normal_range(normal, key)}
+            for key in QUANTILES
         ],
         "shares": ", ".join(share(float(each)) for each in part.get("shares") or ()) if number is not None else "",
     }

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specmine.analysis.documents import is_recorded
-from specmine.cli.text.functions import SORTS
-from specmine.cli.text.histogram import histogram_bins
-from specmine.cli.text.levels import present, seconds
-from specmine.cli.text.states import counted, group_of, open_violations
-from specmine.cli.text.states import words as state_words
+from specmine.analysis.histogram_bins import histogram_bins
+from specmine.analysis.wording.function_order import SORTS
+from specmine.analysis.wording.levels import present, seconds, uncertainty_of
+from specmine.analysis.wording.states import counted, group_of, open_violations
+from specmine.analysis.wording.states import words as state_words
 from specmine.model.text import rate, share
 from specmine.web import words
 from specmine.web.charts.axis import LogAxis, axis_over
@@ -73,7 +73,7 @@ def page(documents: Documents, query: Mapping[str, str]) -> dict[str, Any]:
 
 def row(entry: Entry, axis: LogAxis) -> dict[str, Any]:
     """Return what a row says."""
-    shown = present(entry)
+    shown, known_to = present(entry), uncertainty_of(entry)
     group = group_of(entry)
     worst = [each.get("direction") for each in open_violations(entry)]
     bins = histogram_bins(entry.get("histogram"), float(entry.get("bias_seconds") or 0.0))
@@ -84,8 +84,8 @@ def row(entry: Entry, axis: LogAxis) -> dict[str, Any]:
         "state": state_words(entry),
         "kind": "slow" if "slower" in worst else "fast" if worst else "" if group == "holds" else "mute",
         "rate": rate(entry["rate_per_second"]) if entry.get("rate_per_second") is not None else "–",
-        "median": words.or_dash(seconds(shown, "p50")),
-        "tail": words.or_dash(seconds(shown, "p99")),
+        "median": words.or_dash(seconds(shown, "p50", known_to)),
+        "tail": words.or_dash(seconds(shown, "p99", known_to)),
         "time": "–" if is_recorded(entry) or not entry.get("time_share") else share(entry["time_share"]),
         "picture": small_distribution(bins, axis, _seconds(shown, "p50"), _seconds(shown, "p99")),
     }

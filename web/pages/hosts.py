@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specmine.cli.text.reasons import why
-from specmine.cli.text.states import FINISHED, group_of
+from specmine.analysis.wording.reasons import why
+from specmine.analysis.wording.states import FINISHED, group_of
 from specmine.model.text import age, count, share, size
 from specmine.web import words
 from specmine.web.charts.bars import limit_bar

@@ -9,9 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from specmine.cli.text.functions import cut
-from specmine.cli.text.states import group_of
-from specmine.cli.text.violations import is_open, is_problem
+from specmine.analysis.wording.states import group_of
+from specmine.analysis.wording.violations import is_open, is_problem
 from specmine.model.text import count, listed, plural
 from specmine.web import words
 from specmine.web.charts.timeline import Span, timeline

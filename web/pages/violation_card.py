@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from specmine.cli.text.levels import normal_range, seconds
-from specmine.cli.text.violations import is_open
+from specmine.analysis.wording.levels import normal_range, seconds
+from specmine.analysis.wording.violations import is_open
 from specmine.model.text import share
 from specmine.web import words
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from specmine.cli.base.output import OutputFile, check_writable, json_text
+from specmine.analysis.documents import json_text
+from specmine.cli.base.output import OutputFile, check_writable
 from specmine.model.errors import InputError
 
 SPECMINE = [sys.executable, "-m", "specmine.cli"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from specmine.cli.text.reasons import why
+from specmine.analysis.wording.reasons import why
 from specmine.store import Build, Writes, open_store
 from tests.support.paths import SUPPORT
 

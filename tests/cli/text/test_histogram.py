@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specmine.cli.text.histogram import MOST_ROWS, distribution, histogram_bins
+from specmine.analysis.histogram_bins import histogram_bins
+from specmine.cli.text.histogram import MOST_ROWS, distribution
 from specmine.model.buckets import BUCKET_EDGES, BUCKETS
 from specmine.model.histogram import Histogram
 from specmine.model.json_codec import encode

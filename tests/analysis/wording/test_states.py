@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from specmine.cli.text.states import counted, steps_done, words
+from specmine.analysis.wording.states import counted, steps_done, words
 
 SLOW = {"state": "open", "direction": "slower", "factor": 2.1, "change": "2.1x slower"}
 FAST = {"state": "open", "direction": "faster", "factor": 0.1, "change": "10x faster"}

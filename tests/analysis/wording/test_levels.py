@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specmine.cli.text.levels import normal, normal_range, present, seconds, sentence
+from specmine.analysis.wording.levels import normal, normal_range, present, seconds, sentence
 
 
 def test_a_sentence_needs_a_median() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from specmine.cli.text.assertions import assertion
+from specmine.analysis.wording.assertions import assertion
 
 
 def quantiles(p50: float, p99: float) -> dict[str, Any]:

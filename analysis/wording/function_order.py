@@ -1,0 +1,34 @@
+"""In which order functions are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from specmine.analysis.documents import Entry
+
+from .levels import present
+from .states import rank_of
+
+SORTS: dict[str, Callable[[Entry], Any]] = {
+    "state": lambda each: (rank_of(each), -_time(each), -_rate(each)),
+    "time": lambda each: (-_time(each), -_rate(each)),
+    "calls": lambda each: (-_rate(each), -int(each.get("calls") or 0)),
+    "median": lambda each: -_quantile(each, "p50"),
+    "p99": lambda each: -_quantile(each, "p99"),
+    "name": lambda each: (str(each.get("function")), str(each.get("module"))),
+}
+"""Orders of the list by name; those by numbers begin with the largest."""
+
+
+def _time(entry: Entry) -> float:
+    return float(entry.get("time_share") or 0.0)
+
+
+def _rate(entry: Entry) -> float:
+    return float(entry.get("rate_per_second") or 0.0)
+
+
+def _quantile(entry: Entry, name: str) -> float:
+    each = present(entry).get(name)
+    return float(each["seconds"]) if each else 0.0

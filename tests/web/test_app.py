@@ -1,0 +1,216 @@
+"""The pages as a browser or a script gets them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from starlette.testclient import TestClient
+
+from specmine.model.errors import InputError
+from specmine.web.app import make_app
+from specmine.web.documents import Documents, StoreSource
+from tests.support.web_documents import HOSTILE, SampleSource, sample
+
+PAGES = ("/", "/functions", "/builds", "/hosts")
+LARGEST = 200_000
+"""Bytes of a page, however many functions there are."""
+
+
+def client(documents: Documents) -> TestClient:
+    """Return a client of the application, which asks for this host."""
+    return TestClient(make_app(SampleSource(documents), "127.0.0.1"), base_url="http://127.0.0.1")
+
+
+def violation_id(documents: Documents) -> str:
+    """Return the id of the first violation."""
+    return str(documents.violations["violations"][0]["id"])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_page_is_whole_and_leads_to_the_others(page: str) -> None:
+    answer = client(sample()).get(page)
+    assert answer.status_code == 200
+    assert answer.text.count("<h1>") == 1
+    assert answer.text.rstrip().endswith("</html>")
+    assert all(f'href="{other}"' in answer.text for other in PAGES)
+
+
+def test_the_first_page_begins_with_what_is_wrong() -> None:
+    text = client(sample()).get("/").text
+    assert "One problem:" in text
+    card = text[text.index('<article class="card slow">') : text.index("</article>")]
+    assert "checksum" in card
+    assert "2.1× slower" in card
+    assert re.search(r"median <b>160\s*µs</b>, normal 72–80\s*µs", card)
+    assert "Slower with it" in card
+    assert "specmine acknowledge checksum" in card
+    assert text.count("<article") == 1, "one entry a cause"
+    assert "gzip level 6 is wanted" in text
+    assert "cache</b>: does not run" in text
+
+
+def test_a_quiet_host_says_so() -> None:
+    documents = sample()
+    quiet = Documents(specification=documents.specification, violations={"violations": [], "host": "h", "at": None})
+    for each in quiet.functions:
+        each["violations"] = []  # type: ignore[index]
+    assert "All well on h" in client(quiet).get("/").text
+    nothing = Documents(specification={"functions": []}, violations={"violations": [], "host": "h", "at": None})
+    text = client(nothing).get("/").text
+    assert "Nothing is asserted yet on h" in text
+    assert "No function is known yet." in text
+
+
+def test_every_page_is_also_json_as_the_commands_print_it() -> None:
+    documents = sample()
+    asked = client(documents)
+    assert asked.get("/?format=json").json() == documents.violations
+    assert asked.get("/hosts?format=json").json() == documents.status
+    listed = asked.get("/functions?format=json").json()
+    assert listed["schema"] == "specmine.functions/1"
+    assert [each["function"] for each in listed["functions"]] == [each["function"] for each in documents.functions]
+    name = documents.functions[0]["function"]
+    one = asked.get("/function", params={"name": name, "format": "json"}).json()
+    assert one["schema"] == "specmine.function/1"
+    assert one["function"] == name
+    known = asked.get("/violation", params={"id": violation_id(documents), "format": "json"}).json()
+    assert known["violations"] == [documents.violations["violations"][0]]
+
+
+def test_every_function_has_a_page() -> None:
+    documents = sample()
+    asked = client(documents)
+    for each in documents.functions:
+        answer = asked.get("/function", params={"name": each["function"], "module": each["module"]})
+        assert answer.status_code == 200, each["function"]
+        assert "The assertion" in answer.text
+
+
+def test_links_of_pages_lead_somewhere() -> None:
+    """Every link of every page is followed, those of hostile names too."""
+    asked = client(sample(hostile=True))
+    seen: set[str] = set()
+    ahead = list(PAGES)
+    while ahead:
+        address = ahead.pop()
+        if address in seen or len(seen) > 200:
+            continue
+        seen.add(address)
+        answer = asked.get(address)
+        # the callee of the sample is known by its violation only
+        assert answer.status_code == 200 or "No function" in answer.text, address
+        if "html" in answer.headers["content-type"]:
+            found = re.findall(r'href="(/[^"]*)"', answer.text)
+            ahead += [each.replace("&amp;", "&") for each in found]
+    assert len(seen) > 20
+
+
+def test_hostile_names_stay_text() -> None:
+    documents = sample(hostile=True)
+    asked = client(documents)
+    for address in (
+        *PAGES,
+        f"/violation?id={violation_id(documents)}",
+        f"/function?name={quote(HOSTILE)}",
+    ):
+        text = asked.get(address).text
+        assert "<script" not in text
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert "&lt;script" in asked.get("/").text.replace("<wbr>", "")
+
+
+def test_answers_forbid_scripts_and_foreign_content() -> None:
+    headers = client(sample()).get("/").headers
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "script" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    text = client(sample()).get("/functions").text
+    assert " style=" not in text
+    assert "http://" not in text.replace("http://www.w3.org", "")
+
+
+def test_requests_for_other_hosts_are_refused() -> None:
+    asked = client(sample())
+    assert asked.get("/", headers={"Host": "evil.example"}).status_code == 421
+    assert asked.get("/", headers={"Host": "localhost:9753"}).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_nothing_can_be_written(method: str) -> None:
+    assert client(sample()).request(method, "/").status_code == 405
+
+
+@pytest.mark.parametrize("address", ["/nope", "/function?name=nope", "/function", "/violation?id=nope"])
+def test_what_is_not_there_is_said(address: str) -> None:
+    answer = client(sample()).get(address)
+    assert answer.status_code == 404
+    assert "No such" in answer.text
+    asked = client(sample()).get(address + ("&" if "?" in address else "?") + "format=json")
+    assert asked.status_code == 404
+    assert asked.json()["error"]
+
+
+def test_data_that_cannot_be_read_is_said_with_the_remedy() -> None:
+    class Broken(SampleSource):
+        def read(self) -> Documents:
+            raise InputError("no daemon answers at /x", remedy="start specmined")
+
+    asked = TestClient(make_app(Broken(sample()), "127.0.0.1"), base_url="http://127.0.0.1")
+    answer = asked.get("/")
+    assert answer.status_code == 503
+    assert "start specmined" in answer.text
+    assert asked.get("/style.css").status_code == 200
+
+
+def test_five_thousand_functions_stay_quick_and_small() -> None:
+    documents = sample(copies=-(-5000 // len(sample().functions)))
+    assert 5000 <= len(documents.functions) < 5020
+    asked = client(documents)
+    small = client(sample())
+    for page in PAGES:
+        assert len(asked.get(page).content) < LARGEST, page
+    times = [_seconds(asked, "/functions") for _ in range(5)]
+    usual = [_seconds(small, "/functions") for _ in range(5)]
+    # a page has 100 rows: a thousand times the functions cost what sorting and counting them does
+    assert min(times) < 40 * min(usual)
+    first = re.findall(r'<a class="f" href="([^"]+)"', asked.get("/functions").text)
+    second = re.findall(r'<a class="f" href="([^"]+)"', asked.get("/functions?page=2").text)
+    assert len(first) == len(second) == 100
+    assert not {*first} & {*second}
+
+
+def _seconds(asked: TestClient, page: str) -> float:
+    began = time.perf_counter()
+    asked.get(page)
+    return time.perf_counter() - began
+
+
+@pytest.mark.parametrize(
+    ("query", "fits"),
+    [
+        ("program=app", lambda each: "app" in (each.get("program"), each.get("module"))),
+        ("q=a", lambda each: "a" in each["function"].lower()),
+        ("sort=nonsense&page=-3&state=", lambda each: True),
+        ("page=99999999999999999999", lambda each: True),
+    ],
+)
+def test_functions_are_chosen_by_the_address(query: str, fits: Callable[[Any], bool]) -> None:
+    documents = sample()
+    text = client(documents).get(f"/functions?{query}").text
+    assert text.count("<tr>") - 1 == sum(map(fits, documents.functions))
+
+
+def test_a_store_is_read_without_a_daemon(tmp_path: Path, keep: Callable[..., Path], document: dict[str, Any]) -> None:
+    app = make_app(StoreSource(keep(document)), "127.0.0.1")
+    asked = TestClient(app, base_url="http://127.0.0.1")
+    assert asked.get("/functions").status_code == 200
+    builds = asked.get("/builds")
+    assert "runs of one build only" in builds.text
+    assert "known to the daemon only" in asked.get("/hosts").text
