@@ -38,7 +38,14 @@ COMMANDS = (
     "web",
 )
 """In the order in which a new user meets them; each is in a file of its name, as ``command``, but for ``SHARED``."""
-SHARED = {"off": "switch", "on": "switch", "record": "recording", "replay": "recording"}
+SHARED = {
+    "off": "switch",
+    "on": "switch",
+    "record": "recording",
+    "replay": "recording",
+    "label": "remarks",
+    "acknowledge": "remarks",
+}
 """Commands that are in one file, each under its own name."""
 WORDS = "Words: docs/glossary.md"
 """The last line of every help."""

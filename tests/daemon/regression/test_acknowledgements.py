@@ -184,7 +184,7 @@ def test_the_command_works_on_a_store(tmp_path: Path, raised: BuildHistory) -> N
     """Listed, acknowledged, undone; what is not there is an error."""
     from click.testing import CliRunner  # noqa: PLC0415
 
-    from specmine.cli.commands.acknowledge import command  # noqa: PLC0415
+    from specmine.cli.commands.remarks import acknowledge  # noqa: PLC0415
 
     path = tmp_path / "s.db"
     with open_store(path) as store:
@@ -192,7 +192,7 @@ def test_the_command_works_on_a_store(tmp_path: Path, raised: BuildHistory) -> N
         store.write(Writes((Document(name="changes", document=document),)), 1)
 
     def run(*given: str) -> str:
-        return CliRunner().invoke(command, [*given, "--store", str(path)], catch_exceptions=False).output
+        return CliRunner().invoke(acknowledge, [*given, "--store", str(path)], catch_exceptions=False).output
 
     assert "f (app), old -> new: worse by" in run() and ", raised" in run()
     assert "acknowledged: a note" in run("f", "--comment", "a note")

@@ -1,4 +1,4 @@
-"""``specmine acknowledge``: a violation or a change between builds is known, and no alarm any longer."""
+"""``specmine label`` and ``specmine acknowledge``: what people tell, the name of a build or that a change is known."""
 
 from __future__ import annotations
 
@@ -13,14 +13,37 @@ import click
 from specmine.analysis.documents import json_text, title
 from specmine.cli.base.options import PATH, format_option, socket_option
 from specmine.cli.base.output import emit
-from specmine.cli.base.sources import ask_daemon, one_place
+from specmine.cli.base.sources import ask_daemon, one_place, send_label
 from specmine.model.errors import InputError
 from specmine.model.text import escaped
 
 SCHEMA = "specmine.acknowledged/1"
 LONGEST = 1000
+LONGEST_LABEL = 200
 Found = tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
 """Violations, and comparisons of builds."""
+
+
+@click.command("label", short_help="Give a build a name.")
+@click.argument("build")
+@click.argument("name")
+@click.option(
+    "--store",
+    type=PATH,
+    metavar="FILE",
+    help="Write to this store instead of asking the daemon.",
+)
+@socket_option
+@format_option
+def label(build: str, name: str, store: Path | None, socket: Path | None, form: str) -> None:
+    """Give BUILD, a build-id or its first digits, the name NAME."""
+    if not name.strip() or len(name) > LONGEST_LABEL or not name.isprintable():
+        raise click.UsageError(f"NAME is printable text of 1 to {LONGEST_LABEL} characters.")
+    whole = send_label(build, name, store, socket)
+    if form == "json":
+        emit(json_text({"schema": "specmine.label/1", "build_id": whole, "label": name}))
+    else:
+        emit(f"Build {escaped(whole)} is now called {escaped(name)}.\n")
 
 
 @click.command("acknowledge", short_help="Say that a change is known.")
@@ -31,7 +54,7 @@ Found = tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
 @click.option("--store", type=PATH, metavar="FILE", help="Read and write this store instead of asking the daemon.")
 @socket_option
 @format_option
-def command(
+def acknowledge(
     function: str | None, build: str, comment: str, undo: bool, store: Path | None, socket: Path | None, form: str
 ) -> None:
     """Acknowledge what is open of FUNCTION, a name or a glob. Without FUNCTION, list what is open.
