@@ -13,6 +13,7 @@ from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.reasons import PASSING
 from specmine.daemon.controller.scheduler import Means, predicted
 from specmine.daemon.controller.state import ControllerState
+from specmine.model.batch import PURPOSES, Spent
 
 from .programs import programs_of
 from .timestamps import rfc3339, utc_offset_ns
@@ -173,6 +174,7 @@ def _budget(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
             "predicted_seconds_per_second": planned / SECOND,
             "spent_ratio": spent.overhead_ns / spent.program_cpu_ns if spent.program_cpu_ns else None,
             "spent_seconds": spent.overhead_ns / SECOND,
+            "spent_on": {f"{purpose}_seconds": spent.purposes[purpose] / SECOND for purpose in _purposes(spent)},
             "program_cpu_seconds": spent.program_cpu_ns / SECOND,
         },
         "agent": {
@@ -182,6 +184,11 @@ def _budget(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
             "pressure": state.agent_cost.pressure,
         },
     }
+
+
+def _purposes(spent: Spent) -> list[str]:
+    """Return what overhead was spent on, in the order of the ledger."""
+    return [purpose for purpose in PURPOSES if purpose in spent.purposes]
 
 
 def predicted_ns(state: ControllerState) -> float:

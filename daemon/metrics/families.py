@@ -98,6 +98,12 @@ OF_THE_DAEMON: tuple[Family[Status], ...] = (
         lambda s: s["budget"]["overhead"]["spent_seconds"],
     ),
     counter(
+        "overhead_purpose_seconds",
+        "The same by what it was spent on.",
+        lambda s: {name.removesuffix("_seconds"): value for name, value in s["budget"]["overhead"]["spent_on"].items()},
+        "purpose",
+    ),
+    counter(
         "program_cpu_seconds",
         "CPU time of the watched programs while watched.",
         lambda s: s["budget"]["overhead"]["program_cpu_seconds"],

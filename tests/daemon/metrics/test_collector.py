@@ -39,7 +39,7 @@ def status(**facts: Any) -> dict[str, Any]:
         batch=Batch(now_ns=5 * 10**9, lost={"paths": 4}, unwinding={"complete": 90, "limit": 10}, row_bytes=4096),
         bystander_hits=2,
     )
-    spent = Spent(overhead_ns=3e6, program_cpu_ns=4 * 10**9)
+    spent = Spent(overhead_ns=3e6, program_cpu_ns=4 * 10**9, purposes={"durations": 2e6, "passing": 1e6})
     state = replace(
         state,
         agent_cost=AgentCost(spent_ns=10**7),
@@ -227,6 +227,8 @@ def test_the_status_is_shown() -> None:
     found = scrape(collector([]))
     assert total(found, "specmine_overhead_promised_ratio") == 0.01
     assert total(found, "specmine_overhead_seconds_total") == pytest.approx(0.003)
+    assert total(found, "specmine_overhead_purpose_seconds_total", purpose="durations") == pytest.approx(0.002)
+    assert total(found, "specmine_overhead_purpose_seconds_total", purpose="passing") == pytest.approx(0.001)
     assert total(found, "specmine_program_cpu_seconds_total") == 4
     assert total(found, "specmine_agent_seconds_total") == pytest.approx(0.01)
     assert total(found, "specmine_price_seconds", what="time") == pytest.approx(1.28e-6)

@@ -1,0 +1,61 @@
+"""What hits cost the program, and what for."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from specmine.model.batch import Prices
+from specmine.model.observation import Kind
+from specmine.model.probe_kind import PROBE_KINDS
+from specmine.probes.timing.function.costs import costs_ns
+from specmine.probes.timing.function.slot import Hits
+from specmine.probes.timing.function.timed_function import TimedFunction
+
+PRICES = Prices(count_ns=700.0, time_ns=1300.0, path_ns=2300.0, stepped_ns=9000.0, sample_ns=5000.0, bias_ns=400.0)
+
+
+def timed(kind: Kind = Kind.TIME, *, by_site: bool = True, stepped: bool = False) -> TimedFunction:
+    """Return what the costs read of a timed function, in warm caches."""
+    return cast(
+        "TimedFunction",
+        SimpleNamespace(
+            probe=PROBE_KINDS[kind],
+            handlers=SimpleNamespace(coldness=1.0),
+            sampled=False,
+            stepped=stepped,
+            by_site=by_site,
+            stepped_returns=False,
+        ),
+    )
+
+
+def test_each_hit_is_charged_once() -> None:
+    """Ten timed calls make twenty hits; three more calls return to unknown places, two are inner, five hits pass by."""
+    hits = Hits(hits=30, calls=13, timed=10, inner=2, unlearnt=3)
+    costs = costs_ns(timed(), hits, PRICES)
+    assert costs == pytest.approx({"timed": 13_000.0, "unlearnt": 2100.0, "untimed": 1400.0, "passing": 3500.0})
+    assert sum(costs.values()) == pytest.approx(10 * PRICES.time_ns + (30 - 2 * 10) * PRICES.count_ns)
+
+
+def test_replaced_return_addresses_are_passed_by_no_other_call() -> None:
+    """What is left over there are calls whose return was not wanted."""
+    costs = costs_ns(timed(by_site=False), Hits(hits=30, calls=18, timed=10), PRICES)
+    assert costs["passing"] == 0.0
+    assert costs["untimed"] == pytest.approx(10 * PRICES.count_ns)
+
+
+def test_steps_and_counts_have_their_price() -> None:
+    """A single-stepped entry costs more each time, and a count is for counting."""
+    assert costs_ns(timed(Kind.COUNT, stepped=True), Hits(hits=4, calls=4), PRICES) == {"counting": 4 * 9700.0}
+    stepped = costs_ns(timed(stepped=True), Hits(hits=4, calls=2, timed=2), PRICES)
+    assert stepped["timed"] == pytest.approx(2 * (1300.0 + 9000.0))
+
+
+def test_counters_read_apart_give_no_negative_cost() -> None:
+    """A call may have ended whose entry was reported before."""
+    costs = costs_ns(timed(), Hits(hits=3, calls=1, timed=2), PRICES)
+    assert min(costs.values()) == 0.0
+    assert sum(costs.values()) == pytest.approx(2 * PRICES.time_ns)
