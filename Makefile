@@ -31,7 +31,7 @@ demo: setup ## mine a stock apache2 under load, at most 3 minutes; leaves nothin
 	@$(BIN)/python -m examples.demo.run
 
 test: setup ## everything: checks, then all tests (those marked kernel need root, and run one by one)
-	@.ci/packages gcc g++ libc6-dev libdw-dev gdb golang-go libboost-context-dev strace prometheus prometheus-alertmanager
+	@.ci/packages gcc g++ libc6-dev libdw-dev gdb golang-go libboost-context-dev musl-tools libluajit-5.1-dev strace prometheus prometheus-alertmanager
 	@$(MAKE) --no-print-directory check
 	@status=0; \
 	$(BIN)/pytest -m 'not kernel' -n auto --dist worksteal || status=1; \
@@ -57,7 +57,7 @@ bench: setup ## list the benches; BENCHES='overhead.calls ...' runs some, BENCHE
 	  echo "== bench.$$b"; $(BIN)/python -m bench.$$b || exit; done
 
 chaos: setup ## hostile programs under probes, 20 runs each (RUNS=n overrides); needs root
-	@.ci/packages gcc g++ libc6-dev gdb golang-go libboost-context-dev
+	@.ci/packages gcc g++ libc6-dev gdb golang-go libboost-context-dev musl-tools libluajit-5.1-dev
 	CHAOS_RUNS=$(or $(RUNS),20) $(BIN)/pytest tests/chaos -s
 
 fuzz: setup ## damaged files, stores, recordings, configurations, conversations: 1,000 of each (N=n), ten times as many ELF files

@@ -226,7 +226,8 @@ class Round:
         process = self.one.process
         assert process is not None
         dead = f"the daemon ended with {process.returncode}" if process.poll() is not None else ""
-        traceback = "a traceback in the log" if "Traceback" in self.one.log.read_text() else ""
+        log = self.one.log.read_text()
+        traceback = f"in the log: {log[log.index('Traceback') :]}" if "Traceback" in log else ""
         return Event(
             victim=victim,
             signal=number.name,

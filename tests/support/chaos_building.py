@@ -39,7 +39,8 @@ def _build(target: Target, folder: Path) -> Path:
             _run("go", "build", f"-ldflags=-B {build_id}", "-o", path, sources[0])
         case _:
             extra = [*_library(target, folder), *_FLAGS.get(target.variant, []), *target.flags]
-            _compile(path, sources, "-I", TARGETS, f"-Wl,--build-id={build_id}", *extra)
+            identified = ("-I", TARGETS, f"-Wl,--build-id={build_id}")
+            _compile(path, sources, *identified, *extra, compiler=target.compiler)
     if target.variant == "stripped":
         shutil.copy2(path, path.with_suffix(".whole"))
         _run("strip", path)
@@ -59,9 +60,10 @@ def _library(target: Target, folder: Path) -> list[str]:
     )  # those of C targets are opened by name
 
 
-def _compile(path: Path, sources: list[Path], *flags: object) -> None:
-    compiler = ["g++"] if any(each.suffix == ".cc" for each in sources) else ["gcc", "-std=gnu11"]
-    _run(*compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-o", path, *sources, *flags, "-lpthread")
+def _compile(path: Path, sources: list[Path], *flags: object, compiler: str = "") -> None:
+    cxx = any(each.suffix == ".cc" for each in sources)
+    command = [compiler or "g++"] if cxx else [compiler or "gcc", "-std=gnu11"]
+    _run(*command, "-O2", "-Wall", "-Wextra", "-Werror", "-o", path, *sources, *flags, "-lpthread")
 
 
 def _run(*command: object) -> None:

@@ -27,6 +27,8 @@ class Target:
     """Its source, if that is not called like the target."""
     variant: str = ""
     flags: tuple[str, ...] = ()
+    compiler: str = ""
+    """gcc or g++ if not given."""
     library: str = ""
     """Whose library it uses, if not one of its own."""
     group: int
@@ -197,6 +199,38 @@ TARGETS = (
         functions=("main.grow",),
         cannot={"main.grow": "go-runtime"},
         needs="go",
+    ),
+    Target(
+        name="musl",
+        group=7,
+        by_site=True,
+        built_from="steady",
+        functions=_STEADY,
+        compiler="musl-gcc",
+        needs="musl-gcc",
+    ),
+    Target(
+        name="musl-static",
+        group=7,
+        by_site=True,
+        built_from="steady",
+        variant="static",
+        functions=_STEADY,
+        compiler="musl-gcc",
+        needs="musl-gcc",
+    ),
+    Target(name="confined", group=7, by_site=True, functions=_STEADY),
+    Target(name="confined-late", group=7, built_from="confined", functions=_STEADY, flags=("-DLATE",)),
+    Target(name="traced", group=7, functions=_STEADY),
+    Target(
+        name="jits",
+        group=7,
+        by_site=True,
+        functions=("made", "outer"),
+        exact=False,
+        cannot={"made": _NO_SITE},
+        flags=("-lluajit-5.1",),
+        needs="luajit-2.1/lua.h",
     ),
     Target(name="patched", group=5, functions=("patched",), cannot={"patched": "changed-text"}),
 )
