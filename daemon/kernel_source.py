@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 from specmine.daemon.config.tree import Config, Program
 from specmine.model.batch import Source
+from specmine.probes.kernel.cache import DEFAULT, default_folder
 from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 
-DEFAULT_CACHE = "/var/cache/specmine"
+DEFAULT_CACHE = DEFAULT
 
 
 def selection_of(program: Program) -> Selection:
@@ -47,7 +47,7 @@ def live_source(
     settings = SourceSettings(
         interpreter=config.kernel.interpreter,
         memory_bytes=config.kernel.memory_bytes,
-        cache=os.environ.get("CACHE_DIRECTORY", DEFAULT_CACHE),
+        cache=str(default_folder()),
         watch=watch,
         ignore=ignore,
         sampling=sampling,

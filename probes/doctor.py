@@ -6,7 +6,7 @@ import os
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,10 +14,12 @@ from specmine.model.batch import Prices
 from specmine.model.buckets import BUCKETS
 from specmine.model.errors import ProbeError, SpecmineError
 from specmine.probes.arch.machine import machine
+from specmine.probes.calibration.calibrate import kept_prices
 from specmine.probes.calibration.recalibrate import measured_here
 from specmine.probes.elf.client import CONFINE, Reader
 from specmine.probes.elf.facts import Grade
-from specmine.probes.kernel.loader import Loaded, load
+from specmine.probes.kernel.cache import default_folder, is_ours
+from specmine.probes.kernel.loader import Loaded, load, loaded_earlier
 from specmine.probes.kernel.maps import kernel_at_least
 from specmine.probes.process import proc
 from specmine.probes.process.mappings import Mapping, executable_mappings, open_mapped
@@ -61,8 +63,12 @@ class Check:
 
 
 def checks(pid: int | None = None, *, interpreter: str = "/usr/bin/python3") -> list[Check]:
-    """Look at the host, and at one process if a pid is given. Never raises for what it finds."""
-    found = [*_host(), *_kernel(interpreter, priced=pid is not None)]
+    """Look at the host, and at one process if a pid is given. Never raises for what it finds.
+
+    What was compiled, loaded and measured earlier in this boot is not done again.
+    """
+    folder = default_folder()
+    found = [*_host(), *_kernel(interpreter, priced=pid is not None, cache=folder if is_ours(folder) else None)]
     if pid is not None:
         found += _process(pid)
     return found
@@ -148,8 +154,11 @@ def _lockdown() -> Check:
     )
 
 
-def _prices(loaded: Loaded) -> Prices | ProbeError:
-    """Measure what probes cost on this host; takes half a second."""
+def _prices(loaded: Loaded, cache: Path | None) -> Prices | ProbeError:
+    """Return what probes cost on this host; to measure it takes half a second."""
+    kept = kept_prices(cache, loaded.mode) if cache is not None else None
+    if kept is not None:
+        return kept
     try:
         return measured_here(loaded)
     except ProbeError as error:
@@ -168,7 +177,7 @@ def _price(prices: Prices | ProbeError) -> Check:
     )
 
 
-def _kernel(interpreter: str, *, priced: bool) -> Iterator[Check]:
+def _kernel(interpreter: str, *, priced: bool, cache: Path | None) -> Iterator[Check]:
     release = platform.release()
     yield Check(name="kernel", ok=True, detail=release)
     btf = Path("/sys/kernel/btf/vmlinux").exists()
@@ -179,23 +188,55 @@ def _kernel(interpreter: str, *, priced: bool) -> Iterator[Check]:
         remedy="waits are not sampled without it; use a kernel built with CONFIG_DEBUG_INFO_BTF",
         needed=False,
     )
+    lacking = _without(_effective_capabilities(), "CAP_BPF", "CAP_PERFMON")
+    if lacking:  # a compilation would take seconds to find the same
+        yield Check(
+            name="bpf",
+            ok=False,
+            detail=f"the kernel does not permit BPF without {' and '.join(lacking)}",
+            remedy="run as root or with CAP_BPF and CAP_PERFMON",
+        )
+        return
     try:
-        loaded = load(interpreter=interpreter, memory_bytes=16 << 20, buckets=BUCKETS)
+        earlier = loaded_earlier(cache, interpreter) if cache is not None else None
+    except SpecmineError:  # no machine that it is built for: what loads says so
+        earlier = None
+    kept = kept_prices(cache, earlier.mode) if priced and cache is not None and earlier is not None else None
+    if earlier is not None and (kept is not None or not priced):
+        said = f"programs were loaded earlier in this boot, in {earlier.seconds:.1f} s"
+        yield Check(name="bpf", ok=True, detail=said)
+        yield _links(earlier.mode, earlier.notes)
+        if kept is not None:
+            yield _price(kept)
+        return
+    try:
+        loaded = load(interpreter=interpreter, memory_bytes=16 << 20, buckets=BUCKETS, cache=cache)
     except SpecmineError as error:
         yield Check(name="bpf", ok=False, detail=error.message, remedy=error.remedy or "see the kernel's words")
         return
-    prices = _prices(loaded) if priced else None
+    prices = _prices(loaded, cache) if priced else None
     loaded.close()
     yield Check(name="bpf", ok=True, detail=f"programs compile and load in {loaded.seconds:.1f} s")
-    yield Check(
+    yield _links(loaded.mode, loaded.notes)
+    if prices is not None:
+        yield _price(prices)
+
+
+def _links(mode: str, notes: Sequence[str]) -> Check:
+    return Check(
         name="links",
-        ok=loaded.mode != "perf",
-        detail=f"{loaded.mode} links work" + "".join(f"; {n}" for n in loaded.notes),
+        ok=mode != "perf",
+        detail=f"{mode} links work" + "".join(f"; {each}" for each in notes),
         remedy="probes come off slowly here: at most 6 functions at once, no duty cycles; use kernel 6.6 or later",
         needed=False,
     )
-    if prices is not None:
-        yield _price(prices)
+
+
+def _without(effective: int, *names: str) -> list[str]:
+    """Return which of these capabilities are missing; CAP_SYS_ADMIN stands for them."""
+    if effective >> _CAP_SYS_ADMIN & 1:
+        return []
+    return [name for name in names if not effective >> CAPABILITIES[name] & 1]
 
 
 def _process(pid: int) -> Iterator[Check]:

@@ -9,7 +9,6 @@ are corrected by is the least of the rounds' medians: beside other work rounds a
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import subprocess
@@ -31,6 +30,7 @@ from specmine.model.observation import Kind
 from specmine.probes.arch.interface import INNER
 from specmine.probes.arch.machine import machine
 from specmine.probes.holder.time_scale import TIME_SCALE
+from specmine.probes.kernel.cache import read_json, write_json
 from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.loader import Loaded, sources_digest
 from specmine.probes.kernel.maps import CachedMap, map_array, write_array
@@ -216,20 +216,29 @@ def calibrated(
     ProbeError
         The calibrating program does not run or its probes do not fire.
     """
-    path = cache / f"prices-{proc.boot_id()}-{loaded.mode}-{sources_digest()}.json" if cache else None
-    if path is not None:
-        try:
-            kept = json.loads(path.read_text())
-            if time.time() - path.stat().st_mtime < KEPT_S and set(kept) == {each.name for each in fields(Prices)}:
-                return Prices(**kept)
-        except (OSError, ValueError, TypeError):
-            pass
+    kept = kept_prices(cache, loaded.mode) if cache else None
+    if kept is not None:
+        return kept
     prices = measured(loaded, links, slots, counters)
-    if path is not None:
-        temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps(asdict(prices)))
-        temporary.replace(path)
+    if cache is not None:
+        write_json(_kept_at(cache, loaded.mode), asdict(prices))
     return prices
+
+
+def kept_prices(cache: Path, mode: str) -> Prices | None:
+    """Return the prices over a kind of link that were measured in the last hours of this boot, None if none were."""
+    path = _kept_at(cache, mode)
+    kept = read_json(path)
+    try:
+        if time.time() - path.stat().st_mtime < KEPT_S and set(kept) == {each.name for each in fields(Prices)}:
+            return Prices(**{name: float(value) for name, value in kept.items()})
+    except (OSError, ValueError, TypeError):
+        pass
+    return None
+
+
+def _kept_at(cache: Path, mode: str) -> Path:
+    return cache / f"prices-{proc.boot_id()}-{mode}-{sources_digest()}.json"
 
 
 def measured(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: NDArray[np.void]) -> Prices:

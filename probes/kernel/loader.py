@@ -21,7 +21,9 @@ from specmine.model.probe_kind import PROBE_KINDS
 from specmine.probes.arch.machine import machine
 from specmine.probes.holder.process_state import is_stopped
 from specmine.probes.holder.time_scale import TIME_SCALE
+from specmine.probes.process import proc
 
+from .cache import read_json, write_json
 from .maps import kernel_at_least
 from .structs import MAX_SLOTS
 
@@ -171,10 +173,38 @@ def load(
     error = HostError("nothing was tried")
     for flags, split in itertools.product(variants, sorted({waiting, False}, reverse=True)):
         try:
-            return _tried(interpreter, request | {"flags": list(flags), "waiting": split})
+            loaded = _tried(interpreter, request | {"flags": list(flags), "waiting": split})
+            if cache is not None and sampling and modes == LINK_KINDS:
+                kept = {"mode": loaded.mode, "notes": list(loaded.notes), "seconds": loaded.seconds}
+                write_json(_kept_at(cache, interpreter), kept)
+            return loaded
         except ProbeError as failed:  # an older verifier may need a shorter walk, or may trust no struct
             error = failed
     raise error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """What came of loading these programs earlier in this boot."""
+
+    mode: str
+    notes: tuple[str, ...]
+    seconds: float
+
+
+def loaded_earlier(cache: Path, interpreter: str) -> Earlier | None:
+    """Return what came of loading the same programs earlier in this boot; None if nothing is known of it."""
+    kept = read_json(_kept_at(cache, interpreter))
+    try:
+        mode, notes = str(kept["mode"]), tuple(map(str, kept["notes"]))
+        return Earlier(mode=mode, notes=notes, seconds=float(kept["seconds"]))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _kept_at(cache: Path, interpreter: str) -> Path:
+    which = hashlib.sha256(f"{sources_digest()} {interpreter}".encode()).hexdigest()[:12]
+    return cache / f"loaded-{proc.boot_id()}-{which}.json"
 
 
 def _tried(interpreter: str, request: dict[str, object]) -> Loaded:

@@ -370,3 +370,18 @@ def test_a_lying_child_is_not_believed(op: str, data: bytes) -> None:
     answer = decode(op, data)
     assert isinstance(answer, InputError)
     assert json.dumps(str(answer)).isprintable()
+
+
+def test_an_idle_child_gives_its_memory_back(reader: Reader, opened: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ended, which is no fault, and the next request starts another; one that is busy stays."""
+    reader.facts(opened)
+    first = reader.pids()
+    reader.ready()
+    assert reader.pids() == first
+    monkeypatch.setattr("specmine.probes.elf.client.IDLE_NS", 0)
+    number = reader.request("facts", opened)
+    assert collect(reader, {number})  # not while an answer is outstanding
+    reader.ready()
+    assert reader.pids() == [] and reader.take_notes() == [] and reader.restarts == 0
+    monkeypatch.undo()
+    assert reader.facts(opened).kind == "pie"
