@@ -46,6 +46,11 @@ def is_ours(folder: Path) -> bool:
     return safe and os.access(folder, os.R_OK | os.W_OK | os.X_OK)
 
 
+def this_boot() -> str:
+    """Return the identity of this boot."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Return what a file of the folder holds; nothing if it is missing or damaged."""
     try:

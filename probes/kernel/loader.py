@@ -21,9 +21,8 @@ from specmine.model.probe_kind import PROBE_KINDS
 from specmine.probes.arch.machine import machine
 from specmine.probes.holder.process_state import is_stopped
 from specmine.probes.holder.time_scale import TIME_SCALE
-from specmine.probes.process import proc
 
-from .cache import read_json, write_json
+from .cache import read_json, this_boot, write_json
 from .maps import kernel_at_least
 from .structs import MAX_SLOTS
 
@@ -204,7 +203,7 @@ def loaded_earlier(cache: Path, interpreter: str) -> Earlier | None:
 
 def _kept_at(cache: Path, interpreter: str) -> Path:
     which = hashlib.sha256(f"{sources_digest()} {interpreter}".encode()).hexdigest()[:12]
-    return cache / f"loaded-{proc.boot_id()}-{which}.json"
+    return cache / f"loaded-{this_boot()}-{which}.json"
 
 
 def _tried(interpreter: str, request: dict[str, object]) -> Loaded:
