@@ -1,6 +1,6 @@
 # One command for each thing a developer does; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench chaos fuzz clean bpfcc moved
+.PHONY: help setup demo test check format bench chaos fuzz kernels systemd clean bpfcc moved
 
 # The first interpreter that is new enough; PYTHON=... overrides.
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 /usr/bin/python3,$(shell \
@@ -62,6 +62,12 @@ chaos: setup ## hostile programs under probes, 20 runs each (RUNS=n overrides); 
 
 fuzz: setup ## damaged files, stores, recordings, configurations, conversations: 1,000 of each (N=n), ten times as many ELF files
 	$(BIN)/python -m tests.support.fuzz.run --count $(or $(N),1000) --seed $(or $(SEED),1) $(KINDS)
+
+kernels: setup ## kernel tests on Debian's 6.1 and 6.12 in QEMU, and on this kernel: half an hour each (ONLY=6.1, 6.12, here); root
+	$(BIN)/python -m tests.kernels.run $(if $(ONLY),--only $(ONLY))
+
+systemd: setup ## the unit's life under a systemd of its own (PID 1 of a namespace): five minutes; needs root
+	$(BIN)/python -m tests.kernels.systemd
 
 clean: ## remove what was made here, the environment too
 	rm -rf .venv build dist src/specmine.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -68,6 +68,7 @@ def test_tells_time_in_code_made_at_run_time(program: Programs) -> None:
         assert not told.ok and told.detail.startswith("4 KiB")
 
 
+@pytest.mark.every_kernel
 @pytest.mark.parametrize(("kind", "variant"), list(zip(LINK_KINDS, VARIANTS, strict=True)))
 def test_every_kind_of_link_gives_paths(
     program: Programs, kind: str, variant: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
@@ -121,6 +122,7 @@ def test_paths_are_complete_and_durations_possible(program: Programs, variant: s
             assert float(observation.histogram.dense @ BUCKET_EDGES[:-1]) <= observation.watched_ns
 
 
+@pytest.mark.every_kernel
 def test_counts_what_the_program_counts(program: Programs) -> None:
     """Callers are counted as their callees: z as often as b and c that call it, and not more than the program says."""
     with running(program("paths"), 600, 2000) as child, driven(child.pid, "a", "z") as driver:
@@ -219,6 +221,7 @@ def test_the_end_of_the_program_is_seen(program: Programs) -> None:
         driver.poll(lambda: driver.last.ended)
 
 
+@pytest.mark.every_kernel
 @pytest.mark.parametrize("kind", LINK_KINDS)
 def test_no_more_calls_are_timed_than_counted(program: Programs, kind: str) -> None:
     """What was counted since the last report is not lost when a function is given up: activity covers observations."""

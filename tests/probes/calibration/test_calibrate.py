@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -37,9 +37,12 @@ def test_bias_is_that_of_the_quietest_round() -> None:
 
 
 @pytest.mark.kernel
-def test_every_price_is_measured(loaded: Loaded) -> None:
+@pytest.mark.every_kernel
+def test_every_price_is_measured(loaded: Loaded, record_property: Callable[[str, object], None]) -> None:
     """All of them are positive where the host can have them, and the bias is less than what a timed call costs."""
     found = measured_here(loaded)
+    ratios = [each / found.count_ns for each in (found.time_ns, found.path_ns)]
+    record_property("prices", f"{found.count_ns:,.0f} ns, {ratios[0]:.2f}, {ratios[1]:.2f} ({loaded.mode})")
     assert min(found.count_ns, found.time_ns, found.path_ns, found.bias_ns, found.handler_ns) > 0
     assert min(asdict(found).values()) >= 0
     assert found.bias_uncertainty >= BIAS_ERROR

@@ -21,6 +21,7 @@ from specmine.probes.kernel.structs import COUNTERS, SLOT
 from tests.support.kernel_target import Target, compile_target, start_target
 from tests.support.paths import ROOT
 from tests.support.patience import patient
+from tests.support.source_driver import not_applicable
 
 pytestmark = pytest.mark.kernel
 
@@ -69,9 +70,12 @@ def wait_until(done: Callable[[], object], limit_s: float = 60.0) -> None:
         time.sleep(0.002)
 
 
+@pytest.mark.every_kernel
 @pytest.mark.parametrize("kind", LINK_KINDS)
 def test_each_kind_of_link_times_every_call(kind: str, target: Target, cache: Path) -> None:
     """All calls made while the link is on are counted and timed, none after it is off."""
+    if why := not_applicable((kind,)):
+        pytest.skip(why)
     loaded = load(
         interpreter="/usr/bin/python3",
         memory_bytes=16 << 20,
