@@ -22,11 +22,13 @@ from specmine.model.observation import Observation
 from specmine.model.pooling import pooled
 from specmine.model.violation import Direction, Violation, ViolationState, What
 
+from . import creep
 from .asserted import TRUE, Asserted
 from .change import LEAST_SHARE, NOTABLE, Change, change_of, level_change, log_factor, since
 from .detection import calmed, detected, subject_of
-from .function_violations import URGENT, Block, FunctionViolations, OpenViolation, identified
+from .function_violations import Block, FunctionViolations, OpenViolation, identified
 from .lost_time import with_window
+from .suspicion import without_unfounded
 from .yardstick import LEAST_CALLS, LEAST_WINDOWS, Yardstick, begun, settled_by, with_asserted
 
 SHORTEST_NS = SECOND
@@ -35,14 +37,8 @@ REFRESHED_NS = 10 * SECOND
 """Numbers of an open violation are renewed this often at most."""
 STEPS = 60
 """Windows in ``recover_after`` that are remembered at most."""
-REASSURING = 6
-"""Windows in a row that are as asserted end a suspicion."""
 LEAST_HOLDING = 3
 """Windows that must hold before a violation closes."""
-BLOCK_NS = 600 * SECOND
-"""Of a change that creeps three blocks of so long must be outside the range."""
-BLOCKS = 3
-FEWEST_IN_BLOCK = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,7 +80,7 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     before = replace(before, pending=())
     if observation.timed < LEAST_CALLS:
         return before
-    violations = _adopted(before, observation, around)
+    violations = _without_old(before, observation, around)
     yardstick = violations.yardstick
     inherited = yardstick is not None and yardstick.inherited_ns is not None
     asserted = yardstick.asserted if yardstick is not None and inherited else around.asserted
@@ -95,14 +91,14 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
         yardstick = with_asserted(yardstick, asserted, around.newest)
     violations = replace(violations, detector=detector, alarms=alarms, yardstick=yardstick)
     if yardstick is None or not yardstick.ready:
-        return _begun(violations, observation, around)
-    violations = reassured(violations, yardstick, around)
+        return _with_yardstick(violations, observation, around)
+    violations = without_unfounded(violations, yardstick, around.newest)
     violations = replace(violations, lost=with_window(violations.lost, yardstick.usual, observation))
     draft = _Draft(standing=[], examined=set(violations.examined) & {one.stream for one in alarms})
     for one in violations.standing:
         _renew(draft, one, yardstick, observation, around)
-    violations = _opened(violations, draft, yardstick, observation, around)
-    violations = _crept(violations, draft, yardstick, observation, around)
+    violations = _with_new(violations, draft, yardstick, observation, around)
+    violations = _with_slow_change(violations, draft, yardstick, observation, around)
     violations = replace(violations, standing=tuple(draft.standing), examined=tuple(sorted(draft.examined, key=repr)))
     if draft.closed:
         violations = violations.with_closed(draft.closed)
@@ -114,28 +110,6 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     return violations
 
 
-def reassured(violations: FunctionViolations, yardstick: Yardstick, around: Watching) -> FunctionViolations:
-    """Drop suspicions that the newest windows do not bear out: by the yardstick they are as asserted.
-
-    A change that ends before there is enough evidence leaves what there is: the detector's baseline follows, and later
-    windows speak neither for nor against it. While something is suspected its windows come before all others.
-    """
-    unfounded = []
-    for alarm in violations.alarms:
-        if alarm.opened or alarm.log_e < URGENT:
-            continue
-        later = [one for one in around.newest[-REASSURING:] if one.start_ns >= alarm.since_ns]
-        if len(later) == REASSURING and change_of(yardstick, alarm, later) is None:
-            unfounded.append(alarm.stream)
-    if not unfounded:
-        return violations
-    detector = violations.detector
-    for stream in unfounded:
-        detector = adopted(detector, stream)
-    left = tuple(alarm for alarm in violations.alarms if alarm.stream not in unfounded)
-    return replace(violations, detector=detector, alarms=left)
-
-
 def _pending(held: tuple[Observation, ...], observation: Observation) -> tuple[Observation, ...]:
     """Return the windows that are looked at together with a new one: of one kind and one lifetime."""
     last = held[-1] if held else observation
@@ -143,7 +117,7 @@ def _pending(held: tuple[Observation, ...], observation: Observation) -> tuple[O
     return (*held, observation) if alike else (observation,)
 
 
-def _adopted(violations: FunctionViolations, observation: Observation, around: Watching) -> FunctionViolations:
+def _without_old(violations: FunctionViolations, observation: Observation, around: Watching) -> FunctionViolations:
     """Drop the yardstick of another build once this build has run long enough without a violation."""
     yardstick = violations.yardstick
     if yardstick is None or yardstick.inherited_ns is None or violations.standing:
@@ -153,7 +127,7 @@ def _adopted(violations: FunctionViolations, observation: Observation, around: W
     return replace(violations, yardstick=None, block=Block())
 
 
-def _begun(violations: FunctionViolations, observation: Observation, around: Watching) -> FunctionViolations:
+def _with_yardstick(violations: FunctionViolations, observation: Observation, around: Watching) -> FunctionViolations:
     """Begin a yardstick as soon as there are enough windows; add to one that has too few."""
     first_ns = violations.yardstick.since_ns if violations.yardstick is not None else 0
     enough = [one for one in around.newest if one.timed >= LEAST_CALLS and one.start_ns >= first_ns]
@@ -166,7 +140,7 @@ def _begun(violations: FunctionViolations, observation: Observation, around: Wat
 def _renew(draft: _Draft, one: OpenViolation, yardstick: Yardstick, observation: Observation, around: Watching) -> None:
     """Renew an open violation by a window, or close it if it has held again for long enough."""
     violation, now_ns = one.violation, observation.end_ns
-    factor = log_factor(_shape(one), yardstick, observation)
+    factor = log_factor(_without_numbers(one), yardstick, observation)
     if factor is None:
         factor = _of_new_paths(violation, observation, around)
     if factor is None:
@@ -182,7 +156,7 @@ def _renew(draft: _Draft, one: OpenViolation, yardstick: Yardstick, observation:
         draft.closed.append(violation.closed(ViolationState.RECOVERED, now_ns))
         return
     if not _is_normal(factor, one, yardstick) and now_ns - one.refreshed_ns >= REFRESHED_NS:
-        renewed = _refreshed(one, yardstick, around)
+        renewed = _with_newest_numbers(one, yardstick, around)
         further = abs(math.log(max(renewed.factor, 1e-9))) > abs(one.extent)
         largest = renewed.factor if further else one.largest or violation.factor
         one = replace(one, violation=renewed, refreshed_ns=now_ns, largest=largest)
@@ -219,7 +193,7 @@ def _holds_again(one: OpenViolation, yardstick: Yardstick, now_ns: int, around: 
     return _is_normal(middle, one, yardstick) and _is_normal(held[-1][1], one, yardstick)
 
 
-def _refreshed(one: OpenViolation, yardstick: Yardstick, around: Watching) -> Violation:
+def _with_newest_numbers(one: OpenViolation, yardstick: Yardstick, around: Watching) -> Violation:
     """Return an open violation with the numbers of the newest windows."""
     violation = one.violation
     observed = since(around.newest, violation.since_ns)
@@ -228,10 +202,10 @@ def _refreshed(one: OpenViolation, yardstick: Yardstick, around: Watching) -> Vi
     change = level_change(yardstick, observed, violation.expression)
     if change is None or change.direction is not violation.direction:
         return violation
-    return _told(violation, change)
+    return _with_numbers(violation, change)
 
 
-def _opened(
+def _with_new(
     violations: FunctionViolations,
     draft: _Draft,
     yardstick: Yardstick,
@@ -251,6 +225,25 @@ def _opened(
         elif not _is_covered(change, draft.standing):
             draft.standing.append(_violation(change, alarm.since_ns, observation.end_ns, around))
     return violations
+
+
+def _with_slow_change(
+    violations: FunctionViolations,
+    draft: _Draft,
+    yardstick: Yardstick,
+    observation: Observation,
+    around: Watching,
+) -> FunctionViolations:
+    """Open a change that is so slow that the detector's baseline followed it."""
+    if draft.standing or yardstick.settling is not None:
+        return replace(violations, block=Block())
+    block, first_ns = creep.with_window(violations.block, yardstick, observation)
+    if first_ns is not None:
+        change = level_change(yardstick, since(around.newest, first_ns), TRUE)
+        notable = change is not None and abs(math.log(max(change.factor.value, 1e-9))) >= NOTABLE
+        if change is not None and notable and not _is_no_news(change, yardstick, around):
+            draft.standing.append(_violation(change, first_ns, observation.end_ns, around))
+    return replace(violations, block=block)
 
 
 def _is_no_news(change: Change, yardstick: Yardstick, around: Watching) -> bool:
@@ -282,11 +275,11 @@ def _violation(change: Change, since_ns: int, now_ns: int, around: Watching) -> 
         since_ns=min(since_ns, now_ns),
         found_ns=now_ns,
     )
-    made = identified(_told(blank, change), around.utc_offset_ns)
+    made = identified(_with_numbers(blank, change), around.utc_offset_ns)
     return OpenViolation(violation=made, of_class=change.of_class, refreshed_ns=now_ns)
 
 
-def _told(violation: Violation, change: Change) -> Violation:
+def _with_numbers(violation: Violation, change: Change) -> Violation:
     return replace(
         violation,
         direction=change.direction,
@@ -300,7 +293,7 @@ def _told(violation: Violation, change: Change) -> Violation:
     )
 
 
-def _shape(one: OpenViolation) -> Change:
+def _without_numbers(one: OpenViolation) -> Change:
     """Return what an open violation is about, without its numbers."""
     violation = one.violation
     return Change(
@@ -312,50 +305,3 @@ def _shape(one: OpenViolation) -> Change:
         upper_ns=violation.upper_ns,
         of_class=one.of_class,
     )
-
-
-def _crept(
-    violations: FunctionViolations,
-    draft: _Draft,
-    yardstick: Yardstick,
-    observation: Observation,
-    around: Watching,
-) -> FunctionViolations:
-    """Open a change so slow that the detector's baseline follows it: three blocks of ten minutes outside the range."""
-    median = Change(
-        what=What.LEVEL, direction=Direction.OTHER, factor=Factor(value=1.0, low=1.0, high=1.0), quantile="p50"
-    )
-    factor = log_factor(median, yardstick, observation)
-    if factor is None or draft.standing or yardstick.settling is not None:
-        return replace(violations, block=Block())
-    block = violations.block
-    if not block.began_ns:
-        block = replace(block, began_ns=observation.start_ns)
-    block = replace(block, windows=block.windows + 1, total=block.total + factor)
-    if observation.end_ns - block.began_ns < BLOCK_NS:
-        return replace(violations, block=block)
-    block = _ended(block, yardstick, observation.end_ns)
-    if abs(block.outside) < BLOCKS:
-        return replace(violations, block=block)
-    change = level_change(yardstick, since(around.newest, block.first_ns), TRUE)
-    notable = change is not None and abs(math.log(max(change.factor.value, 1e-9))) >= NOTABLE
-    if change is not None and notable and not _is_no_news(change, yardstick, around):
-        draft.standing.append(_violation(change, block.first_ns, observation.end_ns, around))
-    return replace(violations, block=Block())
-
-
-def _ended(block: Block, yardstick: Yardstick, now_ns: int) -> Block:
-    """Return the next block after one that has ended."""
-    p50 = yardstick.level.p50
-    usual = usual_factors(p50) if p50 is not None else None
-    low, high = usual or (0.0, math.inf)
-    mean = math.exp(block.total / block.windows) if block.windows else 1.0
-    side = 0
-    if block.windows >= FEWEST_IN_BLOCK and usual is not None:
-        side = (mean > max(high, 1 + MARGIN)) - (mean < min(low, 1 / (1 + MARGIN)))
-    fresh = Block(began_ns=now_ns, first_ns=now_ns)
-    if not side:
-        return fresh
-    running = block.outside if block.outside * side > 0 else 0
-    first_ns = block.first_ns if running else block.began_ns
-    return replace(fresh, outside=running + side, first_ns=first_ns)

@@ -10,8 +10,6 @@ import pytest
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.violations.asserted import Asserted
 from specmine.daemon.controller.violations.change import change_of
-from specmine.daemon.controller.violations.function_violations import FunctionViolations
-from specmine.daemon.controller.violations.lifecycle import Watching, reassured
 from specmine.daemon.controller.violations.yardstick import begun
 from specmine.mining.detection.alarm import Alarm, Stream
 from specmine.model.histogram import Histogram
@@ -147,31 +145,6 @@ def test_a_level_inside_its_range_is_no_change() -> None:
     far = replace(windows[4], histogram=Histogram.from_durations((durations[:400] * 30).astype(np.int64)))
     change = change_of(yardstick, alarm, [far])
     assert change is not None and change.direction is Direction.SLOWER
-
-
-@pytest.mark.parametrize(("windows", "factor", "ends"), [(6, 1.0, True), (6, 2.0, False), (2, 1.0, False)])
-def test_a_suspicion_ends_with_windows_that_hold(windows: int, factor: float, ends: bool) -> None:
-    """A change that was over before it was certain does not keep its function before all others."""
-    rng = np.random.default_rng(3)
-
-    def window(at: int, factor: float) -> Observation:
-        durations = factor * 40_000 * rng.lognormal(0, 0.3, 600)
-        return Observation(
-            function="f", kind=Kind.TIME, lifetime="one", start_ns=at * SECOND, end_ns=(at + 1) * SECOND,
-            histogram=Histogram.from_durations(durations), calls=600, watched_ns=SECOND,
-        )  # fmt: skip
-
-    usual = [window(at, 1.0) for at in range(8)]
-    newest = [*usual, *(window(at, 2.0) for at in range(8, 11)), *(window(11 + at, factor) for at in range(windows))]
-    alarm = Alarm(
-        stream=Stream(what=What.LEVEL, part="all"), direction=Direction.SLOWER, log_e=11.0, opened=False,
-        since_ns=8 * SECOND, factor=2.0, factor_low=1.8, factor_high=2.2, windows=3,
-    )  # fmt: skip
-    yardstick = begun("ab", Asserted(), usual, 8 * SECOND)
-    violations = FunctionViolations(yardstick=yardstick, alarms=(alarm,))
-    around = Watching(function="f", build_id="ab", asserted=Asserted(), newest=newest)
-    left = reassured(violations, yardstick, around)
-    assert (left.urgency == 0) is ends
 
 
 @pytest.mark.parametrize(("name", "opened"), [("epoll_wait", 0), ("fdatasync", 1)])
