@@ -18,14 +18,16 @@ from specmine.cli.base.options import reading_options
 from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import read_document, read_status, read_violations
 from specmine.cli.base.typography import typeset
+from specmine.cli.text.daemon_facts import facts, not_seen
 from specmine.cli.text.specification import heading
 from specmine.cli.text.status import headline
 from specmine.model.text import age, count, duration, escaped, share
 
 
 @click.command("status", short_help="What the daemon watches, costs and knows.")
+@click.option("-v", "--verbose", is_flag=True, help="Everything that the daemon says of itself.")
 @reading_options
-def command(store: Path | None, socket: Path | None, form: str) -> int:
+def command(verbose: bool, store: Path | None, socket: Path | None, form: str) -> int:
     """Show what is wrong, then what the daemon watches, what it costs and what it knows.
 
     With --store: what the store holds. Exit code 1 while a violation is open that is slower.
@@ -45,8 +47,15 @@ def command(store: Path | None, socket: Path | None, form: str) -> int:
         emit(json_text(status))
         return code
     first = headline(found, asserted, width())
-    lines += list(_lines({key: value for key, value in status.items() if key != "schema"} if not lines else {}))
-    wrapped = [textwrap.wrap(line, width(), subsequent_indent=" " * 6, break_on_hyphens=False) for line in lines]
+    if store is None:
+        first = [*not_seen(status), *first]
+        if verbose:
+            lines += list(_lines({key: value for key, value in status.items() if key != "schema"}))
+        else:
+            lines += list(facts(status))
+    wrapped = [
+        textwrap.wrap(line, width(), subsequent_indent=" " * 6, break_on_hyphens=False) or [""] for line in lines
+    ]
     emit(typeset("\n".join([*first, *(part for parts in wrapped for part in parts)]) + "\n"))
     return code
 

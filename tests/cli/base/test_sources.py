@@ -109,7 +109,7 @@ def test_the_daemon_gives_the_same(store: Path, asked: tuple[Path, list[Mapping[
 def test_status_of_the_daemon(asked: tuple[Path, list[Mapping[str, Any]]], outcome: Outcome) -> None:
     """What the daemon says of itself reads as a tree of facts, pids as they are, empty parts left out."""
     socket, _ = asked
-    code, out, _ = outcome("status", "--socket", socket)
+    code, out, _ = outcome("status", "--verbose", "--socket", socket)
     assert code == 0
     assert "pid: 12345\n" in out
     assert "bystander hits: 1,234\n" in out

@@ -1,0 +1,102 @@
+"""What a status says below what is wrong: programs, functions and cost, on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from specmine.analysis.documents import Document
+from specmine.model.text import age, cells, count, escaped, share
+
+SILENT_S = 180.0
+"""A program that runs is not seen once no call was counted for so long."""
+_STEPS = (
+    (("timing", "explaining"), "being learned"),
+    (("waiting", "candidate"), "waiting"),
+    (("unstable",), "unstable"),
+    (("refused",), "cannot be timed"),
+    (("excluded",), "left out"),
+)
+
+
+def not_seen(status: Document) -> list[str]:
+    """Return a line for each program that runs and of which no call was counted lately."""
+    now = _seconds(status.get("updated"))
+    lines = []
+    for each in status.get("watched") or ():
+        last, number = _seconds(each.get("last_call")), int(each.get("processes") or 0)
+        silent = now is not None and last is not None and now - last > SILENT_S
+        if number and silent and now is not None and last is not None:
+            lines.append(
+                f"Not seen: {escaped(str(each['program']))} ({_processes(number)}) made no call in {age(now - last)};"
+                " whether it is slow is not known. Next: specmine doctor -p PID"
+            )
+    return lines
+
+
+def facts(status: Document) -> Iterator[str]:
+    """Yield the functions that nothing is asserted of, the programs, what specmine costs, and its notes."""
+    states: Mapping[str, int] = status.get("functions") or {}
+    parts = [f"{count(number)} {words}" for names, words in _STEPS if (number := sum(states.get(n, 0) for n in names))]
+    if parts:
+        yield f"Not asserted: {', '.join(parts)}."
+    if status.get("probes") == "off":
+        yield f"All probes are off: {escaped(str(status.get('kill_switch')))}. Next: specmine on"
+    rows = list(_programs(status))
+    if len(rows) > 1:
+        yield ""
+        yield from _table(rows)
+    yield ""
+    yield from _cost(status)
+    store = status.get("store") or {}
+    if store.get("failures"):
+        yield f"The store fails: {count(store['failures'])} attempts to write to {escaped(str(store.get('path')))}"
+    for note in status.get("notes") or ():
+        yield f"Note: {escaped(str(note))}"
+    yield "More: specmine status --verbose"
+
+
+def _programs(status: Document) -> Iterator[tuple[str, ...]]:
+    yield "PROGRAM", "PROCESSES", "LAST CALL"
+    now = _seconds(status.get("updated"))
+    for each in status.get("watched") or ():
+        last, number = _seconds(each.get("last_call")), int(each.get("processes") or 0)
+        told = "-" if last is None or now is None else "now" if now - last < 1.5 else f"{age(now - last)} ago"
+        yield escaped(str(each["program"])), count(number) if number else "not running", told
+
+
+def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    sizes = [max(cells(row[at]) for row in rows) for at in range(3)]
+    for name, number, last in rows:
+        yield f"{name.ljust(sizes[0])}  {number.rjust(sizes[1])}  {last.rjust(sizes[2])}"
+
+
+def _cost(status: Document) -> Iterator[str]:
+    budget = status.get("budget") or {}
+    inside, own = budget.get("overhead") or {}, budget.get("agent") or {}
+    if inside.get("spent_ratio") is not None:
+        floor = f", or {1000 * inside['floor_seconds']:.3g} ms/s" if inside.get("floor_seconds") else ""
+        yield f"Overhead: {share(inside['spent_ratio'])} of the programs' CPU time (limit {_limit(inside)}{floor})"
+    said = []
+    if own.get("spent_ratio") is not None:
+        said.append(f"{share(own['spent_ratio'])} of one CPU (limit {_limit(own)})")
+    if status.get("resident_bytes"):
+        said.append(f"{status['resident_bytes'] / 1e6:.0f} MB")
+    begun, now = _seconds(status.get("started")), _seconds(status.get("updated"))
+    if begun is not None and now is not None:
+        said.append(f"up {age(now - begun)}")
+    if said:
+        yield f"specmine {escaped(str(status.get('version') or ''))}: {', '.join(said)}"
+
+
+def _limit(part: Mapping[str, Any]) -> str:
+    return share(float(part.get("promised_ratio") or 0.0))
+
+
+def _processes(number: int) -> str:
+    return "1 process" if number == 1 else f"{count(number)} processes"
+
+
+def _seconds(moment: object) -> float | None:
+    return datetime.fromisoformat(moment).timestamp() if isinstance(moment, str) else None

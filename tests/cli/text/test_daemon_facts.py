@@ -1,0 +1,58 @@
+"""The status on one screen: programs, functions, cost; what runs and is not seen is said first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specmine.cli.text.daemon_facts import facts, not_seen
+
+STATUS: dict[str, Any] = {
+    "version": "0.1.0",
+    "started": "2026-11-22T01:12:40.000Z",
+    "updated": "2026-11-22T03:12:40.000Z",
+    "probes": "on",
+    "watched": [
+        {"program": "nginx", "chosen": True, "processes": 0, "last_call": None},
+        {"program": "shop", "chosen": True, "processes": 4, "last_call": "2026-11-22T03:12:39.500Z"},
+    ],
+    "functions": {"single": 30, "timing": 8, "explaining": 3, "waiting": 9, "refused": 6},
+    "budget": {
+        "overhead": {"promised_ratio": 0.01, "spent_ratio": 0.0062, "floor_seconds": 0.001},
+        "agent": {"promised_ratio": 0.01, "spent_ratio": 0.0071},
+    },
+    "resident_bytes": 96_000_000,
+    "store": {"path": "/var/lib/specmine/store.db", "failures": 0},
+    "notes": [],
+}
+
+
+def test_one_screen() -> None:
+    """What is not asserted, the programs, and the cost beside its limits."""
+    assert list(facts(STATUS)) == [
+        "Not asserted: 11 being learned, 9 waiting, 6 cannot be timed.",
+        "",
+        "PROGRAM    PROCESSES  LAST CALL",
+        "nginx    not running          -",
+        "shop               4        now",
+        "",
+        "Overhead: 0.6 % of the programs' CPU time (limit 1 %, or 1 ms/s)",
+        "specmine 0.1.0: 0.7 % of one CPU (limit 1 %), 96 MB, up 2 h",
+        "More: specmine status --verbose",
+    ]
+    assert not_seen(STATUS) == []
+
+
+def test_a_program_that_runs_and_makes_no_call_is_not_seen() -> None:
+    """Not seen is not well."""
+    silent = {"program": "shop", "chosen": True, "processes": 4, "last_call": "2026-11-22T03:09:30.000Z"}
+    (line,) = not_seen({**STATUS, "watched": [silent]})
+    assert line.startswith("Not seen: shop (4 processes) made no call in 3 min 10 s")
+
+
+def test_what_is_wrong_with_specmine_itself_is_said() -> None:
+    """Probes that are off, a store that fails, notes."""
+    broken = {"probes": "off", "kill_switch": "/run/specmine/off", "store": {"path": "s.db", "failures": 3}}
+    said = "\n".join(facts({**STATUS, **broken, "notes": ["host experiments are skipped"]}))
+    assert "All probes are off: /run/specmine/off. Next: specmine on" in said
+    assert "The store fails: 3 attempts to write to s.db" in said
+    assert "Note: host experiments are skipped" in said
