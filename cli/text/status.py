@@ -32,7 +32,7 @@ def headline(document: Document, asserted: int, width: int) -> list[str]:
     causes = [each for each in standing if not each.get("because")]
     problems = [each for each in causes if is_problem(each)]
     host = f" on {escaped(str(document['host']))}" if document.get("host") else ""
-    lines = [_apart(f"{_said(problems, causes)}{host}", _date(at), width)]
+    lines = [_apart(f"{_said(problems, causes, asserted)}{host}", _date(at), width)]
     for each in (*problems, *(other for other in causes if not is_problem(other))):
         lines += ["", *_entry(each, at, width)]
     changed = len({each.get("key") for each in standing})
@@ -44,10 +44,12 @@ def headline(document: Document, asserted: int, width: int) -> list[str]:
     return [*lines, ""]
 
 
-def _said(problems: Sequence[Entry], causes: Sequence[Entry]) -> str:
+def _said(problems: Sequence[Entry], causes: Sequence[Entry], asserted: int) -> str:
     if problems:
         return plural(len(problems), "problem")
-    return plural(len(causes), "change") if causes else "All well"
+    if causes:
+        return plural(len(causes), "change")
+    return "All well" if asserted else "Nothing asserted yet"
 
 
 def _entry(entry: Entry, at: str | None, width: int) -> Iterator[str]:

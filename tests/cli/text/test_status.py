@@ -44,6 +44,11 @@ def test_all_well_is_two_lines() -> None:
     assert lines()[2] == "43 of 43 functions as asserted."
 
 
+def test_nothing_asserted_is_not_well() -> None:
+    """Where nothing is known yet nothing is called well."""
+    assert lines(asserted=0)[0].startswith("Nothing asserted yet on shop-03")
+
+
 def test_an_improvement_is_no_problem() -> None:
     """It is told as a change."""
     assert lines(violation("ab+0x30", direction=Direction.FASTER, factor=0.8))[0].startswith("1 change on shop-03")
