@@ -19,12 +19,13 @@ from scipy import stats
 
 from bench.lib import stream_simulation as native
 from bench.lib.simulated_hosts import FUNCTIONS, LEARNING, SCENARIOS, Hosts
+from specmine.mining.detection.detector import THRESHOLD
 from specmine.mining.detection.power import KNOWN_WINDOWS, least_factor
 from specmine.mining.detection.threshold import Calibration, with_peak, with_time
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.void]
-THRESHOLDS = (16.0, 17.0, 18.0, 19.0, 20.0)
+THRESHOLDS = (16.0, 17.0, 17.5, 18.0, 19.0, 20.0)
 WATCHED_SECONDS = 1_500.0
 PARTS = {"all": (0.0, 1.0), "to 10 %": (0.0, 0.1), "10 to 15 %": (0.1, 0.15), "15 to 30 %": (0.15, 1.0)}
 HOSTS = 20
@@ -78,7 +79,7 @@ def false_pages(scenario: str, months: float, seed: int, hours: float, learning:
     )
     for threshold, count in counts.items():
         low, high = (each / done for each in interval(count))
-        print(f"  threshold {threshold:.0f}: {count} false pages, {count / done:.2f} a month ({low:.2f} to {high:.2f})")
+        print(f"  threshold {threshold:g}: {count} false pages, {count / done:.2f} a month ({low:.2f} to {high:.2f})")
     middle = np.quantile(limits, (0.1, 0.5, 0.9))
     print(f"  thresholds that hosts set themselves: {' '.join(f'{each:.1f}' for each in middle)}", flush=True)
     return (hosts, functions, streams) if learning >= LEARNING else (hosts, *started)
@@ -110,7 +111,7 @@ def delays(hosts: Hosts, functions: Rows, streams: Rows, begin: float, seed: int
             seen = np.isfinite(delay[:, number])
             off = np.abs(changes["since"][seen, number] - changes["at"][seen]) / hosts.interval[seen]
             print(
-                f"x{factor:g} h {threshold:.0f} | {' | '.join(cells)} |"
+                f"x{factor:g} h {threshold:g} | {' | '.join(cells)} |"
                 f" within two windows {100 * np.mean(off <= 2):.0f} %"
             )
 
@@ -169,9 +170,9 @@ def main() -> None:
         options.scenario, options.months, options.seed, options.hours, options.learning
     )
     begin = options.learning + (3600 * options.hours if options.learning >= LEARNING else 0)
-    shown = (options.threshold,) if options.threshold else (17.0, 18.0, 19.0)
+    shown = (options.threshold,) if options.threshold else (17.0, 17.5, 18.0)
     delays(hosts, functions, streams, begin, options.seed, shown)
-    detectable(hosts, functions, streams, begin, options.seed, options.threshold or 18.0)
+    detectable(hosts, functions, streams, begin, options.seed, options.threshold or THRESHOLD)
 
 
 if __name__ == "__main__":

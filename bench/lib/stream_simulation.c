@@ -13,7 +13,7 @@
 struct constants {
     double steps[FACTORS], slabs[FACTORS];
     double slower; /* the first so many factors are slower */
-    double least_step, least_slab, most_surprise, baseline_seconds, spread_seconds, bound, winsorised, grain;
+    double least_step, least_slab, faded, faded_windows, young_windows, most_surprise, baseline_seconds, spread_seconds, bound, winsorised, grain;
     double more_correlation, most_correlation, neighbours, early_windows, early_correlation, prior_windows, wider;
     double least_disturbed, most_disturbed, most_share, lasting_seconds, long_seconds, long_share, jumps;
     double up, up_most, up_edge, down, down_scale, far, far_scale;
@@ -102,7 +102,8 @@ void step_stream(const struct constants *c, struct stream *s, double place_now, 
     const double kept = pow(correlation, elapsed / s->interval);
     const double wander = fmax(s->variance - sampling, 1e-6);
     const double doubt = kept * kept * s->doubt + wander * (1 - kept * kept);
-    const double predicted = kept * s->place, width = c->wider * (doubt + sampling);
+    const double predicted = kept * s->place;
+    const double width = c->wider * (1 + c->young_windows / (s->seen + 1)) * (doubt + sampling);
     const double surprise = clipped(residual - predicted, -c->most_surprise, c->most_surprise);
     const double young = s->begun * goes_on(c, s->entry, elapsed), aged = (1 - s->begun) * goes_on(c, s->age, elapsed);
     const double lasting = fmin(s->outlier * (young + aged), c->most_share);
@@ -149,6 +150,9 @@ void step_stream(const struct constants *c, struct stream *s, double place_now, 
             s->absorbed[j] = kept * s->absorbed[j] + gain * left;
             s->windows[j] += 1;
             s->total[j] += residual;
+            if (s->windows[j] >= c->faded_windows
+                && (c->steps[j] > 0 ? s->total[j] : -s->total[j]) < c->faded * s->windows[j])
+                s->evidence[j] = 0;
         }
 
     const double slow = fmax(-expm1(-elapsed / c->baseline_seconds), 1 / (s->seen + 1)) * learn;

@@ -20,7 +20,7 @@ SUSPECTED = 3.0
 """Evidence from which a stream asks for faster windows ..."""
 SHOWN = 12.0
 """... and from which people are shown that it is suspected."""
-THRESHOLD = 18.0
+THRESHOLD = 17.5
 """Evidence of a change, until a day has shown how far the evidence of unchanged functions goes."""
 LEAST_WINDOWS = 4
 """Windows that a change rests on."""

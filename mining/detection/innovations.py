@@ -28,6 +28,8 @@ LEAST_STEP = 0.2
 """Changes smaller than this, in log units, are not looked for."""
 LEAST_SLAB = 0.03
 """The factor stays unsure by this, in log units, however many windows it is known from."""
+FADED, FADED_WINDOWS = 0.1, 8.0
+"""A change is over if its windows, so many at least, are off by less than this on average, in log units."""
 MOST_SURPRISE = 7.0
 """A window further from its prediction, in log units, counts as this far."""
 BASELINE_SECONDS = 45 * 60.0
@@ -47,8 +49,11 @@ NEIGHBOURS = 0.75
 """Windows so many usual intervals apart are neighbours."""
 EARLY_WINDOWS = 20
 """For about so many windows the baseline is not well known ..."""
-EARLY_CORRELATION = 0.4
+EARLY_CORRELATION = 0.1
 """... and the wander is taken to last longer."""
+YOUNG_WINDOWS = 10.0
+"""A stream that has seen so many windows is predicted with twice the variance, one of ten times as many with a tenth
+more: its own variance is not well known."""
 PRIOR_SPREAD = 0.15
 """Spread of windows that is assumed at first ..."""
 PRIOR_WINDOWS = 8.0
@@ -192,7 +197,7 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
     wander = np.maximum(before.variance - sampling, 1e-6)
     doubt = kept**2 * before.doubt + wander * (1 - kept**2)
     predicted = kept * before.place
-    width = WIDER * (doubt + sampling)
+    width = WIDER * (1 + YOUNG_WINDOWS / (before.seen + 1)) * (doubt + sampling)
     surprise = np.clip(residual - predicted, -MOST_SURPRISE, MOST_SURPRISE)
     young = before.begun * _goes_on(before.entry, elapsed)
     aged = (1 - before.begun) * _goes_on(before.age, elapsed)
@@ -290,12 +295,15 @@ def _changes(
     changed = stay * (there + heavy) + jump
     told = stay * there / changed * unsure * left / spread
     size = size + told * apart
-    found["evidence"][rows] = np.where(fresh, 0.0, evidence) + np.log(changed / usual)
+    windows = np.where(fresh, 0.0, before.windows[rows]) + 1
+    total = np.where(fresh, 0.0, before.total[rows]) + residual[rows, None]
+    over = (windows >= FADED_WINDOWS) & (np.sign(STEPS) * total < FADED * windows)
+    found["evidence"][rows] = np.where(over, 0.0, np.where(fresh, 0.0, evidence) + np.log(changed / usual))
     found["size"][rows] = np.where(STEPS > 0, np.maximum(size, LEAST_STEP), np.minimum(size, -LEAST_STEP))
     found["unsure"][rows] = np.maximum(unsure * (1 - told * left), LEAST_SLAB**2)
     found["absorbed"][rows] = kept * absorbed + gain * left
-    found["windows"][rows] = np.where(fresh, 0.0, before.windows[rows]) + 1
-    found["total"][rows] = np.where(fresh, 0.0, before.total[rows]) + residual[rows, None]
+    found["windows"][rows] = windows
+    found["total"][rows] = total
     found["since"][rows] = np.where(fresh, began[rows, None], before.since[rows])
     return found
 
