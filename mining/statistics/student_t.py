@@ -38,7 +38,7 @@ def _beyond(value: float, df: float) -> float:
     return min(1.0, beta_cdf(df / (df + square), 0.5 * df, 0.5))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=4096)  # a daemon asks with ever new degrees of freedom, and each answer kept takes 190 bytes
 def t_quantile(probability: float, df: float) -> float:
     """Return the value below which T lies with a probability in (0, 1).
 
