@@ -21,6 +21,7 @@ def selection_of(program: Program) -> Selection:
         unit=program.unit or "",
         cgroup=program.cgroup or "",
         name=program.name or "",
+        may_come=True,
     )
 
 

@@ -104,8 +104,7 @@ class BpfSource:
         """Check the choice; nothing is loaded before ``start``. Raises InputError for a choice that cannot be."""
         self._selections = tuple(selections)
         self._settings = settings
-        for selection in self._selections:
-            check_choice(selection)
+        waits = [check_choice(selection) for selection in self._selections]
         self._loaded: Loaded | None = None
         self._look_ns = 0
         self._self_cpu = SelfCpu()
@@ -116,7 +115,7 @@ class BpfSource:
         self._holder_due_ns = 0
         """When another holder is started, 0 while there is one."""
         self._holder_died_ns = 0
-        self._notes: list[str] = []
+        self._notes = [each for each in waits if each]
         self._remaining = Remaining()
         self._unheard: list[LinkNews] = []
         """Reports of the holder, in order, that are to be taken in."""

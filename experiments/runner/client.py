@@ -41,7 +41,7 @@ class ExperimentProcess:
             If it cannot be started.
         """
         in_unit = systemd_available() and _needs_confinement(request) if systemd is None else systemd
-        command = [sys.executable, "-m", "specmine.experiments"]
+        command = [sys.executable, "-P", "-m", "specmine.experiments"]
         if in_unit:
             command = [*unit_command(os.environ), *command]
         try:

@@ -28,6 +28,8 @@ class Selection:
     name: str = ""
     at_exec: bool = False
     """The pid is a child of ours that has yet to exec the program: only what it execs is watched."""
+    may_come: bool = False
+    """The executable may be installed later: it is waited for."""
 
     @property
     def shown(self) -> str:
@@ -59,8 +61,14 @@ def belongs(selection: Selection, pid: int, file: FileId | None) -> bool:
     return any(fnmatch.fnmatchcase(path, selection.cgroup) for _, path in control_groups(pid))
 
 
-def check_choice(selection: Selection) -> None:
-    """Refuse a selection that can never match: InputError (or HostError) with the reason and the remedy."""
+def check_choice(selection: Selection) -> str:
+    """Refuse a selection that can never match: InputError (or HostError) with the reason and the remedy.
+
+    Returns
+    -------
+    str
+        What is waited for, '' if nothing is.
+    """
     proc.check_own_namespace()
     if selection.pid:
         found = proc.process(selection.pid)
@@ -68,7 +76,7 @@ def check_choice(selection: Selection) -> None:
             raise InputError(f"there is no process {selection.pid}")
         if proc.executable(selection.pid) is None:
             if proc.executable_path(selection.pid):
-                return
+                return ""
             try:
                 os.stat(PROC / str(selection.pid) / "exe")
             except PermissionError:
@@ -78,6 +86,10 @@ def check_choice(selection: Selection) -> None:
     elif selection.exe:
         try:
             fd = open_regular(selection.exe, follow=True)
+        except FileNotFoundError:
+            if selection.may_come:
+                return f"{selection.exe} is not there yet: it is waited for"
+            raise InputError(f"{selection.exe} is not a file that can be read") from None
         except (OSError, ValueError):
             raise InputError(f"{selection.exe} is not a file that can be read") from None
         with open(fd, "rb") as file:  # noqa: PTH123 (a descriptor)
@@ -85,3 +97,4 @@ def check_choice(selection: Selection) -> None:
                 raise InputError(
                     f"{selection.exe} is not an ELF file", remedy="name the program itself, for scripts the interpreter"
                 )
+    return ""

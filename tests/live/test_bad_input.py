@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.product import BIN, SPECMINED, Daemon, daemon, run, running, specmine, wait_for_probes
+from tests.support.product import BIN, SPECMINED, Daemon, daemon, run, running, specmine, wait_for_probes, wait_until
 
 pytestmark = pytest.mark.kernel
 
@@ -219,3 +219,16 @@ def test_a_stripped_program_is_mined_by_offsets(program: Programs) -> None:
     own = [each for each in json.loads(done.stdout)["functions"] if each["module"] == "paths"]
     assert all(re.fullmatch(r"paths\+0x[0-9a-f]+|_start|_init", each["function"]) for each in own)
     assert any(each["timed"] > 0 for each in own)
+
+
+def test_a_program_that_is_not_installed_yet_is_waited_for(program: Programs, tmp_path: Path) -> None:
+    """The daemon starts, says what it waits for, and watches the program once it is there."""
+    late = tmp_path / "late"
+    with daemon(tmp_path, programs=f"[{{exe: {late}}}]") as one:
+        one.start()
+        one.first_answer("status")
+        words = f"{late} is not there yet: it is waited for"
+        wait_until(lambda: words in one.log.read_text(), "what is waited for")
+        shutil.copy(program("single"), late)
+        with running(late, 120) as child:
+            wait_for_probes(child.pid, one)

@@ -6,20 +6,32 @@ asked for: a database server has 35,000.
 
 from __future__ import annotations
 
+import fnmatch
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.probes.elf.demangle import display_name, is_cold, printable, without_parameters, without_return_type
+from specmine.model.errors import InputError
+from specmine.probes.elf.demangle import (
+    LONGEST,
+    display_name,
+    is_cold,
+    printable,
+    without_parameters,
+    without_return_type,
+)
 from specmine.probes.elf.facts import FunctionFacts, FunctionKind
 
 from .image import Image, SymbolTable
 
-_WORD = re.compile(r"[A-Za-z0-9_]+")
+MOST_MATCHES = 100_000
+"""Functions of one binary that globs may name; a watch over more of them would never end."""
+_WITH_PARAMETERS = (")", "const", "&", "]")
+"""How names end that may have parameters, which a glob need not name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,25 +99,26 @@ class FunctionTable:
         parameters, on the symbols, and on ``name (module)``.
         """
         found = []
-        needles = [_literal(glob) for glob in globs]
+        may_be_named = _name_test(globs, self.module)
         for number in range(len(self.starts)):
-            if all(needles) and not self._may_match(number, needles):
+            if not self._may_match(number, may_be_named):
                 continue
             facts = self.facts(number)
             if facts.kind in (FunctionKind.FUNCTION, FunctionKind.IFUNC) and any(
                 fnmatchcase(name, glob) for name in self._callings(number, facts) for glob in globs
             ):
                 found.append(facts)
+                if len(found) > MOST_MATCHES:
+                    raise InputError(f"more than {MOST_MATCHES:,} functions have such names", remedy="name fewer")
         return found
 
-    def _may_match(self, number: int, needles: Sequence[str]) -> bool:
-        """Tell, for a fraction of what its names cost, whether a function may be called by one of these words."""
+    def _may_match(self, number: int, may_be_named: Callable[[str], bool]) -> bool:
+        """Tell, for a fraction of what its names cost, whether a function may be called by one of the globs."""
         named = False
         for _, symbol in self._symbols(number):
             named = True
-            if symbol.startswith("_") or any(needle in symbol for needle in needles):  # mangled names begin so
-                return True
-            if not symbol.isprintable():  # escaped later
+            # mangled names begin with an underscore; what does not print is escaped later, what is long is cut
+            if symbol[0] == "_" or may_be_named(symbol) or len(symbol) > LONGEST or not symbol.isprintable():
                 return True
         return not named
 
@@ -157,7 +170,7 @@ class FunctionTable:
         for name in (facts.name, *facts.aliases):
             yield name
             yield f"{name} ({self.module})"
-            if name.endswith((")", "const", "&", "]")):
+            if name.endswith(_WITH_PARAMETERS):
                 bare = without_parameters(name)
                 yield bare
                 yield without_return_type(bare)
@@ -165,8 +178,22 @@ class FunctionTable:
             yield symbol
 
 
-def _literal(glob: str) -> str:
-    """Return the longest word that stands in every name that the glob matches, '' if none does for certain."""
-    if "[" in glob:
-        return ""
-    return max(_WORD.findall(glob.partition(" (")[0].partition("(")[0]), key=len, default="")
+def _name_test(globs: Sequence[str], module: str) -> Callable[[str], bool]:
+    """Return what tells of a symbol that is not mangled whether a name made of it matches a glob.
+
+    The names made of it are the symbol itself, with and without what follows a dot or an ``@``, and both with the
+    module. None is longer, so a glob that none of them fits has to fit none at all.
+    """
+    pattern = re.compile("|".join(f"(?:{fnmatch.translate(glob)})" for glob in globs) or r"(?!)").match
+    suffix = f" ({module})"
+
+    def may_be_named(symbol: str) -> bool:
+        whole = display_name(symbol) if "." in symbol or "@" in symbol else symbol
+        return bool(
+            pattern(whole)
+            or pattern(whole + suffix)
+            or (whole is not symbol and pattern(symbol))
+            or whole.endswith(_WITH_PARAMETERS)
+        )
+
+    return may_be_named

@@ -16,6 +16,8 @@ from specmine.probes.arch.machine import machine
 from .system_call_filter import restrict
 
 _NOBODY = 65534
+_NO_ONE = 4_294_901_760
+"""An id that no account has: other processes of nobody could send signals to ours."""
 _PDEATHSIG, _CAPBSET_DROP, _NO_NEW_PRIVS, _CAP_AMBIENT = 1, 24, 38, 47
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
 """System calls that libc has no function for; their numbers are the same on all machines."""
@@ -55,15 +57,20 @@ def confine(*, heap_bytes: int, address_bytes: int, answer_bytes: int) -> None:
 
 
 def _drop_identity(libc: ctypes.CDLL) -> None:
-    """Become nobody: files of root are root's to write, with or without capabilities."""
+    """Become no one: files of root are root's to write, with or without capabilities."""
     libc.prctl(_CAP_AMBIENT, 4, 0, 0, 0)  # clear all
     capability = 0
     while libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0) == 0:
         capability += 1
     if os.geteuid() == 0:
         os.setgroups([])
-        os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-        os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+        try:
+            os.setresgid(_NO_ONE, _NO_ONE, _NO_ONE)
+            identity = _NO_ONE
+        except OSError:  # a user namespace has no such id
+            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+            identity = _NOBODY
+        os.setresuid(identity, identity, identity)
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:

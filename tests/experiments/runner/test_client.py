@@ -107,3 +107,17 @@ def _living(pids: list[str]) -> list[str]:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
                 found.append(pid)
     return found
+
+
+def test_nothing_in_the_present_folder_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may run an experiment in a folder where others write."""
+    for name in ("json.py", "specmine.py", "numpy.py"):
+        (tmp_path / name).write_text(f"open({str(tmp_path / 'was-here')!r}, 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    request = {"names": ["cores"], "state": str(tmp_path / "journal"), "wait_seconds": 0.0}
+    process = ExperimentProcess(request, systemd=False)
+    try:
+        process.stop()
+        process.close()
+    finally:
+        assert not (tmp_path / "was-here").exists()

@@ -385,3 +385,13 @@ def test_an_idle_child_gives_its_memory_back(reader: Reader, opened: int, monkey
     assert reader.pids() == [] and reader.take_notes() == [] and reader.restarts == 0
     monkeypatch.undo()
     assert reader.facts(opened).kind == "pie"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_no_other_process_has_the_readers_id() -> None:
+    """Who has the same id may send it signals, and every host has processes of nobody."""
+    with Reader() as reader:
+        reader.check()
+        status = Path(f"/proc/{reader.pids()[0]}/status").read_text()
+    ids = {int(word) for word in status.partition("Uid:")[2].split("\n")[0].split()}
+    assert not ids & {0, 65534}

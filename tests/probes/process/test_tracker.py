@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import cast
 
 from specmine.probes.kernel.maps import CachedMap
+from specmine.probes.process.proc import executable
 from specmine.probes.process.selection import Selection
 from specmine.probes.process.tracker import ProcessTracker
+from tests.support.product import wait_until
 from tests.support.source_driver import running
 
 
@@ -18,6 +20,9 @@ class NoKernel:
 
     def put(self, key: bytes, value: bytes) -> None:
         """Forget it."""
+
+    def remove(self, key: bytes) -> None:
+        """Forget that too."""
 
 
 def test_an_executable_of_any_name_can_be_stored(tmp_path: Path) -> None:
@@ -47,3 +52,30 @@ def test_a_program_has_the_name_that_people_gave_it(tmp_path: Path) -> None:
             named[name] = lifetime.program
             assert lifetime.executable == str(target)
     assert named == {"": "server", "cache": "cache"}
+
+
+def test_lost_events_are_made_up_for(tmp_path: Path) -> None:
+    """After a storm in which events were lost, all that was begun, ended or executed anew is known at the next look."""
+    path = Path(shutil.copy("/bin/sleep", tmp_path / "storm"))
+    os.mkfifo(tmp_path / "gate")
+    tracker = ProcessTracker([Selection(exe=str(path))], cast(CachedMap, NoKernel()))
+    tracker.begin(0)
+    with (
+        running("sh", "-c", f"read line < {tmp_path}/gate; exec {path} 600") as changes,
+        running(path, 600) as ends,
+        running(path, 600) as stays,
+    ):
+        tracker.look_around(1)
+        assert not tracker.members  # no event came, and the next look at everything is not due
+        tracker.rescan()
+        tracker.look_around(2)
+        assert set(tracker.members) == {ends.pid, stays.pid}
+        ends.kill()
+        ends.wait()
+        (tmp_path / "gate").write_text("go\n")
+        status = path.stat()
+        wait_until(lambda: executable(changes.pid) == (status.st_dev, status.st_ino), "the exec")
+        tracker.rescan()
+        tracker.look_around(3)
+        assert set(tracker.members) == {stays.pid, changes.pid}
+        assert tracker.gone == [ends.pid]

@@ -77,6 +77,16 @@ def damaged_json(value: Any, chance: random.Random) -> str:
         return json.dumps(damaged_value(value, chance))
 
 
+def damaged_json_text(text: str, chance: random.Random) -> str:
+    """Return a damaged form of a text of JSON; a part of it if it is none any more."""
+    with _deep():
+        try:
+            value = json.loads(text)
+        except ValueError:
+            return text[: chance.randrange(len(text) + 1)]
+        return damaged_json(value, chance)
+
+
 @contextmanager
 def _deep() -> Iterator[None]:
     """Let values be nested deeper than those may be that the product reads."""

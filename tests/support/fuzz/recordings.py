@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from specmine.daemon.loop import run
 from specmine.daemon.replay import recorder
 from specmine.daemon.worker.process import InlineWorker
 from tests.support.fuzz.attempt import FINE, TOO_LITTLE, WRONG, Attempt
-from tests.support.fuzz.mutation import damaged_bytes, damaged_json
+from tests.support.fuzz.mutation import damaged_bytes, damaged_json_text
 from tests.support.planted import paper_program, unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
 
@@ -34,7 +33,7 @@ def attempts(folder: Path, chance: random.Random) -> Iterator[Attempt]:
         if chance.random() < 0.7:
             for _ in range(chance.choice((1, 1, 2, 5))):
                 at = chance.randrange(len(some))
-                some[at] = damaged_json(json.loads(some[at]), chance)
+                some[at] = damaged_json_text(some[at], chance)
         data = "\n".join(some).encode() + b"\n"
         if chance.random() < 0.4:
             data = damaged_bytes(data, chance)

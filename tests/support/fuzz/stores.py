@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.fuzz.attempt import FINE, TOO_LITTLE, VIOLATED, WRONG, Attempt
-from tests.support.fuzz.mutation import EVIL, damaged_bytes, damaged_json
+from tests.support.fuzz.mutation import EVIL, damaged_bytes, damaged_json_text
 from tests.support.lives import Life, config_text
 
 _BOMB = zlib.compress(b"\0" * (256 << 20))
@@ -105,12 +105,14 @@ def _replace(db: sqlite3.Connection, table: str, column: str, chance: random.Ran
 
 def _wrong(before: Any, chance: random.Random) -> Any:
     if isinstance(before, bytes):
-        inside = zlib.decompress(before)
+        inside = before
+        with suppress(zlib.error):  # of one that was damaged before
+            inside = zlib.decompress(before)
         return chance.choice(
             (b"", b"\0" * (8 << 20), _BOMB, damaged_bytes(before, chance), zlib.compress(damaged_bytes(inside, chance)))
         )
     if isinstance(before, str) and before[:1] in ("{", "[") and chance.random() < 0.8:
-        return damaged_json(json.loads(before), chance)
+        return damaged_json_text(before, chance)
     value = chance.choice(EVIL)
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode() if chance.random() < 0.7 else b"\xff\xfe"

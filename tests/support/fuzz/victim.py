@@ -109,7 +109,7 @@ def broken_rule(done: Done, codes: Collection[int], *, is_json: bool = False) ->
         return f"{len(lines)} lines about an error, {len(done.out)} bytes of output: {done.err[-300:]!r}"
     if done.peak_bytes > MAY_HOLD:
         return f"held {done.peak_bytes >> 20} MB"
-    letters = (forbidden_letter(done.out), forbidden_letter(done.err))
+    letters = (forbidden_letter(done.out.replace(b"\r\n", b"\n")), forbidden_letter(done.err))  # CSV ends lines so
     if any(letters):
         return f"wrote {letters[0] or letters[1]}"
     return _broken_json(done.out) if is_json and done.code != 2 and done.out else ""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import lzma
 import subprocess
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
+from specmine.model.errors import InputError
 from specmine.probes.elf.demangle import display_name, printable, without_parameters, without_return_type
 from specmine.probes.elf.facts import FunctionKind
+from specmine.probes.elf.parser import function_table as function_table_module
 from specmine.probes.elf.parser.binary import build_id_of
 from specmine.probes.elf.parser.function_table import FunctionTable
 from tests.support.binary_samples import (
@@ -251,3 +254,44 @@ def test_names_without_return_type() -> None:
     """What C++ shows before a template's name goes; spaces inside brackets do not count."""
     assert without_return_type("std::vector<int, a b> shop::twice<int>") == "shop::twice<int>"
     assert without_return_type("operator new") == "operator new"
+
+
+@pytest.mark.parametrize(
+    "glob",
+    [
+        "vis[a-z]*",
+        "[!a-u]isible",
+        "*[_h]idden*",
+        "visible (prog)",
+        "*(prog)",
+        "*.part*",
+        "other_name",
+        "[",
+        "*[]",
+        "?ain",
+        "x",
+    ],
+)
+def test_a_glob_finds_what_all_names_would_show(tmp_path: Path, glob: str) -> None:
+    """Functions are left out by their symbols alone only if none of their names fits."""
+    path = compiled(tmp_path, "prog", C_SOURCE, "-O2")
+    table, every = table_of(path), table_of(path)
+    fitting = []
+    for number in range(len(every.starts)):
+        facts = every.facts(number)
+        shown = [facts.name, *facts.aliases]
+        names = {*shown, *(f"{name} (prog)" for name in shown), *(symbol for _, symbol in every._symbols(number))}
+        if facts.kind in (FunctionKind.FUNCTION, FunctionKind.IFUNC) and any(fnmatchcase(n, glob) for n in names):
+            fitting.append(facts)
+    assert table.match([glob]) == fitting
+    plain = [n for n in range(len(table.starts)) if all(s[0] != "_" for _, s in table._symbols(n))]
+    assert len(plain) > len(table._known) or len(table._known) > 5
+
+
+def test_a_glob_that_names_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A binary may have a million functions; the list of all of them is no answer."""
+    monkeypatch.setattr(function_table_module, "MOST_MATCHES", 3)
+    table = table_of(compiled(tmp_path, "prog", C_SOURCE, "-O2"))
+    with pytest.raises(InputError, match="more than 3 functions"):
+        table.match(["*"])
+    assert len(table.match(["visible"])) == 1

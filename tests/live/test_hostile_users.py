@@ -1,0 +1,89 @@
+"""A local user without rights does not end, blind or steer the daemon; tests/support/attacks.py has the attacks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.support.attacks import ATTACKS, NOBODY, Aim, run_as_nobody
+from tests.support.breakpoints import family
+from tests.support.product import Daemon, daemon, running, wait_for_probes, wait_until
+
+pytestmark = pytest.mark.kernel
+
+
+def calls(one: Daemon, program: str) -> int:
+    """Return how many calls of all functions of a program were counted."""
+    answer = one.ask("functions")
+    return sum(each["calls_counted"] for each in answer["functions"] if each["program"] == program) if answer else -1
+
+
+def words_of(pid: int) -> bytes:
+    """Return the command line of a process, b'' of one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def counts_on(one: Daemon, before: int) -> bool:
+    """Return whether more calls were counted than before."""
+    return calls(one, "single") > before
+
+
+@contextmanager
+def place(there: Path, program: Path) -> Iterator[tuple[Path, Path]]:
+    """Give a copy of the program that everyone may run, and a folder for the daemon that everyone may look into."""
+    home = there / "home"
+    for each in (there, home):
+        each.mkdir(exist_ok=True)
+        each.chmod(0o755)
+    yield Path(shutil.copy(program, there)), home
+
+
+def test_no_attack_of_a_local_user_does_anything(program: Callable[..., Path]) -> None:
+    """After each the daemon and its helpers are the same, it answers, counts on, and has said nothing of an error."""
+    harm = []
+    with (
+        tempfile.TemporaryDirectory(prefix="specmine-attacks-") as there,
+        place(Path(there), program("single")) as (path, home),
+        running(path, 900) as child,
+        daemon(
+            home, programs=f"[{{exe: {path}}}]", metrics="{listen: '127.0.0.1:0'}", kill_switch=str(home / "off")
+        ) as one,
+    ):
+        process = one.start()
+        wait_for_probes(child.pid, one)
+        status = one.first_answer("status")
+        for attack in ATTACKS:
+            folder = Path(there) / attack.__name__
+            folder.mkdir()
+            os.chown(folder, NOBODY, NOBODY)
+            pids = tuple(family(process.pid))
+            aim = Aim(folder=folder, program=path, home=home, metrics=status["metrics"], pids=pids)
+            kept = {pid for pid in pids if b"holder" in words_of(pid)}
+            before = calls(one, "single")
+            code = run_as_nobody(attack, aim)
+            assert process.poll() is None, f"{attack.__name__} ended the daemon: {one.log.read_text()[-2000:]}"
+            wait_until(partial(counts_on, one, before), f"calls after {attack.__name__}")
+            harm += [f"{attack.__name__} ended a helper"] if kept - set(family(process.pid)) else []
+            harm += [f"{attack.__name__} failed by itself"] if code else []
+        log = one.log.read_text()
+        wrong = (
+            "level=error",
+            "Traceback",
+            "\x1b",
+            "the process that parses files ended",
+        )  # one that is idle says nothing
+        harm += [line for line in log.splitlines() if any(each in line for each in wrong)]
+        programs = {each["program"] for each in (one.ask("functions") or {})["functions"]}
+        assert programs == {"single"}
+        assert (home / "specmine.db").exists() and not (home / "off").exists()
+    assert harm == []
