@@ -10,8 +10,6 @@ from typing import Any, cast
 from specmine.model import text
 from specmine.model.errors import InputError, NoData
 
-from .specification_shape import check_shape
-
 SPECIFICATION = "specmine.specification/1"
 Document = Mapping[str, Any]
 Entry = Mapping[str, Any]
@@ -99,6 +97,12 @@ def document_in(path: Path) -> Document:
     return json_specification(path) if head == b"{" else _from_store(path)
 
 
+def _check_shape(document: Any, where: object) -> None:
+    from .specification_shape import check_shape  # noqa: PLC0415  (it brings numpy, which no help needs)
+
+    check_shape(document, where)
+
+
 def json_specification(path: Path) -> Document:
     """Return the specification that a file of JSON is; InputError if it is none."""
     try:
@@ -129,7 +133,7 @@ def parsed_document(content: str | bytes, where: object) -> Document:
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != SPECIFICATION or not isinstance(document.get("functions"), list):
         raise InputError(f"{where} is no {SPECIFICATION} but {text.escaped(str(schema)[:60])}")
-    check_shape(document, where)
+    _check_shape(document, where)
     return cast("Document", document)
 
 
@@ -142,5 +146,5 @@ def _from_store(store: Path) -> Document:
         raise NoData(f"the store {store} holds no specification yet", remedy="mine with --store first")
     if not isinstance(document.get("functions"), list):
         raise InputError(f"the store {store} holds no specification")
-    check_shape(document, f"what the store {store} holds")
+    _check_shape(document, f"what the store {store} holds")
     return document

@@ -13,7 +13,6 @@ from specmine.analysis.documents import Document, functions_of, without_details
 from specmine.cli.base.options import output_option, socket_option, store_option
 from specmine.cli.base.output import destination, specification_text
 from specmine.cli.base.sources import read_document
-from specmine.model.text import escaped
 
 COLUMNS = (
     "function", "module", "build_id", "state", "behaviour", "expression", "behaviour_calls", "class",
@@ -61,8 +60,7 @@ def csv_text(document: Document) -> str:
             for at, (each, part) in enumerate(zip(classes, shares, strict=False), start=1):
                 upper = each.get("upper_seconds")
                 bounds = [_number(lower), "" if upper is None else _number(upper)]
-                cells = [*names, number, expression, calls, at, *bounds, _number(part)]
-                writer.writerow([escaped(each) if isinstance(each, str) else each for each in cells])
+                writer.writerow([*names, number, expression, calls, at, *bounds, _number(part)])
                 lower = upper
     return lines.getvalue()
 

@@ -69,6 +69,8 @@ LONG_SECONDS, LONG = 30.0, 0.002
 """... but this share of them about three times as long."""
 JUMPS = 0.002
 """Share of the windows far off their prediction, by the normal law, that are put down to the wander."""
+LEAST_CHANCE = 1e-300
+"""After a pause of hours no disturbance goes on: its age does not matter then, but must stay a number."""
 UP, UP_MOST, UP_EDGE = 0.8, 1.7, 0.2
 """Most disturbances make calls slower: by any factor up to exp(1.7) equally likely, in log units ..."""
 DOWN, DOWN_SCALE = 0.15, 0.4
@@ -242,7 +244,7 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
         offset=surprise,
         begun=new / heavy,
         entry=_first_age(elapsed),
-        age=elapsed + (young * before.entry + aged * before.age) / (young + aged),
+        age=elapsed + (young * before.entry + aged * before.age) / np.maximum(young + aged, LEAST_CHANCE),
         moved=np.where((moved > 0.5) | (outlier <= 0.5), 0.0, moved + (1 - moved) * (1 - outlier) * JUMPS),
         disturbed=np.clip(before.disturbed + slower * (outlier - before.disturbed), LEAST_DISTURBED, MOST_DISTURBED),
         **found,
