@@ -30,6 +30,7 @@ from specmine.model.host_environment import Environment
 from specmine.store import ExperimentWindow, environment_at, open_store
 from tests.support.planted import unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
+from tests.support.violations import standing, violation
 
 HOST = Host(cpus=(0, 1), boot_id="boot", kernel="6.18", cpu_model="A", hertz=250)
 SHORT = Settings(window_ns=SECOND, limit_ns=10 * SECOND)
@@ -156,6 +157,7 @@ def test_a_violation_at_one_slice_names_the_host() -> None:
         each,
         history=replace(each.history, histogram=histogram, timing=(last,), paths=()),
         verification=replace(each.verification, checks=(check,)),
+        violations=standing(violation(key)),
     )
     state = replace(states, functions={key: changed})
     (entry,) = specification(state)["functions"]

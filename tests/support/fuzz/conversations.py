@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import random
 import socket
@@ -94,6 +95,7 @@ def _live(folder: Path, told: int, waits: int) -> int:
         os.dup2(log, 1)
         os.dup2(log, 2)
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+        logging.basicConfig(force=True)  # handlers of the forking process write to files that are closed here
         life = Life(folder, config=config_text(folder, f"kill_switch: {folder}/off"))
 
         def stand_still() -> None:
