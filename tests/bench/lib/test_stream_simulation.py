@@ -25,11 +25,12 @@ def test_each_step_is_that_of_the_daemon() -> None:
         ours = step(ours, places, errors, elapsed, began, np.ones(count))
         theirs = native.stepped(theirs, places, errors, elapsed, began)
         for name in native.STREAM:
-            assert getattr(theirs, name) == pytest.approx(getattr(ours, name), rel=1e-9, abs=1e-12), name
+            np.testing.assert_allclose(getattr(theirs, name), getattr(ours, name), rtol=1e-9, atol=1e-12, err_msg=name)
         above = ours.evidence > 0
         assert np.array_equal(above, theirs.evidence > 0)
         for name in native.ROWS:
-            assert getattr(theirs, name)[above] == pytest.approx(getattr(ours, name)[above], rel=1e-8), name
+            wanted = getattr(ours, name)[above]
+            np.testing.assert_allclose(getattr(theirs, name)[above], wanted, rtol=1e-8, atol=1e-12, err_msg=name)
     assert above.any()
 
 
