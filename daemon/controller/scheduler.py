@@ -162,7 +162,8 @@ def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Me
             continue
         call_ns = price(means.prices, Kind.TIME, function.function)
         look, cost_ns = first_look(function.function, call_ns, means.income, settings)
-        if cost_ns > cash - taken and (watches or means.cash <= 0):
+        # one at a time also in debt, as after sampling at the start: what a second brings pays for several
+        if cost_ns > cash - taken and (watches or cost_ns > LOOKING_SHARE * means.income):
             break
         taken += cost_ns
         watches[function.key] = look
