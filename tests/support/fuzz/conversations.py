@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import random
 import socket
@@ -16,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from specmine.daemon.system.logging import set_up
 from tests.support.fuzz.mutation import damaged_bytes, damaged_json
 from tests.support.lives import Life, config_text
 
@@ -95,7 +95,7 @@ def _live(folder: Path, told: int, waits: int) -> int:
         os.dup2(log, 1)
         os.dup2(log, 2)
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
-        logging.basicConfig(force=True)  # handlers of the forking process write to files that are closed here
+        set_up(level="info", form="logfmt")  # as the daemon does; handlers of the forking process write elsewhere
         life = Life(folder, config=config_text(folder, f"kill_switch: {folder}/off"))
 
         def stand_still() -> None:
