@@ -206,7 +206,6 @@ TARGETS = (
         by_site=True,
         built_from="steady",
         functions=_STEADY,
-        exact=False,  # beside busy CPUs up to a third of the calls is not counted
         compiler="musl-gcc",
         needs="musl-gcc",
     ),
@@ -217,12 +216,11 @@ TARGETS = (
         built_from="steady",
         variant="static",
         functions=_STEADY,
-        exact=False,  # beside busy CPUs up to a third of the calls is not counted
         compiler="musl-gcc",
         needs="musl-gcc",
     ),
-    Target(name="confined", group=7, by_site=True, functions=_STEADY, exact=False),
-    Target(name="confined-late", group=7, built_from="confined", functions=_STEADY, exact=False, flags=("-DLATE",)),
+    Target(name="confined", group=7, by_site=True, functions=_STEADY),
+    Target(name="confined-late", group=7, built_from="confined", functions=_STEADY, flags=("-DLATE",)),
     Target(name="traced", group=7, functions=_STEADY),
     Target(
         name="jits",
