@@ -71,14 +71,23 @@ class Gate:
             self._look_ns = 0
 
     def bars(self, pid: int, modules: Collection[Module]) -> Reason | None:
-        """Return why no probe may be in one of these files in a process (0: in any watched one), None if it may."""
+        """Return why no probe may be in one of these files in a process, None if it may.
+
+        0 stands for every watched process that maps one of them, or whose files are not known yet.
+        """
         for each in (pid,) if pid else sorted(self._programs.members):
             condition = self._conditions.of(each)
-            for module in modules if condition.troubled else ():
+            if not condition.troubled or not (pid or self._may_map(each, modules)):
+                continue
+            for module in modules:
                 reason = refuses_process(condition, module)
                 if reason is not None:
                     return reason
         return None
+
+    def _may_map(self, pid: int, modules: Collection[Module]) -> bool:
+        layout = self._modules.layouts.get(self._programs.members[pid].layout)
+        return layout is None or not set(modules).isdisjoint(layout.modules)
 
     def changed(self, module: Module, start: int, at: int) -> Reason | None:
         """Return why a file's code from ``start`` may not be probed ``at`` a place: a process runs something else."""
