@@ -16,14 +16,6 @@ Entry = Mapping[str, Any]
 """One function of a document."""
 
 
-def json_text(document: Mapping[str, Any]) -> str:
-    """Return a document as one JSON object with a final newline.
-
-    Floats keep the digits that they came with: whoever made the document has rounded them.
-    """
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-
 def pick_build(known: list[str], build: str) -> str:
     """Return the one known build-id that is ``build`` or begins with it.
 

@@ -13,9 +13,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from specmine.analysis.documents import json_text, without_details
+from specmine.analysis.documents import without_details
 from specmine.daemon.metrics.http import is_own_host
 from specmine.model.errors import NoData, SpecmineError
+from specmine.model.json_text import json_text
 
 from . import words
 from .comparisons import Comparisons

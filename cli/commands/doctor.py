@@ -9,11 +9,11 @@ from typing import Protocol
 
 import click
 
-from specmine.analysis.documents import json_text
 from specmine.cli.base.exit_codes import FINE, HOST
 from specmine.cli.base.options import format_option
 from specmine.cli.base.output import emit, width
 from specmine.model.errors import InputError
+from specmine.model.json_text import json_text
 from specmine.model.text import escaped
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from specmine.analysis.documents import json_text
 from specmine.analysis.wording.function_order import SORTS
 from specmine.analysis.wording.levels import present
 from specmine.analysis.wording.states import LISTED, STATES, counted, group_of
@@ -17,6 +16,7 @@ from specmine.cli.base.sources import read_functions
 from specmine.cli.base.typography import typeset
 from specmine.cli.text.function_names import matching
 from specmine.cli.text.functions import table
+from specmine.model.json_text import json_text
 
 _FIELDS = (
     "function", "program", "module", "build_id", "build", "state", "reason", "needed", "calls", "calls_exact",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from specmine.analysis.documents import Document, document_in, is_store, json_text
+from specmine.analysis.documents import Document, document_in, is_store
 from specmine.analysis.merge.agreement import agreement_document
 from specmine.cli.base.exit_codes import FINE, NO_DATA
 from specmine.cli.base.options import PATH, format_option
@@ -15,6 +15,7 @@ from specmine.cli.base.output import OutputFile, check_writable, emit, specifica
 from specmine.cli.text.merge import agreement_text
 from specmine.mining.settings import MiningSettings
 from specmine.model.errors import InputError
+from specmine.model.json_text import json_text
 
 _WINDOWS = 400
 """Newest observations of each function and kind that are read."""

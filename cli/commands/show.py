@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import Entry, is_recorded, json_text
+from specmine.analysis.documents import Entry, is_recorded
 from specmine.analysis.histogram_bins import histogram_bins
 from specmine.analysis.wording.assertions import assertion, class_names, condition
 from specmine.analysis.wording.levels import WORDS, asserted, normal_range, present, seconds, uncertainty_of
@@ -23,6 +23,7 @@ from specmine.cli.base.typography import speaks_unicode, typeset
 from specmine.cli.text.call_tree import deciding_edges, tree
 from specmine.cli.text.function_names import single_match
 from specmine.cli.text.histogram import distribution
+from specmine.model.json_text import json_text
 from specmine.model.text import age, cells, count, cut, duration, escaped, plural, rate, share
 
 LEAST_NAME, MOST_NAME = 14, 36

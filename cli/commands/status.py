@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import Document, functions_of, json_text
+from specmine.analysis.documents import Document, functions_of
 from specmine.analysis.wording.assertions import is_asserted
 from specmine.analysis.wording.states import FINISHED, counted
 from specmine.analysis.wording.violations import is_problem
@@ -21,6 +21,7 @@ from specmine.cli.base.typography import typeset
 from specmine.cli.text.daemon_facts import facts, not_seen
 from specmine.cli.text.specification import heading
 from specmine.cli.text.status import headline
+from specmine.model.json_text import json_text
 from specmine.model.text import age, count, duration, escaped, share
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import json_text
 from specmine.analysis.wording.violations import is_open, is_problem
 from specmine.cli.base.exit_codes import FINE, VIOLATED
 from specmine.cli.base.options import reading_options
@@ -16,6 +15,7 @@ from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import read_violations
 from specmine.cli.text.function_names import matching
 from specmine.cli.text.violations import closed_line, portrait, table
+from specmine.model.json_text import json_text
 
 
 @click.command("violations", short_help="What is slower than asserted, and why.")

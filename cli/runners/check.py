@@ -12,7 +12,7 @@ import click
 from specmine.analysis.check.data import DocumentData, LifetimeData
 from specmine.analysis.check.document import document_of
 from specmine.analysis.check.formulas import read_formulas
-from specmine.analysis.documents import is_store, json_specification, json_text
+from specmine.analysis.documents import is_store, json_specification
 from specmine.cli.base.exit_codes import FINE, NO_DATA, VIOLATED
 from specmine.cli.base.output import OutputFile, destination, width
 from specmine.cli.base.sources import read_document
@@ -20,6 +20,7 @@ from specmine.cli.text.check import check_text
 from specmine.cli.text.junit import junit
 from specmine.mining.spl.data import Data
 from specmine.mining.spl.evaluation import Rules, evaluate, worst_of
+from specmine.model.json_text import json_text
 from specmine.model.verdict import Verdict
 
 LIVE = "live"

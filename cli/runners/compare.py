@@ -10,11 +10,11 @@ from specmine.analysis.compare.comparing import compare_functions
 from specmine.analysis.compare.document import document_of, fails
 from specmine.analysis.compare.self_test import self_test_document
 from specmine.analysis.compare.sides import chosen_functions, read_sides
-from specmine.analysis.documents import json_text
 from specmine.cli.base.exit_codes import FINE, NO_DATA, VIOLATED
 from specmine.cli.base.output import destination, width
 from specmine.cli.text.comparison import comparison_text, self_test_text
 from specmine.mining.regression.comparison import Change, Rule
+from specmine.model.json_text import json_text
 
 
 def run_compare(

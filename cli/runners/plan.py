@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from specmine.analysis.compare.plan import PlanRequest, plan_document
-from specmine.analysis.documents import json_text
 from specmine.analysis.lifetimes.selection import read_lifetimes
 from specmine.cli.base.exit_codes import FINE, NO_DATA, no_data
 from specmine.cli.base.output import destination, width
 from specmine.cli.text.plan import plan_text
 from specmine.model.globs import fits
+from specmine.model.json_text import json_text
 
 
 def run_plan(

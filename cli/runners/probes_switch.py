@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from specmine.analysis.documents import json_text
 from specmine.cli.base.output import emit
 from specmine.cli.base.sources import ask_daemon
 from specmine.model.errors import NoData
+from specmine.model.json_text import json_text
 from specmine.probes.holder.time_scale import TIME_SCALE
 
 CONFIRMED_S = 3.0 * TIME_SCALE

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from specmine.analysis.documents import json_text
 from specmine.analysis.lifetimes.selection import read_lifetimes
 from specmine.analysis.report.document import document_of
 from specmine.analysis.report.page import page
@@ -15,6 +14,7 @@ from specmine.cli.base.exit_codes import FINE, NO_DATA, no_data
 from specmine.cli.base.output import destination, write_stderr
 from specmine.mining.regression.comparison import Rule
 from specmine.model.globs import fits
+from specmine.model.json_text import json_text
 from specmine.model.text import escaped
 
 

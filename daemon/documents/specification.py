@@ -11,6 +11,7 @@ from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Total, is_worth_it, total_of
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
+from specmine.model.json_text import json_text
 
 from .function import description_of
 from .levels import Levels
@@ -59,7 +60,7 @@ def specification(
 
 def dumps(document: Mapping[str, Any]) -> str:
     """Return the canonical text: floats to 6 significant digits, no NaN, a newline at the end."""
-    return json.dumps(_rounded(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(_rounded(document))
 
 
 def _rounded(value: Any) -> Any:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from specmine.analysis.documents import json_text
 from specmine.cli.base.output import OutputFile, check_writable
 from specmine.model.errors import InputError
+from specmine.model.json_text import json_text
 
 SPECMINE = [sys.executable, "-m", "specmine.cli"]
 
