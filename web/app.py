@@ -14,9 +14,9 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from specmine.analysis.documents import without_details
+from specmine.daemon.documents.json_text import json_text
 from specmine.daemon.metrics.http import is_own_host
 from specmine.model.errors import NoData, SpecmineError
-from specmine.model.json_text import json_text
 
 from . import words
 from .comparisons import Comparisons

@@ -12,8 +12,8 @@ import click
 from specmine.cli.base.exit_codes import FINE, HOST
 from specmine.cli.base.options import format_option
 from specmine.cli.base.output import emit, width
+from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import InputError
-from specmine.model.json_text import json_text
 from specmine.model.text import escaped
 
 

@@ -14,8 +14,8 @@ from specmine.cli.base.options import PATH, format_option, seconds
 from specmine.cli.base.output import emit, width
 from specmine.cli.runners import experiment
 from specmine.cli.text.experiments import list_lines, prediction_lines, result_lines, table
+from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import InputError
-from specmine.model.json_text import json_text
 
 _state_option = click.option(
     "--state",

@@ -16,7 +16,7 @@ from specmine.cli.base.sources import read_functions
 from specmine.cli.base.typography import typeset
 from specmine.cli.text.function_names import matching
 from specmine.cli.text.functions import table
-from specmine.model.json_text import json_text
+from specmine.daemon.documents.json_text import json_text
 
 _FIELDS = (
     "function", "program", "module", "build_id", "build", "state", "reason", "needed", "calls", "calls_exact",

@@ -13,9 +13,9 @@ from specmine.cli.base.exit_codes import FINE, NO_DATA
 from specmine.cli.base.options import PATH, format_option
 from specmine.cli.base.output import OutputFile, check_writable, emit, specification_text, width
 from specmine.cli.text.merge import agreement_text
+from specmine.daemon.documents.json_text import json_text
 from specmine.mining.settings import MiningSettings
 from specmine.model.errors import InputError
-from specmine.model.json_text import json_text
 
 _WINDOWS = 400
 """Newest observations of each function and kind that are read."""

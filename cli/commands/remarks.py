@@ -14,8 +14,8 @@ from specmine.analysis.documents import title
 from specmine.cli.base.options import PATH, format_option, socket_option
 from specmine.cli.base.output import emit
 from specmine.cli.base.sources import ask_daemon, one_place, send_label
+from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import InputError
-from specmine.model.json_text import json_text
 from specmine.model.text import escaped
 
 SCHEMA = "specmine.acknowledged/1"

@@ -23,7 +23,7 @@ from specmine.cli.base.typography import speaks_unicode, typeset
 from specmine.cli.text.call_tree import deciding_edges, tree
 from specmine.cli.text.function_names import single_match
 from specmine.cli.text.histogram import distribution
-from specmine.model.json_text import json_text
+from specmine.daemon.documents.json_text import json_text
 from specmine.model.text import age, cells, count, cut, duration, escaped, plural, rate, share
 
 LEAST_NAME, MOST_NAME = 14, 36

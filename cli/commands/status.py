@@ -21,7 +21,7 @@ from specmine.cli.base.typography import typeset
 from specmine.cli.text.daemon_facts import facts, not_seen
 from specmine.cli.text.specification import heading
 from specmine.cli.text.status import headline
-from specmine.model.json_text import json_text
+from specmine.daemon.documents.json_text import json_text
 from specmine.model.text import age, count, duration, escaped, share
 
 

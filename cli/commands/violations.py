@@ -15,7 +15,7 @@ from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import read_violations
 from specmine.cli.text.function_names import matching
 from specmine.cli.text.violations import closed_line, portrait, table
-from specmine.model.json_text import json_text
+from specmine.daemon.documents.json_text import json_text
 
 
 @click.command("violations", short_help="What is slower than asserted, and why.")

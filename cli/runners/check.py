@@ -18,9 +18,9 @@ from specmine.cli.base.output import OutputFile, destination, width
 from specmine.cli.base.sources import read_document
 from specmine.cli.text.check import check_text
 from specmine.cli.text.junit import junit
+from specmine.daemon.documents.json_text import json_text
 from specmine.mining.spl.data import Data
 from specmine.mining.spl.evaluation import Rules, evaluate, worst_of
-from specmine.model.json_text import json_text
 from specmine.model.verdict import Verdict
 
 LIVE = "live"

@@ -13,8 +13,8 @@ from specmine.analysis.compare.sides import chosen_functions, read_sides
 from specmine.cli.base.exit_codes import FINE, NO_DATA, VIOLATED
 from specmine.cli.base.output import destination, width
 from specmine.cli.text.comparison import comparison_text, self_test_text
+from specmine.daemon.documents.json_text import json_text
 from specmine.mining.regression.comparison import Change, Rule
-from specmine.model.json_text import json_text
 
 
 def run_compare(

@@ -10,8 +10,8 @@ from specmine.analysis.lifetimes.selection import read_lifetimes
 from specmine.cli.base.exit_codes import FINE, NO_DATA, no_data
 from specmine.cli.base.output import destination, width
 from specmine.cli.text.plan import plan_text
+from specmine.daemon.documents.json_text import json_text
 from specmine.model.globs import fits
-from specmine.model.json_text import json_text
 
 
 def run_plan(

@@ -9,8 +9,8 @@ from typing import Any
 
 from specmine.cli.base.output import emit
 from specmine.cli.base.sources import ask_daemon
+from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import NoData
-from specmine.model.json_text import json_text
 from specmine.probes.holder.time_scale import TIME_SCALE
 
 CONFIRMED_S = 3.0 * TIME_SCALE

@@ -12,9 +12,9 @@ from specmine.analysis.report.document import document_of
 from specmine.analysis.report.page import page
 from specmine.cli.base.exit_codes import FINE, NO_DATA, no_data
 from specmine.cli.base.output import destination, write_stderr
+from specmine.daemon.documents.json_text import json_text
 from specmine.mining.regression.comparison import Rule
 from specmine.model.globs import fits
-from specmine.model.json_text import json_text
 from specmine.model.text import escaped
 
 

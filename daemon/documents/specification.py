@@ -11,9 +11,9 @@ from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Total, is_worth_it, total_of
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
-from specmine.model.json_text import json_text
 
 from .function import description_of
+from .json_text import json_text
 from .levels import Levels
 from .timestamps import date_of
 from .violation_context import context_of

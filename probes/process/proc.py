@@ -80,6 +80,22 @@ def executable_path(pid: int) -> str:
         return ""
 
 
+def runs_deleted(pid: int, path: str) -> bool:
+    """Tell whether the process executes what lay at this path before it was deleted or replaced.
+
+    The kernel's word for the path can be forged by who may mount: in a user namespace of their own users may, and in a
+    container with another root its root may.
+    """
+    process = f"{PROC}/{pid}"
+    try:
+        if os.stat(f"{process}/exe").st_nlink or os.readlink(f"{process}/exe") != f"{path} (deleted)":
+            return False
+        users = os.readlink(f"{process}/ns/user") == os.readlink(f"{PROC}/self/ns/user")
+        return users and os.path.samestat(os.stat(f"{process}/root"), os.stat("/"))
+    except OSError:
+        return False
+
+
 _LONGEST_NAME = 15
 """Bytes of a name that the kernel keeps of what a process executed."""
 

@@ -54,7 +54,9 @@ def belongs(selection: Selection, pid: int, file: FileId | None) -> bool:
     if selection.pid:
         return pid == selection.pid
     if selection.exe:
-        return file is not None and proc.executable(pid) == file
+        if file is not None and proc.executable(pid) == file:
+            return True
+        return proc.runs_deleted(pid, os.path.realpath(selection.exe))
     if selection.unit:
         unit = selection.unit if "." in selection.unit else f"{selection.unit}.service"
         return runs_in_unit(control_groups(pid), unit)

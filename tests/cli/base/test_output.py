@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from specmine.cli.base.output import OutputFile, check_writable
+from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import InputError
-from specmine.model.json_text import json_text
 
 SPECMINE = [sys.executable, "-m", "specmine.cli"]
 

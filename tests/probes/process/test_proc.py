@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from specmine.probes.process.proc import executed_name, parse_process, process
+from specmine.probes.process.proc import (
+    executable,
+    executable_path,
+    executed_name,
+    parse_process,
+    process,
+    runs_deleted,
+)
+from specmine.probes.process.selection import Selection, belongs
+from tests.support.product import wait_until
 from tests.support.source_driver import running
 
 STAT = b"7 (%b) S 1 7 7 0 -1 4194560 120 0 0 0 3 2 0 0 20 0 1 0 4711 1000 10 " + b"0 " * 28
@@ -50,3 +59,25 @@ def test_what_was_executed_is_told_by_its_link(tmp_path: Path, kept: str, told: 
 def test_what_cannot_be_read_has_no_name() -> None:
     """Kernel threads and the dead."""
     assert executed_name(2, "kthreadd") == executed_name(1 << 30, "gone") == ""
+
+
+def test_a_program_whose_file_was_replaced_is_known_by_its_path(tmp_path: Path) -> None:
+    """A process that runs on after an upgrade of its file, and not a user's who mounts a file at that path."""
+    path, other = Path(shutil.copy("/bin/sleep", tmp_path / "server")), tmp_path / "other"
+    with running(path, 600) as child:
+        wait_until(lambda: executable_path(child.pid) == str(path), "the program")
+        assert not runs_deleted(child.pid, str(path))
+        Path(shutil.copy("/bin/sleep", other)).rename(path)
+        assert runs_deleted(child.pid, str(path))
+        assert not runs_deleted(child.pid, str(other))
+        assert belongs(Selection(exe=str(path)), child.pid, executable(os.getpid()))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be sure of user namespaces")
+def test_a_path_that_a_user_mounted_is_not_believed(tmp_path: Path) -> None:
+    """In a user namespace of its own a process runs a deleted file that seems to have lain at a system path."""
+    path = Path(shutil.copy("/bin/sleep", tmp_path / "server"))
+    inside = f"mount -t tmpfs none {tmp_path} && cp /bin/sleep {path} && {{ (sleep 0.1; rm {path}) & exec {path} 60; }}"
+    with running("/usr/bin/unshare", "--user", "--map-root-user", "--mount", "/bin/sh", "-c", inside) as child:
+        wait_until(lambda: executable_path(child.pid) == f"{path} (deleted)", "the deleted file")
+        assert not runs_deleted(child.pid, str(path))

@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from specmine.model.json_text import json_text
+from specmine.daemon.documents.json_text import json_text
 
 
 def test_control_characters_are_escaped_and_come_back() -> None:
