@@ -1,6 +1,6 @@
 # One command for each thing a developer does; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench chaos fuzz kernels systemd clean bpfcc moved
+.PHONY: help setup demo deb test check format bench chaos fuzz kernels systemd cleanroot clean bpfcc moved
 
 # The first interpreter that is new enough; PYTHON=... overrides.
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 /usr/bin/python3,$(shell \
@@ -8,7 +8,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 /usr/
 BIN := .venv/bin
 
 help: ## list what can be made
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 9
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 11
 
 setup: bpfcc .venv/ready ## make .venv with specmine and its tools; install python3-bpfcc (says so) if it is missing
 
@@ -29,6 +29,10 @@ moved:
 
 demo: setup ## mine a stock apache2 under load, at most 3 minutes; leaves nothing of it behind; needs root
 	@$(BIN)/python -m examples.demo.run
+
+deb: ## build the Debian package into dist/
+	@.ci/packages python3-venv
+	@packaging/deb.sh
 
 test: setup ## everything: checks, then all tests (those marked kernel need root, and run one by one)
 	@.ci/packages gcc g++ libc6-dev libdw-dev gdb golang-go libboost-context-dev musl-tools libluajit-5.1-dev strace prometheus prometheus-alertmanager
@@ -68,6 +72,10 @@ kernels: setup ## kernel tests on Debian's 6.1 and 6.12 in QEMU, and on this ker
 
 systemd: setup ## the unit's life under a systemd of its own (PID 1 of a namespace): five minutes; needs root
 	$(BIN)/python -m tests.kernels.systemd
+
+cleanroot: setup ## install, upgrade, remove, purge the Debian package in a minimal Debian: two minutes; needs root
+	@.ci/packages debootstrap lintian gcc libc6-dev
+	$(BIN)/python -m tests.packaging.clean_root
 
 clean: ## remove what was made here, the environment too
 	rm -rf .venv build dist src/specmine.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import shell_complete
 
 from specmine import __version__
+from specmine.cli.base.completion import VARIABLE
+from specmine.cli.base.examples import epilog
 from specmine.cli.base.exit_codes import exit_code
+from specmine.cli.text.suggestions import did_you_mean
 from specmine.daemon.system.descriptors import hold_standard_descriptors
 
 COMMANDS = (
@@ -36,6 +41,7 @@ COMMANDS = (
     "check",
     "report",
     "web",
+    "setup-service",
 )
 """In the order in which a new user meets them; each is in a file of its name, as ``command``, but for ``SHARED``."""
 SHARED = {
@@ -45,6 +51,8 @@ SHARED = {
     "replay": "recording",
     "label": "remarks",
     "acknowledge": "remarks",
+    "web": "services",
+    "setup-service": "services",
 }
 """Commands that are in one file, each under its own name."""
 WORDS = "Words: docs/glossary.md"
@@ -63,10 +71,20 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f".commands.{SHARED.get(cmd_name, cmd_name)}", __package__)
-        command: click.Command = getattr(module, cmd_name if cmd_name in SHARED else "command")
-        for each in (command, *getattr(command, "commands", {}).values()):
+        name = cmd_name.replace("-", "_") if cmd_name in SHARED else "command"
+        command: click.Command = getattr(module, name)
+        for each in getattr(command, "commands", {}).values():
             each.epilog = WORDS
+        command.epilog = epilog(cmd_name, WORDS)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of a line; a misspelt one is answered with what may be meant."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"No such command '{args[0]}'{did_you_mean(args[0], COMMANDS)}.", ctx)
+        return super().resolve_command(ctx, args)
 
 
 @click.group(
@@ -98,6 +116,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def main() -> None:
     """Run the command line of this process and exit."""
     hold_standard_descriptors()
+    wanted = os.environ.get(VARIABLE)
+    if wanted:
+        sys.exit(shell_complete(specmine, {}, "specmine", VARIABLE, wanted))
     sys.exit(run())
 
 

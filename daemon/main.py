@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lock, store, port or socket; 4 this host cannot.
     """
     hold_standard_descriptors()
-    parsed = _parser().parse_args(arguments)
+    parsed = parser().parse_args(arguments)
     try:
         return _run(parsed)
     except SpecmineError as error:
@@ -46,7 +46,9 @@ def _run(parsed: argparse.Namespace) -> int:
     path = parsed.config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
     config = load_config(path) if path else Config()
     if parsed.check_config:
-        _print(f"{path or 'the default configuration'}: fine")
+        from .preview import preview  # noqa: PLC0415
+
+        _print("\n".join([f"{path or 'the default configuration'}: fine", *preview(config)]))
         return 0
     set_up(level=config.log.level, form=config.log.format)
     os.environ |= _ONE_THREAD  # before numpy is imported; a pool of threads would only cost memory
@@ -83,21 +85,24 @@ def _print(text: str) -> None:
         raise InputError(f"cannot write to standard output: {error.strerror}") from error
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def parser() -> argparse.ArgumentParser:
+    """Return what reads the command line; the manual page is written from it."""
+    made = _Parser(
         prog="specmined",
         description="Mines performance assertions from running native programs, checks and exports them.",
     )
-    parser.add_argument(
+    made.add_argument(
         "--config",
         type=Path,
         metavar="FILE",
         help=f"the configuration (default: {DEFAULT_CONFIG} if it is there)",
     )
-    parser.add_argument("--check-config", action="store_true", help="check the configuration and leave")
-    parser.add_argument("--debug", action="store_true", help="show where an error came from")
-    parser.add_argument("--version", action="version", version=f"specmined {__version__}")
-    return parser
+    made.add_argument(
+        "--check-config", action="store_true", help="check the configuration, say what it would watch now, and leave"
+    )
+    made.add_argument("--debug", action="store_true", help="show where an error came from")
+    made.add_argument("--version", action="version", version=f"specmined {__version__}")
+    return made
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from specmine.cli.setup.files import SHARED, UNITS
 from tests.support.paths import ROOT
 
 PACKAGED = (
@@ -29,6 +30,7 @@ PACKAGED = (
     "probes",
     "store",
     "systemd",
+    "web",
 )
 
 _READ_DATA = """
@@ -130,6 +132,8 @@ def test_installed_wheel_reads_its_data(wheel: Path, python: Path, tmp_path: Pat
     found, declared = _run([python, "-c", _READ_DATA], tmp_path).split()
     assert found == declared
     assert {"specmine", "specmined"} <= {p.name for p in python.parent.iterdir()}
+    shared = {p.name for p in (python.parents[1] / "share/specmine").iterdir()}
+    assert shared == {p.name for p in (ROOT / "systemd").iterdir()} > {*UNITS, *SHARED}, "what setup-service reads"
 
 
 def test_editable_installation_reads_its_data(clone: Path, python: Path, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import click
 
 from specmine.model.units import parse_duration, parse_ratio
 
+from . import completion
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 SECOND_NS = 1_000_000_000
@@ -105,8 +107,18 @@ def reading_options(function: F) -> F:
 
 def choice_options(function: F) -> F:
     """Add ``--program`` and ``--build``: which functions are meant where several have one name."""
-    program = click.option("--program", metavar="NAME", help="Only functions of this program, or this module.")
-    build = click.option("--build", metavar="BUILD", help="Only this build: its label, its build-id or first digits.")
+    program = click.option(
+        "--program",
+        metavar="NAME",
+        shell_complete=completion.programs,
+        help="Only functions of this program, or this module.",
+    )
+    build = click.option(
+        "--build",
+        metavar="BUILD",
+        shell_complete=completion.builds,
+        help="Only this build: its label, its build-id or first digits.",
+    )
     return program(build(function))
 
 

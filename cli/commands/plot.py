@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from specmine.analysis.documents import Entry
+from specmine.cli.base import completion
 from specmine.cli.base.options import PATH, choice_options, socket_option, store_option
 from specmine.cli.base.output import destination, write_stderr
 from specmine.cli.base.sources import read_functions
@@ -18,7 +19,7 @@ FORMATS = ("svg", "png", "pdf")
 
 
 @click.command("plot", short_help="One function as a picture.")
-@click.argument("function", default="*")
+@click.argument("function", default="*", shell_complete=completion.functions)
 @choice_options
 @store_option
 @socket_option

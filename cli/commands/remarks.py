@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from specmine.analysis.documents import title
+from specmine.cli.base import completion
 from specmine.cli.base.options import PATH, format_option, socket_option
 from specmine.cli.base.output import emit
 from specmine.cli.base.sources import ask_daemon, one_place, send_label
@@ -48,7 +49,7 @@ def label(build: str, name: str, store: Path | None, socket: Path | None, form: 
 
 
 @click.command("acknowledge", short_help="Say that a change is known.")
-@click.argument("function", required=False)
+@click.argument("function", required=False, shell_complete=completion.functions)
 @click.option("--build", default="", metavar="BUILD", help="Only of this new build: its build-id or first digits.")
 @click.option("--comment", default="", metavar="TEXT", help="The reason; stored and shown.")
 @click.option("--undo", is_flag=True, help="Raise the alarm between builds again.")

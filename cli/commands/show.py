@@ -16,6 +16,7 @@ from specmine.analysis.wording.levels import WORDS, asserted, normal_range, pres
 from specmine.analysis.wording.reasons import probe, why
 from specmine.analysis.wording.states import open_violations, words
 from specmine.analysis.wording.time_split import on_cpu, overall, times
+from specmine.cli.base import completion
 from specmine.cli.base.options import choice_options, reading_options
 from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import read_functions
@@ -31,7 +32,7 @@ LEAST_NAME, MOST_NAME = 14, 36
 
 
 @click.command("show", short_help="One function: distribution, borders, call paths.")
-@click.argument("function")
+@click.argument("function", shell_complete=completion.functions)
 @choice_options
 @reading_options
 def command(

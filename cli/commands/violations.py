@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from specmine.analysis.wording.violations import is_open, is_problem
+from specmine.cli.base import completion
 from specmine.cli.base.exit_codes import FINE, VIOLATED
 from specmine.cli.base.options import reading_options
 from specmine.cli.base.output import emit, width
@@ -19,7 +20,7 @@ from specmine.daemon.documents.json_text import json_text
 
 
 @click.command("violations", short_help="What is slower than asserted, and why.")
-@click.argument("function", required=False)
+@click.argument("function", required=False, shell_complete=completion.functions)
 @click.option("--all", "everything", is_flag=True, help="Those that have closed too.")
 @click.option("--program", metavar="NAME", help="Only functions of this program.")
 @reading_options

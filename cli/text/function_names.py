@@ -10,6 +10,8 @@ from specmine.analysis.documents import Entry, pick_build, title
 from specmine.model.errors import InputError
 from specmine.model.text import listed
 
+from .suggestions import did_you_mean
+
 _MOST_LISTED = 10
 
 
@@ -47,7 +49,10 @@ def of_program_and_build(
         found = [each for each in found if program in {*str(each.get("program") or "").split(","), each.get("module")}]
         if entries and not found:
             known = sorted({str(each.get("program") or each.get("module")) for each in entries})
-            raise InputError(f"no function of a program {program} is known", remedy=f"programs: {listed(known[:5])}")
+            hint = did_you_mean(program, known)
+            raise InputError(
+                f"no function of a program {program} is known{hint}", remedy=f"programs: {listed(known[:5])}"
+            )
     if build is not None:
         ids = sorted({str(each.get("build_id") or "") for each in found})
         named = [each for each in ids if labels.get(each) == build]
@@ -73,7 +78,8 @@ def single_match(entries: Sequence[Entry], glob: str) -> Entry:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise InputError(f"no function matches {glob}", remedy="see `specmine functions`")
+        hint = did_you_mean(glob, (str(each.get("function")) for each in entries))
+        raise InputError(f"no function matches {glob}{hint}", remedy="see `specmine functions`")
     names = [title(each) for each in found]
     if len(set(names)) < len(names):
         names = [f"{name} of build {_build(each)}" for name, each in zip(names, found, strict=True)]

@@ -34,11 +34,15 @@ def specmined(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_default_configuration_passes_the_check(tmp_path: Path) -> None:
-    """--check-config says fine on stdout and leaves with 0."""
+    """--check-config says fine on stdout and leaves with 0; that nothing would be watched is said, too."""
     path = tmp_path / "c.yaml"
     path.write_text(default_text())
     done = specmined("--check-config", "--config", str(path))
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"{path}: fine\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        f"{path}: fine\nno program is named, so specmined would not start: name one under programs\n",
+        "",
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Run a command in a systemd of its own, as PID 1 of new namespaces over a copy of this machine's files in memory.
-# usage: container.sh FOLDER COMMAND...; FOLDER is shared; the command runs as a unit, then the machine ends
+# usage: container.sh FOLDER COMMAND...; FOLDER is shared; the command runs as a unit, then the machine ends.
+# CONTAINER_LOWER names another root than this machine's files.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 shared=$(realpath "$1")
@@ -18,7 +19,7 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 layer=$(mktemp -d /tmp/specmine-systemd.XXXX)
 mount -t tmpfs layer "$layer"
 mkdir "$layer"/{upper,work,root}
-mount -t overlay overlay -o "lowerdir=/,upperdir=$layer/upper,workdir=$layer/work" "$layer/root"
+mount -t overlay overlay -o "lowerdir=${CONTAINER_LOWER:-/},upperdir=$layer/upper,workdir=$layer/work" "$layer/root"
 root=$layer/root
 for each in dev proc sys; do mount --rbind "/$each" "$root/$each"; done
 for each in run tmp; do mount -t tmpfs "$each" "$root/$each"; done
