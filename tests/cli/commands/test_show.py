@@ -37,7 +37,7 @@ def test_show_of_none_or_several_is_2(store: Path, keep: Keep, document: dict[st
     """No match and several matches are errors that say which names there are."""
     code, out, err = outcome("show", "Z", "--store", store)
     assert (code, out) == (2, "")
-    assert err == "specmine: no function matches Z; see `specmine functions`\n"
+    assert err == "specmine: no function matches Z; did you mean z; see `specmine functions`\n"
     code, out, err = outcome("show", "?", "--store", store)
     assert (code, out) == (2, "")
     assert err == "specmine: 3 functions match ?: z (app), a (app) and b (app); name one of them\n"
