@@ -21,6 +21,8 @@ SHARED = (
     "specmine-alerts.yaml",
     "specmine-alertmanager.yaml",
     "specmine-alertmanager.tmpl",
+    "specmine-problems.json",
+    "specmine-cost.json",
 )
 EXPECTED_FOLDER = "/usr/local/bin"
 """Where the units, as they are in the repository, expect the commands."""

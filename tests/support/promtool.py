@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,3 +69,31 @@ def outcome(case: Case, folder: Path) -> str:
     command = [tool("promtool"), "test", "rules", "case.yaml"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+@contextmanager
+def prometheus(folder: Path, target: str, receiver: str) -> Iterator[str]:
+    """Run Prometheus with the shipped rules, a scrape and an evaluation each second; yield its address."""
+    config = {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(RULES)],
+        "scrape_configs": [{"job_name": "specmine", "static_configs": [{"targets": [target]}]}],
+        "alerting": {"alertmanagers": [{"static_configs": [{"targets": [receiver]}]}]},
+    }
+    file = folder / "prometheus.yaml"
+    file.write_text(json.dumps(config), encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [
+        tool("prometheus"),
+        f"--config.file={file}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--log.level=error",
+    ]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        child.kill()
+        child.wait()

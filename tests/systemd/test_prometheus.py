@@ -5,8 +5,6 @@ from __future__ import annotations
 import http.server
 import json
 import queue
-import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -23,7 +21,7 @@ from tests.daemon.documents.test_violation_text import SHOP, SLOWER
 from tests.daemon.metrics.test_collector import reading, status
 from tests.daemon.metrics.test_violation_snapshot import SHOWN
 from tests.support.patience import patient
-from tests.support.promtool import RULES, tool
+from tests.support.promtool import prometheus
 
 pytestmark = pytest.mark.slow
 
@@ -57,34 +55,6 @@ def receiving() -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-@contextmanager
-def prometheus(folder: Path, target: str, receiver: str) -> Iterator[None]:
-    """Run Prometheus with the shipped rules; a scrape and an evaluation each second."""
-    config = {
-        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-        "rule_files": [str(RULES)],
-        "scrape_configs": [{"job_name": "specmine", "static_configs": [{"targets": [target]}]}],
-        "alerting": {"alertmanagers": [{"static_configs": [{"targets": [receiver]}]}]},
-    }
-    file = folder / "prometheus.yaml"
-    file.write_text(json.dumps(config), encoding="utf-8")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [
-        tool("prometheus"),
-        f"--config.file={file}",
-        f"--storage.tsdb.path={folder / 'data'}",
-        f"--web.listen-address=127.0.0.1:{port}",
-        "--log.level=error",
-    ]
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        child.kill()
-        child.wait()
 
 
 def alerts_within(seconds: float, wanted: set[str]) -> dict[str, dict[str, Any]]:
