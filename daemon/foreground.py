@@ -125,6 +125,8 @@ def chosen_settings(options: MineOptions, config: Config) -> Settings:
         settings = replace(settings, watch=options.functions)
     if options.ignore:
         settings = replace(settings, ignore=options.ignore)
+    if settings.watch:  # nothing is searched for, and nobody is told of changes
+        settings = replace(settings, sampling_hertz=0)
     return settings
 
 

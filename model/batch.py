@@ -174,7 +174,9 @@ class Spent:
     overhead_ns: float = 0.0
     """Predicted CPU time added to the watched program's threads."""
     program_cpu_ns: int = 0
-    """CPU time of the watched program while it was watched."""
+    """CPU time of the watched programs while they were watched ..."""
+    cpu_by_program: Mapping[str, int] = field(default_factory=dict)
+    """... of each, by its name; empty in recordings of earlier versions."""
     agent_ns: int = 0
     """CPU time of specmine's own processes, and what following waits costs programs that nobody watches."""
     purposes: Mapping[str, float] = field(default_factory=dict)

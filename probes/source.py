@@ -368,6 +368,7 @@ class BpfSource:
             spent=Spent(
                 overhead_ns=sum(purposes.values()),
                 program_cpu_ns=self._programs.cpu_ns,
+                cpu_by_program=dict(self._programs.cpu_by_program),
                 agent_ns=self._self_cpu.ns + round(all_switches_ns - switches_ns),
                 purposes=purposes,
             ),

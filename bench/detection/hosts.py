@@ -20,7 +20,7 @@ from scipy import stats
 from bench.lib import stream_simulation as native
 from bench.lib.simulated_hosts import FUNCTIONS, LEARNING, SCENARIOS, Hosts
 from specmine.mining.detection.detector import THRESHOLD
-from specmine.mining.detection.power import KNOWN_WINDOWS, least_factor
+from specmine.mining.detection.power import KNOWN_WINDOWS, LEAST_KNOWN_WINDOWS, least_factor
 from specmine.mining.detection.threshold import Calibration, with_peak, with_time
 
 Floats = NDArray[np.float64]
@@ -140,7 +140,7 @@ def detectable(hosts: Hosts, functions: Rows, streams: Rows, begin: float, seed:
             for one, error in zip(streams, sampling, strict=True)
         ]
     )
-    known = np.isfinite(told)
+    known = np.isfinite(told) & (streams["seen"] >= LEAST_KNOWN_WINDOWS)
     _, delay = changed(functions, streams, begin, np.where(known, told, 1.0), seed)
     soon = delay[:, THRESHOLDS.index(threshold)] <= 60
     print(f"detectable, threshold {threshold:g}: known of {100 * known.mean():.0f} % of {len(told)} functions")

@@ -1,19 +1,20 @@
 """Are slowdowns of real programs reported: after how long, which function, which cause, how large?
 
     .venv/bin/python -m bench.faults.live [PROGRAM...] [--learn 300] [--fault 180] [--rest 120]
-        [--quiet 0] [--only TEXT] [--overhead 1%] [--agent 1%] [--keep FILE] [--log]
+        [--quiet 0] [--only REGEX] [--watch GLOB]... [--overhead 1%] [--agent 1%] [--keep FILE] [--log]
 
 A daemon of its own watches each program under a bounded load. After it has learned, each fault is injected and undone
 in turn. A fault is *opened* when a violation that is slower stands in what the daemon answers, *first* names what it
 calls a cause itself and the largest factor among these. The true factor is the program's own account, where it has one.
-``--quiet`` adds a phase without a fault before the first, in which nothing may be opened. Needs root, g++ and the
-packages redis-server, nginx, postgresql.
+``--watch`` names functions instead of having them found. ``--quiet`` adds a phase without a fault before the first, in
+which nothing may be opened. Needs root, g++ and the packages redis-server, nginx, postgresql.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -72,9 +73,9 @@ class Outcome:
 class Daemon:
     """A daemon that watches one program, in a folder."""
 
-    def __init__(self, folder: Path, budget: dict[str, str]) -> None:
-        """Remember where its socket is, and what it may cost."""
-        self.folder, self.budget = folder, budget
+    def __init__(self, folder: Path, budget: dict[str, str], watch: list[str]) -> None:
+        """Remember where its socket is, what it may cost, and which functions it is told to watch."""
+        self.folder, self.budget, self.watch = folder, budget, watch
 
     @contextmanager
     def watching(self, service: Service) -> Iterator[None]:
@@ -82,6 +83,7 @@ class Daemon:
         configuration = {
             "programs": [{"name": service.name, "pid": service.pid}],
             "budget": self.budget,
+            "functions": {"watch": self.watch},
             "store": {"path": str(self.folder / "store.db")},
             "socket": {"path": str(self.folder / "socket")},
             "metrics": {"listen": "off"},
@@ -209,7 +211,7 @@ def run(name: str, options: argparse.Namespace) -> list[Outcome]:
         folder.chmod(0o755)
         (folder / "program").mkdir()
         (folder / "daemon").mkdir()
-        daemon = Daemon(folder / "daemon", {"overhead": options.overhead, "agent": options.agent})
+        daemon = Daemon(folder / "daemon", {"overhead": options.overhead, "agent": options.agent}, options.watch)
         with PROGRAMS[name](folder / "program") as service, daemon.watching(service):
             time.sleep(options.learn)
             states = [function["state"] for function in daemon.functions()]
@@ -217,7 +219,7 @@ def run(name: str, options: argparse.Namespace) -> list[Outcome]:
             outcomes = [_undisturbed(daemon, service, options.quiet)] if options.quiet else []
             daemon.acknowledge()
             for fault in service.faults:
-                if not options.only or options.only in fault.name:
+                if re.search(options.only, fault.name):
                     outcomes.append(tried(daemon, service, fault, options.fault, options.rest))
                     print(f"{name}: {outcomes[-1]}", flush=True)
                     if options.keep:
@@ -250,7 +252,8 @@ def main() -> int:
     parser.add_argument("--fault", type=float, default=180, help="most seconds of a fault")
     parser.add_argument("--rest", type=float, default=120, help="most seconds after it")
     parser.add_argument("--quiet", type=float, default=0, help="seconds without a fault before the first")
-    parser.add_argument("--only", default="", help="faults whose name contains this")
+    parser.add_argument("--only", default="", help="faults whose name matches this")
+    parser.add_argument("--watch", action="append", default=[], help="functions.watch")
     parser.add_argument("--overhead", default="1%", help="budget.overhead")
     parser.add_argument("--agent", default="1%", help="budget.agent")
     parser.add_argument("--keep", type=Path, help="append each outcome to this file, a line of JSON each")

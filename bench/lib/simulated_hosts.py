@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.mining.detection.detector import SUSPECTED
-from specmine.mining.detection.innovations import STEPS, Streams, started, step
+from specmine.mining.detection.innovations import STEPS, SUSPECTED, Streams, started, step
 
 Floats = NDArray[np.float64]
 GRID = 5.0

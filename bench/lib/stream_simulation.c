@@ -13,7 +13,7 @@
 struct constants {
     double steps[FACTORS], slabs[FACTORS];
     double slower; /* the first so many factors are slower */
-    double least_step, least_slab, faded, faded_windows, young_windows, most_surprise, baseline_seconds, spread_seconds, bound, winsorised, grain;
+    double least_step, least_slab, faded, faded_part, faded_windows, young_windows, most_surprise, baseline_seconds, spread_seconds, bound, winsorised, grain;
     double more_correlation, most_correlation, neighbours, early_windows, early_correlation, prior_windows, wider;
     double least_disturbed, most_disturbed, most_share, lasting_seconds, long_seconds, long_share, jumps;
     double up, up_most, up_edge, down, down_scale, far, far_scale;
@@ -24,7 +24,7 @@ struct stream {
     double baseline, variance, lagged, square, last, gap, interval, seen, place, doubt, outlier, offset, begun, entry,
         age, moved, disturbed;
     double evidence[FACTORS], size[FACTORS], unsure[FACTORS], absorbed[FACTORS], windows[FACTORS], total[FACTORS],
-        since[FACTORS];
+        lately[FACTORS], since[FACTORS];
 };
 
 struct function {
@@ -93,6 +93,11 @@ static double goes_on(const struct constants *c, double age, double elapsed)
 void step_stream(const struct constants *c, struct stream *s, double place_now, double sampling, double elapsed,
                  double began, double learn)
 {
+    int doubted = 0;
+    for (int j = 0; j < FACTORS; j++)
+        doubted |= s->evidence[j] > c->suspected;
+    if (doubted)
+        learn *= fmin(1, elapsed / s->interval);
     const double residual = place_now - s->baseline, spread = sqrt(s->variance);
     const double bounded = clipped(residual, -c->bound * spread, c->bound * spread);
     const double ratio = s->lagged / fmax(s->square, 1e-12);
@@ -134,7 +139,7 @@ void step_stream(const struct constants *c, struct stream *s, double place_now, 
     } else
         for (int j = 0; j < FACTORS; j++) {
             if (s->evidence[j] <= 0) {
-                s->evidence[j] = s->absorbed[j] = s->windows[j] = s->total[j] = 0;
+                s->evidence[j] = s->absorbed[j] = s->windows[j] = s->total[j] = s->lately[j] = 0;
                 s->size[j] = c->steps[j];
                 s->unsure[j] = c->slabs[j] * c->slabs[j];
                 s->since[j] = began;
@@ -150,8 +155,9 @@ void step_stream(const struct constants *c, struct stream *s, double place_now, 
             s->absorbed[j] = kept * s->absorbed[j] + gain * left;
             s->windows[j] += 1;
             s->total[j] += residual;
+            s->lately[j] += (residual - s->lately[j]) / fmin(s->windows[j], c->faded_windows);
             if (s->windows[j] >= c->faded_windows
-                && (c->steps[j] > 0 ? s->total[j] : -s->total[j]) < c->faded * s->windows[j])
+                && (c->steps[j] > 0 ? s->lately[j] : -s->lately[j]) < fmax(c->faded, c->faded_part * fabs(size)))
                 s->evidence[j] = 0;
         }
 
@@ -168,7 +174,7 @@ void step_stream(const struct constants *c, struct stream *s, double place_now, 
     s->square += regular * (bounded * bounded - s->square);
     s->last = due ? bounded : s->last;
     s->gap = due ? 0 : gap;
-    s->seen += 1;
+    s->seen += learn;
     s->place = predicted + gain * surprise;
     s->doubt = doubt * (1 - gain);
     s->age = elapsed + (young * s->entry + aged * s->age) / (young + aged);

@@ -28,7 +28,7 @@ STREAM = (
     "baseline", "variance", "lagged", "square", "last", "gap", "interval", "seen", "place", "doubt", "outlier",
     "offset", "begun", "entry", "age", "moved", "disturbed",
 )  # fmt: skip
-ROWS = ("evidence", "size", "unsure", "absorbed", "windows", "total", "since")
+ROWS = ("evidence", "size", "unsure", "absorbed", "windows", "total", "lately", "since")
 FUNCTION = (
     "interval", "spread", "correlation", "disturbed", "wave", "phase", "calls", "sigma", "wander", "first", "factor",
     "due", "before",
@@ -73,12 +73,12 @@ def constants() -> Floats:
     """Return the constants of the daemon's detector, in the order of the C code."""
     m = innovations
     numbers = (
-        *m.STEPS, *m.SLABS, len(m.SLOWER), m.LEAST_STEP, m.LEAST_SLAB, m.FADED, m.FADED_WINDOWS, m.YOUNG_WINDOWS,
-        m.MOST_SURPRISE,
+        *m.STEPS, *m.SLABS, len(m.SLOWER), m.LEAST_STEP, m.LEAST_SLAB, m.FADED, m.FADED_PART, m.FADED_WINDOWS,
+        m.YOUNG_WINDOWS, m.MOST_SURPRISE,
         m.BASELINE_SECONDS, m.SPREAD_SECONDS, m.BOUND, m.WINSORISED, m.GRAIN, m.MORE_CORRELATION,
         m.MOST_CORRELATION, m.NEIGHBOURS, m.EARLY_WINDOWS, m.EARLY_CORRELATION, m.PRIOR_WINDOWS, m.WIDER,
         m.LEAST_DISTURBED, m.MOST_DISTURBED, m.MOST_SHARE, m.LASTING_SECONDS, m.LONG_SECONDS, m.LONG, m.JUMPS, m.UP,
-        m.UP_MOST, m.UP_EDGE, m.DOWN, m.DOWN_SCALE, m.FAR, m.FAR_SCALE, detector.SUSPECTED,
+        m.UP_MOST, m.UP_EDGE, m.DOWN, m.DOWN_SCALE, m.FAR, m.FAR_SCALE, m.SUSPECTED,
         detector.LONGEST_SECONDS, detector.FIRST_WINDOWS, detector.LEAST_WINDOWS, math.log(detector.LEAST_FACTOR),
         threshold.FROM, GRID, DAY,
     )  # fmt: skip

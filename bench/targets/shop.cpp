@@ -103,6 +103,7 @@ extern "C" FUNCTION void serve() {
     render();
     update();
     if (numbers[DISK] && random_bits() % 20 == 0) flush();
+    sink = 3; // flush must not be called by a jump: it would return to a place of others
 }
 
 static void hold_lock() {

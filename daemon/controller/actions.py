@@ -121,7 +121,7 @@ def _means_of(state: ControllerState) -> Means:
         slow_links=state.started.host.get("link") == "perf",
         pressure=state.agent_cost.pressure,
         running=state.running,
-        runtime=state.runtime,
+        runtime=state.elsewhere,
         now_ns=state.now_ns,
     )
 
@@ -178,7 +178,7 @@ def _with_reasons(
 ) -> ControllerState:
     """Renew the reasons of functions that are not finished: of all after a plan, else of those that were observed."""
     functions = dict(state.functions)
-    total = total_of(functions.values(), state.runtime) if made else None
+    total = total_of(functions.values(), state.elsewhere) if made else None
     due = made is not None and state.now_ns - state.reasoned_ns >= REASON_EVERY_NS
     for key in keys:
         old, function = before.get(key), functions[key]

@@ -25,8 +25,12 @@ from .problems.causes import with_causes
 from .problems.inheritance import with_successors
 from .problems.learned_during import with_learned_during
 from .problems.restoration import with_violations
+from .profile import Profile
 from .state import ControllerState
 from .violations.host_detection import with_window
+
+FADED_SAMPLES = 0.1
+"""A function that nobody follows is forgotten once its samples have faded to fewer."""
 
 
 def decide(  # noqa: PLR0911  one for each kind of event
@@ -170,7 +174,7 @@ def _is_deployed(state: ControllerState, batch: Batch) -> bool:
 
 def _profiled(state: ControllerState, batch: Batch) -> ControllerState:
     """Add functions that the source described or sampling found, and what sampling found of each."""
-    functions, runtime = dict(state.functions), state.runtime
+    functions, runtime, unfollowed = dict(state.functions), state.runtime, dict(state.unfollowed)
     statements = cache(lambda: statements_of(state.functions))
     for described in batch.functions:
         if described.key in functions:
@@ -180,12 +184,14 @@ def _profiled(state: ControllerState, batch: Batch) -> ControllerState:
             functions[described.key] = candidate(described, state.settings, batch.now_ns, statements)
     for sample in batch.hot_samples:
         sampled = state.catalog.get(sample.function)
-        if sampled is not None and not state.settings.watch:
+        if sampled is not None and state.settings.watch and sampled.key not in functions:
+            unfollowed[sampled.key] = unfollowed.get(sampled.key, Profile()).with_sample(sample)
+        elif sampled is not None:
             function = functions.get(sampled.key) or candidate(sampled, state.settings, batch.now_ns, statements)
             functions[sampled.key] = replace(function, profile=function.profile.with_sample(sample))
     for sample in batch.runtime:
         runtime = runtime.with_sample(sample)
-    return replace(state, functions=bounded(functions), runtime=runtime)
+    return replace(state, functions=bounded(functions), runtime=runtime, unfollowed=unfollowed)
 
 
 def _faded(state: ControllerState) -> ControllerState:
@@ -194,7 +200,9 @@ def _faded(state: ControllerState) -> ControllerState:
     functions = {
         key: replace(function, profile=function.profile.faded(0.5)) for key, function in state.functions.items()
     }
-    return replace(state, functions=functions, runtime=state.runtime.faded(0.5), faded_ns=state.now_ns)
+    unfollowed = {key: one.faded(0.5) for key, one in state.unfollowed.items() if one.samples >= FADED_SAMPLES}
+    state = replace(state, functions=functions, unfollowed=unfollowed)
+    return replace(state, runtime=state.runtime.faded(0.5), faded_ns=state.now_ns)
 
 
 def _mined(state: ControllerState, event: Mined) -> tuple[ControllerState, tuple[Action, ...]]:

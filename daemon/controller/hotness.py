@@ -83,7 +83,7 @@ def variation(function: FunctionState) -> float:
 def sampling_hertz(now_ns: int, searching_ns: int, burst_ns: int, prices: Prices, settings: Settings) -> int:
     """Return the samples a second on each busy CPU: at most a tenth of the budget; 0 between bursts.
 
-    With functions named by the user there is no sampling.
+    Functions that the user named are not searched for. Bursts tell who calls them, and their share of the time.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ def sampling_hertz(now_ns: int, searching_ns: int, burst_ns: int, prices: Prices
     prices : Prices
     settings : Settings
     """
-    if settings.watch:
+    if not settings.sampling_hertz:
         return 0
-    if now_ns - searching_ns >= FIND_NS and now_ns - burst_ns >= BURST_NS:
+    if (settings.watch or now_ns - searching_ns >= FIND_NS) and now_ns - burst_ns >= BURST_NS:
         return 0
     affordable = 0.1 * settings.overhead * SECOND / max(prices.sample_ns, 1.0)
     return max(1, min(settings.sampling_hertz, int(affordable)))

@@ -16,7 +16,17 @@ from specmine.model.function import Reason
 from specmine.model.observation import Kind
 
 from . import reasons
-from .budget import OnPhase, affordable_window, cost_rate, first_look, on_phase, price, watch_for, worthwhile
+from .budget import (
+    OnPhase,
+    affordable_window,
+    cost_rate,
+    first_look,
+    on_phase,
+    price,
+    shortest_period_ns,
+    watch_for,
+    worthwhile,
+)
 from .function import FunctionState
 from .hotness import Ancestry, Total, in_order, is_idle, is_worth_it, own_share, total_of, variation
 from .phase import FINISHED, State
@@ -51,7 +61,7 @@ DEAREST = 8.0
 UNKNOWN_BURST = 400
 """Hits at once of a function whose rate is not known."""
 WATCH_EVERY_NS = 10 * SECOND
-"""While budget is left, windows of finished functions come this often ..."""
+"""Windows of finished functions come this often where what is kept for them, or left, allows it ..."""
 URGENT_NS = 5 * SECOND
 """... and those of functions that are suspected to have changed this often, before all else."""
 WHOLE_WINDOW = 1 << 20
@@ -179,7 +189,10 @@ def _checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, setti
     spent, cash = 0.0, so_far.cash
     urgent = [one for one in finished if one.violations.urgency]
     for function in sorted(urgent, key=lambda one: (-one.violations.urgency, one.key)):
-        grant = min(_most_useful(function, means, settings), 0.5 * (means.budget - spent))
+        # windows closer together share their disturbances: of several functions none takes the place of others
+        most, half = _most_useful(function, means, settings), 0.5 * (means.budget - spent)
+        apart = shortest_period_ns(settings) / max(URGENT_NS, shortest_period_ns(settings))
+        grant = min(most, half, max(apart * most, half / len(urgent)))
         watch = _request(function, grant, means, settings)
         first = 0.0 if watch is None else _first_cost(function, watch, means, settings)
         if watch is not None and first <= max(0.0, cash) and len(watches) < means.slots:
@@ -196,7 +209,7 @@ def _checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, setti
         if watch is not None:
             watches[function.key] = watch
             spent += cost
-    due = [one for one in finished if one.key not in watches and _is_due(one, means.now_ns, settings)]
+    due = [one for one in finished if one.key not in watches and _is_due(one, means, settings)]
     due.sort(key=lambda one: (one.verification.checked_ns or 0, one.key))
     for place, function in enumerate(due):
         if len(watches) >= means.slots:
@@ -407,8 +420,11 @@ def _on_phase(function: FunctionState, kind: Kind, means: Means, settings: Setti
     return on_phase(function.probe.rate or 0.0, call_ns * _dearness(function, means), hit_ns, settings)
 
 
-def _is_due(function: FunctionState, now_ns: int, settings: Settings) -> bool:
-    return now_ns - (function.verification.checked_ns or 0) >= settings.verify_every_ns
+def _is_due(function: FunctionState, means: Means, settings: Settings) -> bool:
+    """Tell whether a window is due; what is kept for watching is used up, unless our own work must be saved."""
+    least_ns = min(WATCH_EVERY_NS, settings.verify_every_ns)
+    every_ns = least_ns + means.pressure * (settings.verify_every_ns - least_ns)
+    return means.now_ns - (function.verification.checked_ns or 0) >= every_ns
 
 
 def same_enough(old: Watch | None, new: Watch | None) -> bool:

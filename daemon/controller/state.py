@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from specmine.daemon.config.settings import Settings
@@ -33,6 +33,8 @@ class ControllerState:
     """The functions that the controller follows, by key."""
     runtime: Profile = field(default_factory=Profile)
     """What sampling found of code made at run time, which no file holds."""
+    unfollowed: Mapping[str, Profile] = field(default_factory=dict)
+    """Where the user named functions: what sampling found of others, which lie above or below these on stacks."""
     detection: HostDetection = field(default_factory=HostDetection)
     """What the detectors of all functions share."""
     lifetimes: Mapping[str, Lifetime] = field(default_factory=dict)
@@ -63,6 +65,16 @@ class ControllerState:
     def running(self) -> tuple[Lifetime, ...]:
         """Lifetimes that have not ended."""
         return tuple(lifetime for lifetime in self.lifetimes.values() if lifetime.processes)
+
+    @property
+    def elsewhere(self) -> Profile:
+        """What sampling found outside the functions that are followed: of the whole only the sums of times count."""
+        profiles = self.unfollowed.values()
+        return replace(
+            self.runtime,
+            own_ns=self.runtime.own_ns + sum(one.own_ns for one in profiles),
+            cpu_ns=self.runtime.cpu_ns + sum(one.cpu_ns for one in profiles),
+        )
 
     @property
     def utc_offset_ns(self) -> int:

@@ -42,7 +42,7 @@ def specification(
         JSON values only, functions sorted by calls, then name. Durations are in seconds, less what the probes
         add to them.
     """
-    total = total_of(state.functions.values(), state.runtime)
+    total = total_of(state.functions.values(), state.elsewhere)
     around = context_of(state)
     listed = sorted(
         (description_of(each, state, total, detail, around, levels.get(each.key)) for each in _listed(state, total)),

@@ -142,6 +142,7 @@ def _watched(state: ControllerState, daemon: DaemonFacts) -> list[dict[str, Any]
             "program": name,
             "chosen": name in chosen,
             "processes": sum(each.processes for each in lifetimes if each.called == name),
+            "cpu_seconds": state.account.spent.cpu_by_program.get(name, 0) / SECOND,
             "last_call": rfc3339(called[name] + utc_offset_ns(state)) if name in called else None,
         }
         for name in sorted(chosen | {each.called for each in lifetimes})

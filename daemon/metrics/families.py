@@ -40,6 +40,11 @@ OF_PROGRAMS: tuple[Family[Mapping[str, Any]], ...] = labelled(
     gauge("program_chosen", "1 if the configuration chooses the program.", lambda p: p["chosen"]),
     gauge("program_processes", "Living processes of the program.", lambda p: p["processes"]),
     counter("program_calls", "Calls counted in the program's functions.", lambda p: p["calls"]),
+    counter(
+        "program_own_cpu_seconds",
+        "CPU time of the program's processes while watched.",
+        lambda p: p["cpu_seconds"],
+    ),
     gauge(
         "program_last_call_timestamp_seconds",
         "When a call of one of its functions was last counted.",

@@ -12,14 +12,12 @@ from specmine.mining.statistics.student_t import normal_quantile
 from specmine.model.violation import Direction, What
 
 from .alarm import Alarm, Stream
-from .innovations import GRAIN, STEPS, Streams, step
+from .innovations import GRAIN, STEPS, SUSPECTED, Streams, step
 from .state import Excursion, StreamState, excursions_of, first_state, scalars_of, to_arrays
 from .values import Value, share_of
 
-SUSPECTED = 3.0
-"""Evidence from which a stream asks for faster windows ..."""
 SHOWN = 12.0
-"""... and from which people are shown that it is suspected."""
+"""Evidence from which people are shown that a change is suspected."""
 THRESHOLD = 17.5
 """Evidence of a change, until a day has shown how far the evidence of unchanged functions goes."""
 LEAST_WINDOWS = 4

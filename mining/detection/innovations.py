@@ -28,8 +28,12 @@ LEAST_STEP = 0.2
 """Changes smaller than this, in log units, are not looked for."""
 LEAST_SLAB = 0.03
 """The factor stays unsure by this, in log units, however many windows it is known from."""
-FADED, FADED_WINDOWS = 0.1, 8.0
-"""A change is over if its windows, so many at least, are off by less than this on average, in log units."""
+FADED, FADED_PART, FADED_WINDOWS = 0.1, 0.3, 8.0
+"""A change is over if its newest windows, about so many, are off by less than this on average, in log units, or by less
+than this part of it. Else the filter would take it for granted that they came back by chance."""
+SUSPECTED = 3.0
+"""Evidence from which windows come fast. They teach by their time, else they would soon outweigh all others: a function
+that was learned from few windows would take the change for its usual spread."""
 MOST_SURPRISE = 7.0
 """A window further from its prediction, in log units, counts as this far."""
 BASELINE_SECONDS = 45 * 60.0
@@ -97,7 +101,7 @@ class Streams:
     interval: Floats
     """Usual seconds between windows."""
     seen: Floats
-    """Windows so far."""
+    """Windows that something was learned from."""
     place: Floats
     """The filter's estimate of the wander about the baseline ..."""
     doubt: Floats
@@ -127,7 +131,9 @@ class Streams:
     windows: Floats
     """Windows since the CUSUM was last 0."""
     total: Floats
-    """Sum of their residuals."""
+    """Sum of their residuals ..."""
+    lately: Floats
+    """... and the mean of the newest."""
     since: Floats
     """When the first of them began, s."""
 
@@ -141,7 +147,7 @@ class Streams:
             getattr(self, field.name)[rows] = getattr(other, field.name)
 
 
-_OF_CHANGES = ("evidence", "size", "unsure", "absorbed", "windows", "total", "since")
+_OF_CHANGES = ("evidence", "size", "unsure", "absorbed", "windows", "total", "lately", "since")
 
 
 def started(places: Floats, variances: Floats, interval: Floats) -> Streams:
@@ -172,6 +178,7 @@ def started(places: Floats, variances: Floats, interval: Floats) -> Streams:
         absorbed=rows.copy(),
         windows=rows.copy(),
         total=rows.copy(),
+        lately=rows.copy(),
         since=rows.copy(),
     )
 
@@ -189,8 +196,10 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
     began : ndarray, shape (streams,)
         When the window began, s.
     learn : ndarray, shape (streams,)
-        1, or 0 where the baseline must not follow, as while a violation is open.
+        1, or 0 where nothing must be learned, as while a violation is open or suspected.
     """
+    doubted = (before.evidence > SUSPECTED).any(axis=1)
+    learn = learn * np.where(doubted, np.minimum(1.0, elapsed / before.interval), 1.0)
     residual = places - before.baseline
     spread = np.sqrt(before.variance)
     bounded = np.clip(residual, -BOUND * spread, BOUND * spread)
@@ -237,7 +246,7 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
         last=np.where(due, bounded, before.last),
         gap=np.where(due, 0.0, gap),
         interval=before.interval,
-        seen=before.seen + 1,
+        seen=before.seen + learn,
         place=predicted + gain * surprise,
         doubt=doubt * (1 - gain),
         outlier=outlier,
@@ -299,13 +308,17 @@ def _changes(
     size = size + told * apart
     windows = np.where(fresh, 0.0, before.windows[rows]) + 1
     total = np.where(fresh, 0.0, before.total[rows]) + residual[rows, None]
-    over = (windows >= FADED_WINDOWS) & (np.sign(STEPS) * total < FADED * windows)
+    newest = 1 / np.minimum(windows, FADED_WINDOWS)
+    lately = np.where(fresh, 0.0, before.lately[rows])
+    lately = lately + newest * (residual[rows, None] - lately)
+    over = (windows >= FADED_WINDOWS) & (np.sign(STEPS) * lately < np.maximum(FADED, FADED_PART * np.abs(size)))
     found["evidence"][rows] = np.where(over, 0.0, np.where(fresh, 0.0, evidence) + np.log(changed / usual))
     found["size"][rows] = np.where(STEPS > 0, np.maximum(size, LEAST_STEP), np.minimum(size, -LEAST_STEP))
     found["unsure"][rows] = np.maximum(unsure * (1 - told * left), LEAST_SLAB**2)
     found["absorbed"][rows] = kept * absorbed + gain * left
     found["windows"][rows] = windows
     found["total"][rows] = total
+    found["lately"][rows] = lately
     found["since"][rows] = np.where(fresh, began[rows, None], before.since[rows])
     return found
 

@@ -7,13 +7,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from .detector import FAST_SECONDS, LEAST_FACTOR, LEAST_WINDOWS, SUSPECTED, THRESHOLD, DetectorState
-from .innovations import started, step
+from .detector import FAST_SECONDS, LEAST_FACTOR, LEAST_WINDOWS, THRESHOLD, DetectorState
+from .innovations import SUSPECTED, started, step
 
 WITHIN_SECONDS = 60.0
 FACTORS = np.exp(np.arange(0.22, 3.4, 0.02))
+LEAST_KNOWN_WINDOWS = 90.0
+"""A stream of fewer windows has a spread that is not known well enough to tell what would be found ..."""
 KNOWN_WINDOWS = 1_000.0
-"""As many windows as leave no doubt about the baseline."""
+"""... and so many leave no doubt about the baseline."""
 
 
 def detectable(state: DetectorState, *, threshold: float = THRESHOLD, within: float = WITHIN_SECONDS) -> float:
@@ -30,11 +32,11 @@ def detectable(state: DetectorState, *, threshold: float = THRESHOLD, within: fl
     Returns
     -------
     float
-        Of the durations of all calls; inf if none would be, or if nothing was learned yet.
+        Of the durations of all calls; inf if none would be, nan if too few windows were learned to tell.
     """
     every = next((one for one in state.streams if one.stream.part == "all" and one.stream.expression == "true"), None)
-    if every is None or every.seen < LEAST_WINDOWS:
-        return math.inf
+    if every is None or every.seen < LEAST_KNOWN_WINDOWS:
+        return math.nan
     return least_factor(
         variance=every.variance,
         sampling=every.sampling,

@@ -28,6 +28,7 @@ class Excursion:
     windows: float
     total: float
     since: float
+    lately: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ _SCALARS = (
     "baseline", "variance", "lagged", "square", "last", "interval", "seen", "place", "doubt", "outlier", "disturbed",
     "gap", "offset", "begun", "entry", "age", "moved",
 )  # fmt: skip
-_ROWS = ("evidence", "size", "unsure", "absorbed", "windows", "total", "since")
+_ROWS = ("evidence", "size", "unsure", "absorbed", "windows", "total", "lately", "since")
 
 
 def to_arrays(states: Sequence[StreamState]) -> Streams:

@@ -65,7 +65,9 @@ class ProcessTracker:
         self.selections = tuple(selections)
         self.members: dict[int, Member] = {}
         self.cpu_ns = 0
-        """CPU time of all members while they were watched."""
+        """CPU time of all members while they were watched ..."""
+        self.cpu_by_program: dict[str, int] = {}
+        """... of each program, by its name."""
         self.forked: list[tuple[int, int]] = []
         """(parent, child) since the last ``take_news``."""
         self.arrived: list[int] = []
@@ -275,7 +277,9 @@ class ProcessTracker:
         if found is None or found.start_ticks != member.start_ticks or (found.zombie and not _has_threads(pid)):
             self._remove(pid)
             return
-        self.cpu_ns += max(0, found.cpu_ns - member.cpu_ns)
+        used_ns = max(0, found.cpu_ns - member.cpu_ns)
+        self.cpu_ns += used_ns
+        self.cpu_by_program[member.called] = self.cpu_by_program.get(member.called, 0) + used_ns
         member.cpu_ns = found.cpu_ns
 
 

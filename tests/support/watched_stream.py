@@ -18,13 +18,15 @@ EVERY = 10 * 10**9
 class Watched:
     """A stream that is watched window by window."""
 
-    def __init__(self, seed: int, *, sd: float = 0.07, correlation: float = 0.6, stream: Stream = ALL) -> None:
-        """Learn 100 windows of an unchanged program."""
+    def __init__(
+        self, seed: int, *, sd: float = 0.07, correlation: float = 0.6, stream: Stream = ALL, learned: int = 100
+    ) -> None:
+        """Learn windows of an unchanged program."""
         self.rng, self.stream = np.random.default_rng(seed), stream
         self.now_ns, self.fast = 0, False
         self.wander = iter(autoregressive(self.rng, 20_000, correlation, sd))
         self.state, self.alarms = DetectorState(), ()
-        self.run(100)
+        self.run(learned)
 
     def run(self, windows: int, factor: float = 1.0, *, lifetime: str = "a", base: float = 11.0) -> tuple[Alarm, ...]:
         """Observe windows; return the last alarms, or the first that are open."""

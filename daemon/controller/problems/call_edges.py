@@ -5,20 +5,31 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.profile import Profile
 
 DEEPEST = 8
 """Callers of callers are followed so far."""
 
 
-def calls_among(keys: Collection[str], functions: Mapping[str, FunctionState]) -> set[tuple[str, str]]:
+def calls_among(
+    keys: Collection[str], functions: Mapping[str, FunctionState], unfollowed: Mapping[str, Profile]
+) -> set[tuple[str, str]]:
     """Return the pairs (caller, callee) of functions of which one lies above the other on stacks.
 
     Call paths tell it where they were observed, samples of stacks elsewhere.
+
+    Parameters
+    ----------
+    keys : collection of str
+        The functions asked for.
+    functions : mapping of str to FunctionState
+    unfollowed : mapping of str to Profile
+        What sampling found of functions between these that nobody follows.
     """
     named = {(functions[key].function.name, functions[key].function.module): key for key in keys}
     found = set()
     for key in keys:
-        for above in {*_on_paths(functions[key], named), *_sampled(key, functions)}:
+        for above in {*_on_paths(functions[key], named), *_sampled(key, functions, unfollowed)}:
             if above in keys and above != key:
                 found.add((above, key))
     return found
@@ -47,14 +58,17 @@ def _on_paths(function: FunctionState, named: Mapping[tuple[str, str], str]) -> 
                 yield key
 
 
-def _sampled(key: str, functions: Mapping[str, FunctionState]) -> set[str]:
+def _sampled(key: str, functions: Mapping[str, FunctionState], unfollowed: Mapping[str, Profile]) -> set[str]:
     """Return all that lie above a function by the callers that samples found, step by step."""
+
+    def callers_of(one: str) -> set[str]:
+        profile = functions[one].profile if one in functions else unfollowed.get(one, Profile())
+        return {caller for caller, _ in profile.callers}
+
     above: set[str] = set()
     last = {key}
     for _ in range(DEEPEST):
-        callers = (
-            {caller for one in last if one in functions for caller, _ in functions[one].profile.callers} - above - {key}
-        )
+        callers = {caller for one in last for caller in callers_of(one)} - above - {key}
         if not callers:
             break
         above |= callers

@@ -12,6 +12,7 @@ from dataclasses import replace
 from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import share, total_of
+from specmine.daemon.controller.profile import Profile
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.controller.violations.cause import CALLEE, Callee, Facts, cause_of
 from specmine.daemon.controller.violations.change import since
@@ -57,8 +58,8 @@ def with_causes(
     gone = any(each.violations.standing and key not in opened for key, each in before.items() if key in functions)
     if not touched and not gone:
         return
-    because = _because(opened, functions)
-    total = total_of(functions.values(), state.runtime)
+    because = _because(opened, functions, state.unfollowed)
+    total = total_of(functions.values(), state.elsewhere)
     for key in sorted(opened):
         function = opened[key]
         through = because.get(key)
@@ -89,11 +90,13 @@ def _is_fresh(one: OpenViolation, before: FunctionState | None) -> bool:
     return all(each.violation.id != one.violation.id or each.refreshed_ns != one.refreshed_ns for each in known)
 
 
-def _because(opened: Mapping[str, FunctionState], functions: Mapping[str, FunctionState]) -> dict[str, Callee]:
+def _because(
+    opened: Mapping[str, FunctionState], functions: Mapping[str, FunctionState], unfollowed: Mapping[str, Profile]
+) -> dict[str, Callee]:
     """Return for each function that others explain the one that has most of its difference."""
 
     parts: dict[tuple[str, str], float | None] = {}
-    for caller, callee in calls_among(tuple(opened), functions):
+    for caller, callee in calls_among(tuple(opened), functions, unfollowed):
         if _together(opened[caller], opened[callee]):
             part = _part_of(opened[caller], opened[callee])
             if part is None or part >= CALLEE:

@@ -2,6 +2,6 @@
 
 - What is known of one function? ``function_violations``. What is asserted? ``asserted``. Measured how? ``yardstick``
 - What does a window say? ``detection``. What changed? ``change``. What follows? ``lifecycle``
-- What creeps? ``creep``. When does a suspicion end? ``suspicion``. What does a change cost? ``lost_time``
+- What creeps? ``creep``. What does a change cost? ``lost_time``
 - Why? ``cause``, compared with what is ``usual``. What do all functions of the host share? ``host_detection``
 """

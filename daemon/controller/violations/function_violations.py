@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from specmine.daemon.config.settings import SECOND
 from specmine.mining.detection.alarm import Alarm, Stream
 from specmine.mining.detection.detector import SHOWN, DetectorState
 from specmine.model.observation import Observation
@@ -20,6 +21,9 @@ CLOSED = 8
 """Closed violations of a function that the controller remembers; the store has all."""
 URGENT = 4.0
 """Evidence of a change from which windows of a function come first, and often."""
+
+DOUBT_NS = 600 * SECOND
+"""Windows of a suspicion come first for so long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,10 +97,15 @@ class FunctionViolations:
 
     @property
     def urgency(self) -> float:
-        """Largest evidence of a change that no open violation is about; 0 below ``URGENT``."""
+        """Largest evidence of a change that no open violation is about; 0 below ``URGENT``.
+
+        What fast windows could not decide in ``DOUBT_NS`` they will not: it is no longer urgent.
+        """
         if self.standing:
             return 0.0
-        found = max((one.log_e for one in self.alarms), default=0.0)
+        newest_ns = max((one.ended_ns for one in self.detector.streams), default=0)
+        young = (one.log_e for one in self.alarms if newest_ns - one.since_ns < DOUBT_NS)
+        found = max(young, default=0.0)
         return found if found >= URGENT else 0.0
 
     def with_closed(self, closed: Iterable[Violation]) -> FunctionViolations:

@@ -28,7 +28,6 @@ from .change import LEAST_SHARE, NOTABLE, Change, change_of, level_change, log_f
 from .detection import calmed, detected, subject_of
 from .function_violations import Block, FunctionViolations, OpenViolation, identified
 from .lost_time import with_window
-from .suspicion import without_unfounded
 from .yardstick import LEAST_CALLS, LEAST_WINDOWS, Yardstick, begun, settled_by, with_asserted
 
 SHORTEST_NS = SECOND
@@ -92,7 +91,6 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     violations = replace(violations, detector=detector, alarms=alarms, yardstick=yardstick)
     if yardstick is None or not yardstick.ready:
         return _with_yardstick(violations, observation, around)
-    violations = without_unfounded(violations, yardstick, around.newest)
     violations = replace(violations, lost=with_window(violations.lost, yardstick.usual, observation))
     draft = _Draft(standing=[], examined=set(violations.examined) & {one.stream for one in alarms})
     for one in violations.standing:

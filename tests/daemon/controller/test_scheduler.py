@@ -109,3 +109,21 @@ def test_a_suspected_function_comes_first_and_in_short_windows() -> None:
     assert (watch.window_ns, watch.on_ns) == (5 * SECOND, 0)
     calm = seen(replace(learned(), probe=ProbeState(rate=1000.0)), 11.0)
     assert plan({FUNCTION.key: calm}, MEANS, Settings()).watches[FUNCTION.key].window_ns == 10 * SECOND
+
+
+def test_several_suspected_functions_all_get_windows() -> None:
+    """However often they are called, none takes the place of others."""
+    many = {}
+    for place in range(6):
+        function = replace(FUNCTION, offset=place + 1)
+        one = seen(replace(learned(), identity=Identity(function=function)), 6.0, urgency=9.0 + place)
+        many[function.key] = one
+    tight = replace(MEANS, budget=1e6, income=1e6, cash=1e7)
+    assert set(plan(many, tight, Settings()).watches) == set(many)
+
+
+def test_what_is_kept_for_watching_is_used_unless_our_own_work_must_be_saved() -> None:
+    """A window is due ten seconds after the last check, under full pressure after ``verify_every``."""
+    checked = replace(seen(learned(), 2.0), verification=Verification(checked_ns=NOW_NS - 11 * SECOND))
+    assert FUNCTION.key in plan({FUNCTION.key: checked}, MEANS, Settings()).watches
+    assert plan({FUNCTION.key: checked}, replace(MEANS, pressure=1.0), Settings()).watches == {}

@@ -166,12 +166,13 @@ def test_refusals_show_their_reason_and_end_watching() -> None:
 
 
 def test_hints_replace_finding() -> None:
-    """With functions named by the user there is no sampling, and only they are measured."""
+    """With functions named by the user only they are measured; sampling tells who calls them, in bursts."""
     settings = Settings(watch=("z",), window_ns=SECOND, limit_ns=10 * SECOND)
     state, _, source = mined(paper_program(), 15.0, settings)
     assert [each.function.name for each in state.functions.values()] == ["z"]
     assert named(state, "z").state is State.EXPLAINED
-    assert not any(isinstance(request, Sampling) for _, request in source.requests)
+    assert {one for one in state.unfollowed} and not state.hertz
+    assert [request.hertz > 0 for _, request in source.requests if isinstance(request, Sampling)] == [True, False]
 
 
 def test_ignored_functions_are_excluded() -> None:

@@ -54,6 +54,37 @@ def test_one_slow_window_is_suspicious_at_most() -> None:
     assert not is_suspicious(watched.state)
 
 
+def test_fast_windows_do_not_outweigh_what_was_learned() -> None:
+    """Learned from 17 windows, a change is found though its windows come each two seconds, and none is learned from."""
+    found = 0
+    for seed in range(20):
+        watched = Watched(seed, sd=0.02, learned=17)
+        before = watched.state.find(ALL)
+        assert before is not None
+        for number in range(20):
+            watched.now_ns -= EVERY - 2 * 10**9
+            if any(alarm.opened for alarm in watched.run(1, 2.0)):
+                found += 1
+                break
+            after = watched.state.find(ALL)
+            assert after is not None
+            assert after.seen - before.seen < 2 + 0.3 * number
+            assert after.baseline - before.baseline < 0.15
+    assert found >= 19
+
+
+def test_a_change_that_went_before_it_was_certain_is_forgotten() -> None:
+    """After three windows that are slower the old level ends the suspicion: nothing is wanted at once any more."""
+    suspected = 0
+    for seed in range(20):
+        watched = Watched(seed, sd=0.1, correlation=0.8)
+        watched.run(3, 1.8)
+        suspected += is_suspicious(watched.state)
+        watched.run(20)
+        assert not is_suspicious(watched.state)
+    assert suspected >= 15
+
+
 def test_an_open_change_stays_open_and_its_baseline_stays() -> None:
     """A day after a change it is still open at its factor; settled, the old level is the normal one again."""
     watched = Watched(4)

@@ -12,10 +12,12 @@ from tests.support.watched_stream import Watched
 
 
 def test_steady_functions_have_more_power() -> None:
-    """The factor grows with the spread of windows, and is unknown at first."""
+    """The factor grows with the spread of windows, and is not known before some ninety of them."""
     factors = [detectable(Watched(1, sd=sd).state) for sd in (0.05, 0.15, 0.3)]
     assert 1.25 <= factors[0] < factors[1] < factors[2]
-    assert math.isinf(detectable(DetectorState()))
+    assert math.isnan(detectable(DetectorState()))
+    assert math.isnan(detectable(Watched(1, sd=0.05, learned=80).state))
+    assert detectable(Watched(1, sd=0.05, learned=110).state) >= 1.25
     assert detectable(Watched(1, sd=0.15).state, within=300) < factors[1]
 
 

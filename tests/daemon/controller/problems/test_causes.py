@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from specmine.daemon.config.settings import Settings
 from specmine.model.violation import CauseKind
 from tests.support.changing import Change, Life, lived, slower
 from tests.support.planted import Planted, Way
@@ -56,6 +57,19 @@ def test_a_caller_is_explained_by_its_callee() -> None:
     (inner,) = life.named("inner").violations.open
     assert inner.cause.kind is not CauseKind.CALLEE
     assert 0.2 < inner.time_share < 0.9
+
+
+def test_named_functions_are_explained_through_others_that_nobody_watches() -> None:
+    """The user names two functions; a third lies between them on stacks. Shares of the time are known too."""
+    inner, outer = program()
+    inner = replace(inner, callers=(("between", 1.0),))
+    between = replace(outer, name="between", own=0.1, inclusive=0.7, callers=(("outer", 1.0),))
+    changes = [(200.0, "inner", slower(3.0)), (200.0, "outer", longer(2 * INNER_NS))]
+    life = lived((inner, between, outer), 320.0, changes, settings=Settings(watch=("inner", "outer")))
+    assert {each.function.name for each in life.state.functions.values()} == {"inner", "outer"}
+    assert because_of(life) == {"inner": "", "outer": "inner"}
+    (violation,) = life.named("inner").violations.open
+    assert 0.2 < violation.time_share < 0.9
 
 
 def test_a_caller_with_a_difference_of_its_own_is_a_cause() -> None:
