@@ -31,8 +31,9 @@ from specmine.model.clock import Clock
 
 POLL_EVERY_NS = 50 * MS
 """How often the source is asked at most, and while it has something to do at a certain time ..."""
-IDLE_POLL_NS = 250 * MS
-"""... and at least, or half as often under pressure: hits are counted in the kernel meanwhile."""
+IDLE_POLL_NS, WINDOW_PART = 500 * MS, 0.05
+"""... and at least, or half as often under pressure: hits are counted in the kernel meanwhile. Twice as often where
+windows are short: they must not end late by more than this part of their length."""
 LAST_JOBS_NS = 10_000 * MS
 """How long the end of the loop waits for jobs that are running."""
 
@@ -121,12 +122,17 @@ def _sleep(steps: _Steps, source: Source, clock: Clock, began_ns: int, end_ns: i
     batch = steps.state.batch
     due_ns = began_ns if steps.asked else batch.due_ns if batch is not None else 0
     soonest = began_ns + POLL_EVERY_NS
-    latest = began_ns + round(IDLE_POLL_NS * (1 + steps.state.agent_cost.pressure))
+    latest = began_ns + round(_idle_ns(steps.state.settings) * (1 + steps.state.agent_cost.pressure))
     if end_ns is not None:
         soonest, latest = min(soonest, end_ns), min(latest, end_ns)
     clock.sleep_until_ns(soonest)
     if soonest < (latest := max(soonest, min(latest, due_ns or latest))):
         clock.sleep_until_ns(latest, source.fileno())
+
+
+def _idle_ns(settings: Settings) -> int:
+    """Return how long the source may be left alone."""
+    return max(IDLE_POLL_NS // 2, min(IDLE_POLL_NS, round(WINDOW_PART * settings.window_ns)))
 
 
 def _step(steps: _Steps, source: Source, worker: Worker, inbox: Inbox, now_ns: int) -> str:

@@ -23,7 +23,7 @@ from specmine.model.observation import Kind, Observation
 
 from .call_counts import CallCounts, ProbeState
 from .function import ExplanationState, FunctionState, Identity
-from .history import RETAINED, History, Totals
+from .history import RETAINED, History, Totals, joined
 from .inference import InferenceState
 from .phase import FINISHED, Phase, State
 from .profile import Profile
@@ -114,7 +114,7 @@ def restored(
     states = {}
     for function in functions:
         timing, paths = (
-            tuple(retained.get((function.key, kind), ())[-RETAINED[kind] * mining.recent :])
+            joined(retained.get((function.key, kind), ()), mining.minimum_calls)[-RETAINED[kind] * mining.recent :]
             for kind in (Kind.TIME, Kind.PATH)
         )
         try:

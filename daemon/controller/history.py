@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from specmine.daemon.config.settings import SECOND
 from specmine.mining.regression.lifetime_utility import Lifetimes, with_window
+from specmine.mining.settings import MiningSettings
 from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import Kind, Observation, with_shared_paths
 from specmine.model.pooling import pooled
@@ -15,6 +17,9 @@ RETAINED = {Kind.TIME: 1, Kind.PATH: 2}
 """Observations retained one by one, in multiples of those that stable borders come from."""
 MEDIAN_CALLS = 200
 """The median of a window of fewer calls says nothing."""
+JOINED_NS, JOINED_CALLS = 180 * SECOND, 20
+"""Windows that hold too few calls are joined if the whole is no longer than this, and each has so many: what a single
+call did minutes ago belongs to no window of now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,31 +62,55 @@ class History:
         return self.paths if len(self.paths) >= len(self.timing) else self.timing
 
 
-def with_observation(history: History, observation: Observation, recent: int) -> History:
+def with_observation(history: History, observation: Observation, mining: MiningSettings) -> History:
     """Add an observation; the oldest fall out of the timed, and merge among those with paths.
+
+    One that follows an observation of too few calls to be judged is joined to it: calls that were paid for count,
+    whenever the probes had to go.
 
     Parameters
     ----------
     history : History
     observation : Observation
-    recent : int
-        Observations that stable borders come from.
+    mining : MiningSettings
+        ``recent``: observations that stable borders come from; ``minimum_calls``: fewer are not judged.
     """
     histogram = history.histogram + observation.histogram
-    most = recent * RETAINED[observation.kind]
-    if observation.kind is Kind.PATH:
-        timing, paths = history.timing, _with_paths(history.paths, observation, most)
-    else:
-        timing, paths = (*history.timing, observation)[-most:], history.paths
+    by_path = observation.kind is Kind.PATH
+    before = history.paths if by_path else history.timing
+    whole, kept = _joined(before, observation, mining.minimum_calls)
+    most = mining.recent * RETAINED[observation.kind]
+    newest = _with_paths(kept, whole, most) if by_path else (*kept, whole)[-most:]
     return History(
-        timing=timing,
-        paths=paths,
+        timing=history.timing if by_path else newest,
+        paths=newest if by_path else history.paths,
         histogram=histogram,
         spread_ns=histogram.std(),
-        tried=history.tried + 1,
+        tried=history.tried + (len(kept) == len(before)),
         totals=_added(history.totals, observation),
-        lifetimes=_with_median(history.lifetimes, observation),
+        lifetimes=_with_median(history.lifetimes, whole),
     )
+
+
+def joined(observations: Iterable[Observation], minimum_calls: int) -> tuple[Observation, ...]:
+    """Return observations of one function and kind, oldest first, with those of too few calls joined to the next."""
+    together: tuple[Observation, ...] = ()
+    for observation in observations:
+        whole, kept = _joined(together, observation, minimum_calls)
+        together = (*kept, whole)
+    return together
+
+
+def _joined(
+    before: tuple[Observation, ...], observation: Observation, minimum_calls: int
+) -> tuple[Observation, tuple[Observation, ...]]:
+    """Return an observation with what it is joined to, and the observations before that."""
+    last = before[-1] if before else None
+    if last is None or last.lifetime != observation.lifetime or observation.end_ns - last.start_ns > JOINED_NS:
+        return observation, before
+    if not all(JOINED_CALLS <= one.timed < minimum_calls for one in (last, observation)):
+        return observation, before
+    return pooled((last, observation)), before[:-1]
 
 
 def _with_paths(paths: tuple[Observation, ...], observation: Observation, most: int) -> tuple[Observation, ...]:

@@ -87,7 +87,7 @@ def observed(
     """
     mining, kind, state = settings.mining, observation.kind, function.phase.state
     lately = _is_checked_lately(function, observation, settings)
-    history = with_observation(function.history, observation, mining.recent)
+    history = with_observation(function.history, observation, mining)
     if lately:
         function = replace(function, history=history)
         return _with_violations(function, observation, settings, utc_offset_ns, threshold)

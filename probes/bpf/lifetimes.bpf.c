@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /* Forks, execs and exits of the watched processes, and signals by which a debugger may attach. */
 
-static inline __attribute__((always_inline)) void send(u32 type, u32 tgid, u64 value)
+/* Others execute all the time: what they do waits for the next turn of the reader, whom only watched processes wake.
+ * Forced, since the kernel by itself wakes only a reader that has read everything. */
+static inline __attribute__((always_inline)) void send(u32 type, u32 tgid, u64 value, bool watched)
 {
 	struct event e = { .type = type, .tgid = tgid, .value = value };
 
-	events.ringbuf_output(&e, sizeof(e), 0);
+	events.ringbuf_output(&e, sizeof(e), watched ? 2 /* BPF_RB_FORCE_WAKEUP */ : 1 /* BPF_RB_NO_WAKEUP */);
 }
 
 int on_fork(struct bpf_raw_tracepoint_args *ctx)
@@ -22,7 +24,7 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 	copy = *p;
 	copy.followed = 0; /* the probes on its parent's exits do not cover it */
 	processes.update(&child_tgid, &copy);
-	send(EVENT_FORK, tgid, child_tgid);
+	send(EVENT_FORK, tgid, child_tgid, true);
 	return 0;
 }
 
@@ -55,7 +57,7 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 		processes.delete(&tgid);
 		begin_anew();
 	}
-	send(EVENT_EXEC, tgid, watched);
+	send(EVENT_EXEC, tgid, watched, watched);
 	return 0;
 }
 
@@ -68,7 +70,7 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (tgid != tid || !processes.lookup(&tgid))
 		return 0;
 	/* other threads of the process may live: user space checks, and removes it */
-	send(EVENT_EXIT, tgid, 0);
+	send(EVENT_EXIT, tgid, 0, true);
 	return 0;
 }
 
@@ -82,6 +84,6 @@ int on_stop(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	bpf_probe_read_kernel(&tgid, 4, (void *)task + TASK_TGID);
 	if (processes.lookup(&tgid))
-		send(EVENT_STOP, tgid, 0);
+		send(EVENT_STOP, tgid, 0, true);
 	return 0;
 }

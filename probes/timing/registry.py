@@ -140,7 +140,7 @@ class Registry:
         if w is None:
             return
         self.windows.drain(self.by_function.values())
-        self.windows.cut_rest(w, now_ns)
+        self.windows.cut_rest(w, now_ns, last=True)
         self._drop(w, now_ns)
 
     def _drop(self, w: TimedFunction, now_ns: int) -> None:

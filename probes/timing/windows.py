@@ -29,6 +29,8 @@ from .return_probes import IDENTITY
 
 NAMES_PATIENCE_NS = 5_000_000_000
 """A window whose paths have no names after so long is reported with incomplete paths."""
+LEAST_REST = 20
+"""Calls of an open window that are kept when its function is given up: what follows may complete it."""
 CONTAMINATED_MOST = 5
 """Windows discarded before one is kept with its uncertainty: a recursion contaminates itself."""
 
@@ -133,9 +135,10 @@ class Windows:
             self.cut(w, now_ns)
         return due
 
-    def cut_rest(self, w: TimedFunction, now_ns: int) -> None:
-        """Cut the window of a function whose probes go, if it holds enough."""
-        if w.window is not None and w.probe.timed and self.timed(w) >= w.watch.minimum_calls:
+    def cut_rest(self, w: TimedFunction, now_ns: int, *, last: bool = False) -> None:
+        """Cut the window of a function whose probes go, if it holds enough; less is enough for its ``last`` one."""
+        enough = min(w.watch.minimum_calls, LEAST_REST) if last else w.watch.minimum_calls
+        if w.window is not None and w.probe.timed and self.timed(w) >= enough:
             self.cut(w, now_ns)
 
     def cut(self, w: TimedFunction, now_ns: int) -> None:

@@ -29,6 +29,7 @@ from tests.support.planted import Planted, path_of
 MS, SECOND = 1_000_000, 1_000_000_000
 PRICES = Prices(count_ns=700.0, time_ns=1300.0, path_ns=2300.0, stepped_ns=9000.0, sample_ns=5000.0, bias_ns=400.0)
 REACTION_NS = 2 * MS
+LEAST_REST = 20
 
 
 @dataclass
@@ -79,6 +80,7 @@ class SimulatedSource:
         self.clock, self.cpus, self.fail_at, self.link = clock, cpus, fail_at, link
         self.random = np.random.default_rng(seed)
         self.windows: dict[str, Window] = {}
+        self.rest: list[Observation] = []
         self.hertz = 0
         self.requests: list[tuple[int, Request]] = []
         self.refusals: list[Refusal] = []
@@ -111,12 +113,17 @@ class SimulatedSource:
         if isinstance(request, Sampling):
             self.hertz = request.hertz
         elif isinstance(request, Unwatch):
-            self.windows.pop(request.function, None)
+            self._drop(request.function)
         elif request.function in self.planted:  # what is not mapped is waited for
             refused = self.planted[request.function].refused
             if refused is not None and list(Kind).index(refused[0]) <= list(Kind).index(request.kind):
                 self.refusals.append(Refusal(function=request.function, kind=refused[0], reason=refused[1]))
                 return
+            now = self.windows.get(request.function)
+            if now is not None and now.watch.kind is request.kind and bool(now.watch.on_ns) == bool(request.on_ns):
+                now.watch, now.tokens, now.off_ns = request, request.burst_hits, max(now.off_ns, 0)
+                return  # the window goes on
+            self._drop(request.function)
             self.windows[request.function] = Window(
                 watch=request,
                 start_ns=self.last_ns,
@@ -128,10 +135,12 @@ class SimulatedSource:
         self._count()
         passed = now_ns - self.last_ns
         activity: list[Activity] = []
-        observations: list[Observation] = []
+        observations, self.rest = self.rest, []
+        rested = {each.function for each in observations}
         for key in sorted(self.windows):
             activity.append(self._run(key, self.windows[key], now_ns))
-            observations += self._finished(key, self.windows[key], now_ns)
+            if key not in rested:
+                observations += self._finished(key, self.windows[key], now_ns)
         hot_samples = self._sampled(passed)
         self.overhead_ns += sum(each.cost_ns for each in activity)
         self.overhead_ns += self.hertz * passed / SECOND * self.cpus * PRICES.sample_ns
@@ -244,6 +253,17 @@ class SimulatedSource:
         old = age >= watch.window_ns and window.timed >= watch.minimum_calls
         if watch.kind is Kind.COUNT or not (full or old or age >= watch.limit_ns):
             return []
+        return [self._cut(key, window, now_ns)]
+
+    def _drop(self, key: str) -> None:
+        """Give up a watch; what its open window holds becomes an observation of the next batch."""
+        window = self.windows.pop(key, None)
+        if window is not None and window.timed >= LEAST_REST and self.last_ns > window.start_ns:
+            self.rest.append(self._cut(key, window, self.last_ns))
+            del self.windows[key]
+
+    def _cut(self, key: str, window: Window, now_ns: int) -> Observation:
+        watch = window.watch
         planted = self.planted[key]
         paths = tuple(
             PathHistogram(
@@ -274,7 +294,7 @@ class SimulatedSource:
             tokens=window.tokens,
         )
         self.windows[key] = fresh
-        return [observation]
+        return observation
 
     def _sampled(self, passed: int) -> tuple[HotSample, ...]:
         found = []

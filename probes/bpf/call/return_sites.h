@@ -31,7 +31,7 @@ static inline __attribute__((always_inline)) bool is_probed(struct thread *t, u6
 	/* the process may have ended before this is read, but the layout may serve others */
 	e.tgid = bpf_get_current_pid_tgid() >> 32;
 	e.value = (u32)cookie | (u64)t->layout << 32;
-	if (!events.ringbuf_output(&e, sizeof(e), 0))
+	if (!events.ringbuf_output(&e, sizeof(e), 2 /* BPF_RB_FORCE_WAKEUP */))
 		return_sites.update(&key, &reported);
 	return false;
 }
