@@ -6,6 +6,7 @@
 - How long do calls take, in which range do they stay, and what is the verdict? ``levels/``
 - When did that change? ``detection/``
 - How do calls spend their time, and what did the host cause? ``off_cpu/``
+- What happened inside the calls: callees, waits, own code? ``inside/``
 - Did a function change between two builds? ``comparison/``, by the statistics of ``regression/``
 - What do several hosts agree on? ``model_merge/``
 - Does a formula of performance logic hold? ``spl/``

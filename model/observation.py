@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from .call_path import CallPath
 from .histogram import Histogram
+from .inside.parts import Inside
 from .split import Split, sharing
 
 
@@ -65,6 +66,8 @@ class Observation:
     """Kind PATH only: the same durations by call path, incomplete paths included."""
     split: Split | None = None
     """Running, waiting and blocked; None where this is not known."""
+    inside: tuple[Inside, ...] = ()
+    """What other timed functions took of these calls; () where none of them is called by this one."""
 
     def __post_init__(self) -> None:
         """Check the window, and store equal histograms once."""

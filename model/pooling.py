@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .call_path import CallPath
 from .histogram import Histogram
+from .inside.sums import pooled_inside
 from .observation import Observation, PathHistogram
 from .split import Split, sum_of_splits, unbroken
 
@@ -48,6 +49,7 @@ def pooled(observations: Sequence[Observation]) -> Observation:
             for path, parts in sorted(by_path.items())
         ),
         split=split,
+        inside=pooled_inside(part for observation in observations for part in observation.inside),
     )
 
 

@@ -3,7 +3,8 @@
 - What a store can do: ``protocol``; what can be wrong with one: ``errors``.
 - What can be written: ``writes``. What is read at once: ``contents``.
 - Which tables there are, and how an older store becomes one of today: ``schema``. One table: ``tables/``.
-- What a table is: ``table``. The SQL made of it: ``statements``. Histograms as bytes: ``codec``.
+- What a table is: ``table``. The SQL made of it: ``statements``. Histograms as bytes: ``codec``,
+  what happened inside calls: ``inside_codec``.
 - The engine: ``sqlite``, ``sqlite_file``. Background writes: ``writer``. How a store stays small: ``retention``.
 """
 

@@ -25,10 +25,10 @@ from specmine.model.split import Split
 
 from .errors import StoreCorrupt
 
-_LENGTH = struct.Struct("<I")
-_LARGEST = 16 << 20
-"""Bytes of the call paths of one window, inflated."""
-_HISTOGRAM = _LENGTH.size + 10 * BUCKETS
+LENGTH = struct.Struct("<I")
+LARGEST = 16 << 20
+"""Bytes of the call paths, or of the callees, of one window, inflated."""
+_HISTOGRAM = LENGTH.size + 10 * BUCKETS
 _DURATIONS = 1 << 20
 _MOST_FRAMES = 4096
 
@@ -39,12 +39,12 @@ class DamagedBytes(StoreCorrupt, ValueError):
 
 def encode_histogram(histogram: Histogram) -> bytes:
     """Return the bytes of one histogram."""
-    return zlib.compress(_packed(histogram), 6)
+    return zlib.compress(packed(histogram), 6)
 
 
 def decode_histogram(blob: bytes) -> Histogram:
     """Return the histogram of ``encode_histogram``; DamagedBytes if they are none."""
-    return _unpacked(_inflated(blob, _HISTOGRAM), 0)[0]
+    return unpacked(inflated(blob, _HISTOGRAM), 0)[0]
 
 
 def encode_split(split: Split) -> bytes:
@@ -54,7 +54,7 @@ def encode_split(split: Split) -> bytes:
 
 def decode_split(blob: bytes) -> Split:
     """Return the split of ``encode_split``; DamagedBytes if they are none."""
-    return _unpacked_split(_inflated(blob, 3 * _HISTOGRAM), 0)[0]
+    return _unpacked_split(inflated(blob, 3 * _HISTOGRAM), 0)[0]
 
 
 def encode_paths(paths: Sequence[PathHistogram]) -> bytes:
@@ -67,24 +67,24 @@ def encode_paths(paths: Sequence[PathHistogram]) -> bytes:
         "splits": [index for index, each in enumerate(paths) if each.split is not None],
     }
     head = json.dumps(table, ensure_ascii=True, separators=(",", ":")).encode("ascii")
-    histograms = b"".join(_packed(each.histogram) for each in paths)
+    histograms = b"".join(packed(each.histogram) for each in paths)
     splits = b"".join(_packed_split(each.split) for each in paths if each.split is not None)
-    return zlib.compress(_LENGTH.pack(len(head)) + head + histograms + splits, 6)
+    return zlib.compress(LENGTH.pack(len(head)) + head + histograms + splits, 6)
 
 
 def decode_paths(blob: bytes) -> tuple[PathHistogram, ...]:
     """Return the histograms of ``encode_paths``; DamagedBytes if they are none."""
-    data = _inflated(blob, _LARGEST)
+    data = inflated(blob, LARGEST)
     try:
-        (length,) = _LENGTH.unpack_from(data, 0)
-        at = _LENGTH.size + length
-        table = json.loads(data[_LENGTH.size : at])
+        (length,) = LENGTH.unpack_from(data, 0)
+        at = LENGTH.size + length
+        table = json.loads(data[LENGTH.size : at])
         frames = [Frame(name, module) for name, module in table["frames"]]
         histograms = []
         for complete, *rows in table["paths"]:
             if len(rows) > _MOST_FRAMES:
                 raise DamagedBytes(f"a stored call path has {len(rows)} frames")
-            histogram, at = _unpacked(data, at)
+            histogram, at = unpacked(data, at)
             path = CallPath(tuple(frames[row] for row in rows), complete=bool(complete))
             histograms.append(PathHistogram(path=path, histogram=histogram))
         for row in table.get("splits", ()):  # stores of schema 6 and older have none
@@ -104,31 +104,32 @@ def encode_durations(durations: Sequence[int]) -> bytes:
 
 def decode_durations(blob: bytes) -> tuple[int, ...]:
     """Return the durations of ``encode_durations``; DamagedBytes if they are none."""
-    return tuple(np.frombuffer(_inflated(blob, _DURATIONS), dtype="<u8").tolist())
+    return tuple(np.frombuffer(inflated(blob, _DURATIONS), dtype="<u8").tolist())
 
 
-def _packed(histogram: Histogram) -> bytes:
+def packed(histogram: Histogram) -> bytes:
+    """Return the bytes of one histogram, not compressed."""
     used, counts = histogram.buckets, histogram.counts
-    return _LENGTH.pack(len(used)) + used.astype("<u2").tobytes() + counts.astype("<u8").tobytes()
+    return LENGTH.pack(len(used)) + used.astype("<u2").tobytes() + counts.astype("<u8").tobytes()
 
 
 def _packed_split(split: Split) -> bytes:
-    return b"".join(_packed(each) for each in (split.waiting_ns, split.blocked_ns, split.on_cpu))
+    return b"".join(packed(each) for each in (split.waiting_ns, split.blocked_ns, split.on_cpu))
 
 
 def _unpacked_split(data: bytes, at: int) -> tuple[Split, int]:
     """Return the split that begins at a byte, and where it ends."""
-    waiting, at = _unpacked(data, at)
-    blocked, at = _unpacked(data, at)
-    on_cpu, at = _unpacked(data, at)
+    waiting, at = unpacked(data, at)
+    blocked, at = unpacked(data, at)
+    on_cpu, at = unpacked(data, at)
     return Split(waiting_ns=waiting, blocked_ns=blocked, on_cpu=on_cpu), at
 
 
-def _unpacked(data: bytes, at: int) -> tuple[Histogram, int]:
+def unpacked(data: bytes, at: int) -> tuple[Histogram, int]:
     """Return the histogram that begins at a byte, and where it ends."""
     try:
-        (used,) = _LENGTH.unpack_from(data, at)
-        at += _LENGTH.size
+        (used,) = LENGTH.unpack_from(data, at)
+        at += LENGTH.size
         buckets, counts = np.frombuffer(data, "<u2", used, at), np.frombuffer(data, "<u8", used, at + 2 * used)
         if used and (np.any(buckets[1:] <= buckets[:-1]) or not counts.all()):
             raise DamagedBytes("a stored histogram is damaged: its buckets or counts are none")
@@ -138,7 +139,8 @@ def _unpacked(data: bytes, at: int) -> tuple[Histogram, int]:
     return histogram, at + 10 * used
 
 
-def _inflated(blob: bytes, most: int) -> bytes:
+def inflated(blob: bytes, most: int) -> bytes:
+    """Return compressed bytes as they were; DamagedBytes if they are none, or more than ``most``."""
     inflater = zlib.decompressobj()
     try:
         data = inflater.decompress(blob, most)

@@ -24,7 +24,9 @@ from specmine.cli.base.typography import speaks_unicode, typeset
 from specmine.cli.text.call_tree import deciding_edges, tree
 from specmine.cli.text.function_names import single_match
 from specmine.cli.text.histogram import distribution
+from specmine.cli.text.inside import inside_table, spread_tree
 from specmine.daemon.documents.json_text import json_text
+from specmine.model.errors import NoData
 from specmine.model.text import age, cells, count, cut, duration, escaped, plural, rate, share
 
 LEAST_NAME, MOST_NAME = 14, 36
@@ -33,18 +35,26 @@ LEAST_NAME, MOST_NAME = 14, 36
 
 @click.command("show", short_help="One function: distribution, borders, call paths.")
 @click.argument("function", shell_complete=completion.functions)
+@click.option("--why", is_flag=True, help="Only what the spread of its durations consists of, down its callees.")
 @choice_options
 @reading_options
 def command(
-    function: str, program: str | None, build: str | None, store: Path | None, socket: Path | None, form: str
+    function: str, why: bool, program: str | None, build: str | None, store: Path | None, socket: Path | None, form: str
 ) -> None:
     """Show one FUNCTION: what is wrong, how long its calls take, their distribution, call paths, state, cost.
 
     FUNCTION is a name or a glob, as for `mine --function`; it must match exactly one function.
     """
-    entry = single_match(read_functions(store, socket, program, build), function)
+    entries = read_functions(store, socket, program, build)
+    entry = single_match(entries, function)
     if form == "json":
         emit(json_text({"schema": "specmine.function/1", **entry}))
+        return
+    if why:
+        lines = spread_tree(entry, entries, width())
+        if not lines:
+            raise NoData(f"nothing that {escaped(str(entry.get('function')))} calls was timed in its calls yet")
+        emit(typeset("\n".join(lines) + "\n"))
         return
     emit(typeset("\n".join(portrait(entry, width(), ascii_only=not speaks_unicode())) + "\n"))
 
@@ -58,6 +68,7 @@ def portrait(entry: Entry, columns: int, *, ascii_only: bool) -> list[str]:
         ("Quantiles", quantile_table(entry, columns)),
         ("Durations", _durations(entry, columns, ascii_only)),
         ("Classes", _classes(entry)),
+        ("Inside a call", inside_table(entry, columns, ascii_only=ascii_only)),
         ("Time", [line for text in (*overall(entry), *on_cpu(entry)) for line in _paragraph(text, columns)]),
         ("Call paths", _paths(entry, columns)),
         ("Observed", _observed(entry, columns)),

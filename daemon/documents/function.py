@@ -22,6 +22,7 @@ from specmine.model.json_codec import encode
 from specmine.model.verdict import Verdict
 
 from .data import Data, data_of
+from .inside import inside_facts, known_inside, spread_facts
 from .levels import Levels, level_facts, levels_of, quantiles
 from .programs import program_of
 from .statements import statements
@@ -95,6 +96,11 @@ def description_of(
         "time": None,
         "on_cpu": _on_cpu(function, levels, data.split if data else split_calls(retained, bias), detail),
     }
+    inside = known_inside(function.history)
+    entry["spread"] = spread_facts(inside, bias)
+    if data is not None:
+        facts = inside_facts(inside, data.edges, data.bias_ns)
+        entry["classes"] = [one | more for one, more in zip(entry["classes"], facts, strict=True)]
     if data is not None and data.split is not None:
         entry |= _explained_by_time(entry, function, data, data.split, state)
     if detail:

@@ -11,6 +11,7 @@
 #endif
 #define PERIODS 4        /* of max_open: calls are counted by the period in which they begin; a power of two */
 #define MAX_TAIL_CALLS 4 /* functions that one return may end */
+#define MAX_CALLEES 6    /* timed functions that are told apart in one call; the last place is shared by all further ones */
 #define CACHED_RETURNS 8  /* return sites that a thread caches */
 #define MAX_RANGES 128   /* executable mappings of one process */
 #define WINDOW 4096      /* bytes of stack copied at once */
@@ -20,6 +21,7 @@
 #define COOKIE_SHARED (1ULL << 8)    /* inode-wide link: any process may hit it */
 #define COOKIE_PATH (1ULL << 9)      /* durations are counted by call path */
 #define COOKIE_GENERATION(c) ((u32)(c) >> 16)
+#define COOKIE_IDENTITY 0xffff00ff   /* the slot in this use */
 
 /* One watched function; user space writes it, the programs read it. */
 struct slot {
@@ -52,7 +54,20 @@ struct counters {
 	u64 censored;  /* calls that returned later than max_open, before they were given up */
 	u64 open[PERIODS]; /* calls that are open now, by the period in which they began */
 	u64 late[PERIODS]; /* calls that ended after they were given up */
+	u64 untold;    /* timed calls whose callees are not known, since the map ``inside`` was full */
 };
+
+/* What the timed calls of one function took of the call that they lie in. */
+struct callee_time {
+	u64 ns;
+	u32 waiting;   /* of it, runnable without a CPU, in units of 256 ns */
+	u32 blocked;   /* of it, waiting for anything else, likewise */
+	u32 calls;
+	u32 callee;    /* identity of the function in this use of its slot; 0: the place is free */
+};
+
+#define OTHER_CALLEES 0xffff00ff /* no slot has this generation */
+#define AWAY_SHIFT 8             /* of the units of ``waiting`` and ``blocked`` */
 
 /* An open timed call. */
 struct open_call {
@@ -66,6 +81,7 @@ struct open_call {
 	u64 run_delay; /* how long the thread had waited for one */
 	u64 run_base;  /* how long the thread had run, minus the clock */
 	u64 period;    /* the slot's at its begin */
+	struct callee_time callees[MAX_CALLEES]; /* timed calls directly in it, in the order of their first end */
 };
 
 /* A return site with a probe, cached by a thread. */
@@ -84,6 +100,7 @@ struct thread {
 	u32 low_code;              /* its calls return to low addresses, see return_sites.h */
 	u64 epoch;                 /* of layout and followed; 0: the process was not watched */
 	u64 cost;                  /* total cost of probes in this thread, ns */
+	u64 place;                 /* see inside.h */
 	u64 stack_end;             /* first unreadable address above the stack, 0: none found */
 	u64 busy[MAX_SLOTS / 64];  /* slots with an open call: recursion */
 	struct cached_return returns[CACHED_RETURNS];
@@ -159,6 +176,27 @@ struct off_cpu_value {
 	u64 calls;
 	u64 waiting;   /* ns that all these calls were runnable without a CPU */
 	u64 blocked;   /* ns that they waited for anything else */
+};
+
+/* Timed calls in which others were timed: which ones, directly in it. */
+struct inside_key {
+	u64 path;      /* 0 where durations are not counted by path */
+	u32 cookie;    /* low 32 bits */
+	u16 bucket;    /* of the duration */
+	u16 spare;
+	u32 callees[MAX_CALLEES];
+};
+
+struct inside_sums {
+	u64 ns;
+	u64 waiting;   /* units of 256 ns, as below */
+	u64 blocked;
+	u64 calls;
+};
+
+struct inside_value {
+	u64 calls;     /* of the outer function */
+	struct inside_sums of[MAX_CALLEES]; /* in the order of the key */
 };
 
 struct sample {

@@ -21,6 +21,8 @@ BPF_F_TABLE("array", u32, struct epochs, epochs, 1, 1024); /* written on both si
 BPF_HASH(processes, u32, struct process, 1);
 BPF_HASH(path_histogram, struct path_bucket, u64, 1);
 BPF_HASH(off_cpu, struct off_cpu, struct off_cpu_value, 1);
+BPF_HASH(inside, struct inside_key, struct inside_value, 1);
+BPF_ARRAY(nothing_inside, struct inside_value, 1); /* zeros: a value is too large for the stack */
 BPF_HASH(seen_paths, u64, u64, 1);
 BPF_HASH(return_sites, struct return_site, u64, 1);
 BPF_HASH(samples, struct sample, struct sample_value, 1);

@@ -46,7 +46,14 @@ _COUNTERS = (
     "handler_log",
     "censored",
 )
-COUNTERS = np.dtype([*((name, "<u8") for name in _COUNTERS), ("open", "<u8", PERIODS), ("late", "<u8", PERIODS)])
+COUNTERS = np.dtype(
+    [
+        *((name, "<u8") for name in _COUNTERS),
+        ("open", "<u8", PERIODS),
+        ("late", "<u8", PERIODS),
+        ("untold", "<u8"),
+    ]
+)
 PROCESS = np.dtype([("program", "<u4"), ("layout", "<u4"), ("followed", "<u4"), ("spare", "<u4")])
 RANGE_ROWS, RANGE_FRAMES, RANGE_JIT, RANGE_PROBE = 1, 2, 4, 8
 RANGE = np.dtype([("start", "<u8"), ("end", "<u8"), ("file_offset", "<u8"), ("index", "<u4"), ("flags", "<u4")])
@@ -66,6 +73,15 @@ PATH = np.dtype(
 PATH_BUCKET = np.dtype([("path", "<u8"), ("cookie", "<u4"), ("bucket", "<u4")])
 OFF_CPU = np.dtype([("path", "<u8"), ("cookie", "<u4"), ("bucket", "<u2"), ("running", "<u2")])
 OFF_CPU_VALUE = np.dtype([("calls", "<u8"), ("waiting", "<u8"), ("blocked", "<u8")])
+MAX_CALLEES = 6
+OTHER_CALLEES = 0xFFFF_00FF
+"""Stands for all callees of one call beyond those that are told apart."""
+AWAY_UNIT_NS = 256
+INSIDE_KEY = np.dtype(
+    [("path", "<u8"), ("cookie", "<u4"), ("bucket", "<u2"), ("spare", "<u2"), ("callees", "<u4", MAX_CALLEES)]
+)
+INSIDE_SUMS = np.dtype([("ns", "<u8"), ("waiting", "<u8"), ("blocked", "<u8"), ("calls", "<u8")])
+INSIDE_VALUE = np.dtype([("calls", "<u8"), ("of", INSIDE_SUMS, MAX_CALLEES)])
 SAMPLE = np.dtype([("path", "<u8"), ("program", "<u4"), ("waiting", "<u4")])
 SAMPLE_VALUE = np.dtype([("count", "<u8"), ("ns", "<u8")])
 WAIT = np.dtype([("start", "<u8"), ("path", "<u8"), ("program", "<u4"), ("weight", "<u4")])

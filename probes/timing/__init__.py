@@ -6,5 +6,6 @@
 - When are its probes attached, and where? ``duty_cycle``, ``attacher``, ``process_choice``, ``link_table``,
   ``address_spaces``; ``isolation`` from the probes inside its calls
 - How are returns timed without a change to the stack? ``return_probes``, ``text_pages``
-- What was counted, and what did it cost? ``windows``, ``off_cpu``, ``reservoir``; ``activity``
+- What was counted, and what did it cost? ``windows``, ``off_cpu``, ``inside`` (both over ``slot_rows``), ``reservoir``;
+  ``activity``
 """

@@ -15,6 +15,8 @@ from specmine.probes.kernel.structs import (
     CALL_SAMPLE_PAGE,
     EPOCHS,
     FREE_SLOTS,
+    INSIDE_KEY,
+    INSIDE_VALUE,
     MAX_SLOTS,
     NEST,
     OFF_CPU,
@@ -35,13 +37,14 @@ from .attacher import Attacher
 from .duty_cycle import DutyCycle
 from .function.open_calls import OpenCalls
 from .function.slot import Slot
+from .inside import InsideMeter
 from .isolation import Isolation
 from .link_table import LinkTable
-from .off_cpu import OffCpuCounts
 from .process_choice import ProcessChoice
 from .registry import Registry
 from .reservoir import CallReservoir
 from .return_probes import ReturnProbes
+from .slot_rows import SlotRows
 from .windows import Windows
 
 MAX_PERF = 6
@@ -79,7 +82,8 @@ def registry_over(
         prices,
         isolation,
         CallReservoir(map_array(maps["call_samples"], MAX_SLOTS, CALL_SAMPLE_PAGE, writable=True), random.Random(0)),
-        OffCpuCounts(HashMap(maps["off_cpu"], OFF_CPU, OFF_CPU_VALUE)) if loaded.waiting else None,
+        InsideMeter(HashMap(maps["inside"], INSIDE_KEY, INSIDE_VALUE), counters, isolation),
+        SlotRows(HashMap(maps["off_cpu"], OFF_CPU, OFF_CPU_VALUE)) if loaded.waiting else None,
     )
     activity = ActivityMeter(prices)
     choice = ProcessChoice(modules, tracker, bystanders, gate, chance)

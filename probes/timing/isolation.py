@@ -52,13 +52,17 @@ class Isolation:
         self._nests[slot] = 0
         self._nests[:, slot >> 6] &= ~(np.uint64(1) << np.uint64(slot & 63))
 
+    def directly_inside(self, slot: int) -> list[int]:
+        """Return the slots whose probes were hit inside a slot's calls, and not inside a third one's."""
+        found: list[int] = np.flatnonzero(np.unpackbits(self._nests[slot].view(np.uint8), bitorder="little")).tolist()
+        return found
+
     def inside(self, slot: int) -> frozenset[int]:
         """Return the slots whose probes were hit inside a slot's calls, however deep; itself excluded."""
         found: set[int] = set()
         ahead = [slot]
         while ahead:
-            bits = np.unpackbits(self._nests[ahead.pop()].view(np.uint8), bitorder="little")
-            fresh = set(np.flatnonzero(bits).tolist()) - found
+            fresh = set(self.directly_inside(ahead.pop())) - found
             found |= fresh
             ahead += fresh
         return frozenset(found - {slot})

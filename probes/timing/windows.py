@@ -22,10 +22,12 @@ from specmine.probes.symbols.symbolizer import Symbolizer
 from .function.costs import bias_ns, measure_handlers, timed_call_ns
 from .function.timed_function import TimedFunction
 from .function.window import Window
+from .inside import InsideMeter
 from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
-from .off_cpu import OffCpuCounts, by_path, split_of
+from .off_cpu import by_path, split_of
 from .reservoir import CallReservoir
 from .return_probes import IDENTITY
+from .slot_rows import SlotRows
 
 NAMES_PATIENCE_NS = 5_000_000_000
 """A window whose paths have no names after so long is reported with incomplete paths."""
@@ -58,12 +60,13 @@ class Windows:
         prices: Prices,
         isolation: Isolation,
         call_samples: CallReservoir,
-        off_cpu: OffCpuCounts | None = None,
+        inside: InsideMeter,
+        off_cpu: SlotRows | None = None,
     ) -> None:
         """Cut nothing yet. Without ``off_cpu`` calls are not split."""
         self._histogram = histogram.reshape(MAX_SLOTS, BUCKETS)
         self._path_histogram, self._symbolizer, self._prices = path_histogram, symbolizer, prices
-        self._isolation, self._off_cpu = isolation, off_cpu
+        self._isolation, self._inside, self._off_cpu = isolation, inside, off_cpu
         self.call_samples = call_samples
         self._unnamed: list[_Unnamed] = []
         self.perturbed = 0
@@ -96,6 +99,7 @@ class Windows:
     def _begin(self, w: TimedFunction, window: Window) -> None:
         w.open_window(window)
         self.call_samples.begin(w.slot.number, window.timed)
+        self._inside.begin(w.slot.number)
         if self._off_cpu is not None:
             self._off_cpu.take(w.slot.number)
 
@@ -106,9 +110,10 @@ class Windows:
         return w.in_window("timed")
 
     def drain(self, functions: Iterable[TimedFunction]) -> None:
-        """Take what the kernel holds in hashes: durations by path, and calls that left their CPU."""
+        """Take what the kernel holds in hashes: durations by path, what was called, what left its CPU."""
         functions = tuple(functions)
         self._drain_paths(functions)
+        self._inside.drain(functions)
         if self._off_cpu is not None:
             slots = {c: w.slot.number for w in functions if w.window is not None for c in w.attachment.cookies}
             self._off_cpu.drain(slots, IDENTITY)
@@ -162,13 +167,14 @@ class Windows:
             return
         measure_handlers(w, self._prices)
         own_ns, known_ns = bias_ns(w, self._prices)
+        split, splits = self._split(w, window, histogram)
+        self._inside.take(w, now_ns, histogram, split, lambda callee: bias_ns(callee, self._prices)[0])
         if is_perturbed(nested_ns, histogram.quantile(0.5), known_ns) and self._may_retry(w):
             self.perturbed += timed
             w.discard_contaminated()
             self._begin(w, after)
             return
         self.delivered_ns += timed * timed_call_ns(w, self._prices)
-        split, splits = self._split(w, window, histogram)
         observation = Observation(
             function=w.function.key,
             lifetime=w.lifetime,
@@ -183,6 +189,7 @@ class Windows:
             bias_ns=own_ns,
             uncertainty_ns=math.hypot(known_ns, CORRECTION_ERROR * nested_ns),
             split=split,
+            inside=self._inside.deliver(w),
         )
         self._unnamed.append(_Unnamed(w, now_ns, observation, window.paths, splits))
         self.call_samples.take(w, timed, calls, own_ns)

@@ -12,6 +12,7 @@ from specmine.store.codec import (
     encode_paths,
     encode_split,
 )
+from specmine.store.inside_codec import decode_inside, encode_inside
 from specmine.store.table import INTEGER, REAL, Column, Form, Table, WriteContext
 
 KIND = Form("text", lambda kind: kind.value, Kind)
@@ -23,6 +24,9 @@ _SPLIT = Form(
     "bytes",
     lambda split: None if split is None else encode_split(split),
     lambda data: None if data is None else decode_split(data),
+)
+_INSIDE = Form(
+    "bytes", lambda parts: encode_inside(parts) if parts else None, lambda data: decode_inside(data) if data else ()
 )
 
 
@@ -53,6 +57,8 @@ OBSERVATIONS = Table(
         # null where it is not known what calls did of their time
         Column("split", _SPLIT, since=6, null=True),
         Column("uncertainty_ns", REAL, since=7, default=0),
+        # null where none of the functions that it calls was timed
+        Column("inside", _INSIDE, since=10, null=True),
     ),
     order=("end_utc_ns", "id"),
     indexes={

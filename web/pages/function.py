@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specmine.analysis.histogram_bins import histogram_bins
-from specmine.analysis.wording.assertions import assertion
+from specmine.analysis.wording.assertions import assertion, class_names
+from specmine.analysis.wording.inside import OWN, not_timed, rows
 from specmine.analysis.wording.levels import asserted, normal_range, present, seconds, sentence, uncertainty_of
 from specmine.analysis.wording.reasons import why
 from specmine.analysis.wording.states import words as state_words
@@ -15,6 +16,7 @@ from specmine.model.text import age, count, duration, rate, share, three_digits
 from specmine.web import words
 from specmine.web.charts.call_paths import call_paths
 from specmine.web.charts.distribution import Marks, distribution
+from specmine.web.charts.inside import inside_bar
 from specmine.web.documents import Documents, Entry
 
 from .frame import frame
@@ -58,6 +60,8 @@ def page(documents: Documents, entry: Entry, others: Sequence[Entry]) -> dict[st
         "quantiles": QUANTILES,
         "distribution": distribution(bins, _marks(entry, shown, normal), words.typeset(title)),
         "classes": _classes(entry),
+        "inside": _inside(entry),
+        "not_timed": not_timed(entry.get("classes") or []),
         "paths": call_paths(entry),
         "assertion": words.typeset("\n".join(assertion(entry, _TEXT_WIDTH))),
         "measured": _measured(entry),
@@ -124,6 +128,25 @@ def _classes(entry: Entry) -> list[dict[str, str]]:
         rows.append({"name": name, "share": share(float(each.get("share") or 0)), "spent": ", ".join(spent)})
         low = upper
     return rows
+
+
+def _inside(entry: Entry) -> list[dict[str, Any]]:
+    """Return what the calls of each class consist of, drawn and in words."""
+    classes = entry.get("classes") or []
+    told = []
+    for name, each in zip(class_names(classes), classes, strict=True):
+        parts = rows(each)
+        if parts:
+            told.append(
+                {
+                    "name": name,
+                    "mean": duration(float(each["inside_mean_seconds"])),
+                    "calls": count(each["inside_calls"]),
+                    "bar": inside_bar(name, parts),
+                    "parts": [{"row": row, "own": row.name == OWN, "share": share(row.share)} for row in parts],
+                }
+            )
+    return told
 
 
 def _measured(entry: Entry) -> list[str]:

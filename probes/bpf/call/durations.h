@@ -9,6 +9,7 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, st
 	u64 duration = now - o->start, nested = cost - o->cost;
 	u32 slot = COOKIE_SLOT(o->cookie), key;
 	struct path_bucket pb = {};
+	struct away away = {};
 	u64 *cell, one = 1;
 	bool given_up = count_ended(o, c, s);
 
@@ -28,8 +29,10 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, st
 		atomic_add(c->nested_ns, nested);
 	}
 	key = bucket_of(duration > nested ? duration - nested : 0);
-	note_off_cpu(o, c, task, duration, nested, key, by_path);
+	note_off_cpu(o, c, task, duration, nested, key, by_path, &away);
 	keep_call_sample(t, slot, c->timed, duration > nested ? duration - nested : 0);
+	note_inside(o, c, key, by_path);
+	add_to_caller(t, o->cookie, duration > nested ? duration - nested : 0, &away);
 	if (by_path) {
 		pb.path = o->path;
 		pb.cookie = o->cookie;

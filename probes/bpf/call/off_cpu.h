@@ -4,6 +4,13 @@
  * The scheduler accounts this for every thread anyway: how long it was runnable without a CPU (sched_info.run_delay),
  * and how long it ran (sum_exec_runtime up to exec_start). So nothing is hooked into the switch of threads, and
  * unwatched threads pay nothing. A call during which the thread was not given a CPU again had one all the time. */
+
+/* Time that a call spent off its CPU, ns. */
+struct away {
+	u64 waiting;
+	u64 blocked;
+};
+
 #ifdef WAITING
 
 static inline __attribute__((always_inline)) u64 kernel_word(void *where, u32 offset)
@@ -32,7 +39,8 @@ static inline __attribute__((always_inline)) void note_running(struct open_call 
 
 /* A call has ended: if it left its CPU, record for how long and why. */
 static inline __attribute__((always_inline)) void note_off_cpu(struct open_call *o, struct counters *c, void *task,
-							       u64 duration, u64 nested, u32 bucket, bool by_path)
+							       u64 duration, u64 nested, u32 bucket, bool by_path,
+							       struct away *away)
 {
 	struct off_cpu_value *v, fresh = {};
 	struct off_cpu key = {};
@@ -49,6 +57,8 @@ static inline __attribute__((always_inline)) void note_off_cpu(struct open_call 
 	if (running > duration - waiting)
 		running = duration - waiting;
 	blocked = duration - waiting - running;
+	away->waiting = waiting;
+	away->blocked = blocked;
 	key.path = by_path ? o->path : 0;
 	key.cookie = o->cookie;
 	key.bucket = bucket;
@@ -69,5 +79,5 @@ static inline __attribute__((always_inline)) void note_off_cpu(struct open_call 
 
 #else
 #define note_running(o, task)
-#define note_off_cpu(o, c, task, duration, nested, bucket, by_path)
+#define note_off_cpu(o, c, task, duration, nested, bucket, by_path, away)
 #endif

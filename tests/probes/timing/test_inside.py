@@ -1,0 +1,133 @@
+"""What the timed calls within a call took: counted where they happened, told only of callees timed all the while."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from specmine.model.call_path import Frame
+from specmine.model.histogram import Histogram
+from specmine.model.inside.parts import CalleeSet, Inside
+from specmine.model.inside.sums import pooled_inside
+from specmine.model.observation import Kind
+from specmine.probes.timing.inside import covered
+from tests.support.source_driver import Driver, driven, running
+
+Programs = Callable[..., Path]
+
+
+def names(frames: tuple[Frame, ...]) -> list[str]:
+    """Return the names of frames."""
+    return [frame.name for frame in frames]
+
+
+def told(driver: Driver, key: str, timed: list[str]) -> list[Inside]:
+    """Return what is told of windows during which these callees were timed, and no other in part."""
+    parts = [part for each in driver.observations if each.function == key for part in each.inside]
+    return [part for part in parts if names(part.timed) == timed and not part.partly]
+
+
+def by_names(part: Inside) -> dict[tuple[str, ...], CalleeSet]:
+    """Return the sets by the names of their callees."""
+    return {tuple(one.callee.name for one in each.callees): each for each in part.sets}
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(("kind", "preload"), [(Kind.TIME, ""), (Kind.PATH, ""), (Kind.TIME, "libgcc_s.so.1")])
+def test_callees_are_counted_in_the_very_calls(
+    program: Programs, kind: Kind, preload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call of request() holds two of parse(), some hold one of flush(), with sessions and with return sites."""
+    if preload:
+        monkeypatch.setenv("LD_PRELOAD", preload)
+    with (
+        running(program("insides"), 600) as child,
+        driven(child.pid, "request", "parse", "flush", isolate=False) as driver,
+    ):
+        request = driver.watch("request", kind, window_calls=300, window_ns=10**10)
+        for name in ("parse", "flush"):
+            driver.watch(name, Kind.TIME, window_calls=300, window_ns=10**10)
+        driver.poll(lambda: len(told(driver, request, ["flush", "parse"])) >= 2, 60)
+    for part in told(driver, request, ["flush", "parse"])[1:]:
+        sets = by_names(part)
+        assert set(sets) <= {("parse",), ("flush", "parse")}
+        assert sum(each.calls.total for each in sets.values()) == pytest.approx(part.calls.total, abs=2)
+        fast, slow = sets[("parse",)], sets[("flush", "parse")]
+        for each in (fast, slow):
+            assert each.callees[-1].calls.total == 2 * each.calls.total
+            assert np.array_equal(each.callees[-1].calls.buckets, each.calls.buckets)
+        assert slow.callees[0].calls.total == slow.calls.total
+        flush = slow.callees[0]
+        assert flush.time_ns.total > 950_000 * slow.calls.total, "it asks for a sleep of 1 ms"
+        assert part.split
+        assert flush.blocked_ns.total > 0.9 * 1_000_000 * slow.calls.total
+        assert flush.blocked_ns.total + flush.waiting_ns.total <= flush.time_ns.total * 1.01 + 1e5
+        assert sum(one.time_ns.total for one in slow.callees) < slow.calls.time_ns() * 1.04
+
+
+@pytest.mark.kernel
+def test_the_nearest_timed_call_has_it(program: Programs) -> None:
+    """flush() counts in middle() while that is timed, in deep() while it is not."""
+    with (
+        running(program("insides"), 600) as child,
+        driven(child.pid, "deep", "middle", "flush", isolate=False) as driver,
+    ):
+        limits = {"window_calls": 40, "window_ns": 10**10}
+        deep = driver.watch("deep", Kind.TIME, **limits)
+        driver.watch("flush", Kind.TIME, **limits)
+        driver.poll(lambda: told(driver, deep, ["flush"]), 60)
+        middle = driver.watch("middle", Kind.TIME, **limits)
+        driver.poll(lambda: len(told(driver, deep, ["flush", "middle"])) >= 2, 60)
+        driver.poll(lambda: told(driver, middle, ["flush"]), 60)
+    last = told(driver, deep, ["flush", "middle"])[-1]
+    assert set(by_names(last)) == {("middle",)}
+    assert set(by_names(told(driver, middle, ["flush"])[-1])) == {("flush",)}
+
+
+@pytest.mark.kernel
+def test_a_callee_timed_for_a_part_of_the_window_is_said_to_be_so(program: Programs) -> None:
+    """Its calls while its probes are off must not pass for its caller's own time."""
+    with running(program("insides"), 600) as child, driven(child.pid, "request", "parse", isolate=False) as driver:
+        request = driver.watch("request", Kind.TIME, window_calls=300, window_ns=10**10)
+        driver.watch("parse", Kind.TIME, on_ns=30_000_000, period_ns=90_000_000, window_calls=50, window_ns=10**10)
+
+        def parts() -> list[Inside]:
+            return [part for each in driver.observations if each.function == request for part in each.inside]
+
+        driver.poll(lambda: len(parts()) >= 3, 60)
+    assert {tuple(names(part.partly)) for part in parts()} == {("parse",)}
+    assert all(not part.timed for part in parts())
+
+
+@pytest.mark.parametrize(
+    ("spells", "others", "share"),
+    [
+        ([(0, 100)], [(0, 100)], 1.0),
+        ([(0, 100)], [(-50, 20), (60, 200)], 0.6),
+        ([(0, 10), (20, 30)], [(5, 25)], 0.5),
+        ([(0, 10)], [], 0.0),
+        ([], [(0, 10)], 0.0),
+    ],
+)
+def test_covered_is_the_share_of_the_time(
+    spells: list[tuple[int, int]], others: list[tuple[int, int]], share: float
+) -> None:
+    """Of the time with the outer probes on, that with the inner ones on as well."""
+    assert covered(spells, others) == pytest.approx(share)
+
+
+def test_parts_of_the_same_callees_add_up() -> None:
+    """Windows in which other callees were timed stay apart."""
+    g, h = Frame("g", "m"), Frame("h", "m")
+    one, two = Histogram.from_pairs([7], [3]), Histogram.from_pairs([7, 9], [1, 2])
+    parts = [
+        Inside(calls=one, timed=(g,), sets=(CalleeSet(calls=one, callees=()),)),
+        Inside(calls=two, timed=(g, h)),
+        Inside(calls=two, timed=(g,), sets=(CalleeSet(calls=two, callees=()),)),
+    ]
+    first, second = pooled_inside(parts)
+    assert (first.calls.pairs, first.sets[0].calls.pairs) == ([[7, 4], [9, 2]], [[7, 4], [9, 2]])
+    assert second is parts[1]

@@ -1,0 +1,72 @@
+"""What happened inside calls of which every part is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.model.buckets import BUCKETS, bucket_of
+from specmine.model.call_path import Frame
+from specmine.model.histogram import EMPTY, Histogram
+from specmine.model.inside.parts import CalleeSet, CalleeTime, Inside
+
+Array = NDArray[np.float64]
+
+
+def inside_of_calls(
+    callees: Mapping[Frame, Array],
+    own: Array,
+    *,
+    blocked: Mapping[Frame, Array] | None = None,
+    own_blocked: Array | None = None,
+) -> Inside:
+    """Return what the kernel would have counted.
+
+    Parameters
+    ----------
+    callees : mapping
+        Time of each callee in each call, ns; 0 where a call does not reach it.
+    own : ndarray
+        The rest of each call.
+    blocked, own_blocked :
+        Of these times, the part that was blocked.
+    """
+    whole = own + sum(callees.values())
+    buckets = bucket_of(whole.round())
+    frames = sorted(callees)
+
+    def summed(these: NDArray[np.bool_], values: Array) -> Histogram:
+        sums = np.bincount(buckets[these], weights=values[these].round(), minlength=BUCKETS)
+        return Histogram.from_dense(sums) if sums.any() else EMPTY
+
+    reached = np.array([callees[frame] > 0 for frame in frames]).T
+    sets = []
+    for row in np.unique(reached, axis=0):
+        these = (reached == row).all(axis=1)
+        if not row.any():
+            continue
+        sets.append(
+            CalleeSet(
+                calls=summed(these, np.ones(len(own))),
+                callees=tuple(
+                    CalleeTime(
+                        callee=frame,
+                        calls=summed(these, np.ones(len(own))),
+                        time_ns=summed(these, callees[frame]),
+                        blocked_ns=summed(these, (blocked or {}).get(frame, np.zeros(len(own)))),
+                    )
+                    for frame, is_in in zip(frames, row, strict=True)
+                    if is_in
+                ),
+            )
+        )
+    every = np.ones(len(own), bool)
+    return Inside(
+        calls=Histogram.from_durations(whole.round()),
+        timed=tuple(frames),
+        sets=tuple(sorted(sets, key=lambda each: [one.callee for one in each.callees])),
+        blocked_ns=EMPTY if own_blocked is None else summed(every, own_blocked),
+        split=True,
+    )
