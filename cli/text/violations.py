@@ -34,6 +34,7 @@ def table(entries: Sequence[Entry], at: str | None, width: int, *, ascii_only: b
     ascii_only : bool
         Leave out letters that this terminal may not have.
     """
+    corner = "`-" if ascii_only else "\N{BOX DRAWINGS LIGHT UP AND RIGHT}"
     rows: list[tuple[str, str, str, str]] = []
     shown: set[str] = set()
     for entry in entries:
@@ -43,10 +44,11 @@ def table(entries: Sequence[Entry], at: str | None, width: int, *, ascii_only: b
         shown.add(id_of(entry))
         for below in entries:
             if is_open(below) and (below.get("because") or {}).get("key") == entry.get("key") and is_open(entry):
-                corner = "`-" if ascii_only else "\N{BOX DRAWINGS LIGHT UP AND RIGHT}"
                 rows.append(("", f"{corner} {escaped(str(below['function']))}", str(below["change"]), ""))
                 shown.add(id_of(below))
     lines = _columns([("SINCE", "FUNCTION", "WHAT", "CAUSE"), *rows], width)
+    if any(not row[0] for row in rows):
+        lines.append(f"{corner} slower only through the one above")
     return lines if ascii_only else [typeset(line) for line in lines]
 
 

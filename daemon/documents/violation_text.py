@@ -55,7 +55,7 @@ def title(violation: Violation, subject: Subject, now_ns: int | None = None) -> 
     name, program = escaped(subject.function), escaped(subject.program or subject.module)
     begun = moment(violation.since_ns, subject, violation.found_ns if now_ns is None else now_ns)
     begin = f"{_cut(program, 20)}: " if program else ""
-    for words in (change(violation), _moved(violation)):
+    for words in (change(violation, subject.function), _moved(violation)):
         end = f" {words} since {begun}, {_short_cause(violation, subject)}"
         room = LONGEST_TITLE - len(begin) - len(end)
         if room >= min(len(name), 16):
@@ -67,7 +67,7 @@ def sentence(violation: Violation, subject: Subject, now_ns: int | None = None) 
     """Return what, how much, since when and why: ``checksum (shop) 2.1x slower since 02:47:10: median 160 us, ...``."""
     begun = moment(violation.since_ns, subject, violation.found_ns if now_ns is None else now_ns, seconds=True)
     facts = "; ".join(part for part in (numbers(violation), cause(violation, subject)) if part)
-    return f"{named(subject)} {change(violation)} since {begun}: {facts}"
+    return f"{named(subject)} {change(violation, subject.function)} since {begun}: {facts}"
 
 
 def log_line(violation: Violation, subject: Subject) -> str:
@@ -77,7 +77,9 @@ def log_line(violation: Violation, subject: Subject) -> str:
     end_ns = violation.closed_ns if violation.closed_ns is not None else violation.found_ns
     first = moment(violation.since_ns, subject, end_ns, seconds=True)
     last = moment(end_ns, subject, end_ns, seconds=True)
-    told = f"{named(subject)}, {change(violation)} from {first} to {last}; {cause(violation, subject)}"
+    told = (
+        f"{named(subject)}, {change(violation, subject.function)} from {first} to {last}; {cause(violation, subject)}"
+    )
     if violation.state is ViolationState.RECOVERED:
         return f"normal again: {told}"
     by = f" by {escaped(violation.closed_by)}" if violation.closed_by else ""
@@ -99,9 +101,16 @@ def named(subject: Subject) -> str:
     return escaped(f"{subject.function} ({program})" if program else subject.function)
 
 
-def change(violation: Violation) -> str:
-    """Return what changed by how much, and of which calls: ``1.5x slower when called by db_get``."""
-    return f"{_moved(violation)} {place(violation)}".rstrip()
+def change(violation: Violation, function: str = "") -> str:
+    """Return what changed by how much, and of which calls: ``1.5x slower when called by db_get``.
+
+    Parameters
+    ----------
+    violation : Violation
+    function : str
+        Name of its function: a caller of it is told as one.
+    """
+    return f"{_moved(violation)} {place(violation, function)}".rstrip()
 
 
 def numbers(violation: Violation) -> str:
@@ -128,8 +137,8 @@ def cause(violation: Violation, subject: Subject) -> str:
     return f"{'cause' if violation.cause.proven else 'likely cause'}: {_CAUSES[violation.cause.kind]}{build}"
 
 
-def place(violation: Violation) -> str:
-    """Return which calls: ``when b calls c``, ``unless b calls c``, ``if EXPRESSION``; '' for all."""
+def place(violation: Violation, function: str = "") -> str:
+    """Return which calls: ``when called by b``, ``unless b calls c``, ``if EXPRESSION``; '' for all."""
     if violation.expression == "true":
         return ""
     try:
@@ -139,8 +148,10 @@ def place(violation: Violation) -> str:
     if len(formula) != 1 or len(formula[0]) != 1:
         return f"if {escaped(_cut(violation.expression, 60))}"
     edge = formula[0][0]
-    edge_text = f"{shortened(edge.caller, 30)} calls {shortened(edge.callee, 30)}"
-    return f"when {edge_text}" if edge.present else f"unless {edge_text}"
+    told = f"{shortened(edge.caller, 30)} calls {shortened(edge.callee, 30)}"
+    if function and edge.callee == function:
+        told = f"called by {shortened(edge.caller, 30)}"
+    return f"when {told}" if edge.present else f"unless {told}"
 
 
 def moment(at_ns: int, subject: Subject, now_ns: int, *, seconds: bool = False) -> str:

@@ -93,7 +93,7 @@ def violation_entry(violation: Violation, context: Context) -> dict[str, Any]:
         "closed": None if closed_ns is None else rfc3339(closed_ns + offset),
         "closed_by": violation.closed_by or None,
         "comment": violation.comment or None,
-        "change": change(violation),
+        "change": change(violation, named.function),
         "title": title(violation, subject),
         "text": metric_text(violation, subject),
     }
@@ -151,7 +151,12 @@ def _because(violation: Violation, context: Context) -> dict[str, str] | None:
 
 def _explained(violation: Violation, context: Context) -> dict[str, Any]:
     named = context.named(violation.function)
-    return {"function": named.function, "module": named.module, "factor": violation.factor, "text": change(violation)}
+    return {
+        "function": named.function,
+        "module": named.module,
+        "factor": violation.factor,
+        "text": change(violation, named.function),
+    }
 
 
 def _start(violation: Violation, named: Named, offset: int) -> dict[str, str] | None:

@@ -47,7 +47,7 @@ class ShownViolation:
     def info(self) -> tuple[str, ...]:
         """The values of the labels cause, because, where, title and text."""
         violation, subject = self.violation, self.subject
-        where = place(violation).strip() or "all calls"
+        where = place(violation, subject.function) or "all calls"
         because = subject.because if violation.because else ""
         texts = title(violation, subject), metric_text(violation, subject)
         return violation.cause.kind.value, because, where, *texts

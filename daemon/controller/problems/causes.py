@@ -14,6 +14,7 @@ from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import share, total_of
 from specmine.daemon.controller.profile import Profile
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.violations.asserted import TRUE
 from specmine.daemon.controller.violations.cause import CALLEE, Callee, Facts, cause_of
 from specmine.daemon.controller.violations.change import since
 from specmine.daemon.controller.violations.function_violations import OpenViolation
@@ -24,7 +25,7 @@ from specmine.model.call_path import CallPath
 from specmine.model.host_environment import environment_from
 from specmine.model.observation import Observation
 from specmine.model.text import age
-from specmine.model.violation import Cause, Direction, Violation
+from specmine.model.violation import Cause, Direction, Violation, What
 
 from .call_edges import callees_of, calls_among, part_through
 
@@ -205,6 +206,7 @@ def _facts(
         direction=violation.direction,
         usual=usual,
         now=now,
+        quantile=violation.quantile if violation.what is What.LEVEL and violation.expression == TRUE else "",
         new_build=new_build,
         code=code,
         changed_callees=changed,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from specmine.model.level import PROBABILITIES
 from specmine.model.text import rate, share
 from specmine.model.violation import Cause, CauseKind, Direction, Evidence
 
@@ -21,6 +22,10 @@ NEARLY_ALL = 0.9
 """... and from which that is proven: it was measured in these very calls."""
 CALLEE = 0.5
 """The same of the time in a callee, which is counted per second."""
+LEAST_MOVED = math.log(1.1)
+"""A quantile that moved by less does not tell which kind of time its calls took more of."""
+FEWEST = 100
+"""Calls with a time on CPU from which their quantiles are compared."""
 LEAST_RATE = math.log(1.3)
 """Smaller changes of the rate of calls are as usual."""
 LEAST_MIX = 0.1
@@ -44,6 +49,8 @@ class Facts:
     direction: Direction
     usual: Usual
     now: Usual
+    quantile: str = ""
+    """The one that moved most of all calls; '' where the violation is about some calls only."""
     new_build: str = ""
     """The build that is judged by another one's yardstick; '' if it is the same build."""
     code: str = "same"
@@ -85,7 +92,34 @@ def _parts(facts: Facts) -> tuple[float, float, float] | None:
     sign = -1.0 if facts.direction is Direction.FASTER else 1.0
     more = [max(0.0, sign * (now - then)) for now, then in zip(after, before, strict=True)]
     total = sum(more)
-    return (more[0] / total, more[1] / total, more[2] / total) if total > 0 else None
+    running = _running(facts)
+    if running is None:
+        return (more[0] / total, more[1] / total, more[2] / total) if total > 0 else None
+    off = more[1] + more[2]
+    waiting = more[1] / off if off > 0 else 0.0
+    return running, (1 - running) * waiting, (1 - running) * (1 - waiting) if off > 0 else 0.0
+
+
+def _running(facts: Facts) -> float | None:
+    """Return the share of time on CPU in what the calls in question took more; None: not known.
+
+    By quantiles: few calls that wait for ms, as on any busy host, have more of the mean than all others together.
+    """
+    usual, now = facts.usual, facts.now
+    if min(one.on_cpu.total for one in (usual, now)) < FEWEST:
+        return None
+    moved: dict[str, float] = {}
+    differences: dict[str, float] = {}
+    sign = -1.0 if facts.direction is Direction.FASTER else 1.0
+    for name, level in PROBABILITIES.items():
+        took = [max(one.histogram.quantile(level) - one.bias_ns, 1.0) for one in (usual, now)]
+        moved[name] = sign * math.log(took[1] / took[0])
+        differences[name] = took[1] - took[0]
+    name = facts.quantile if facts.quantile in moved else max(moved, key=lambda each: moved[each])
+    if moved[name] < LEAST_MOVED:
+        return None
+    ran = [one.on_cpu.quantile(PROBABILITIES[name]) for one in (usual, now)]
+    return min(1.0, max(0.0, (ran[1] - ran[0]) / differences[name]))
 
 
 def _verdict(  # noqa: PLR0911  one for each rule

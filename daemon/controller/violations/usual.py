@@ -28,6 +28,8 @@ class Usual:
     """... the part in which they waited for a CPU, ..."""
     blocked_ns: float = 0.0
     """... and that in which they waited for anything else."""
+    on_cpu: Histogram = EMPTY
+    """The same calls by their time on CPU, as measured."""
     counted: int = 0
     """Calls counted, ..."""
     watched_ns: int = 0
@@ -106,6 +108,7 @@ def with_observation(usual: Usual, observation: Observation) -> Usual:
         split_ns=usual.split_ns + time_ns,
         waiting_ns=usual.waiting_ns + split.waiting_ns.total,
         blocked_ns=usual.blocked_ns + split.blocked_ns.total,
+        on_cpu=usual.on_cpu + split.on_cpu,
     )
 
 

@@ -94,6 +94,14 @@ def test_what_changed_is_told_by_kind(changes: dict[str, object], text: str) -> 
     assert change(replace(SLOWER, **changes)) == text  # type: ignore[arg-type]
 
 
+def test_a_caller_of_the_function_itself_is_told_as_one() -> None:
+    """``db_get->load`` of load: when called by db_get."""
+    caller = replace(SLOWER, expression="db_get->load")
+    assert change(caller, "load") == "2.1x slower when called by db_get"
+    assert "load 2.1x slower when called by db_get since" in title(caller, replace(SHOP, function="load"))
+    assert change(replace(SLOWER, expression="not db_get->load"), "load") == "2.1x slower unless called by db_get"
+
+
 def test_numbers_are_left_out_where_there_are_none() -> None:
     """A new path has no level; a level without a range yet is told without one."""
     assert numbers(replace(SLOWER, observed=Level())) == ""

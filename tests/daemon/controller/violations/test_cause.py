@@ -52,6 +52,34 @@ def test_the_part_of_its_time_that_grew_decides(now: Usual, kind: CauseKind, pro
     assert cause.text.endswith(".")
 
 
+def sums(running_us: float, preempted: int, waits_us: float, blocked_us: float = 0.0) -> Usual:
+    """Return sums over 1,000 calls of which some wait for a CPU; the others run, and are blocked for so long."""
+    ran = [running_us * (0.9 + 0.0002 * place) * 1e3 for place in range(1000)]
+    took = [one + blocked_us * 1e3 + (waits_us * 1e3 if place < preempted else 0.0) for place, one in enumerate(ran)]
+    return Usual(
+        calls=1000, total_ns=sum(took), split_calls=1000, split_ns=sum(took), waiting_ns=preempted * waits_us * 1e3,
+        blocked_ns=1000 * blocked_us * 1e3, on_cpu=Histogram.from_durations(ran),
+        histogram=Histogram.from_durations(took),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("now", "quantile", "kind"),
+    [
+        (sums(200.0, 20, 20_000.0), "p50", CauseKind.LOAD),  # twice the work; by the mean, waiting has 80 %
+        (sums(200.0, 20, 20_000.0), "", CauseKind.HOST),  # of the slowest calls
+        (sums(100.0, 20, 20_000.0), "p99", CauseKind.HOST),
+        (sums(100.0, 5, 20_000.0, blocked_us=90.0), "p50", CauseKind.UNKNOWN),
+        (sums(100.0, 5, 2_000.0, blocked_us=90.0), "p50", CauseKind.WAIT),
+    ],
+)
+def test_the_calls_that_the_change_is_about_decide(now: Usual, quantile: str, kind: CauseKind) -> None:
+    """Few calls that wait for long have most of the mean, but the median is slower for another reason."""
+    before = sums(100.0, 5, 1_000.0)
+    cause = cause_of(Facts(direction=Direction.SLOWER, usual=before, now=now, quantile=quantile))
+    assert cause.kind is kind
+
+
 def test_unchanged_code_is_never_blamed() -> None:
     """Not even if a new run of the same build began shortly before, or another build has the same machine code."""
     assert found(usual(200.0), started="a new run of it started 3 s before").kind is CauseKind.LOAD
