@@ -30,7 +30,10 @@ from specmine.model.batch import Sampling, Source, Unwatch, Watch
 from specmine.model.clock import Clock
 
 POLL_EVERY_NS = 50 * MS
-"""How often the source is asked at most, and while it has something to do at a certain time ..."""
+"""How often the source is asked at most ..."""
+REST_NS, REST_PART, SEARCHING_NS = 200 * MS, 1 / 15, 15_000 * MS
+"""... and unless a watched process needs it at once: what links and names report meanwhile is taken in together. Not
+in the first seconds, nor so long where windows are short."""
 IDLE_POLL_NS, WINDOW_PART = 500 * MS, 0.05
 """... and at least, or half as often under pressure: hits are counted in the kernel meanwhile. Twice as often where
 windows are short: they must not end late by more than this part of their length."""
@@ -121,11 +124,16 @@ def _sleep(steps: _Steps, source: Source, clock: Clock, began_ns: int, end_ns: i
     """Sleep until something is due or happens."""
     batch = steps.state.batch
     due_ns = began_ns if steps.asked else batch.due_ns if batch is not None else 0
-    soonest = began_ns + POLL_EVERY_NS
     latest = began_ns + round(_idle_ns(steps.state.settings) * (1 + steps.state.agent_cost.pressure))
+    soonest, rested = began_ns + POLL_EVERY_NS, began_ns + _rest_ns(steps.state)
     if end_ns is not None:
-        soonest, latest = min(soonest, end_ns), min(latest, end_ns)
+        soonest, rested, latest = min(soonest, end_ns), min(rested, end_ns), min(latest, end_ns)
     clock.sleep_until_ns(soonest)
+    if soonest < rested:
+        clock.sleep_until_ns(rested, source.fileno(urgent=True))
+        if clock.now_ns() < rested:
+            return
+    soonest = rested
     if soonest < (latest := max(soonest, min(latest, due_ns or latest))):
         clock.sleep_until_ns(latest, source.fileno())
 
@@ -133,6 +141,13 @@ def _sleep(steps: _Steps, source: Source, clock: Clock, began_ns: int, end_ns: i
 def _idle_ns(settings: Settings) -> int:
     """Return how long the source may be left alone."""
     return max(IDLE_POLL_NS // 2, min(IDLE_POLL_NS, round(WINDOW_PART * settings.window_ns)))
+
+
+def _rest_ns(state: ControllerState) -> int:
+    """Return how long the source is left alone at least unless it is urgent."""
+    if state.now_ns - state.began_ns < SEARCHING_NS:
+        return POLL_EVERY_NS
+    return max(POLL_EVERY_NS, min(REST_NS, round(REST_PART * state.settings.window_ns)))
 
 
 def _step(steps: _Steps, source: Source, worker: Worker, inbox: Inbox, now_ns: int) -> str:

@@ -169,7 +169,7 @@ class RecordedSource:
         self._next += 1
         return batch
 
-    def fileno(self) -> int:
+    def fileno(self, *, urgent: bool = False) -> int:
         """Return -1: nothing happens unasked."""
         return -1
 

@@ -300,8 +300,11 @@ class Source(Protocol):
         """Return what happened since the last call. Never blocks longer than a few ms."""
         ...
 
-    def fileno(self) -> int:
-        """Return a descriptor that is readable when there is something to poll for at once; -1: none."""
+    def fileno(self, *, urgent: bool = False) -> int:
+        """Return a descriptor that is readable when there is something to poll for at once; -1: none.
+
+        ``urgent``: only when a watched process may have to be left alone, or is new.
+        """
         ...
 
     def apply(self, request: Request) -> None:

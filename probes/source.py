@@ -154,10 +154,8 @@ class BpfSource:
         self._tracepoints = Tracepoints(self._links)
         self._modules = Modules(self._reader, loaded, cache)
         self._started.callback(self._modules.close)
-        self._wake = select.epoll()
-        self._started.callback(self._wake.close)
-        for each in (self._links.fileno(), self._reader.fileno(), self._events.fd):
-            self._wake.register(each, select.EPOLLIN)
+        self._wake = self._waking(self._links.fileno(), self._reader.fileno(), self._events.fd)
+        self._wake_urgently = self._waking(self._events.fd)
         self._reader.check()
         prices = calibrated(loaded, self._links, slots, self._counters, cache)
         self._prices, self._factor = prices, 1.0
@@ -223,6 +221,14 @@ class BpfSource:
             lifetimes=self._programs.lifetimes(self._address_spaces.build_ids()),
             notes=tuple(loaded.notes),
         )
+
+    def _waking(self, *descriptors: int) -> select.epoll:
+        """Return what is readable when one of these is."""
+        wake = select.epoll()
+        self._started.callback(wake.close)
+        for each in descriptors:
+            wake.register(each, select.EPOLLIN)
+        return wake
 
     def _warm(self) -> None:
         """Start the reader's child now: it imports what it needs while the programs are compiled."""
@@ -309,9 +315,12 @@ class BpfSource:
 
     # polling
 
-    def fileno(self) -> int:
-        """Return what is readable once a process forked, executed or ended, a link changed, the reader answered."""
-        return self._wake.fileno()
+    def fileno(self, *, urgent: bool = False) -> int:
+        """Return what is readable once a process forked, executed or ended, a link changed, the reader answered.
+
+        ``urgent``: the first three only, and where a debugger may have come.
+        """
+        return self._wake_urgently.fileno() if urgent else self._wake.fileno()
 
     def poll(self, now_ns: int) -> Batch:
         """Take in what the kernel and the children told since the last call."""

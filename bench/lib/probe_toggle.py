@@ -176,7 +176,7 @@ class Toggled:
         self.begun_ns = started.now_ns
         return started
 
-    def fileno(self) -> int:
+    def fileno(self, *, urgent: bool = False) -> int:
         """Return what is readable when there is news."""
         return self.inner.fileno()
 

@@ -88,6 +88,24 @@ def _cost(status: Document) -> Iterator[str]:
         said.append(f"up {age(now - begun)}")
     if said:
         yield f"specmine {escaped(str(status.get('version') or ''))}: {', '.join(said)}"
+    yield from _held_back(inside, own)
+
+
+def _held_back(inside: Mapping[str, Any], own: Mapping[str, Any]) -> Iterator[str]:
+    """Say which limit keeps functions from being learned, and what more of it would bring."""
+    waiting = int(own.get("waiting_functions") or 0)
+    if waiting:
+        limit = float(own.get("promised_ratio") or 0.0)
+        twice = f"; with {share(2 * limit)} they are learned about twice as fast" if limit else ""
+        yield f"{_functions(waiting)} for specmine's own CPU time (budget.agent){twice}"
+    waiting, seconds = int(inside.get("waiting_functions") or 0), inside.get("waiting_seconds")
+    if waiting and seconds:
+        half = f"with twice the budget {age(seconds / 2)}"
+        yield f"{_functions(waiting)} for the overhead budget: some {age(seconds)} more, {half}"
+
+
+def _functions(number: int) -> str:
+    return "1 function waits" if number == 1 else f"{count(number)} functions wait"
 
 
 def _limit(part: Mapping[str, Any]) -> str:

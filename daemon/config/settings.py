@@ -25,6 +25,8 @@ class Settings:
     """Share of ``overhead`` reserved for checking assertions."""
     agent: float = 0.0
     """CPU time of our own processes, as a share of one CPU; 0: nothing is promised."""
+    pace: float = 1.0
+    """How much further apart on-phases come than they could, to save our own CPU time."""
     window_calls: int = 1000
     window_ns: int = 10 * SECOND
     minimum_calls: int = 200

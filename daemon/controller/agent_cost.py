@@ -1,18 +1,19 @@
 """What our own processes may cost beside the programs watched, and how hard that presses now.
 
-The promise is a share of one CPU over ten minutes, after an allowance for the start. Half of the first ten
-minutes' share is there at once, since what is learned first is worth most; the rest comes as time passes.
-What is left is a pressure in [0, 1] that the controller answers by sampling, planning and learning less.
+The promise is a share of one CPU over any ten minutes after the first. What loading and calibrating took is not
+counted: it is over, and learning less would not undo it. The first ten minutes have an allowance besides, to read the
+program's files. Half of their share is there at once, since what is learned first is worth most; the rest comes as time
+passes. What is left is a pressure in [0, 1] that the controller answers by sampling, planning and learning less.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from specmine.daemon.config.settings import SECOND, Settings
 
 ALLOWANCE_NS = 3 * SECOND
-"""CPU time of the start: importing, compiling, reading the program's files."""
+"""CPU time of the beginning: sampling, reading the program's files."""
 AVERAGED_NS = 600 * SECOND
 """Over this time the share is kept."""
 
@@ -23,28 +24,31 @@ class AgentCost:
 
     left_ns: float = 0.0
     spent_ns: int = 0
+    start_ns: int = 0
+    """What loading and calibrating took of it."""
     began_ns: int = 0
     now_ns: int = 0
     pressure: float = 0.0
     """0: nothing need be saved; 1: all is spent."""
 
 
-def begun(now_ns: int, settings: Settings) -> AgentCost:
-    """Return what there is at the start."""
-    return AgentCost(left_ns=ALLOWANCE_NS + _saved(settings), began_ns=now_ns, now_ns=now_ns)
+def begun(now_ns: int, settings: Settings, spent_ns: int = 0) -> AgentCost:
+    """Return what there is at the start; ``spent_ns``: CPU time that loading and calibrating took."""
+    left_ns = ALLOWANCE_NS + _saved(settings)
+    return AgentCost(left_ns=left_ns, spent_ns=spent_ns, start_ns=spent_ns, began_ns=now_ns, now_ns=now_ns)
 
 
 def used(before: AgentCost, spent_ns: int, now_ns: int, settings: Settings) -> AgentCost:
     """Return what is left after some time, and after ``spent_ns`` of CPU time since the start."""
     if settings.agent <= 0:  # no promise was made
-        return AgentCost(spent_ns=spent_ns, began_ns=before.began_ns, now_ns=now_ns)
+        return replace(before, left_ns=0.0, spent_ns=spent_ns, now_ns=now_ns)
     left = before.left_ns - max(0, spent_ns - before.spent_ns)
     earned = settings.agent * (_counted(now_ns - before.began_ns) - _counted(before.now_ns - before.began_ns))
     left = max(left, min(left + earned, _saved(settings)))
-    return AgentCost(
+    return replace(
+        before,
         left_ns=left,
         spent_ns=spent_ns,
-        began_ns=before.began_ns,
         now_ns=now_ns,
         pressure=round(min(1.0, max(0.0, 1 - left / _saved(settings))), 2),
     )

@@ -141,7 +141,7 @@ def on_phase(rate: float, call_ns: float, hit_ns: float, settings: Settings) -> 
 
 def shortest_period_ns(settings: Settings) -> int:
     """Return how often on-phases come at most: ten observations in the time of one full window, two a second."""
-    return max(settings.window_ns // 10, 10 * SHORTEST_ON_NS)
+    return round(settings.pace * max(settings.window_ns // 10, 10 * SHORTEST_ON_NS))
 
 
 def watch_for(

@@ -155,7 +155,7 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         state,
         now_ns=batch.now_ns,
         account=with_batch(state.account, batch, state.settings),
-        agent_cost=agent_cost.used(state.agent_cost, agent_ns, batch.now_ns, state.settings),
+        agent_cost=_agent_cost(state, agent_ns, batch.now_ns),
         catalog=catalog,
         burst_ns=batch.now_ns if _is_deployed(state, batch) else state.burst_ns,
         lifetimes={**state.lifetimes, **{lifetime.id: lifetime for lifetime in batch.lifetimes}},
@@ -164,6 +164,12 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         bystander_hits=state.bystander_hits + batch.bystander_hits,
     )
     return _faded(_profiled(state, batch))
+
+
+def _agent_cost(state: ControllerState, agent_ns: int, now_ns: int) -> agent_cost.AgentCost:
+    if state.batch is None:
+        return agent_cost.begun(state.began_ns, state.settings, agent_ns)
+    return agent_cost.used(state.agent_cost, agent_ns, now_ns, state.settings)
 
 
 def _is_deployed(state: ControllerState, batch: Batch) -> bool:

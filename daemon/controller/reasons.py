@@ -62,8 +62,14 @@ def too_fast(rate: float, limit: float) -> Reason:
     )
 
 
-def no_slot(limit: int) -> Reason:
-    """All slots for probes are in use."""
+def no_slot(limit: int, *, held_back: bool = False) -> Reason:
+    """All slots for probes are in use; ``held_back``: there are few since our own CPU time must be saved."""
+    if held_back:
+        return _because(
+            "slots",
+            f"specmine's own CPU time is near its limit, so {limit} functions are learned at a time",
+            "wait until others are learned, or raise budget.agent",
+        )
     return _because("slots", f"all {limit} probe slots are in use", "wait until others are learned")
 
 

@@ -40,8 +40,11 @@ LOOKING_SHARE = 0.5
 """Share of the budget that first looks may take while there is something to look at."""
 FAST_LINKS = 64
 """Functions with probes on at once."""
-SLOTS_UNDER_PRESSURE = 12
-"""Functions that may be learned at once as soon as our own CPU time must be saved."""
+SLOTS_UNDER_PRESSURE, FEWEST_SLOTS = 16, 4
+"""Functions that may be learned at once as soon as our own CPU time must be saved, and with none of it left: each needs
+but a few windows, and those come less often then."""
+PACE_UNDER_PRESSURE = 10.0
+"""So much further apart are on-phases with no CPU time of our own left."""
 SLOW_LINKS = 6
 """The same where every link is a perf event."""
 SLOW_LINK_RATE = 5000.0
@@ -99,7 +102,8 @@ class Means:
     @property
     def learning_slots(self) -> int:
         """Functions that may be learned at once."""
-        return self.slots if self.pressure <= 0 else max(1, round(SLOTS_UNDER_PRESSURE * (1 - self.pressure)))
+        most = max(FEWEST_SLOTS, round(SLOTS_UNDER_PRESSURE * (1 - self.pressure)))
+        return self.slots if self.pressure <= 0 else min(self.slots, most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +148,8 @@ def _that_may_call(function: FunctionState, running: Collection[Lifetime], now_n
 def plan(functions: Mapping[str, FunctionState], means: Means, settings: Settings) -> Plan:
     """Allocate the budget: first looks, then checks that are due, then learning by utility."""
     total = total_of(functions.values(), means.runtime)
-    settings = replace(settings, window_calls=affordable_window(means.income, means.prices, settings))
+    pace = 1 + (PACE_UNDER_PRESSURE - 1) * means.pressure
+    settings = replace(settings, window_calls=affordable_window(means.income, means.prices, settings), pace=pace)
     result = _first_looks(functions, total, means, settings)
     finished = [function for function in functions.values() if function.state in FINISHED]
     result = _checks(finished, result, means, settings)
@@ -380,7 +385,7 @@ def _why_not(function: FunctionState, used: int, most: int, means: Means) -> Rea
     if means.slow_links and rate > SLOW_LINK_RATE:
         return reasons.too_fast(rate, SLOW_LINK_RATE)
     if used >= most:
-        return reasons.no_slot(most)
+        return reasons.no_slot(most, held_back=most < means.slots)
     return reasons.no_budget(rate, _full_cost(function, means), means.budget)
 
 

@@ -9,6 +9,9 @@ from pathlib import PurePath
 from typing import Any
 
 from specmine.daemon.config.settings import SECOND
+from specmine.daemon.controller.budget import affordable_window
+from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.hotness import is_idle
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.reasons import PASSING
 from specmine.daemon.controller.scheduler import Means, predicted
@@ -19,6 +22,8 @@ from .programs import programs_of
 from .timestamps import rfc3339, utc_offset_ns
 
 SCHEMA = "specmine.status/1"
+LEARNING_SHARE = 0.5
+"""Of the overhead budget: checks take up to a third, and calls that give no duration the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +171,7 @@ def _budget(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
     lived_ns = max(1, state.now_ns - state.began_ns)
     cpu_rate = state.account.cpu_rate
     planned = predicted_ns(state)
+    waiting = Counter(each.reason.code for each in state.functions.values() if _waits(each) and each.reason)
     return {
         "overhead": {
             "promised_ratio": daemon.promised,
@@ -177,14 +183,31 @@ def _budget(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
             "spent_seconds": spent.overhead_ns / SECOND,
             "spent_on": {f"{purpose}_seconds": spent.purposes[purpose] / SECOND for purpose in _purposes(spent)},
             "program_cpu_seconds": spent.program_cpu_ns / SECOND,
+            "waiting_functions": waiting["budget"],
+            "waiting_seconds": _learning_seconds(state, waiting["budget"]),
         },
         "agent": {
             "promised_ratio": daemon.agent_promised,
             "spent_ratio": state.agent_cost.spent_ns / lived_ns,
             "spent_seconds": state.agent_cost.spent_ns / SECOND,
+            "start_seconds": state.agent_cost.start_ns / SECOND,
             "pressure": state.agent_cost.pressure,
+            "waiting_functions": waiting["slots"] if state.agent_cost.pressure > 0 else 0,
         },
     }
+
+
+def _waits(function: FunctionState) -> bool:
+    return function.state is State.WAITING and not is_idle(function)
+
+
+def _learning_seconds(state: ControllerState, functions: int) -> float | None:
+    """Return about how long it takes at the present budget to learn so many functions; None while nothing is earned."""
+    if not functions or state.started is None or state.account.rate <= 0:
+        return None
+    mining, prices = state.settings.mining, state.started.prices
+    calls = mining.chain_observations * affordable_window(state.account.rate, prices, state.settings)
+    return functions * calls * prices.time_ns / (LEARNING_SHARE * state.account.rate)
 
 
 def _purposes(spent: Spent) -> list[str]:

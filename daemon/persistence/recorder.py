@@ -41,8 +41,8 @@ from specmine.store import (
 from .profile_totals import ProfileTotals
 from .violation_record import ViolationRecord, listed
 
-RECORDS_EVERY_NS = 10 * SECOND
-DOCUMENT_EVERY_NS = 30 * SECOND
+RECORDS_EVERY_NS = 30 * SECOND
+DOCUMENT_EVERY_NS = 60 * SECOND
 _LOADED = 40
 """Observations read of each function and kind: more than the controller holds."""
 _LIFETIMES = 2_000

@@ -128,9 +128,9 @@ class CommandSource:
             self._command.signal(signal.SIGKILL)
         return replace(batch, ended=False)
 
-    def fileno(self) -> int:
+    def fileno(self, *, urgent: bool = False) -> int:
         """Return the source's descriptor."""
-        return self._source.fileno()
+        return self._source.fileno(urgent=urgent)
 
     def apply(self, request: Request) -> None:
         """Pass the request on."""

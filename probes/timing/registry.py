@@ -33,6 +33,8 @@ _NO_SUCH_PROCESS = 3
 PATIENCE_NS = 500_000_000
 """How long a function waits for the return sites that samples have shown."""
 MOST_DROPPED = 256
+SESSION_LOOK_NS = 250_000_000
+"""So often it is looked whether a library has come that may throw, while return addresses are replaced."""
 FOLLOW_NS = 500_000_000
 """How often it is looked whether another file of the same build is mapped instead."""
 
@@ -67,6 +69,7 @@ class Registry:
         self._isolate = isolate
         self._off = False
         self._follow_ns = 0
+        self._polled_ns = 0
         self._free = list(slots)
         self._refusals: list[Refusal] = []
         self._late: list[Activity] = []
@@ -327,6 +330,7 @@ class Registry:
 
     def poll(self, now_ns: int) -> tuple[tuple[Observation, ...], tuple[Activity, ...]]:
         """Do what is due at each function, cut windows; return what is finished."""
+        self._polled_ns = now_ns
         self._name_known(now_ns)
         self._follow_files(now_ns)
         self._leave_debugged(now_ns)
@@ -351,6 +355,8 @@ class Registry:
     def due_ns(self) -> int:
         """Return when a probe must be attached or detached next; 0: at no certain time."""
         due = self._links.due_ns()
+        if any(w.attachment.on_ns and w.probe.timed and not w.by_site for w in self.by_function.values()):
+            due.append(self._polled_ns + SESSION_LOOK_NS)
         for w in self.by_function.values():
             if w.attachment.on_ns and not w.probe.timed:
                 due.append(w.attachment.on_ns)  # counts last a moment only

@@ -179,7 +179,7 @@ class Stream:
     def flush(self) -> None:
         """Nothing waits."""
 
-    def fileno(self) -> int:
+    def fileno(self, *, urgent: bool = False) -> int:
         if self._fileno < 0:
             raise ValueError("no file")
         return self._fileno

@@ -104,7 +104,7 @@ class SimulatedSource:
         }
         return Started(now_ns=self.began_ns, host=host, prices=PRICES, lifetimes=(life,))
 
-    def fileno(self) -> int:
+    def fileno(self, *, urgent: bool = False) -> int:
         return -1
 
     def apply(self, request: Request) -> None:

@@ -42,6 +42,17 @@ def test_one_screen() -> None:
     assert not_seen(STATUS) == []
 
 
+def test_what_keeps_functions_from_being_learned_is_said() -> None:
+    """Which budget binds, how many functions wait for it, and what more of it would bring."""
+    overhead = {**STATUS["budget"]["overhead"], "waiting_functions": 30, "waiting_seconds": 240.0}
+    agent = {**STATUS["budget"]["agent"], "waiting_functions": 1}
+    said = list(facts({**STATUS, "budget": {"overhead": overhead, "agent": agent}}))
+    assert said[-3:-1] == [
+        "1 function waits for specmine's own CPU time (budget.agent); with 2 % they are learned about twice as fast",
+        "30 functions wait for the overhead budget: some 4 min more, with twice the budget 2 min",
+    ]
+
+
 def test_a_program_that_runs_and_makes_no_call_is_not_seen() -> None:
     """Not seen is not well."""
     silent = {"program": "shop", "chosen": True, "processes": 4, "last_call": "2026-11-22T03:09:30.000Z"}

@@ -80,6 +80,14 @@ def test_what_is_there_at_the_start_is_the_allowance_and_half_of_ten_minutes() -
     assert used(begin, 6 * SECOND, 0, DAEMON).pressure == 1
 
 
+def test_what_the_start_took_is_over_and_does_not_press() -> None:
+    """Five seconds of loading leave the allowance and half of ten minutes' share; what comes later counts."""
+    slow = begun(0, DAEMON, 5 * SECOND)
+    assert used(slow, 8 * SECOND, 0, DAEMON).pressure == 0
+    assert used(slow, 11 * SECOND, 0, DAEMON).pressure == 1
+    assert used(slow, 11 * SECOND, 0, DAEMON).start_ns == 5 * SECOND
+
+
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2000)), min_size=1, max_size=60))
 def test_never_more_is_left_than_was_promised(turns: list[tuple[int, int]]) -> None:
     """Spent and left together never exceed the allowance and the share of the time, ten minutes ahead at most."""
