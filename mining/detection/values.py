@@ -22,8 +22,8 @@ from .alarm import Stream
 
 LEAST_CALLS = 30
 """Calls of a window, or of a part of it, that have a location."""
-UPPER = 0.1
-"""Share of the slowest calls that have a stream of their own; they need ten times ``LEAST_CALLS``."""
+UPPER, UPPER_CALLS = 0.1, 210
+"""Share of the slowest calls that have a stream of their own, in windows of so many calls: as many as most hold."""
 TRIMMED = 0.01
 """Share of calls at either end that count as the nearest other one."""
 ROUND = 0.005
@@ -113,7 +113,7 @@ def _levels(
     if calls < LEAST_CALLS:
         return []
     found = [_level(expression, "all", mean_log(histogram, bias_ns))]
-    if calls >= LEAST_CALLS / UPPER:
+    if calls >= UPPER_CALLS:
         found.append(_level(expression, "upper", mean_log_of_upper(histogram, bias_ns)))
     if not subject.edges:
         return found

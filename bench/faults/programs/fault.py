@@ -17,6 +17,8 @@ class Fault:
     """Globs of the functions that are slower by themselves; empty: any."""
     causes: tuple[str, ...] = ()
     """The kinds of cause that are true."""
+    harmless: bool = False
+    """Nothing takes longer by it: nothing may be opened."""
     account: Callable[[], tuple[float, float]] | None = None
     """What the program itself says of the first function: calls and seconds in them, since it started."""
 

@@ -23,7 +23,7 @@ def served(folder: Path) -> Iterator[Service]:
     """Run the server and its load."""
     with ExitStack() as stack:
         folder.chmod(0o755)
-        prepared = debian_programs.nginx(1, "gzip_comp_level 1;", "access_log off;")(folder)
+        prepared = debian_programs.nginx(1, "gzip_comp_level 1;", "gzip_http_version 1.0;", "access_log off;")(folder)
         server = started(prepared, cwd=folder, start_new_session=True)
         stack.callback(stopped, server)
         configuration = folder / "nginx.conf"
@@ -51,6 +51,12 @@ def served(folder: Path) -> Iterator[Service]:
                     undo=lambda: compress(1),
                     functions=("deflate", "deflate_*", "libz*", "ngx_http_gzip*", "*body_filter*", "*output_filter*"),
                     causes=("load", "unknown", "callee"),
+                ),
+                Fault(
+                    name="harmless: new workers of the same configuration",
+                    inject=lambda: os.kill(server.pid, signal.SIGHUP),
+                    undo=lambda: None,
+                    harmless=True,
                 ),
                 Fault(
                     name="a CPU limit of 5 % of a CPU",

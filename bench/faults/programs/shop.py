@@ -89,6 +89,12 @@ def served(folder: Path) -> Iterator[Service]:
                 fault("read_block sleeps 300 us", ("read", 300), "read_block", ("wait",)),
                 fault("another thread holds the lock for 1 ms of 3", ("lock", 1000), "update", ("wait",)),
                 fault("only load by db_get computes four times as much", ("db", 300), "load", ("load", "unknown")),
+                Fault(
+                    name="harmless: twice the requests",
+                    inject=control("rate", 2 * RATE),
+                    undo=control("rate", RATE),
+                    harmless=True,
+                ),
                 under("four busy processes beside it", spinning_beside, (), "host"),
                 under("another process writes and syncs", competing_writes, ("flush", "fdatasync"), "wait", "host"),
             ),

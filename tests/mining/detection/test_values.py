@@ -84,4 +84,5 @@ def test_too_few_calls_have_no_value() -> None:
     rng = np.random.default_rng(5)
     assert values_of(_observation(rng, 29, 0), Subject()) == ()
     assert [one.stream.part for one in values_of(_observation(rng, 200, 0), Subject())] == ["all"]
+    assert [one.stream.part for one in values_of(_observation(rng, 210, 0), Subject())] == ["all", "upper"]
     assert all(math.isfinite(one.place) for one in values_of(_observation(rng, 1_000, 0), SUBJECT))
