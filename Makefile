@@ -22,7 +22,7 @@ bpfcc:
 	@echo "setup: .venv/ with $$($(PYTHON) --version), specmine (editable) and its development tools"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,web]' --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fleet,plot,web]' --group dev
 	@echo "$(CURDIR)" > $@
 
 moved:

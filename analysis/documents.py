@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from specmine.model import text
 from specmine.model.errors import InputError, NoData
+
+if TYPE_CHECKING:
+    from specmine.store import Where
 
 SPECIFICATION = "specmine.specification/1"
 Document = Mapping[str, Any]
@@ -62,8 +65,10 @@ def _without_histogram(entry: Entry) -> dict[str, Any]:
     return kept
 
 
-def is_store(path: Path) -> bool:
-    """Return whether a file is an SQLite database, as every store is."""
+def is_store(path: Where) -> bool:
+    """Return whether a file is an SQLite database, as every store is; a place that is no file reads like one."""
+    if not isinstance(path, Path):
+        return True
     try:
         with path.open("rb") as file:
             return file.read(16) == b"SQLite format 3\0"
@@ -71,7 +76,7 @@ def is_store(path: Path) -> bool:
         return False
 
 
-def document_in(path: Path) -> Document:
+def document_in(path: Where) -> Document:
     """Return the specification that a store holds, or a file of JSON is.
 
     Raises
@@ -81,6 +86,8 @@ def document_in(path: Path) -> Document:
     NoData
         If the store holds no specification yet.
     """
+    if not isinstance(path, Path):
+        return _from_store(path)
     try:
         with path.open("rb") as file:
             head = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
@@ -129,10 +136,10 @@ def parsed_document(content: str | bytes, where: object) -> Document:
     return cast("Document", document)
 
 
-def _from_store(store: Path) -> Document:
-    from specmine.store import open_store  # noqa: PLC0415
+def _from_store(store: Where) -> Document:
+    from specmine.store import read_store  # noqa: PLC0415
 
-    with open_store(store, read_only=True) as opened:
+    with read_store(store) as opened:
         document = opened.document("specification")
     if document is None:
         raise NoData(f"the store {store} holds no specification yet", remedy="mine with --store first")

@@ -9,12 +9,12 @@ from specmine.daemon.documents.violations import SCHEMA, Context, Named, explain
 from specmine.model.errors import InputError
 from specmine.model.function import Function
 from specmine.model.violation import Violation, ViolationState
-from specmine.store import Build, Host, Store, StoredViolation, Writes, open_store, stored
+from specmine.store import Build, Host, Store, StoredViolation, Where, Writes, open_store, read_store, stored
 
 from .documents import Document, document_in, functions_of, is_store
 
 
-def violations_in(store: Path) -> dict[str, Any]:
+def violations_in(store: Where) -> dict[str, Any]:
     """Return ``specmine.violations/1`` of a store: all that it holds, open ones first.
 
     Raises
@@ -22,11 +22,11 @@ def violations_in(store: Path) -> dict[str, Any]:
     InputError
         If there is no store, or it cannot be read.
     """
-    if not store.is_file():
+    if isinstance(store, Path) and not store.is_file():
         raise InputError(f"there is no store {store}")
-    if not is_store(store):
+    if isinstance(store, Path) and not is_store(store):
         return _in_document(document_in(store))
-    with open_store(store, read_only=True) as opened:
+    with read_store(store) as opened:
         hosts = opened.read(Host)
         specification = opened.document("specification") or {}
         violations = tuple(each.violation for each in opened.read(StoredViolation))

@@ -41,6 +41,7 @@ COMMANDS = (
     "check",
     "report",
     "web",
+    "fleet",
     "setup-service",
 )
 """In the order in which a new user meets them; each is in a file of its name, as ``command``, but for ``SHARED``."""

@@ -5,12 +5,16 @@
 - Which tables there are, and how an older store becomes one of today: ``schema``. One table: ``tables/``.
 - What a table is: ``table``. The SQL made of it: ``statements``. Histograms as bytes: ``codec``,
   what happened inside calls: ``inside_codec``.
+- What is new since a reader was there: ``increments``. What waits to be sent elsewhere: ``outbox``. A store that is no
+  file: ``place``.
 - The engine: ``sqlite``, ``sqlite_file``. Background writes: ``writer``. How a store stays small: ``retention``.
 """
 
 from .contents import Contents
 from .errors import StoreCorrupt, StoreError
+from .increments import Increment, Mark, StoredWindow
 from .merge import merged_store
+from .place import StorePlace, Where, read_store
 from .protocol import Store
 from .retention import Retention
 from .schema import Record
@@ -40,19 +44,25 @@ __all__ = [
     "FunctionProfile",
     "FunctionRecord",
     "Host",
+    "Increment",
     "LifetimeSummary",
+    "Mark",
     "Record",
     "Retention",
     "Store",
     "StoreCorrupt",
     "StoreError",
+    "StorePlace",
     "StoreWriter",
     "StoredViolation",
+    "StoredWindow",
     "Verdict",
+    "Where",
     "WriterCounts",
     "Writes",
     "environment_at",
     "merged_store",
     "open_store",
+    "read_store",
     "stored",
 ]

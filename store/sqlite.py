@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from . import retention, statements
 from .errors import StoreCorrupt, StoreError
+from .increments import Increment, Mark, increment
 from .lock import FileLock
 from .protocol import Store
 from .schema import SCHEMA, Schema
@@ -86,6 +87,11 @@ class SqliteStore(Store):
         """Return the records of a type, in the order of their table."""
         with self._reading():
             return statements.read(self._db, self._schema.table(record), newest=newest, **equal)
+
+    def increment(self, mark: Mark, *, most: int = 20_000) -> Increment:
+        """Return what came after a mark, at most so many windows. Raises StoreCorrupt."""
+        with self._reading():
+            return increment(self._db, mark, most)
 
     def absorb(self, other: str | Path) -> None:
         """Copy all rows of another store that are not here yet; nothing passes through memory."""

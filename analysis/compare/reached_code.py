@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 from specmine.mining.regression.code_diff import Name, ReachedFunction
-from specmine.store import WHOLE_PROGRAM, Contents, FunctionProfile, LifetimeSummary, open_store
+from specmine.store import WHOLE_PROGRAM, Contents, FunctionProfile, LifetimeSummary, Where, read_store
 
 
 class ReachedCode:
     """The functions in a store, read once for any number of builds."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Where) -> None:
         """Read the store."""
-        with open_store(path, read_only=True) as store:
+        with read_store(path) as store:
             self._contents = store.load(newest=2)
             self._summaries, self._rows = store.read(LifetimeSummary), store.read(FunctionProfile)
 

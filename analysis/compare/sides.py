@@ -14,6 +14,7 @@ from specmine.mining.assertions.expression import Formula
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.model.errors import InputError
 from specmine.model.globs import fits
+from specmine.store import Where
 
 Key = tuple[str, str]
 """Function and module: what makes it the same in another build."""
@@ -25,7 +26,7 @@ class Sides:
     """The lifetimes of both sides by function, and what the sides were called."""
 
     names: tuple[str, str]
-    files: tuple[Path, Path]
+    files: tuple[Where, Where]
     base: ByFunction
     new: ByFunction
     seen: tuple[Sequence[SeenLifetime], Sequence[SeenLifetime]]
@@ -41,7 +42,7 @@ class Sides:
 
 def read_sides(
     positional: tuple[str | None, str | None],
-    store: Path | None,
+    store: Where | None,
     labels: tuple[str | None, str | None],
     *,
     skip_bad: bool,
@@ -66,7 +67,7 @@ def read_sides(
     return replace(_sides(names, files, (chosen[0], chosen[1])), skipped_lines=whole.skipped_lines)
 
 
-def sides_of_builds(recorded: RecordedLifetimes, file: Path, base: str, new: str) -> Sides:
+def sides_of_builds(recorded: RecordedLifetimes, file: Where, base: str, new: str) -> Sides:
     """Return two builds of one source as sides."""
 
     def of(build: str) -> RecordedLifetimes:
@@ -81,7 +82,7 @@ def sides_of_builds(recorded: RecordedLifetimes, file: Path, base: str, new: str
 
 
 def _sides(
-    names: tuple[str, str], files: tuple[Path, Path], recorded: tuple[RecordedLifetimes, RecordedLifetimes]
+    names: tuple[str, str], files: tuple[Where, Where], recorded: tuple[RecordedLifetimes, RecordedLifetimes]
 ) -> Sides:
     first, second = recorded
     renamed = other_name(*({each.module for each in side.observed} for side in recorded))
@@ -122,8 +123,8 @@ def _narrowed(whole: RecordedLifetimes, wanted: str, what: str) -> RecordedLifet
 
 
 def _meant(
-    first: str | None, second: str | None, store: Path | None, labels: tuple[str | None, str | None]
-) -> tuple[Path | None, tuple[str, str]]:
+    first: str | None, second: str | None, store: Where | None, labels: tuple[str | None, str | None]
+) -> tuple[Where | None, tuple[str, str]]:
     """Return the one file to read, None if there are two, and the names of both sides."""
     if store is not None:
         if not is_store(store):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from specmine.model.call_path import CallPath
 from specmine.model.function import Function
 from specmine.model.host_environment import environment_from
 from specmine.model.observation import Observation
-from specmine.store import Build, Contents, LifetimeSummary, environment_at, open_store
+from specmine.store import Build, Contents, LifetimeSummary, Where, environment_at, read_store
 
 from .lifetime import FunctionLifetime
 from .seen import SeenLifetime
@@ -26,9 +25,9 @@ _WINDOWS = 400
 """Newest windows of each function and kind that are read."""
 
 
-def from_store(path: Path) -> list[FunctionLifetime]:
+def from_store(path: Where) -> list[FunctionLifetime]:
     """Return all lifetimes that a store remembers."""
-    with open_store(path, read_only=True) as store:
+    with read_store(path) as store:
         contents, summaries, builds = store.load(newest=0), store.read(LifetimeSummary), store.read(Build)
         singles = {(each.function, each.lifetime): each for each in store.read(CallSamples)}
     labels = {each.build_id: each.label for each in builds}
@@ -71,9 +70,9 @@ def from_store(path: Path) -> list[FunctionLifetime]:
     return _kept_apart(found)
 
 
-def seen_in_store(path: Path) -> list[SeenLifetime]:
+def seen_in_store(path: Where) -> list[SeenLifetime]:
     """Return all lifetimes that a store knows, also those in which no call was timed."""
-    with open_store(path, read_only=True) as store:
+    with read_store(path) as store:
         contents, builds = store.load(newest=0), store.read(Build)
         timed = {each.lifetime for each in store.read(LifetimeSummary)}
     labels = {each.build_id: each.label for each in builds}
@@ -94,9 +93,9 @@ def seen_in_store(path: Path) -> list[SeenLifetime]:
     return found
 
 
-def stated_behaviours(path: Path) -> dict[tuple[str, str], tuple[Formula, ...]]:
+def stated_behaviours(path: Where) -> dict[tuple[str, str], tuple[Formula, ...]]:
     """Return the behaviours that the specification in a store states, of functions that have several."""
-    with open_store(path, read_only=True) as store:
+    with read_store(path) as store:
         document = store.document("specification") or {}
     return {
         (str(each["function"]), str(each["module"])): tuple(from_records(one["formula"]) for one in each["behaviours"])
@@ -105,7 +104,7 @@ def stated_behaviours(path: Path) -> dict[tuple[str, str], tuple[Formula, ...]]:
     }
 
 
-def windows_of_store(path: Path) -> list[FunctionLifetime]:
+def windows_of_store(path: Where) -> list[FunctionLifetime]:
     """Return the windows with call paths, one entry per window and complete path, oldest first."""
     windows = [(seen, window) for seen, window in _windows(path) if seen.paths]
     paths: dict[str, list[CallPath]] = defaultdict(list)
@@ -125,12 +124,12 @@ def windows_of_store(path: Path) -> list[FunctionLifetime]:
     ]
 
 
-def whole_windows_of_store(path: Path) -> list[FunctionLifetime]:
+def whole_windows_of_store(path: Where) -> list[FunctionLifetime]:
     """Return the windows with all their calls, oldest first."""
     return [window for seen, window in _windows(path) if seen.timed]
 
 
-def on_cpu_of_store(path: Path) -> list[FunctionLifetime]:
+def on_cpu_of_store(path: Where) -> list[FunctionLifetime]:
     """Return the windows of which it is known, oldest first, with their calls' time on CPU."""
     return [
         replace(window, sample=sample_of_histogram(seen.split.on_cpu, seen.bias_ns), histogram=seen.split.on_cpu)
@@ -139,9 +138,9 @@ def on_cpu_of_store(path: Path) -> list[FunctionLifetime]:
     ]
 
 
-def _windows(path: Path) -> list[tuple[Observation, FunctionLifetime]]:
+def _windows(path: Where) -> list[tuple[Observation, FunctionLifetime]]:
     """Return the newest windows of each function, oldest first."""
-    with open_store(path, read_only=True) as store:
+    with read_store(path) as store:
         contents, builds = store.load(newest=_WINDOWS), store.read(Build)
     labels = {each.build_id: each.label for each in builds}
     hosts = {each.boot_id: each.hostname for each in contents.hosts}

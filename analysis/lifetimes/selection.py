@@ -10,6 +10,7 @@ from typing import TypeVar
 from specmine.analysis.documents import is_store
 from specmine.mining.assertions.expression import Formula
 from specmine.model.errors import InputError
+from specmine.store import Where
 
 from .from_csv import read_calls
 from .from_store import from_store, seen_in_store, stated_behaviours, windows_of_store
@@ -33,7 +34,7 @@ class RecordedLifetimes:
     """Function and module to the behaviours that were stated of it."""
 
 
-def read_lifetimes(path: Path, *, skip_bad: bool = False, warmup: bool = True) -> RecordedLifetimes:
+def read_lifetimes(path: Where, *, skip_bad: bool = False, warmup: bool = True) -> RecordedLifetimes:
     """Return the lifetimes in a store or in recorded durations as CSV (``-``: standard input).
 
     Raises
@@ -41,7 +42,7 @@ def read_lifetimes(path: Path, *, skip_bad: bool = False, warmup: bool = True) -
     InputError
         If the file is neither, or a line is bad and ``skip_bad`` is not given.
     """
-    if str(path) != "-" and is_store(path):
+    if not isinstance(path, Path) or (str(path) != "-" and is_store(path)):
         return RecordedLifetimes(
             observed=from_store(path),
             seen=seen_in_store(path),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from specmine.analysis.compare.call_tree import LocatedChanges
@@ -18,6 +17,7 @@ from specmine.analysis.compare.sides import Key, Sides, sides_of_builds
 from specmine.analysis.documents import is_store
 from specmine.analysis.lifetimes.selection import RecordedLifetimes
 from specmine.mining.regression.comparison import Rule
+from specmine.store import Where
 
 Pair = tuple[str, str]
 """Base and new build."""
@@ -27,7 +27,7 @@ class ComparedBuilds:
     """All pairs of builds that functions need, each compared once."""
 
     def __init__(
-        self, recorded: RecordedLifetimes, source: Path, rule: Rule, wanted: Mapping[Key, Sequence[Pair]]
+        self, recorded: RecordedLifetimes, source: Where, rule: Rule, wanted: Mapping[Key, Sequence[Pair]]
     ) -> None:
         """Compare; ``wanted`` has the pairs of each function."""
         self._rule = rule

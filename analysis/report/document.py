@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from specmine.mining.regression.comparison import Rule
 from specmine.mining.regression.sample import FEWEST_CALLS, SUMMARIES
 from specmine.mining.regression.within_lifetime import Within, within_of
 from specmine.mining.statistics.student_t import t_quantile
+from specmine.store import Where
 
 from .compared_builds import ComparedBuilds, Pair
 
@@ -34,7 +34,7 @@ class Interval:
     lifetimes: int
 
 
-def document_of(recorded: RecordedLifetimes, rule: Rule, source: Path) -> dict[str, Any]:
+def document_of(recorded: RecordedLifetimes, rule: Rule, source: Where) -> dict[str, Any]:
     """Return the numbers of a report: functions by calls, their builds in the order of time, steps between them."""
     observed = recorded.observed
     order = builds_in_order(observed)

@@ -33,6 +33,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "report": ("specmine report shop.db --output report.html",),
     "web": ("specmine web", "specmine web --store shop.db --listen 127.0.0.1:8080"),
+    "fleet": (
+        "specmine fleet enroll web-17 --label role=web --database postgresql://db/f",
+        "specmine fleet hosts --database postgresql://db/f",
+    ),
     "setup-service": ("specmine setup-service", "specmine setup-service --root /tmp/try"),
 }
 """Command to command lines, as a user types them."""

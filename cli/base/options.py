@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -100,9 +101,43 @@ socket_option = click.option(
 config_option = click.option("--config", type=PATH, metavar="FILE", help="Take all settings from this file.")
 
 
+def fleet_options(function: F) -> F:
+    """Add ``--fleet`` and its filters: a fleet that is named is passed on as ``store``."""
+
+    @wraps(function)
+    def command(
+        *,
+        store: Path | None = None,
+        fleet: str | None,
+        labels: tuple[str, ...],
+        host: str | None,
+        since: str | None,
+        **rest: Any,
+    ) -> Any:
+        from .sources import place_of  # noqa: PLC0415
+
+        return function(store=place_of(store, fleet, labels, host, since), **rest)
+
+    for decorate in reversed(
+        (
+            click.option("--fleet", metavar="URL", help="Read a fleet: the URL of its database."),
+            click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Of a fleet only such hosts."),
+            click.option("--host", metavar="NAME", help="Of a fleet only this host."),
+            click.option("--since", metavar="AGE", help="Of a fleet only what is this new, such as 7d."),
+        )
+    ):
+        command = decorate(command)
+    return cast("F", command)
+
+
+def source_options(function: F) -> F:
+    """Add ``--store``, ``--fleet`` and ``--socket``: where to read from."""
+    return store_option(socket_option(fleet_options(function)))
+
+
 def reading_options(function: F) -> F:
-    """Add ``--store``, ``--socket`` and ``--format``: where to read from, and how to write."""
-    return store_option(socket_option(format_option(function)))
+    """Add where to read from, and ``--format``: how to write."""
+    return source_options(format_option(function))
 
 
 def choice_options(function: F) -> F:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,8 +12,11 @@ from specmine.analysis.documents import Document, Entry, document_in, functions_
 from specmine.cli.text.function_names import of_program_and_build, with_labels
 from specmine.model.errors import InputError
 
+if TYPE_CHECKING:
+    from specmine.store import Where
 
-def read_document(store: Path | None, socket: Path | None) -> Document:
+
+def read_document(store: Where | None, socket: Path | None) -> Document:
     """Return the specification with all details.
 
     Raises
@@ -31,7 +34,7 @@ def read_document(store: Path | None, socket: Path | None) -> Document:
 
 
 def read_functions(
-    store: Path | None, socket: Path | None, program: str | None = None, build: str | None = None
+    store: Where | None, socket: Path | None, program: str | None = None, build: str | None = None
 ) -> list[Entry]:
     """Return the functions of a program and build, with the label of their build.
 
@@ -47,12 +50,12 @@ def read_functions(
     return of_program_and_build(entries, program, build, labels)
 
 
-def _labels(store: Path) -> dict[str, str]:
-    from specmine.store import Build, open_store  # noqa: PLC0415
+def _labels(store: Where) -> dict[str, str]:
+    from specmine.store import Build, read_store  # noqa: PLC0415
 
     if not is_store(store):
         return {}
-    with open_store(store, read_only=True) as opened:
+    with read_store(store) as opened:
         return {each.build_id: each.label for each in opened.read(Build) if each.label}
 
 
@@ -61,7 +64,7 @@ def read_status(socket: Path | None) -> Document:
     return _ask(socket, {"command": "status"})
 
 
-def read_violations(store: Path | None, socket: Path | None) -> Document:
+def read_violations(store: Where | None, socket: Path | None) -> Document:
     """Return ``specmine.violations/1``: of the daemon those that are open or closed lately, of a store all.
 
     Raises
@@ -106,10 +109,25 @@ def send_label(build: str, name: str, store: Path | None, socket: Path | None) -
     return chosen
 
 
-def one_place(store: Path | None, socket: Path | None) -> None:
+def place_of(
+    store: Path | None, fleet: str | None, labels: tuple[str, ...], host: str | None, since: str | None
+) -> Where | None:
+    """Return what ``--store`` or ``--fleet`` names. Raises UsageError if both do, or a filter comes without a fleet."""
+    if fleet is None:
+        if labels or host is not None or since is not None:
+            raise click.UsageError("--label, --host and --since choose a part of a --fleet.")
+        return store
+    if store is not None:
+        raise click.UsageError("--store names a file, --fleet a database: choose one.")
+    from specmine.fleet.place import fleet_place  # noqa: PLC0415
+
+    return fleet_place(fleet, labels, host, since)
+
+
+def one_place(store: Where | None, socket: Path | None) -> None:
     """Raise UsageError if both a store and a socket are given."""
     if store is not None and socket is not None:
-        raise click.UsageError("--store names a file, --socket a daemon: choose one.")
+        raise click.UsageError("--store names a file, --fleet a database, --socket a daemon: choose one.")
 
 
 def _ask(socket: Path | None, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,11 +16,14 @@ from specmine.cli.base.sources import read_document, read_functions
 from specmine.cli.base.typography import typeset
 from specmine.cli.text.specification import specification
 
+if TYPE_CHECKING:
+    from specmine.store import Where
+
 
 @click.command("assertions", short_help="What is asserted.")
 @choice_options
 @reading_options
-def command(program: str | None, build: str | None, store: Path | None, socket: Path | None, form: str) -> int:
+def command(program: str | None, build: str | None, store: Where | None, socket: Path | None, form: str) -> int:
     """Show what is asserted about the durations of functions, and whether it holds.
 
     Exit code 3 if nothing is asserted yet.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from specmine.cli.base.options import (
     PATH,
+    fleet_options,
     format_option,
     level_of,
     output_option,
@@ -15,6 +17,9 @@ from specmine.cli.base.options import (
     socket_option,
     tolerance_of,
 )
+
+if TYPE_CHECKING:
+    from specmine.store import Where
 
 
 @click.command("check", short_help="Do assertions and formulas hold.")
@@ -40,6 +45,7 @@ from specmine.cli.base.options import (
 @click.option("--level", type=level_of, help="Confidence of each formula, unless a file says it.  [default: 0.95]")
 @click.option("--tolerance", type=tolerance_of, help="Sensitivity limit of comparisons.  [default: 0; of =, 2%]")
 @click.option("--junit", "junit_file", type=PATH, metavar="FILE", help="Write the result as JUnit XML too.")
+@fleet_options
 @skip_bad_option
 @output_option
 @socket_option
@@ -47,6 +53,7 @@ from specmine.cli.base.options import (
 def command(
     spec: Path | None,
     against: str,
+    store: Where | None,
     texts: tuple[str, ...],
     base_label: str | None,
     new_label: str | None,
@@ -62,7 +69,7 @@ def command(
 ) -> int:
     """Check the formulas of SPEC: a file of performance logic, or a specification as `mine` writes it.
 
-    A formula holds, is violated, or is unknown for lack of data.
+    With --fleet the data are those of a fleet. A formula holds, is violated, or is unknown for lack of data.
 
     Exit code 1 if one is violated, else 3 if one is unknown, else 0.
     """
@@ -71,7 +78,7 @@ def command(
     return run_check(
         spec,
         texts,
-        against,
+        against if store is None else store,
         builds={"base": base_label, "new": new_label},
         rules={"summary": summary, "level": level, "tolerance": tolerance},
         interpretation=interpretation,

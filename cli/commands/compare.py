@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from specmine.cli.base.options import PATH, format_option, globs_option, output_option, rule_options, skip_bad_option
+from specmine.cli.base.options import (
+    PATH,
+    fleet_options,
+    format_option,
+    globs_option,
+    output_option,
+    rule_options,
+    skip_bad_option,
+)
+
+if TYPE_CHECKING:
+    from specmine.store import Where
 
 
 @click.command("compare", short_help="Has it changed from one build to another.")
 @click.argument("base", required=False, metavar="[BASE]")
 @click.argument("new", required=False, metavar="[NEW]")
 @click.option("--store", type=PATH, metavar="FILE", help="BASE and NEW are builds, hosts or lifetimes in this store.")
+@fleet_options
 @click.option("--base", "base_label", metavar="LABEL", help="With one FILE: the build to compare with.")
 @click.option("--new", "new_label", metavar="LABEL", help="With one FILE: the build to judge.")
 @rule_options
@@ -30,7 +43,7 @@ from specmine.cli.base.options import PATH, format_option, globs_option, output_
 def command(
     base: str | None,
     new: str | None,
-    store: Path | None,
+    store: Where | None,
     base_label: str | None,
     new_label: str | None,
     summary: str,
@@ -48,9 +61,9 @@ def command(
 ) -> int:
     """Compare BASE and NEW, function by function.
 
-    BASE and NEW are two stores. With --store they are two builds in it: labels, build-ids, hosts or lifetimes. With
-    --base and --new the only argument is a FILE, CSV or store, that holds both. Lifetimes are compared, since the
-    calls inside one are not independent. Each behaviour and each class of durations is compared with itself.
+    BASE and NEW are two stores. With --store or --fleet they are two builds in it: labels, build-ids, hosts or
+    lifetimes. With --base and --new the only argument is a FILE, CSV or store, that holds both. Lifetimes are compared,
+    since the calls inside one are not independent. Each behaviour and each class of durations is compared with itself.
 
     Exit code 1 if a function became worse, unless no code changed that it reaches; 3 if nothing could be decided.
     """

@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from specmine.analysis.documents import Document, functions_of, without_details
-from specmine.cli.base.options import output_option, socket_option, store_option
+from specmine.cli.base.options import output_option, source_options
 from specmine.cli.base.output import destination, specification_text
 from specmine.cli.base.sources import read_document
+
+if TYPE_CHECKING:
+    from specmine.store import Where
 
 COLUMNS = (
     "function", "module", "build_id", "state", "behaviour", "expression", "behaviour_calls", "class",
@@ -30,9 +33,8 @@ COLUMNS = (
     help="json: specmine.specification/1; csv: one row per behaviour and class.",
 )
 @output_option
-@store_option
-@socket_option
-def command(form: str, output: Path | None, store: Path | None, socket: Path | None) -> None:
+@source_options
+def command(form: str, output: Path | None, store: Where | None, socket: Path | None) -> None:
     """Export all functions with their behaviours and classes, for other programs."""
     document = read_document(store, socket)
     text = specification_text(without_details(document)) if form == "json" else csv_text(document)

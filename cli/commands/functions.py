@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +18,9 @@ from specmine.cli.base.typography import typeset
 from specmine.cli.text.function_names import matching
 from specmine.cli.text.functions import table
 from specmine.daemon.documents.json_text import json_text
+
+if TYPE_CHECKING:
+    from specmine.store import Where
 
 _FIELDS = (
     "function", "program", "module", "build_id", "build", "state", "reason", "needed", "calls", "calls_exact",
@@ -46,7 +50,7 @@ def command(
     everything: bool,
     program: str | None,
     build: str | None,
-    store: Path | None,
+    store: Where | None,
     socket: Path | None,
     form: str,
 ) -> None:

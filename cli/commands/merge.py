@@ -59,12 +59,12 @@ def _alike(inputs: Sequence[Path]) -> Sequence[Document]:
     if sum(map(is_store, inputs)) < 2:
         return documents
     from specmine.analysis.merge.reclassify import by_function, reclassify  # noqa: PLC0415
-    from specmine.store import open_store  # noqa: PLC0415
+    from specmine.store import read_store  # noqa: PLC0415
 
     recordings = []
     for each in inputs:
         if is_store(each):
-            with open_store(each, read_only=True) as store:
+            with read_store(each) as store:
                 recordings.append(by_function(store.load(newest=_WINDOWS).observations))
         else:
             recordings.append({})

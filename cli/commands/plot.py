@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from specmine.analysis.documents import Entry
 from specmine.cli.base import completion
-from specmine.cli.base.options import PATH, choice_options, socket_option, store_option
+from specmine.cli.base.options import PATH, choice_options, source_options
 from specmine.cli.base.output import destination, write_stderr
 from specmine.cli.base.sources import read_functions
 from specmine.cli.text.function_names import single_match
 from specmine.model.errors import HostError
+
+if TYPE_CHECKING:
+    from specmine.store import Where
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -21,8 +25,7 @@ FORMATS = ("svg", "png", "pdf")
 @click.command("plot", short_help="One function as a picture.")
 @click.argument("function", default="*", shell_complete=completion.functions)
 @choice_options
-@store_option
-@socket_option
+@source_options
 @click.option("--output", type=PATH, metavar="FILE", help="Write the picture there instead of standard output.")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), help="Kind of picture.  [default: as FILE is called, else svg]"
@@ -31,7 +34,7 @@ def command(
     function: str,
     program: str | None,
     build: str | None,
-    store: Path | None,
+    store: Where | None,
     socket: Path | None,
     output: Path | None,
     form: str | None,

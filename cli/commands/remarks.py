@@ -102,11 +102,11 @@ def _in_store(store: Path, function: str | None, build: str, comment: str, *, un
     from specmine.cli.text.function_names import matching  # noqa: PLC0415
     from specmine.daemon.regression.acknowledgements import open_alarms  # noqa: PLC0415
     from specmine.model.clock import utc_ns  # noqa: PLC0415
-    from specmine.store import open_store  # noqa: PLC0415
+    from specmine.store import read_store  # noqa: PLC0415
 
     violations = [each for each in violations_in(store)["violations"] if is_open(each)]
     if function is None:
-        with open_store(store, read_only=True) as opened:
+        with read_store(store) as opened:
             document = opened.document("changes") or {}
         return violations, open_alarms(document.get("changes", ()))
     found = [each for each in matching(violations, function) if str(each["build_id"]).startswith(build)]

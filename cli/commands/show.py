@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,6 +29,9 @@ from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import NoData
 from specmine.model.text import age, cells, count, cut, duration, escaped, plural, rate, share
 
+if TYPE_CHECKING:
+    from specmine.store import Where
+
 LEAST_NAME, MOST_NAME = 14, 36
 """Columns for the condition of a behaviour in the table of quantiles."""
 
@@ -39,7 +42,13 @@ LEAST_NAME, MOST_NAME = 14, 36
 @choice_options
 @reading_options
 def command(
-    function: str, why: bool, program: str | None, build: str | None, store: Path | None, socket: Path | None, form: str
+    function: str,
+    why: bool,
+    program: str | None,
+    build: str | None,
+    store: Where | None,
+    socket: Path | None,
+    form: str,
 ) -> None:
     """Show one FUNCTION: what is wrong, how long its calls take, their distribution, call paths, state, cost.
 

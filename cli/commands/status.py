@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,11 +24,14 @@ from specmine.cli.text.status import headline
 from specmine.daemon.documents.json_text import json_text
 from specmine.model.text import age, count, duration, escaped, share
 
+if TYPE_CHECKING:
+    from specmine.store import Where
+
 
 @click.command("status", short_help="What the daemon watches, costs and knows.")
 @click.option("-v", "--verbose", is_flag=True, help="Everything that the daemon says of itself.")
 @reading_options
-def command(verbose: bool, store: Path | None, socket: Path | None, form: str) -> int:
+def command(verbose: bool, store: Where | None, socket: Path | None, form: str) -> int:
     """Show what is wrong, then what the daemon watches, what it costs and what it knows.
 
     With --store: what the store holds. Exit code 1 while a violation is open that is slower.
@@ -61,7 +64,7 @@ def command(verbose: bool, store: Path | None, socket: Path | None, form: str) -
     return code
 
 
-def _of_store(document: Document, store: Path) -> dict[str, Any]:
+def _of_store(document: Document, store: Where) -> dict[str, Any]:
     states: dict[str, int] = {}
     for each in functions_of(document):
         states[str(each.get("state"))] = states.get(str(each.get("state")), 0) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from specmine.cli.text.function_names import matching
 from specmine.cli.text.violations import closed_line, portrait, table
 from specmine.daemon.documents.json_text import json_text
 
+if TYPE_CHECKING:
+    from specmine.store import Where
+
 
 @click.command("violations", short_help="What is slower than asserted, and why.")
 @click.argument("function", required=False, shell_complete=completion.functions)
@@ -25,7 +28,7 @@ from specmine.daemon.documents.json_text import json_text
 @click.option("--program", metavar="NAME", help="Only functions of this program.")
 @reading_options
 def command(
-    function: str | None, everything: bool, program: str | None, store: Path | None, socket: Path | None, form: str
+    function: str | None, everything: bool, program: str | None, store: Where | None, socket: Path | None, form: str
 ) -> int:
     """List the violations that are open; with FUNCTION, a name or a glob, show each in full.
 

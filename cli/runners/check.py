@@ -22,6 +22,7 @@ from specmine.daemon.documents.json_text import json_text
 from specmine.mining.spl.data import Data
 from specmine.mining.spl.evaluation import Rules, evaluate, worst_of
 from specmine.model.verdict import Verdict
+from specmine.store import Where
 
 LIVE = "live"
 _CODES = {Verdict.VIOLATED: VIOLATED, Verdict.UNKNOWN: NO_DATA, Verdict.HOLDS: FINE}
@@ -30,7 +31,7 @@ _CODES = {Verdict.VIOLATED: VIOLATED, Verdict.UNKNOWN: NO_DATA, Verdict.HOLDS: F
 def run_check(
     spec: Path | None,
     texts: Sequence[str],
-    against: str,
+    against: str | Where,
     *,
     builds: Mapping[str, str | None],
     rules: Mapping[str, Any],
@@ -50,7 +51,7 @@ def run_check(
     named = {name: label for name, label in builds.items() if label is not None}
     data = _data(against, {**specification.builds, **named}, skip_bad, socket)
     nodes = [evaluate(statement.formula, data, how) for statement in specification.statements]
-    document = document_of(specification.statements, nodes, against, how)
+    document = document_of(specification.statements, nodes, str(against), how)
     if junit_file is not None:
         with OutputFile(junit_file) as file:
             file.write(junit(document))
@@ -70,10 +71,10 @@ def _rules(settings: Mapping[str, Any], interpretation: str) -> Rules:
     return Rules(interpretation=interpretation, **more)
 
 
-def _data(against: str, builds: Mapping[str, str], skip_bad: bool, socket: Path | None) -> Data:
+def _data(against: str | Where, builds: Mapping[str, str], skip_bad: bool, socket: Path | None) -> Data:
     if against == LIVE:
         return DocumentData(read_document(None, socket))
-    path = Path(against)
+    path = Path(against) if isinstance(against, str) else against
     if against != "-" and is_store(path):
         from specmine.analysis.lifetimes.from_store import (  # noqa: PLC0415
             from_store,
@@ -90,6 +91,7 @@ def _data(against: str, builds: Mapping[str, str], skip_bad: bool, socket: Path 
             partial(on_cpu_of_store, path),
             lambda: (whole_windows_of_store(path), by_path),
         )
+    assert isinstance(path, Path)  # every other place is a store
     if path.suffix == ".json":
         return DocumentData(json_specification(path))
     from specmine.analysis.lifetimes.from_csv import TIMED, read_calls  # noqa: PLC0415

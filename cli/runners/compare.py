@@ -15,11 +15,12 @@ from specmine.cli.base.output import destination, width
 from specmine.cli.text.comparison import comparison_text, self_test_text
 from specmine.daemon.documents.json_text import json_text
 from specmine.mining.regression.comparison import Change, Rule
+from specmine.store import Where
 
 
 def run_compare(
     positional: tuple[str | None, str | None],
-    store: Path | None,
+    store: Where | None,
     labels: tuple[str | None, str | None],
     *,
     rule: Mapping[str, Any],

@@ -16,10 +16,11 @@ from specmine.daemon.documents.json_text import json_text
 from specmine.mining.regression.comparison import Rule
 from specmine.model.globs import fits
 from specmine.model.text import escaped
+from specmine.store import Where
 
 
 def run_report(
-    file: Path,
+    file: Where,
     rule: Mapping[str, Any],
     *,
     globs: Sequence[str],

@@ -17,6 +17,8 @@ from . import completion, manual
 UNITS = ("specmined.service", "specmine-web.service")
 SYSUSERS = "specmine.sysusers.conf"
 SHARED = (
+    "specmined-forward.service",
+    "specmined-forward.timer",
     "specmined-old-kernel.conf",
     "specmine-alerts.yaml",
     "specmine-alertmanager.yaml",

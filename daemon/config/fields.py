@@ -127,6 +127,11 @@ def text(value: object) -> str:
     return value
 
 
+def text_or_off(value: object) -> str | None:
+    """Read a text, or ``off`` as None."""
+    return None if value in ("off", False, None) else text(value)  # YAML 1.1 reads a bare off as false
+
+
 def path(value: object) -> str:
     """Read an absolute path without control characters: a daemon has no folder that a relative one starts from."""
     if not isinstance(value, str) or not value.startswith("/") or any(ord(letter) < 32 for letter in value):

@@ -24,6 +24,7 @@ from .fields import (
     ratio,
     size,
     text,
+    text_or_off,
     texts,
 )
 
@@ -185,6 +186,24 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FleetSettings:
+    """Where specmined-forward sends what was learned; the daemon itself connects to nothing."""
+
+    connect: str | None = key(text_or_off, None)
+    """Host, port and database as libpq writes them; None: nothing is sent."""
+    role: str = key(text, "specmine:host")
+    """The login of this host: the name in its certificate."""
+    certificate: str = key(path, "/etc/specmine/fleet/host.crt")
+    private_key: str = key(path, "/etc/specmine/fleet/host.key")
+    authority: str = key(path, "/etc/specmine/fleet/ca.crt")
+    every_ns: int = key(duration(SECOND, DAY), 300 * SECOND)
+    """Between contacts, with ``--repeat``."""
+    spool_folder: str = key(path, "/var/lib/specmine-forward")
+    """Where what cannot be sent yet waits."""
+    spool_bytes: int = key(size(MIB, 1024 * GIB), 64 * MIB)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
     """What is logged to stderr, and how."""
 
@@ -214,6 +233,7 @@ class Config:
     """While a file of this path exists no probe is attached."""
     kernel: Kernel = field(default_factory=Kernel)
     experiments: ExperimentSettings = field(default_factory=ExperimentSettings)
+    fleet: FleetSettings = field(default_factory=FleetSettings)
     log: Log = field(default_factory=Log)
 
     def __post_init__(self) -> None:

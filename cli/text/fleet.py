@@ -1,0 +1,46 @@
+"""A fleet as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from specmine.model.text import age, cells, escaped, plural, size
+
+
+def status_text(document: Mapping[str, Any]) -> str:
+    """Return ``specmine.fleet_status/1`` for people: what is wrong comes first."""
+    inbox = document["inbox"]
+    lines = []
+    if not document["loader"]:
+        lines.append("Nobody loads: start specmine fleet serve.")
+    if document["refused"]:
+        lines.append(f"{plural(document['refused'], 'push')} refused lately: a host sends what cannot be read.")
+    waits = f", the oldest for {age(inbox['oldest_seconds'])}" if inbox["pushes"] else ""
+    hosts = ", ".join(f"{number} {state}" for state, number in document["hosts"].items()) or "none"
+    levels = ", ".join(
+        f"{level} {size(each['bytes'])} in {plural(each['partitions'], 'partition')}"
+        for level, each in document["levels"].items()
+    )
+    lines += [
+        f"hosts: {hosts}",
+        f"inbox: {inbox['pushes']} waiting{waits}",
+        f"known: {plural(document['functions'], 'function')}, {plural(document['lifetimes'], 'lifetime')}",
+        f"held: {size(document['bytes'])}" + (f"; {levels}" if levels else ""),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def hosts_table(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return a row for each host."""
+    if not entries:
+        return "No host.\n"
+    rows = [["HOST", "STATE", "SEEN", "VERSION", "LABELS"]]
+    for each in entries:
+        labels = " ".join(f"{key}={value}" for key, value in sorted(each["labels"].items()))
+        seen = str(each["seen_at"])[:19] if each["seen_at"] else "never"
+        rows.append([escaped(str(cell)) for cell in (each["host"], each["state"], seen, each["version"], labels)])
+    sizes = [max(cells(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return "".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, sizes, strict=True)).rstrip() + "\n" for row in rows
+    )

@@ -1,0 +1,123 @@
+"""``specmined-forward``: sends what specmined learned on this host to the fleet. Started by a timer, it ends soon."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from specmine import __version__
+from specmine.daemon.config.loader import load_config
+from specmine.daemon.config.tree import Config, FleetSettings
+from specmine.daemon.main import DEFAULT_CONFIG
+from specmine.model.clock import SystemClock
+from specmine.model.errors import HostError, InputError, NoData, SpecmineError
+from specmine.model.text import escaped
+from specmine.store.outbox import Outbox
+from specmine.store.sqlite import SqliteStore
+
+from .contact import Contact, send
+from .taking import lost_push, take
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it and return the exit code: 0 fine; 2 wrong usage, or the fleet does not answer; 4 a package is missing."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        config = _config(parsed.config)
+        while True:
+            failed: SpecmineError | None = None
+            try:
+                _print(forward(config))
+            except SpecmineError as error:
+                if not parsed.repeat:
+                    raise
+                failed = error
+                print(f"specmined-forward: {escaped(str(error))}", file=sys.stderr, flush=True)
+            if not parsed.repeat:
+                return 0
+            every = config.fleet.every_ns * 1e-9
+            time.sleep(every if failed is None else random.uniform(0.2, 3.0) * every)
+    except SpecmineError as error:
+        print(f"specmined-forward: {escaped(str(error))}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+
+
+def forward(config: Config) -> Contact:
+    """Take what is new in the store, and send what waits; what cannot be sent now waits for the next time.
+
+    Raises
+    ------
+    SpecmineError
+        If there is no store yet, or the fleet does not answer.
+    """
+    fleet = config.fleet
+    if fleet.connect is None:
+        raise InputError("fleet.connect is off", remedy="say where the fleet is, as specmine fleet enroll printed it")
+    folder = Path(fleet.spool_folder)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write {folder}: {error.strerror}", remedy="see fleet.spool_folder") from error
+    with Outbox(folder / "outbox.db") as outbox:
+        store = Path(config.store.path)
+        if not store.exists():
+            raise NoData(f"there is no store {store} yet", remedy="start specmined first")
+        with SqliteStore.open(store, read_only=True) as opened:
+            while take(opened, outbox).more:
+                outbox.bound(fleet.spool_bytes, lost_push())
+        outbox.bound(fleet.spool_bytes, lost_push())
+        return _contact(outbox, fleet)
+
+
+def _contact(outbox: Outbox, fleet: FleetSettings) -> Contact:
+    try:
+        from specmine.fleet.database.pushing import Credentials, HostConnection  # noqa: PLC0415  33 ms, if it is there
+    except ModuleNotFoundError as error:
+        raise HostError(
+            f"the fleet needs the package {error.name}", remedy="install it with: pip install 'specmine[fleet]'"
+        ) from error
+    assert fleet.connect is not None
+    files = Credentials(
+        certificate=Path(fleet.certificate), key=Path(fleet.private_key), authority=Path(fleet.authority)
+    )
+    with HostConnection(fleet.connect, fleet.role, files) as connection:
+        return send(outbox, connection, _BOOT_ID.read_text(encoding="ascii").strip(), SystemClock().now_ns)
+
+
+def _config(path: Path | None) -> Config:
+    chosen = path or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
+    return load_config(chosen) if chosen else Config()
+
+
+def _print(contact: Contact) -> None:
+    if contact.streams_begun:
+        print(
+            "specmined-forward: the fleet has other content under our numbers, so a new stream began:"
+            " this is a cloned host, or the database was restored from a backup",
+            file=sys.stderr,
+        )
+    print(f"sent {contact.sent}, {contact.waiting} wait", flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="specmined-forward", description="Sends what specmined learned on this host to the fleet, once."
+    )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help=f"the daemon's configuration (default: {DEFAULT_CONFIG})"
+    )
+    parser.add_argument("--repeat", action="store_true", help="go on, each fleet.every, instead of once")
+    parser.add_argument("--version", action="version", version=f"specmined-forward {__version__}")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

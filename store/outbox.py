@@ -1,0 +1,201 @@
+"""What waits to be sent elsewhere: numbered without gaps, until it is acknowledged; in a file of its own.
+
+What was taken from where is written in the same transaction as what waits. So after a SIGKILL nothing is missing and
+nothing is there twice.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from .errors import StoreError
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS waiting(number INTEGER PRIMARY KEY, payload BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS state(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sent(what TEXT, key TEXT, digest BLOB NOT NULL, PRIMARY KEY(what, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS watermark(function TEXT, lifetime TEXT, kind TEXT, end_ns INTEGER NOT NULL,
+    PRIMARY KEY(function, lifetime, kind)) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Something that waits to be sent."""
+
+    number: int
+    payload: bytes
+
+
+class Outbox:
+    """One open file of what waits."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it, and make it if it is not there. Raises StoreError."""
+        self.path = path
+        try:
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
+            self._db.row_factory = sqlite3.Row
+            self._db.execute("PRAGMA journal_mode = WAL").fetchone()
+            # what is acknowledged elsewhere must not come back, nor its number be given again
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.executescript(_SCHEMA)
+        except sqlite3.Error as error:
+            raise StoreError(f"{path} cannot be opened ({error})", remedy="check its folder and its rights") from error
+        if self._value("stream") is None:
+            self.begin_stream()
+
+    @property
+    def stream(self) -> str:
+        """Name of the sequence of numbers."""
+        return str(self._value("stream"))
+
+    @property
+    def lost(self) -> int:
+        """Things given up because too much waited."""
+        return int(self._value("lost") or 0)
+
+    @property
+    def source(self) -> Mapping[str, Any]:
+        """How far what waits was taken from where, as ``put`` was given it."""
+        found: Mapping[str, Any] = json.loads(self._value("source") or "{}")
+        return found
+
+    def __enter__(self) -> Self:
+        """Return it."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self._db.close()
+
+    def put(
+        self,
+        payloads: Sequence[bytes],
+        *,
+        source: Mapping[str, Any],
+        sent: Mapping[tuple[str, str], bytes] | None = None,
+        watermarks: Mapping[tuple[str, str, str], int] | None = None,
+    ) -> None:
+        """Let payloads wait, and write from where they were taken, all or nothing.
+
+        Parameters
+        ----------
+        payloads : sequence of bytes
+        source : mapping
+            How far the source was read.
+        sent : mapping, optional
+            Type and key of records to the digest of what was taken of them.
+        watermarks : mapping, optional
+            Function, lifetime and kind to the end of the last window taken.
+        """
+        with self._transaction():
+            number = int(self._value("next") or 1)
+            for payload in payloads:
+                self._db.execute("INSERT INTO waiting(number, payload) VALUES(?, ?)", (number, payload))
+                number += 1
+            self._set("next", str(number))
+            self._set("source", json.dumps(dict(source), sort_keys=True))
+            self._db.executemany(
+                "INSERT OR REPLACE INTO sent(what, key, digest) VALUES(?, ?, ?)",
+                [(*key, digest) for key, digest in (sent or {}).items()],
+            )
+            self._db.executemany(
+                "INSERT OR REPLACE INTO watermark(function, lifetime, kind, end_ns) VALUES(?, ?, ?, ?)",
+                [(*key, end) for key, end in (watermarks or {}).items()],
+            )
+
+    def sent(self) -> dict[tuple[str, str], bytes]:
+        """Return the digests of records that ``put`` was given."""
+        return {(row["what"], row["key"]): row["digest"] for row in self._db.execute("SELECT * FROM sent")}
+
+    def watermarks(self) -> dict[tuple[str, str, str], int]:
+        """Return the watermarks that ``put`` was given."""
+        rows = self._db.execute("SELECT * FROM watermark")
+        return {(row["function"], row["lifetime"], row["kind"]): row["end_ns"] for row in rows}
+
+    def keep_watermarks(self, lifetimes: Sequence[str]) -> None:
+        """Forget the watermarks of all other lifetimes."""
+        with self._transaction():
+            self._db.execute(
+                "DELETE FROM watermark WHERE lifetime NOT IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(lifetimes)),),
+            )
+
+    def first(self) -> Waiting | None:
+        """Return what waits longest, and mark it as sent: its content must not change any more; None for nothing."""
+        row = self._db.execute("SELECT number, payload FROM waiting ORDER BY number LIMIT 1").fetchone()
+        if row is None:
+            return None
+        if int(self._value("attempted") or 0) < row["number"]:
+            with self._transaction():
+                self._set("attempted", str(row["number"]))
+        return Waiting(number=row["number"], payload=row["payload"])
+
+    def acknowledge(self, number: int) -> None:
+        """Forget what waited, up to a number."""
+        with self._transaction():
+            self._db.execute("DELETE FROM waiting WHERE number <= ?", (number,))
+
+    def begin_stream(self) -> None:
+        """Number what waits anew from 1, under a new name: the receiver knows the old numbers by other contents."""
+        with self._transaction():
+            rows = self._db.execute("SELECT payload FROM waiting ORDER BY number").fetchall()
+            self._db.execute("DELETE FROM waiting")
+            self._db.executemany(
+                "INSERT INTO waiting(number, payload) VALUES(?, ?)",
+                [(number, row["payload"]) for number, row in enumerate(rows, start=1)],
+            )
+            for key, value in (("stream", str(uuid.uuid4())), ("next", str(len(rows) + 1)), ("attempted", "0")):
+                self._set(key, value)
+
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """How many wait, and their bytes."""
+        row = self._db.execute("SELECT count(*), coalesce(sum(length(payload)), 0) FROM waiting").fetchone()
+        return int(row[0]), int(row[1])
+
+    def bound(self, most_bytes: int, instead: bytes) -> int:
+        """Replace the oldest that were never sent by ``instead`` until all fit; return how many were lost."""
+        lost = 0
+        with self._transaction():
+            excess = self.waiting[1] - most_bytes
+            rows = self._db.execute(
+                "SELECT number, length(payload) AS size FROM waiting WHERE number > ? AND payload <> ? ORDER BY number",
+                (int(self._value("attempted") or 0), instead),
+            ).fetchall()
+            for row in rows:
+                if excess <= 0:
+                    break
+                self._db.execute("UPDATE waiting SET payload = ? WHERE number = ?", (instead, row["number"]))
+                excess -= row["size"] - len(instead)
+                lost += 1
+            self._set("lost", str(self.lost + lost))
+        return lost
+
+    def _value(self, key: str) -> str | None:
+        row = self._db.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row["value"])
+
+    def _set(self, key: str, value: str) -> None:
+        self._db.execute("INSERT OR REPLACE INTO state(key, value) VALUES(?, ?)", (key, value))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path} cannot be written ({error})") from error

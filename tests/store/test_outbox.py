@@ -1,0 +1,68 @@
+"""What waits is numbered without gaps, and is there once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from specmine.store import StoreError
+from specmine.store.outbox import Outbox
+
+
+def test_what_waits_goes_in_order_until_it_is_acknowledged(tmp_path: Path) -> None:
+    """Numbers go on after a new start; an acknowledgement forgets all up to it."""
+    with Outbox(tmp_path / "o.db") as outbox:
+        stream = outbox.stream
+        outbox.put([b"a", b"b"], source={"mark": 3})
+        first = outbox.first()
+        assert first is not None
+        assert (first.number, first.payload) == (1, b"a")
+        outbox.acknowledge(1)
+    with Outbox(tmp_path / "o.db") as outbox:
+        outbox.put([b"c"], source={"mark": 4}, sent={("Host", "x"): b"1"}, watermarks={("f", "l", "time"): 9})
+        assert (outbox.stream, outbox.source, outbox.waiting[0]) == (stream, {"mark": 4}, 2)
+        assert outbox.sent() == {("Host", "x"): b"1"}
+        assert outbox.watermarks() == {("f", "l", "time"): 9}
+        outbox.acknowledge(2)
+        last = outbox.first()
+        assert last is not None
+        assert (last.number, last.payload) == (3, b"c")
+
+
+def test_a_new_stream_begins_at_one(tmp_path: Path) -> None:
+    """What waits keeps its order under new numbers."""
+    with Outbox(tmp_path / "o.db") as outbox:
+        outbox.put([b"a", b"b", b"c"], source={})
+        outbox.acknowledge(1)
+        before = outbox.stream
+        outbox.begin_stream()
+        first = outbox.first()
+        assert first is not None
+        assert (first.number, first.payload, outbox.stream != before) == (1, b"b", True)
+        outbox.put([b"d"], source={})
+        outbox.acknowledge(2)
+        first = outbox.first()
+        assert first is not None
+        assert (first.number, first.payload) == (3, b"d")
+
+
+def test_too_much_gives_up_the_oldest_but_what_was_sent(tmp_path: Path) -> None:
+    """The numbers stay, and what may have arrived keeps its content."""
+    with Outbox(tmp_path / "o.db") as outbox:
+        outbox.put([bytes([number]) * 100 for number in range(5)], source={})
+        outbox.first()
+        assert outbox.bound(320, b"lost") == 2
+        assert outbox.lost == 2
+        payloads = []
+        while (each := outbox.first()) is not None:
+            payloads.append(each.payload)
+            outbox.acknowledge(each.number)
+        assert payloads == [b"\0" * 100, b"lost", b"lost", b"\3" * 100, b"\4" * 100]
+
+
+def test_a_file_that_is_none_is_one_line(tmp_path: Path) -> None:
+    """Not a traceback."""
+    (tmp_path / "o.db").write_bytes(b"no database" * 100)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Outbox(tmp_path / "o.db")
