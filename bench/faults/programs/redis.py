@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import socket
 import sys
@@ -121,6 +122,7 @@ def served(folder: Path) -> Iterator[Service]:
                     undo=lambda: fill(LIST),
                     functions=("sortCommand*", "pqsort", "qsort*", "_pqsort", "sortCompare", "lookupKey*", "call"),
                     causes=("load", "unknown", "callee"),
+                    factor=LONG * math.log(LONG) / (LIST * math.log(LIST)),  # of the sorting itself
                     account=sorts,
                 ),
                 Fault(

@@ -18,6 +18,9 @@ from .usual import Usual
 
 MOSTLY = 0.7
 """Share of the difference from which one kind of time is its cause ..."""
+WORK, MUCH_WORK = 0.4, 1.0
+"""Work is the cause from this share on too, if it alone doubles the duration: who works that much longer also waits for
+CPUs, while waiting makes nobody work longer."""
 NEARLY_ALL = 0.9
 """... and from which that is proven: it was measured in these very calls."""
 CALLEE = 0.5
@@ -92,16 +95,18 @@ def _parts(facts: Facts) -> tuple[float, float, float] | None:
     sign = -1.0 if facts.direction is Direction.FASTER else 1.0
     more = [max(0.0, sign * (now - then)) for now, then in zip(after, before, strict=True)]
     total = sum(more)
-    running = _running(facts)
-    if running is None:
+    moved = _running(facts)
+    if moved is None:
         return (more[0] / total, more[1] / total, more[2] / total) if total > 0 else None
-    off = more[1] + more[2]
+    running, off = moved[0], more[1] + more[2]
     waiting = more[1] / off if off > 0 else 0.0
     return running, (1 - running) * waiting, (1 - running) * (1 - waiting) if off > 0 else 0.0
 
 
-def _running(facts: Facts) -> float | None:
-    """Return the share of time on CPU in what the calls in question took more; None: not known.
+def _running(facts: Facts) -> tuple[float, float] | None:
+    """Return the share of time on CPU in what the calls in question took more, and that over the usual duration.
+
+    None: not known.
 
     By quantiles: few calls that wait for ms, as on any busy host, have more of the mean than all others together.
     """
@@ -109,17 +114,18 @@ def _running(facts: Facts) -> float | None:
     if min(one.on_cpu.total for one in (usual, now)) < FEWEST:
         return None
     moved: dict[str, float] = {}
-    differences: dict[str, float] = {}
+    durations: dict[str, list[float]] = {}
     sign = -1.0 if facts.direction is Direction.FASTER else 1.0
     for name, level in PROBABILITIES.items():
         took = [max(one.histogram.quantile(level) - one.bias_ns, 1.0) for one in (usual, now)]
         moved[name] = sign * math.log(took[1] / took[0])
-        differences[name] = took[1] - took[0]
+        durations[name] = took
     name = facts.quantile if facts.quantile in moved else max(moved, key=lambda each: moved[each])
     if moved[name] < LEAST_MOVED:
         return None
     ran = [one.on_cpu.quantile(PROBABILITIES[name]) for one in (usual, now)]
-    return min(1.0, max(0.0, (ran[1] - ran[0]) / differences[name]))
+    before, after = durations[name]
+    return min(1.0, max(0.0, (ran[1] - ran[0]) / (after - before))), (ran[1] - ran[0]) / before
 
 
 def _verdict(  # noqa: PLR0911  one for each rule
@@ -146,7 +152,9 @@ def _verdict(  # noqa: PLR0911  one for each rule
         return CauseKind.CODE, *_of_code(facts, running if parts else None, evidence)
     if _is_changed(evidence[CauseKind.LOAD]):
         return CauseKind.LOAD, False, f"{_told(evidence[CauseKind.LOAD])}; its machine code is the same."
-    if parts is not None and running >= MOSTLY:
+    work = _running(facts)
+    works = work is not None and work[0] >= WORK and work[1] >= MUCH_WORK
+    if parts is not None and (running >= MOSTLY or works):
         longer = "less" if facts.direction is Direction.FASTER else "longer"
         text = f"Its calls work {longer}, with the same machine code: arguments, data or configuration changed."
         return CauseKind.LOAD, False, text

@@ -71,6 +71,8 @@ def sums(running_us: float, preempted: int, waits_us: float, blocked_us: float =
         (sums(100.0, 20, 20_000.0), "p99", CauseKind.HOST),
         (sums(100.0, 5, 20_000.0, blocked_us=90.0), "p50", CauseKind.UNKNOWN),
         (sums(100.0, 5, 2_000.0, blocked_us=90.0), "p50", CauseKind.WAIT),
+        (sums(5_000.0, 900, 5_000.0), "p50", CauseKind.LOAD),  # who works that much longer waits for CPUs, too
+        (sums(150.0, 900, 50.0), "p50", CauseKind.UNKNOWN),
     ],
 )
 def test_the_calls_that_the_change_is_about_decide(now: Usual, quantile: str, kind: CauseKind) -> None:
