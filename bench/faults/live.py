@@ -5,7 +5,8 @@
 
 A daemon of its own watches each program under a bounded load. After it has learned, each fault is injected and undone
 in turn. A fault is *opened* when a violation that is slower stands in what the daemon answers, *first* names what it
-calls a cause itself and the largest factor among these. The true factor is the program's own account, where it has one.
+calls a cause itself and the largest factor among these. The true factor is what was injected, or by the program's own
+account of means, where it has one.
 ``--watch`` names functions instead of having them found. ``--quiet`` adds a phase without a fault before the first, in
 which nothing may be opened. Needs root, g++ and the packages redis-server, nginx, postgresql.
 """
@@ -58,6 +59,7 @@ class Outcome:
     true_factor: float | None = None
     cause: str = ""
     cause_right: bool = False
+    cause_text: str = ""
     others: int = 0
     """Other functions that are called causes."""
     closed_s: float | None = None
@@ -153,7 +155,7 @@ def tried(daemon: Daemon, service: Service, fault: Fault, fault_s: float, rest_s
             closed_s = time.monotonic() - undone
     if closed_s is None:
         daemon.acknowledge()
-    true_factor = unusual / usual if usual and unusual else None
+    true_factor = fault.factor or (unusual / usual if usual and unusual else None)
     return replace(_outcome(service, fault, opened_s, found, true_factor, closed_s), known=known)
 
 
@@ -200,6 +202,7 @@ def _outcome(
         true_factor=true_factor,
         cause=cause,
         cause_right=cause in fault.causes,
+        cause_text=f"{violation['cause']['text']} {json.dumps(violation['cause']['evidence'])}",
         harmless=fault.harmless,
         others=sum(not other.get("because") for _, other in found) - 1,
         closed_s=closed_s,

@@ -17,6 +17,8 @@ class Fault:
     """Globs of the functions that are slower by themselves; empty: any."""
     causes: tuple[str, ...] = ()
     """The kinds of cause that are true."""
+    factor: float | None = None
+    """By how much the first function is slower, where that is known from what is injected."""
     harmless: bool = False
     """Nothing takes longer by it: nothing may be opened."""
     account: Callable[[], tuple[float, float]] | None = None

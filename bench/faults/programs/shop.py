@@ -58,13 +58,16 @@ def served(folder: Path) -> Iterator[Service]:
         def control(name: str, value: int) -> Callable[[], None]:
             return lambda: numbers.put(name, value)
 
-        def fault(name: str, put: tuple[str, int], function: str, causes: tuple[str, ...]) -> Fault:
+        def fault(
+            name: str, put: tuple[str, int], function: str, causes: tuple[str, ...], factor: float | None = None
+        ) -> Fault:
             return Fault(
                 name=name,
                 inject=control(*put),
                 undo=control(put[0], RATE if put[0] == "rate" else 0),
                 functions=(function,),
                 causes=causes,
+                factor=factor,
                 account=lambda: numbers.account(function),
             )
 
@@ -83,12 +86,14 @@ def served(folder: Path) -> Iterator[Service]:
             exe=str(program),
             pid=server.pid,
             faults=(
-                fault("checksum computes twice as much", ("checksum", 100), "checksum", ("load", "unknown")),
-                fault("render computes half as much again", ("render", 50), "render", ("load", "unknown")),
-                fault("render computes three times as much", ("render", 200), "render", ("load", "unknown")),
+                fault("checksum computes twice as much", ("checksum", 100), "checksum", ("load", "unknown"), 2.0),
+                fault("render computes half as much again", ("render", 50), "render", ("load", "unknown"), 1.5),
+                fault("render computes three times as much", ("render", 200), "render", ("load", "unknown"), 3.0),
                 fault("read_block sleeps 300 us", ("read", 300), "read_block", ("wait",)),
                 fault("another thread holds the lock for 1 ms of 3", ("lock", 1000), "update", ("wait",)),
-                fault("only load by db_get computes four times as much", ("db", 300), "load", ("load", "unknown")),
+                fault(
+                    "only load by db_get computes four times as much", ("db", 300), "load", ("load", "unknown"), 25 / 13
+                ),
                 Fault(
                     name="harmless: twice the requests",
                     inject=control("rate", 2 * RATE),
