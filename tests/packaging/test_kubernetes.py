@@ -1,4 +1,4 @@
-"""The manifests hold together: what cannot be tried without a cluster is compared with the unit and the configuration."""
+"""The manifests hold together: what cannot be tried without a cluster is compared with unit and configuration."""
 
 from __future__ import annotations
 
