@@ -33,9 +33,9 @@ tar -C "$top" --exclude-vcs --exclude=./.venv --exclude=./dist --exclude=./build
 
 # Nothing of the environment may name the folder where it was made
 rm -f "$root$home"/bin/{activate*,Activate*,pip*} "$root$home/.gitignore"
-find "$root$home/bin" -type f ! -name specmine ! -name specmined -delete
+find "$root$home/bin" -type f ! -name 'specmine*' -delete
 sed -i '/^command = /d' "$root$home/pyvenv.cfg"
-for each in specmine specmined; do sed -i "1s|.*|#!$home/bin/python3|" "$root$home/bin/$each"; done
+for each in specmine specmined specmined-forward; do sed -i "1s|.*|#!$home/bin/python3|" "$root$home/bin/$each"; done
 rm -rf "$root$home/lib64" "$root$home/include"
 packages=$root$home/lib/python$series/site-packages
 find "$packages" -name direct_url.json -delete
@@ -46,7 +46,7 @@ find "$packages" -name '*.a' -delete
 find "$packages" -type f -exec chmod 644 {} +
 
 mkdir -p "$root/usr/bin"
-for each in specmine specmined; do ln -s "../lib/specmine/bin/$each" "$root/usr/bin/$each"; done
+for each in specmine specmined specmined-forward; do ln -s "../lib/specmine/bin/$each" "$root/usr/bin/$each"; done
 "$root$home/bin/python3" "$root$home/bin/specmine" setup-service --packaged --commands /usr/bin --root "$root" >/dev/null
 rm -rf "$root$home/share"
 ln -sf ../../../bin/python3 "$root$home/bin/python3"

@@ -14,11 +14,9 @@ from specmine.model.errors import InputError
 
 from . import completion, manual
 
-UNITS = ("specmined.service", "specmine-web.service")
+UNITS = ("specmined.service", "specmine-web.service", "specmined-forward.service", "specmined-forward.timer")
 SYSUSERS = "specmine.sysusers.conf"
 SHARED = (
-    "specmined-forward.service",
-    "specmined-forward.timer",
     "specmined-old-kernel.conf",
     "specmine-alerts.yaml",
     "specmine-alertmanager.yaml",

@@ -44,7 +44,7 @@ def commands(page: Path) -> list[tuple[str, list[str]]]:
         if match is None or _SYNOPSIS.search(match[2].partition(" #")[0]):
             continue
         try:
-            lexer = shlex.shlex(match[2], posix=True, punctuation_chars=True)
+            lexer = shlex.shlex(re.sub(r"\$\([^)]*\)", "1", match[2]), posix=True, punctuation_chars=True)
             lexer.commenters, lexer.whitespace_split = "#", True
             words = list(lexer)
         except ValueError:  # a sentence of the output with an apostrophe

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from specmine.cli.setup.files import configuration_text
+from specmine.cli.setup.files import UNITS, configuration_text
 from specmine.daemon.config.loader import parse_config
 from specmine.daemon.config.tree import Config, default_text
 
@@ -74,11 +74,11 @@ def test_systemd_reads_the_units(outcome: Run, tmp_path: Path) -> None:
     """No unknown key, no wrong value."""
     commands = tmp_path / "bin"
     commands.mkdir()
-    for name in ("specmine", "specmined"):
+    for name in ("specmine", "specmined", "specmined-forward"):
         (commands / name).write_text("#!/bin/sh\n")
         (commands / name).chmod(0o755)
     outcome("setup-service", "--root", tmp_path, "--commands", commands)
-    for unit in ("specmined.service", "specmine-web.service"):
+    for unit in UNITS:
         said = subprocess.run(
             ["systemd-analyze", "verify", "--man=no", tmp_path / "etc/systemd/system" / unit],
             capture_output=True, text=True, check=False, env={**os.environ, "SYSTEMD_LOG_LEVEL": "warning"},
