@@ -170,6 +170,9 @@ def _range(quantile: Any) -> str:
 def _where(entry: Entry) -> str:
     expression = str(entry.get("expression") or "true")
     calls = "all its calls" if expression == "true" else f"calls if {expression}"
+    callers = [str(each) for each in entry.get("callers") or ()]
+    if callers and expression == "true":
+        calls = f"{calls}; called by {' and '.join(shortened(each, 40) for each in callers)}"
     lost = float(entry.get("time_share") or 0.0)
     return f"{calls}; {100 * lost:.2g} % of the program's time" if lost >= 0.005 else calls
 

@@ -12,6 +12,9 @@ from .programs import program_of
 from .timestamps import date_of
 from .violations import SCHEMA, Context, Named, explained_by, listed
 
+MOST_CALLERS, LEAST_SHARE = 2, 0.1
+"""Callers that are told with a violation: so many, of so much of the function's time at least."""
+
 
 def violations_of(state: ControllerState) -> tuple[Violation, ...]:
     """Return all violations that are open or closed lately, of all functions."""
@@ -48,12 +51,21 @@ def _named(function: FunctionState, state: ControllerState) -> Named:
         program=program_of(function, state),
         build_id=named.build_id,
         behaviours=_expressions(function),
+        callers=_callers(function, state),
         starts_ns=tuple(
             each.start_ns
             for each in state.lifetimes.values()
             if each.build_id == named.build_id and each.start_ns > state.began_ns
         ),
     )
+
+
+def _callers(function: FunctionState, state: ControllerState) -> tuple[str, ...]:
+    """Return the callers that have a tenth of its time or more, at most two."""
+    callers = function.profile.callers
+    least_ns = LEAST_SHARE * sum(time_ns for _, time_ns in callers)
+    much = (key for key, time_ns in callers[:MOST_CALLERS] if time_ns >= least_ns)
+    return tuple(state.catalog[key].name for key in much if key in state.catalog)
 
 
 def _expressions(function: FunctionState) -> tuple[str, ...]:
