@@ -39,6 +39,8 @@ for each in specmine specmined specmined-forward; do sed -i "1s|.*|#!$home/bin/p
 rm -rf "$root$home/lib64" "$root$home/include"
 packages=$root$home/lib/python$series/site-packages
 find "$packages" -name direct_url.json -delete
+# No process loads these: the tests compare with them (an import contract holds it)
+for each in scipy scikit_learn sklearn joblib threadpoolctl cloudpickle narwhals; do rm -rf "$packages/$each"{,.libs,.py,-*}; done
 # numpy's tests and headers, and types, take a fifth of the room. Nothing is stripped: that breaks libraries of wheels
 find "$packages/numpy" -type d \( -name tests -o -name include \) -prune -exec rm -rf {} +
 find "$packages" -name '*.pyi' -delete

@@ -1,0 +1,134 @@
+"""Are the models of several executions of stock programs the same, and how large are their assertions?
+
+    .venv/bin/python -m bench.evaluation.models [PROGRAM...] [--executions 5] [--seconds 60] [--budget 5%]
+        [--folder DIR]
+
+The first paper's questions 1 and 3 (Brünink and Rosenblum 2016, sections 4.1 and 4.3) for programs as Debian built
+them, under the loads of bench/lib/server_load.py. Each program is started anew for each execution and mined. Each
+execution is merged with all before it, as the paper does it: a call path is alike if both models put it into the same
+group. ``alike`` is the share of the calls that lie on such paths. Atoms are the different call edges in all expressions
+of a function. Stores found in the folder are used again. Needs root, gcc and the packages of server_load.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.lib.driver import table
+from bench.lib.server_load import NAMES, loaded
+
+SPECMINE = Path(sys.executable).parent / "specmine"
+STABLE = ("single", "explained", "unexplained")
+MOST_ALIKE = 0.95
+Functions = Sequence[Mapping[str, Any]]
+
+
+def mined(name: str, number: int, folder: Path, seconds: int, budget: str) -> Path:
+    """Start a program under its load and mine it; return the store."""
+    store = folder / f"{name}-{number}.db"
+    if not store.exists():
+        with (
+            tempfile.TemporaryDirectory(prefix="specmine-bench-", dir="/var/tmp") as own,
+            loaded(name, Path(own)) as program,
+        ):
+            chosen = ["-p", str(program.pid), "--duration", str(seconds), "--budget", budget]
+            answer_of("mine", *chosen, "--store", store)
+    return store
+
+
+def answer_of(*arguments: str | Path) -> Mapping[str, Any]:
+    """Return what a command of the product prints as JSON; nothing learned is an answer as well."""
+    command = [SPECMINE, *arguments, "--format", "json"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode not in (0, 3):
+        raise SystemExit(f"specmine {arguments[0]}: {done.stderr.strip()}")
+    document: Mapping[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def agreement(stores: Sequence[Path]) -> Functions:
+    """Return the functions of which at least two executions have a model, with a step for each further model."""
+    return [each for each in answer_of("merge", *stores)["functions"] if each["steps"]]
+
+
+def step_cells(functions: Functions, step: int) -> list[str]:
+    """Return what one column of the paper's figure 5 says: shares of calls alike when so many models were merged."""
+    ratios = sorted(each["steps"][step]["calls_ratio"] for each in functions if len(each["steps"]) > step)
+    if not ratios:
+        return ["-"] * 4
+    good = sum(ratio >= MOST_ALIKE for ratio in ratios)
+    middle, least = statistics.median(ratios), ratios[0]
+    return [str(len(ratios)), f"{middle:.1%}", f"{least:.1%}", f"{good} ({good / len(ratios):.0%})"]
+
+
+def atoms(function: Mapping[str, Any]) -> int:
+    """Return how many different call edges the expressions of a function name."""
+    edges = {
+        (literal["caller"], literal["callee"])
+        for behaviour in function["behaviours"]
+        for conjunction in behaviour["formula"]
+        for literal in conjunction
+    }
+    return len(edges)
+
+
+def sizes(functions: Iterable[Mapping[str, Any]]) -> list[list[str]]:
+    """Return, by number of behaviours, how many functions there are and how many atoms they need."""
+    by_number: dict[int, list[int]] = {}
+    for each in functions:
+        if each["state"] in ("single", "explained"):
+            by_number.setdefault(len(each["behaviours"]), []).append(atoms(each))
+    return [
+        [str(number), str(len(found)), f"{statistics.median(found):g}", str(max(found))]
+        for number, found in sorted(by_number.items())
+    ]
+
+
+def main() -> int:
+    """Mine, merge and print both tables."""
+    parser = argparse.ArgumentParser(description="Agreement and size of models of stock programs.")
+    parser.add_argument("program", nargs="*", help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--executions", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--budget", default="5%")
+    parser.add_argument("--folder", type=Path, help="keeps the stores, and has those of an earlier run")
+    options = parser.parse_args()
+    if unknown := set(options.program) - set(NAMES):
+        parser.error(f"no program {', '.join(sorted(unknown))}; known: {', '.join(NAMES)}")
+    if os.geteuid() != 0:
+        print("bench.evaluation.models: needs root", file=sys.stderr)
+        return 4
+    rows, every = [], []
+    with tempfile.TemporaryDirectory(prefix="specmine-bench-") as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        for name in options.program or NAMES:
+            numbers = range(1, options.executions + 1)
+            stores = [mined(name, number, folder, options.seconds, options.budget) for number in numbers]
+            known = [answer_of("assertions", "--store", store)["functions"] for store in stores]
+            every += [function for functions in known for function in functions]
+            states = Counter(each["state"] for functions in known for each in functions)
+            settled = sum(states[state] for state in STABLE) / len(stores)
+            print(f"{name}: {dict(states)}", file=sys.stderr, flush=True)
+            functions = agreement(stores)
+            merged = max((len(each["steps"]) for each in functions), default=0)
+            cells = [[f"{step + 2}", *step_cells(functions, step)] for step in range(merged)] or [["-"] * 5]
+            rows += [[*([name, f"{settled:.0f}"] if at == 0 else ["", ""]), *row] for at, row in enumerate(cells)]
+    head = ("program", "settled an execution", "models merged", "functions", "alike, median", "alike, least", ">= 95 %")
+    table(head, rows)
+    table(("behaviours", "functions", "atoms, median", "atoms, most"), sizes(every))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
