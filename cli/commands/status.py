@@ -11,12 +11,12 @@ import click
 
 from specmine.analysis.documents import Document, functions_of
 from specmine.analysis.wording.assertions import is_asserted
-from specmine.analysis.wording.states import FINISHED, counted
+from specmine.analysis.wording.states import FINISHED, UNDECIDED, counted, group_of
 from specmine.analysis.wording.violations import is_problem
 from specmine.cli.base.exit_codes import FINE, VIOLATED
 from specmine.cli.base.options import reading_options
 from specmine.cli.base.output import emit, width
-from specmine.cli.base.sources import read_document, read_status, read_violations
+from specmine.cli.base.sources import read_document, read_functions, read_status, read_violations
 from specmine.cli.base.typography import typeset
 from specmine.cli.text.daemon_facts import facts, not_seen
 from specmine.cli.text.specification import heading
@@ -50,7 +50,11 @@ def command(verbose: bool, store: Where | None, socket: Path | None, form: str) 
     if form == "json":
         emit(json_text(status))
         return code
-    first = headline(found, asserted, width())
+    undecided = 0
+    if store is None and asserted:
+        entries = read_functions(None, socket)
+        undecided = sum(each.get("state") in FINISHED and group_of(each) in UNDECIDED for each in entries)
+    first = headline(found, asserted, width(), undecided)
     if store is None:
         first = [*not_seen(status), *first]
         if verbose:
@@ -60,7 +64,9 @@ def command(verbose: bool, store: Where | None, socket: Path | None, form: str) 
     wrapped = [
         textwrap.wrap(line, width(), subsequent_indent=" " * 6, break_on_hyphens=False) or [""] for line in lines
     ]
-    emit(typeset("\n".join([*first, *(part for parts in wrapped for part in parts)]) + "\n"))
+    shown = [*first, *(part for parts in wrapped for part in parts)]
+    kept = [line for at, line in enumerate(shown) if line or not at or shown[at - 1]]  # one empty line between parts
+    emit(typeset("\n".join(kept) + "\n"))
     return code
 
 

@@ -15,7 +15,7 @@ from .violations import Entry, cause_words, clock, lasted, name_of
 _QUANTILES = {"p50": "median", "p90": "p90", "p99": "p99"}
 
 
-def headline(document: Document, asserted: int, width: int) -> list[str]:
+def headline(document: Document, asserted: int, width: int, undecided: int = 0) -> list[str]:
     """Return the lines that a status begins with.
 
     Parameters
@@ -26,30 +26,36 @@ def headline(document: Document, asserted: int, width: int) -> list[str]:
         Functions of which something is asserted.
     width : int
         Columns of the terminal.
+    undecided : int
+        Those of them of which the newest calls do not say whether they are as asserted.
     """
     at = document.get("at")
     standing = [each for each in document["violations"] if is_open(each)]
     causes = [each for each in standing if not each.get("because")]
     problems = [each for each in causes if is_problem(each)]
     host = f" on {escaped(str(document['host']))}" if document.get("host") else ""
-    lines = [_apart(f"{_said(problems, causes, asserted)}{host}", _date(at), width)]
+    changed = len({each.get("key") for each in standing})
+    holding = max(0, asserted - changed - undecided)
+    lines = [_apart(f"{_said(problems, causes, asserted, holding)}{host}", _date(at), width)]
     for each in (*problems, *(other for other in causes if not is_problem(other))):
         lines += ["", *_entry(each, at, width)]
-    changed = len({each.get("key") for each in standing})
     if asserted:
         some = f", {plural(changed, 'function')} changed (above)" if changed else ""
-        lines += ["", f"{count(max(0, asserted - changed))} of {plural(asserted, 'function')} as asserted{some}."]
+        some += f", {count(undecided)} not decided now" if undecided else ""
+        lines += ["", f"{count(holding)} of {plural(asserted, 'function')} as asserted{some}."]
     if problems:
         lines.append(f"Next: specmine violations {escaped(str(problems[0]['function']))}")
     return [*lines, ""]
 
 
-def _said(problems: Sequence[Entry], causes: Sequence[Entry], asserted: int) -> str:
+def _said(problems: Sequence[Entry], causes: Sequence[Entry], asserted: int, holding: int) -> str:
     if problems:
         return plural(len(problems), "problem")
     if causes:
         return plural(len(causes), "change")
-    return "All well" if asserted else "Nothing asserted yet"
+    if not asserted:
+        return "Nothing asserted yet"
+    return "All well" if holding else "Nothing decided now"
 
 
 def _entry(entry: Entry, at: str | None, width: int) -> Iterator[str]:

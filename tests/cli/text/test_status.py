@@ -44,6 +44,15 @@ def test_all_well_is_two_lines() -> None:
     assert lines()[2] == "43 of 43 functions as asserted."
 
 
+def test_what_is_not_decided_is_not_counted_as_asserted() -> None:
+    """Too few calls say nothing: where all are so, nothing is called well."""
+    document = {"host": "shop-03", "at": "1970-01-01T00:26:40.000Z", "violations": []}
+    some = headline(document, 43, 80, 3)
+    assert some[0].startswith("All well on shop-03")
+    assert some[2] == "40 of 43 functions as asserted, 3 not decided now."
+    assert headline(document, 2, 80, 2)[0].startswith("Nothing decided now on shop-03")
+
+
 def test_nothing_asserted_is_not_well() -> None:
     """Where nothing is known yet nothing is called well."""
     assert lines(asserted=0)[0].startswith("Nothing asserted yet on shop-03")
