@@ -9,10 +9,10 @@ import os
 import select
 import shutil
 import subprocess
-import tarfile
 import tempfile
 import time
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ import pytest
 
 from tests.support.patience import patient
 
-AXE = "axe-core@4.10.3"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
@@ -36,21 +35,8 @@ def missing(what: str) -> None:
 
 
 def axe_script() -> str:
-    """Return the source of axe-core; npm fetches it once into a folder of its own."""
-    folder = Path(tempfile.gettempdir()) / f"specmine-{AXE}"
-    script = folder / "axe.min.js"
-    if not script.exists():
-        if shutil.which("npm") is None:
-            missing("npm, which fetches axe-core,")
-        folder.mkdir(exist_ok=True)
-        done = subprocess.run(["npm", "pack", "--silent", AXE], cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            missing("axe-core")
-        with tarfile.open(folder / done.stdout.split()[-1]) as archive:
-            member = archive.extractfile("package/axe.min.js")
-            assert member is not None
-            script.write_bytes(member.read())
-    return script.read_text(encoding="utf-8")
+    """Return the source of axe-core."""
+    return (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
 
 
 class Page:
