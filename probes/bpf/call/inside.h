@@ -5,6 +5,8 @@
  * ends, its sums go into one entry of a map: by which functions it reached, and by the bucket of its own duration. So
  * no probe is hit for this, and what was called together in one call stays together. */
 
+#ifndef NO_INSIDE /* bench.overhead.inside compares */
+
 /* Add a call that has ended to the timed call around it. It is on the shadow stack no more. */
 static inline __attribute__((always_inline)) void add_to_caller(struct thread *t, u64 cookie, u64 ns, struct away *away)
 {
@@ -94,3 +96,9 @@ static inline __attribute__((always_inline)) void note_inside(struct open_call *
 		}
 	}
 }
+
+#else
+#define begin_inside(o)
+#define note_inside(o, c, bucket, by_path)
+#define add_to_caller(t, cookie, ns, away)
+#endif
