@@ -30,7 +30,7 @@ struct slot {
 	u32 entry_ns;  /* cost of a hit at its entry without the walk; subtracted from the durations of outer calls */
 	u32 return_ns; /* the same at its return */
 	u32 timed_of_4g; /* sessions: how many of 2^32 calls are timed, at random; 0: all */
-	u32 spare;
+	u32 era;       /* number of the time since when the same callees of it are timed, see inside.h; 0: it has none */
 	u64 max_open;  /* ns after which a call that has not returned is given up; 0: never */
 	u64 period;    /* how often calls were given up; see OpenCalls in user space */
 };
@@ -81,6 +81,7 @@ struct open_call {
 	u64 run_delay; /* how long the thread had waited for one */
 	u64 run_base;  /* how long the thread had run, minus the clock */
 	u64 period;    /* the slot's at its begin */
+	u64 era;       /* likewise */
 	struct callee_time callees[MAX_CALLEES]; /* timed calls directly in it, in the order of their first end */
 };
 
@@ -183,7 +184,7 @@ struct inside_key {
 	u64 path;      /* 0 where durations are not counted by path */
 	u32 cookie;    /* low 32 bits */
 	u16 bucket;    /* of the duration */
-	u16 spare;
+	u16 era;       /* low 16 bits; 0: another one began during the call */
 	u32 callees[MAX_CALLEES];
 };
 
@@ -196,6 +197,8 @@ struct inside_sums {
 
 struct inside_value {
 	u64 calls;     /* of the outer function */
+	u64 waiting;   /* what these did of their time, callees included; units as below */
+	u64 blocked;
 	struct inside_sums of[MAX_CALLEES]; /* in the order of the key */
 };
 

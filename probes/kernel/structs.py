@@ -23,7 +23,7 @@ SLOT = np.dtype(
         ("entry_ns", "<u4"),
         ("return_ns", "<u4"),
         ("timed_of_4g", "<u4"),
-        ("spare", "<u4"),
+        ("era", "<u4"),
         ("max_open", "<u8"),
         ("period", "<u8"),
     ]
@@ -78,10 +78,10 @@ OTHER_CALLEES = 0xFFFF_00FF
 """Stands for all callees of one call beyond those that are told apart."""
 AWAY_UNIT_NS = 256
 INSIDE_KEY = np.dtype(
-    [("path", "<u8"), ("cookie", "<u4"), ("bucket", "<u2"), ("spare", "<u2"), ("callees", "<u4", MAX_CALLEES)]
+    [("path", "<u8"), ("cookie", "<u4"), ("bucket", "<u2"), ("era", "<u2"), ("callees", "<u4", MAX_CALLEES)]
 )
 INSIDE_SUMS = np.dtype([("ns", "<u8"), ("waiting", "<u8"), ("blocked", "<u8"), ("calls", "<u8")])
-INSIDE_VALUE = np.dtype([("calls", "<u8"), ("of", INSIDE_SUMS, MAX_CALLEES)])
+INSIDE_VALUE = np.dtype([("calls", "<u8"), ("waiting", "<u8"), ("blocked", "<u8"), ("of", INSIDE_SUMS, MAX_CALLEES)])
 SAMPLE = np.dtype([("path", "<u8"), ("program", "<u4"), ("waiting", "<u4")])
 SAMPLE_VALUE = np.dtype([("count", "<u8"), ("ns", "<u8")])
 WAIT = np.dtype([("start", "<u8"), ("path", "<u8"), ("program", "<u4"), ("weight", "<u4")])

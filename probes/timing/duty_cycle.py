@@ -48,6 +48,12 @@ class DutyCycle:
         """Begin the on-phase: the probes are on."""
         on_ns = min(w.watch.on_ns or TURN_NS, TURN_NS) if w.isolated else w.watch.on_ns
         w.attachment.switch_on(at_ns, on_ns)
+        self._windows.changed(w, on=True)
+        if not w.isolated:
+            inside = self._isolation.directly_inside(w.slot.number)
+            for other in self.functions.values():
+                if other.slot.number in inside and not other.isolated:
+                    other.schedule.join(at_ns)  # what it takes of these calls is known only while both are on
 
     def limited(self, w: TimedFunction, at_ns: int, now_ns: int) -> Refused:
         """Wait until the bucket, which ran empty, would be full again."""
@@ -119,7 +125,7 @@ class DutyCycle:
         self._isolation.end(w)
         # at random, so that no rhythm of the program can hide from the on-phases
         pause_ns = max(TURN_NS if w.isolated else 0, w.watch.period_ns - w.watch.on_ns)
-        w.schedule.attach_at(now_ns + int(pause_ns * self._chance.uniform(0.5, 1.5)))
+        w.schedule.pause(now_ns, pause_ns, self._chance.uniform(0.5, 1.5))
 
     def _learn_sites(self, w: TimedFunction, now_ns: int) -> Refused:
         """Probe the return sites learned since the last poll; say if that is no use."""

@@ -82,12 +82,12 @@ def registry_over(
         prices,
         isolation,
         CallReservoir(map_array(maps["call_samples"], MAX_SLOTS, CALL_SAMPLE_PAGE, writable=True), random.Random(0)),
-        InsideMeter(HashMap(maps["inside"], INSIDE_KEY, INSIDE_VALUE), counters, isolation),
+        InsideMeter(HashMap(maps["inside"], INSIDE_KEY, INSIDE_VALUE), counters, isolation, split=loaded.waiting),
         SlotRows(HashMap(maps["off_cpu"], OFF_CPU, OFF_CPU_VALUE)) if loaded.waiting else None,
     )
     activity = ActivityMeter(prices)
     choice = ProcessChoice(modules, tracker, bystanders, gate, chance)
-    table = LinkTable(links, returns)
+    table = LinkTable(links, returns, lambda w: windows.changed(w, on=False))
     attacher = Attacher(gate, choice, table, windows, activity, symbolizer, code_sizes)
     slow = loaded.mode == "perf"
     kernel_slots = [Slot(number, slots, counters) for number in range(MAX_PERF if slow else FREE_SLOTS)]

@@ -1,22 +1,23 @@
 """What happened inside timed calls: from the kernel's sums by callee to what one window says.
 
-A callee is told only if its own calls were timed all the while: its probes were on whenever those of the outer function
-were, and none of its calls went untimed. Else what it took would pass for the outer function's own time.
+A callee is told only of calls during which all of its own calls were timed. Else what it took would pass for the outer
+function's own time. Probes come and go, so the calls of a function are divided into *eras*: during an era the same
+callees are timed. A call during which another era began is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from specmine.model.call_path import Frame
-from specmine.model.histogram import EMPTY, Histogram
+from specmine.model.histogram import Histogram
 from specmine.model.inside.parts import OTHERS, CalleeSet, CalleeTime, Inside
 from specmine.model.inside.sums import pooled_inside
-from specmine.model.split import Split
 from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import AWAY_UNIT_NS
 
@@ -25,14 +26,13 @@ from .isolation import Isolation
 from .return_probes import IDENTITY
 from .slot_rows import SlotRows
 
-COVERED = 0.99
-"""Share of the time with the outer function's probes on, for which those of a callee must be on."""
 MISSED = 0.01
 """Share of a callee's calls that may go untimed."""
 AT_THE_ENDS = 4
 """Calls that the counters of a running program may disagree about, since they are not read at once."""
 NAMES = 2048
 """Attachments whose function is remembered."""
+ERAS = 0xFFFF
 
 Bias = Callable[[TimedFunction], float]
 """What the probes of a function add to each of its durations, ns."""
@@ -40,28 +40,71 @@ _Group = tuple[NDArray[np.void], list[Frame], list[int]]
 """Rows of the same callees in the same order, with their frames and identities."""
 
 
+@dataclass(slots=True, eq=False)
+class _Eras:
+    """The eras of one function since its last window."""
+
+    number: int
+    inside: bytes
+    """Slots whose probes were hit inside its calls, as known when the present era began."""
+    timed: dict[int, frozenset[TimedFunction]]
+    """Number -> callees of which all calls were timed."""
+
+    def exclude(self, callee: TimedFunction) -> None:
+        """Take back that a callee is timed: its probes are off since an unknown moment of the last two eras."""
+        for number in sorted(self.timed)[-2:]:
+            self.timed[number] -= {callee}
+
+
 class InsideMeter:
     """The sums of the open windows, and which callees were timed meanwhile."""
 
-    def __init__(self, kernel: HashMap, counters: NDArray[Any], isolation: Isolation) -> None:
-        """Hold nothing yet. ``counters`` are those of all slots."""
+    def __init__(self, kernel: HashMap, counters: NDArray[Any], isolation: Isolation, *, split: bool) -> None:
+        """Hold nothing yet. ``counters`` are those of all slots; ``split``: waits are known."""
         self._rows = SlotRows(kernel)
-        self._counters, self._isolation = counters, isolation
+        self._counters, self._isolation, self._split = counters, isolation, split
         self._attached: dict[int, TimedFunction] = {}
         """Identity of an attachment -> its function; the newest last."""
+        self._now: dict[int, TimedFunction] = {}
+        """Slot -> the function that has it."""
+        self._eras: dict[int, _Eras] = {}
         self._held: dict[str, tuple[Inside, ...]] = {}
         """Key of a function -> what its windows said since its last observation."""
         self._before: dict[int, tuple[int, NDArray[np.int64], NDArray[np.int64]]] = {}
         """Slot -> untold calls, and calls and untimed calls of all slots, at the start of its window."""
 
+    def changed(self, w: TimedFunction, *, on: bool) -> None:
+        """Begin another era for a function and those around it: its probes are on now, or are about to be detached."""
+        self._now[w.slot.number] = w
+        for slot in {w.slot.number, *self._isolation.directly_around(w.slot.number)}:
+            around, eras = self._now.get(slot), self._eras.get(slot)
+            if eras is not None and _is_exhausted(w):
+                eras.exclude(w)
+            if around is not None:
+                self._begin_era(around, leaving=None if on else w)
+
+    def _begin_era(self, w: TimedFunction, leaving: TimedFunction | None = None) -> None:
+        slot, inside = w.slot.number, self._isolation.row(w.slot.number)
+        before = self._eras.get(slot)
+        number = before.number % ERAS + 1 if before else 1
+        callees = [self._now.get(each) for each in self._isolation.directly_inside(slot)]
+        timed = frozenset(each for each in callees if each and each is not leaving and _times_all(each, w))
+        self._eras[slot] = _Eras(number, inside, {**(before.timed if before else {}), number: timed})
+        w.slot.set_era(number if any(inside) else 0)
+
     def drain(self, functions: Iterable[TimedFunction]) -> None:
-        """Take the sums out of the kernel."""
+        """Take the sums out of the kernel, and look for callees that were not known."""
+        functions = tuple(functions)
+        self._now = {w.slot.number: w for w in functions}
         slots = {}
         for w in functions:
             for cookie in w.attachment.cookies:
                 self._attached.setdefault(cookie, w)
                 if w.window is not None:
                     slots[cookie] = w.slot.number
+            eras = self._eras.get(w.slot.number)
+            if self._isolation.row(w.slot.number) != (eras.inside if eras else bytes(self._isolation.row_bytes)):
+                self._begin_era(w)
         for old in list(self._attached)[:-NAMES]:
             del self._attached[old]
         self._rows.drain(slots, IDENTITY)
@@ -71,44 +114,53 @@ class InsideMeter:
         self._rows.take(slot)
         self._before[slot] = self._counted(slot)
 
-    def take(self, w: TimedFunction, until_ns: int, histogram: Histogram, split: Split | None, bias: Bias) -> None:
+    def take(self, w: TimedFunction, bias: Bias) -> None:
         """Hold what the open window of a function says until an observation takes it.
 
         Where the probes inside its calls contaminate its durations, that window becomes no observation. What it says of
         the callees stays: nothing is known of them while their probes are off.
         """
-        rows = self._rows.take(w.slot.number)
-        before, window = self._before.get(w.slot.number), w.window
-        if before is None or window is None or not histogram.total:
+        rows, eras = self._rows.take(w.slot.number), self._eras.get(w.slot.number)
+        before = self._before.get(w.slot.number)
+        if before is None or eras is None or not len(rows):
             return
         untold, calls, untimed = self._counted(w.slot.number)
-        if untold - before[0] > MISSED * histogram.total:
+        for callee in set().union(*eras.timed.values()):
+            if _is_exhausted(callee):
+                eras.exclude(callee)
+        known = eras.timed
+        self._eras[w.slot.number] = _Eras(eras.number, eras.inside, {eras.number: known[eras.number]})
+        if untold - before[0] > MISSED * int(rows["value"]["calls"].sum()):
             return
-        spells = w.attachment.spells_between(window.start_ns, until_ns)
-        missed, called = untimed - before[2], calls - before[1]
-        timed: set[Frame] = set()
-        partly: set[Frame] = set()
-        for callee in self._callees(w, rows):
-            number = callee.slot.number
-            whole = callee.probe.timed and not callee.sampled
-            whole = whole and missed[number] <= MISSED * called[number] + AT_THE_ENDS
-            whole = whole and covered(spells, callee.attachment.spells_between(window.start_ns, until_ns)) >= COVERED
-            (timed if whole else partly).add(callee.function.frame)
-        if timed or partly:
-            part = inside_of(histogram, split, rows, self._attached, bias, timed - partly, partly)
-            self._held[w.function.key] = pooled_inside((*self._held.get(w.function.key, ()), part))
+        whole = untimed - before[2] <= MISSED * (calls - before[1]) + AT_THE_ENDS
+        inside = {self._now[each] for each in self._isolation.directly_inside(w.slot.number) if each in self._now}
+        parts = list(self._held.get(w.function.key, ()))
+        for era in np.unique(rows["key"]["era"]).tolist():
+            if era not in known:
+                continue  # another era began during these calls
+            own = rows[rows["key"]["era"] == era]
+            found = [self._attached.get(each) for each in np.unique(own["key"]["callees"]).tolist()]
+            callees = inside | known[era] | {each for each in found if each is not None}
+            timed = {each for each in known[era] if whole[each.slot.number] and self._has_slot(each)}
+            parts.append(
+                inside_of(
+                    own,
+                    self._attached,
+                    bias,
+                    timed={each.function.frame for each in timed},
+                    partly={each.function.frame for each in callees - timed},
+                    split=self._split,
+                )
+            )
+        self._held[w.function.key] = pooled_inside(parts)
 
     def deliver(self, w: TimedFunction) -> tuple[Inside, ...]:
         """Return what is held of a function, and forget it."""
         return self._held.pop(w.function.key, ())
 
-    def _callees(self, w: TimedFunction, rows: NDArray[np.void]) -> list[TimedFunction]:
-        """Return the functions whose probes were hit directly inside its calls, in this window or before."""
-        now = {each.slot.number: each for each in self._attached.values()}  # the newest of a slot
-        inside = {now[slot] for slot in self._isolation.directly_inside(w.slot.number) if slot in now}
-        found = np.unique(rows["key"]["callees"]).tolist() if len(rows) else []
-        inside |= {self._attached[identity] for identity in found if identity in self._attached}
-        return sorted(inside - {w}, key=lambda each: each.function.frame)
+    def _has_slot(self, w: TimedFunction) -> bool:
+        """Tell whether no other function has its slot by now: the counters are its own."""
+        return self._now.get(w.slot.number, w) is w
 
     def _counted(self, slot: int) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
         every = self._counters
@@ -117,62 +169,68 @@ class InsideMeter:
         return int(every["untold"][slot]), calls, ended - every["timed"].astype(np.int64)
 
 
-def covered(spells: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> float:
-    """Return the share of some spells that lies in others; either in order and without overlaps."""
-    ahead, within, whole = list(others), 0, 0
-    for begin, end in spells:
-        whole += end - begin
-        within += sum(max(0, min(end, until) - max(begin, since)) for since, until in ahead)
-    return within / whole if whole else 0.0
+def _is_exhausted(w: TimedFunction) -> bool:
+    """Tell whether the kernel has refused hits of it since its probes were attached."""
+    return w.bucket.was_empty or w.slot.count("hits") > w.slot.limit
+
+
+def _times_all(callee: TimedFunction, caller: TimedFunction) -> bool:
+    """Tell whether every call that it gets from another function's timed calls is timed, from now on."""
+    pids = callee.attachment.pids
+    everywhere = 0 in pids or caller.attachment.pids <= pids
+    return bool(callee.attachment.on_ns) and callee.probe.timed and not callee.sampled and everywhere
 
 
 def inside_of(
-    histogram: Histogram,
-    split: Split | None,
     rows: NDArray[np.void],
-    attached: dict[int, TimedFunction],
+    attached: Mapping[int, TimedFunction],
     bias: Bias,
+    *,
     timed: Iterable[Frame],
     partly: Iterable[Frame] = (),
+    split: bool = False,
 ) -> Inside:
-    """Return what the rows of one window say.
+    """Return what some rows say.
 
     Parameters
     ----------
-    histogram : Histogram
-        All calls of the window.
-    split : Split or None
-        How they spent their time.
     rows : ndarray
-        ``key`` and ``value`` of calls in which others were timed.
-    attached : dict
+        ``key`` and ``value`` of calls during which the same callees were timed.
+    attached : mapping
         Which function an identity belongs to.
     bias : callable
         What the probes of a callee add to its durations, ns.
     timed, partly : iterable of Frame
-        Callees that were timed all the while, and for a part of it.
+        Callees that were timed, and that were not.
+    split : bool
+        It is known what the calls waited for.
     """
-    biases = {identity: bias(w) for identity, w in attached.items() if identity in rows["key"]["callees"]}
-    found, which = np.unique(rows["key"]["callees"], axis=0, return_inverse=True) if len(rows) else ((), np.empty(0))
+    identities = np.unique(rows["key"]["callees"]).tolist()
+    biases = {identity: bias(attached[identity]) for identity in identities if identity in attached}
+    found, which = np.unique(rows["key"]["callees"], axis=0, return_inverse=True)
     columns: dict[tuple[Frame, ...], list[_Group]] = {}
-    for number, identities in enumerate(found):
-        used = [int(each) for each in identities if each]
-        named = [attached[each].function.frame if each in attached else OTHERS for each in used]
-        columns.setdefault(tuple(sorted(set(named))), []).append((rows[which.ravel() == number], named, used))
+    for number, row in enumerate(found):
+        used = [int(each) for each in row if each]
+        if used:
+            named = [attached[each].function.frame if each in attached else OTHERS for each in used]
+            columns.setdefault(tuple(sorted(set(named))), []).append((rows[which.ravel() == number], named, used))
     made = []
     for frames, groups in sorted(columns.items()):
-        callees = [_callee_time(frame, groups, biases) for frame in frames]
+        callees = tuple(_callee_time(frame, groups, biases) for frame in frames)
         calls = Histogram.sum(Histogram.from_pairs(of["key"]["bucket"], of["value"]["calls"]) for of, _, _ in groups)
-        made.append(CalleeSet(calls=calls, callees=tuple(callees)))
+        made.append(CalleeSet(calls=calls, callees=callees))
     every = [callee for each in made for callee in each.callees]
+    bucket, value = rows["key"]["bucket"], rows["value"]
+    waiting = Histogram.from_pairs(bucket, value["waiting"] * np.uint64(AWAY_UNIT_NS))
+    blocked = Histogram.from_pairs(bucket, value["blocked"] * np.uint64(AWAY_UNIT_NS))
     return Inside(
-        calls=histogram,
+        calls=Histogram.from_pairs(bucket, value["calls"]),
         timed=tuple(sorted(timed)),
-        partly=tuple(sorted(partly)),
+        partly=tuple(sorted(set(partly) - set(timed))),
         sets=tuple(made),
-        waiting_ns=split.waiting_ns.without(Histogram.sum(each.waiting_ns for each in every)) if split else EMPTY,
-        blocked_ns=split.blocked_ns.without(Histogram.sum(each.blocked_ns for each in every)) if split else EMPTY,
-        split=split is not None,
+        waiting_ns=waiting.without(Histogram.sum(each.waiting_ns for each in every)),
+        blocked_ns=blocked.without(Histogram.sum(each.blocked_ns for each in every)),
+        split=split,
     )
 
 

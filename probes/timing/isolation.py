@@ -52,9 +52,23 @@ class Isolation:
         self._nests[slot] = 0
         self._nests[:, slot >> 6] &= ~(np.uint64(1) << np.uint64(slot & 63))
 
+    @property
+    def row_bytes(self) -> int:
+        """Length of what ``row`` returns."""
+        return int(self._nests.shape[1] * self._nests.itemsize)
+
+    def row(self, slot: int) -> bytes:
+        """Return which slots are hit directly inside a slot's calls, to compare it with an earlier look."""
+        return bytes(self._nests[slot].tobytes())
+
     def directly_inside(self, slot: int) -> list[int]:
         """Return the slots whose probes were hit inside a slot's calls, and not inside a third one's."""
         found: list[int] = np.flatnonzero(np.unpackbits(self._nests[slot].view(np.uint8), bitorder="little")).tolist()
+        return found
+
+    def directly_around(self, slot: int) -> list[int]:
+        """Return the slots inside whose calls the probes of a slot were hit, not inside a third one's."""
+        found: list[int] = np.flatnonzero(self._nests[:, slot >> 6] & (np.uint64(1) << np.uint64(slot & 63))).tolist()
         return found
 
     def inside(self, slot: int) -> frozenset[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from specmine.probes.kernel.links import LinkNews, Links
 from specmine.probes.kernel.structs import COOKIE_PATH, COOKIE_SHARED, GENERATION_SHIFT
 
@@ -19,8 +21,9 @@ RARE_CALLS = 50
 class LinkTable:
     """The links, and which function each belongs to."""
 
-    def __init__(self, links: Links, returns: ReturnProbes) -> None:
-        """Hold no link."""
+    def __init__(self, links: Links, returns: ReturnProbes, leaving: Callable[[TimedFunction], None]) -> None:
+        """Hold no link; ``leaving`` is called before the probes of a function are detached."""
+        self._leaving = leaving
         self._links, self._returns = links, returns
         self.owner: dict[int, TimedFunction] = {}
         """Link number -> function, for entries and return sites."""
@@ -42,6 +45,7 @@ class LinkTable:
 
     def detach(self, w: TimedFunction, now_ns: int) -> None:
         """Detach the function's probes, and forget them; the holder may have detached them already."""
+        self._leaving(w)
         for number in w.attachment.links:
             self._links.close(number)
         sites = w.attachment.site_links

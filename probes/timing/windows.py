@@ -103,6 +103,10 @@ class Windows:
         if self._off_cpu is not None:
             self._off_cpu.take(w.slot.number)
 
+    def changed(self, w: TimedFunction, *, on: bool) -> None:
+        """Take in that a function's probes are on now, or are about to be detached."""
+        self._inside.changed(w, on=on)
+
     def timed(self, w: TimedFunction) -> int:
         """Return the number of timed calls in the open window."""
         if w.window is not None and w.probe.by_path:
@@ -168,7 +172,7 @@ class Windows:
         measure_handlers(w, self._prices)
         own_ns, known_ns = bias_ns(w, self._prices)
         split, splits = self._split(w, window, histogram)
-        self._inside.take(w, now_ns, histogram, split, lambda callee: bias_ns(callee, self._prices)[0])
+        self._inside.take(w, lambda callee: bias_ns(callee, self._prices)[0])
         if is_perturbed(nested_ns, histogram.quantile(0.5), known_ns) and self._may_retry(w):
             self.perturbed += timed
             w.discard_contaminated()

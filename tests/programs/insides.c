@@ -54,7 +54,7 @@ int main(int argc, char **argv)
         request(random_next(&state) >> 62 == 0);
         if (requests % 16 == 0)
             deep();
-        sleep_ns(100000);
+        sleep_ns(30000);
     }
     printf("{\"request\": %lu, \"flushed\": %lu, \"parse\": %lu, \"flush\": %lu, \"deep\": %lu}\n", requests, flushed,
            parses, flushes, deeps);

@@ -103,7 +103,7 @@ static inline __attribute__((always_inline)) bool enter(struct pt_regs *ctx, voi
 	o->ret = ret;
 	o->cookie = cookie;
 	count_open(o, c, s);
-	begin_inside(o);
+	begin_inside(o, s);
 	t->busy[word] |= bit;
 	t->depth = at + 1;
 	note_running(o, task);

@@ -3,7 +3,10 @@
  *
  * A timed call that ends adds its duration to the open timed call around it, in the memory of the thread. When that one
  * ends, its sums go into one entry of a map: by which functions it reached, and by the bucket of its own duration. So
- * no probe is hit for this, and what was called together in one call stays together. */
+ * no probe is hit for this, and what was called together in one call stays together.
+ *
+ * Probes of callees come and go. Before and after each change user space begins another era of the outer function. Its
+ * calls are told by era, and user space knows which callees were timed in which. */
 
 #ifndef NO_INSIDE /* bench.overhead.inside compares */
 
@@ -48,27 +51,30 @@ static inline __attribute__((always_inline)) void add_to_caller(struct thread *t
 	own->blocked = away->blocked >> AWAY_SHIFT;
 }
 
-static inline __attribute__((always_inline)) void begin_inside(struct open_call *o)
+static inline __attribute__((always_inline)) void begin_inside(struct open_call *o, struct slot *s)
 {
 	u32 i;
 
+	o->era = s->era;
 #pragma clang loop unroll(full)
 	for (i = 0; i < MAX_CALLEES; i++)
 		o->callees[i].callee = 0;
 }
 
 /* A timed call has ended: record what it holds. */
-static inline __attribute__((always_inline)) void note_inside(struct open_call *o, struct counters *c, u32 bucket, bool by_path)
+static inline __attribute__((always_inline)) void note_inside(struct open_call *o, struct counters *c, struct slot *s,
+							      u32 bucket, bool by_path, struct away *away)
 {
 	struct inside_value *v, *zeros;
 	struct inside_key key = {};
 	u32 i, zero = 0;
 
-	if (!o->callees[0].callee)
+	if (!o->callees[0].callee && !s->era)
 		return;
 	key.path = by_path ? o->path : 0;
 	key.cookie = o->cookie;
 	key.bucket = bucket;
+	key.era = o->era == s->era ? s->era : 0;
 #pragma clang loop unroll(full)
 	for (i = 0; i < MAX_CALLEES; i++)
 		key.callees[i] = o->callees[i].callee;
@@ -84,6 +90,10 @@ static inline __attribute__((always_inline)) void note_inside(struct open_call *
 		}
 	}
 	atomic_add(v->calls, 1);
+	if (away->waiting | away->blocked) {
+		atomic_add(v->waiting, away->waiting >> AWAY_SHIFT);
+		atomic_add(v->blocked, away->blocked >> AWAY_SHIFT);
+	}
 #pragma clang loop unroll(full)
 	for (i = 0; i < MAX_CALLEES; i++) {
 		if (!o->callees[i].callee)
@@ -98,7 +108,7 @@ static inline __attribute__((always_inline)) void note_inside(struct open_call *
 }
 
 #else
-#define begin_inside(o)
-#define note_inside(o, c, bucket, by_path)
+#define begin_inside(o, s)
+#define note_inside(o, c, s, bucket, by_path, away)
 #define add_to_caller(t, cookie, ns, away)
 #endif

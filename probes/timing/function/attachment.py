@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-
-SPELLS = 512
-"""On-phases that are remembered; more than lie in one window."""
 
 
 @dataclass(slots=True, eq=False)
@@ -26,8 +22,6 @@ class Attachment:
     """When the on-phase ends, 0 if it does not."""
     watched_ns: int = 0
     """How long the probes were on before ``on_ns``."""
-    spells: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=SPELLS))
-    """(from, until) of the on-phases before that."""
 
     @property
     def pids(self) -> set[int]:
@@ -68,16 +62,8 @@ class Attachment:
     def switch_off(self, now_ns: int) -> None:
         """Note that the probes are off."""
         self.watched_ns = self.watched_until(now_ns)
-        if self.on_ns:
-            self.spells.append((self.on_ns, now_ns))
         self.on_ns = 0
 
     def watched_until(self, now_ns: int) -> int:
         """Return how long the probes were on in all, ns."""
         return self.watched_ns + (now_ns - self.on_ns if self.on_ns else 0)
-
-    def spells_between(self, start_ns: int, end_ns: int) -> list[tuple[int, int]]:
-        """Return (from, until) of the times at which the probes were on within a window."""
-        every = [*self.spells, (self.on_ns, end_ns)] if self.on_ns else self.spells
-        within = ((max(begin, start_ns), min(end, end_ns)) for begin, end in every)
-        return [(begin, end) for begin, end in within if begin < end]

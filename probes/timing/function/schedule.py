@@ -20,6 +20,8 @@ class Schedule:
     rotate_ns: int = 0
     check_ns: int = 0
     compare_ns: int = 0
+    early_ns: int = 0
+    """From then on the probes may be attached before their time, with those of a function around this one."""
     patient_ns: int = 0
     """Until then the return sites that were asked for are waited for."""
 
@@ -34,6 +36,15 @@ class Schedule:
     def attach_by(self, when_ns: int) -> None:
         """Attach the probes at this time at the latest."""
         self.next_on_ns = min(self.next_on_ns, when_ns)
+
+    def pause(self, now_ns: int, pause_ns: int, length: float) -> None:
+        """Attach the probes after a pause of this mean and relative length, or after half of the mean if others are."""
+        self.next_on_ns, self.early_ns = now_ns + int(pause_ns * length), now_ns + pause_ns // 2
+
+    def join(self, now_ns: int) -> None:
+        """Attach the probes now if enough of the pause has passed."""
+        if self.early_ns and now_ns >= self.early_ns:
+            self.next_on_ns = min(self.next_on_ns, now_ns)
 
     def attached(self, now_ns: int) -> None:
         """Begin the periods of an attachment."""

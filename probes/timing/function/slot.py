@@ -73,6 +73,10 @@ class Slot:
         """Set what a hit at the entry, and at the return, adds to the durations of calls around it."""
         self._limits["entry_ns"], self._limits["return_ns"] = entry_ns, return_ns
 
+    def set_era(self, number: int) -> None:
+        """Count the calls that begin from now on apart from those before; 0: no calls within them are of interest."""
+        self._limits["era"] = number
+
     def set_timed_share(self, share: float) -> None:
         """Set the share of the calls that is timed; 1: all."""
         self._limits["timed_of_4g"] = int(share * (1 << 32)) if share < 1 else 0

@@ -13,7 +13,6 @@ from specmine.model.histogram import Histogram
 from specmine.model.inside.parts import CalleeSet, Inside
 from specmine.model.inside.sums import pooled_inside
 from specmine.model.observation import Kind
-from specmine.probes.timing.inside import covered
 from tests.support.source_driver import Driver, driven, running
 
 Programs = Callable[..., Path]
@@ -88,35 +87,24 @@ def test_the_nearest_timed_call_has_it(program: Programs) -> None:
 
 
 @pytest.mark.kernel
-def test_a_callee_timed_for_a_part_of_the_window_is_said_to_be_so(program: Programs) -> None:
-    """Its calls while its probes are off must not pass for its caller's own time."""
+def test_calls_while_a_callee_is_not_timed_stay_apart(program: Programs) -> None:
+    """Its time while its probes are off must not pass for its caller's own time; of the other calls all is known."""
     with running(program("insides"), 600) as child, driven(child.pid, "request", "parse", isolate=False) as driver:
         request = driver.watch("request", Kind.TIME, window_calls=300, window_ns=10**10)
-        driver.watch("parse", Kind.TIME, on_ns=30_000_000, period_ns=90_000_000, window_calls=50, window_ns=10**10)
+        driver.watch("parse", Kind.TIME, on_ns=60_000_000, period_ns=150_000_000, window_calls=50, window_ns=10**10)
 
-        def parts() -> list[Inside]:
-            return [part for each in driver.observations if each.function == request for part in each.inside]
+        def parts(which: str) -> list[Inside]:
+            every = [part for each in driver.observations if each.function == request for part in each.inside]
+            return [part for part in every if names(getattr(part, which)) == ["parse"]]
 
-        driver.poll(lambda: len(parts()) >= 3, 60)
-    assert {tuple(names(part.partly)) for part in parts()} == {("parse",)}
-    assert all(not part.timed for part in parts())
-
-
-@pytest.mark.parametrize(
-    ("spells", "others", "share"),
-    [
-        ([(0, 100)], [(0, 100)], 1.0),
-        ([(0, 100)], [(-50, 20), (60, 200)], 0.6),
-        ([(0, 10), (20, 30)], [(5, 25)], 0.5),
-        ([(0, 10)], [], 0.0),
-        ([], [(0, 10)], 0.0),
-    ],
-)
-def test_covered_is_the_share_of_the_time(
-    spells: list[tuple[int, int]], others: list[tuple[int, int]], share: float
-) -> None:
-    """Of the time with the outer probes on, that with the inner ones on as well."""
-    assert covered(spells, others) == pytest.approx(share)
+        driver.poll(lambda: sum(part.calls.total for part in parts("timed")) > 300 and parts("partly"), 60)
+    for part in parts("timed"):
+        assert not part.partly
+        assert set(by_names(part)) == {("parse",)}, "each call of request() holds two of parse()"
+        (only,) = part.sets
+        assert only.calls == part.calls
+        assert only.callees[0].calls.total == 2 * part.calls.total
+    assert all(not part.timed for part in parts("partly"))
 
 
 def test_parts_of_the_same_callees_add_up() -> None:
