@@ -92,17 +92,19 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     if yardstick is None or not yardstick.ready:
         return _with_yardstick(violations, observation, around)
     violations = replace(violations, lost=with_window(violations.lost, yardstick.usual, observation))
-    draft = _Draft(standing=[], examined=set(violations.examined) & {one.stream for one in alarms})
+    # a stream that has no value in this window, as where it has few calls, was examined nevertheless
+    open_streams = {one.stream for one in detector.streams if one.opened}
+    draft = _Draft(standing=[], examined=set(violations.examined) & open_streams)
     for one in violations.standing:
         _renew(draft, one, yardstick, observation, around)
+    if draft.closed and not draft.standing:
+        # what it was about is over, in all streams: none of them is news
+        draft.examined.clear()
+        violations = replace(violations, detector=calmed(violations.detector), alarms=(), block=Block())
     violations = _with_new(violations, draft, yardstick, observation, around)
     violations = _with_slow_change(violations, draft, yardstick, observation, around)
     violations = replace(violations, standing=tuple(draft.standing), examined=tuple(sorted(draft.examined, key=repr)))
-    if draft.closed:
-        violations = violations.with_closed(draft.closed)
-        if not violations.standing:
-            calm = calmed(violations.detector)
-            violations = replace(violations, detector=calm, alarms=(), examined=(), block=Block())
+    violations = violations.with_closed(draft.closed)
     if not violations.standing and not violations.urgency and not inherited:
         violations = replace(violations, yardstick=settled_by(yardstick, observation))
     return violations

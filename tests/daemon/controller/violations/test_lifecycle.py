@@ -10,6 +10,8 @@ import pytest
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.violations.asserted import Asserted
 from specmine.daemon.controller.violations.change import change_of
+from specmine.daemon.controller.violations.function_violations import FunctionViolations
+from specmine.daemon.controller.violations.lifecycle import Watching, watched
 from specmine.daemon.controller.violations.yardstick import begun
 from specmine.mining.detection.alarm import Alarm, Stream
 from specmine.model.histogram import Histogram
@@ -152,3 +154,25 @@ def test_waiting_for_work_is_not_slow(name: str, opened: int) -> None:
     """A wait at the bottom of a main loop has any length; one for a disk is slow there too."""
     waits = replace(unimodal(name), loop_bottom=True)
     assert len(lived((waits,), 280.0, [(200.0, name, slower(3.0))]).opened) == opened
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+def test_what_recovered_is_not_opened_again_by_another_stream(offset: int) -> None:
+    """The slowest tenth has a value in large windows only; it is about the same change, and over with it."""
+    rng = np.random.default_rng(5)
+    violations, held, ids = FunctionViolations(), [], set()
+    for at in range(110):
+        factor, calls = 3.0 if 40 <= at < 60 else 1.0, 600 if at % 2 == offset else 150
+        window = Observation(
+            function="f", lifetime="l", kind=Kind.TIME, start_ns=10 * at * SECOND, end_ns=10 * (at + 1) * SECOND,
+            histogram=Histogram.from_durations((factor * 40_000 * rng.lognormal(0, 0.3, calls)).astype(np.int64)),
+            calls=calls, watched_ns=10 * SECOND,
+        )  # fmt: skip
+        held.append(window)
+        around = Watching(
+            function="f", build_id="b", asserted=Asserted(), newest=tuple(held[-40:]), recover_after_ns=60 * SECOND
+        )
+        violations = watched(violations, window, around)
+        ids |= {one.id for one in violations.all}
+    assert len(ids) == 1
+    assert violations.standing == ()
