@@ -27,6 +27,7 @@ from typing import Any
 from bench.faults.programs import nginx, postgres, redis, shop
 from bench.faults.programs.fault import Service
 from bench.lib import server_load
+from bench.lib.bytecode import compiled
 from bench.lib.child_processes import in_order, started
 from bench.lib.driver import table
 from bench.overhead.own_cost import Costs, command_for, made
@@ -142,6 +143,7 @@ def main() -> int:
         print("bench.overhead.daemon_learning: needs root", file=sys.stderr)
         return 4
     in_order()
+    compiled()
     rows = []
     for name in options.programs:
         with tempfile.TemporaryDirectory(prefix="specmine-bench-", dir="/var/tmp") as text:

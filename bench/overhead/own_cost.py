@@ -28,6 +28,7 @@ import yaml
 
 from bench.faults.programs import shop
 from bench.lib import server_load
+from bench.lib.bytecode import compiled
 from bench.lib.child_processes import started
 from bench.lib.driver import table
 from specmine.probes.process.proc import processes
@@ -242,6 +243,7 @@ def main() -> int:
     if os.geteuid() != 0:
         print("bench.overhead.own_cost: needs root", file=sys.stderr)
         return 4
+    compiled()
     rows = []
     for name in options.programs:
         with (

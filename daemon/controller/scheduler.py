@@ -5,7 +5,7 @@ A plan is the set of probes that should be on. The requests to the source are it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from specmine.daemon.config.settings import SECOND, Settings
@@ -168,14 +168,14 @@ def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Me
     ]
     cash, taken = LOOKING_SHARE * means.cash, 0.0
     most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE
-    around = Ancestry(functions)
+    around, dearness = Ancestry(functions), usual_dearness(functions.values(), means)
     for function in unseen[:LOOKED_THROUGH]:
         if len(watches) >= most:
             break
         # probes inside a call add to it, and what they add is not known well
         if not around.is_apart(function.key, watches):
             continue
-        call_ns = price(means.prices, Kind.TIME, function.function)
+        call_ns = dearness * price(means.prices, Kind.TIME, function.function)
         look, cost_ns = first_look(function.function, call_ns, means.income, settings)
         # one at a time also in debt, as after sampling at the start: what a second brings pays for several
         if cost_ns > cash - taken and (watches or cost_ns > LOOKING_SHARE * means.income):
@@ -409,6 +409,16 @@ def _dearness(function: FunctionState, means: Means) -> float:
         return 1.0
     found = paid.cost_ns / max(1.0, paid.calls) / price(means.prices, Kind.TIME, function.function)
     return min(max(1.0, found), DEAREST)
+
+
+def usual_dearness(functions: Iterable[FunctionState], means: Means) -> float:
+    """Return what timed calls of this program usually cost with all hits around them, relative to their price.
+
+    Where most calls return to instructions that are single-stepped, it is twice the price. First looks that are planned
+    without it end in a debt, and nothing is timed until that is paid.
+    """
+    found = sorted(_dearness(one, means) for one in functions if one.probe.paid.hits >= PAID_HITS)
+    return found[len(found) // 2] if found else 1.0
 
 
 def predicted(function: FunctionState, watch: Watch, means: Means, settings: Settings) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.controller.call_counts import ProbeState
+from specmine.daemon.controller.call_counts import Paid, ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.history import History
 from specmine.daemon.controller.inference import InferenceState
 from specmine.daemon.controller.phase import Phase, State
+from specmine.daemon.controller.profile import Profile
 from specmine.daemon.controller.scheduler import Means, plan, utility
 from specmine.daemon.controller.violations.function_violations import FunctionViolations
 from specmine.mining.assertions.checks import Verification
@@ -127,3 +128,21 @@ def test_what_is_kept_for_watching_is_used_unless_our_own_work_must_be_saved() -
     checked = replace(seen(learned(), 2.0), verification=Verification(checked_ns=NOW_NS - 11 * SECOND))
     assert FUNCTION.key in plan({FUNCTION.key: checked}, MEANS, Settings()).watches
     assert plan({FUNCTION.key: checked}, replace(MEANS, pressure=1.0), Settings()).watches == {}
+
+
+def unseen(number: int) -> FunctionState:
+    """Return a hot function that nothing is known of but where it was sampled."""
+    found = replace(FUNCTION, offset=100 + number, name=f"g{number}")
+    return FunctionState(identity=Identity(function=found), profile=Profile(samples=9, own_ns=1e9, cpu_ns=1e9))
+
+
+def test_first_looks_are_planned_by_what_calls_were_found_to_cost() -> None:
+    """Where timed calls cost three times their price, a third of the first looks begin at a time."""
+    hot = {each.key: each for each in map(unseen, range(16))}
+    poor = replace(MEANS, budget=1e6, income=1e6, cash=2.5e6)
+    cheap = len(plan(hot, poor, Settings()).watches)
+    paid = Paid(calls=1000.0, hits=2500.0, cost_ns=3.0 * 1000 * PRICES.time_ns)
+    timed = replace(learned(), probe=ProbeState(rate=1.0, paid=paid))
+    watches = plan({**hot, timed.key: timed}, poor, Settings()).watches
+    assert cheap == 8
+    assert len([key for key in watches if key in hot]) == 2
