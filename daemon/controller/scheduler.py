@@ -5,7 +5,7 @@ A plan is the set of probes that should be on. The requests to the source are it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from specmine.daemon.config.settings import SECOND, Settings
@@ -17,6 +17,7 @@ from specmine.model.observation import Kind
 
 from . import reasons
 from .budget import (
+    MEMORY_NS,
     OnPhase,
     affordable_window,
     cost_rate,
@@ -59,6 +60,8 @@ YOUNG_NS = 300 * SECOND
 """So long the first window of a lifetime is waited for."""
 PAID_HITS = 100
 """Hits from which it is known what a timed call costs with all hits around it."""
+SAVED = 0.8
+"""Share of what may be saved up that is waited for before an on-phase that costs more."""
 DEAREST = 8.0
 """The most that is assumed of it: the places that a call returns to are learned with the first ones."""
 UNKNOWN_BURST = 400
@@ -98,6 +101,11 @@ class Means:
     def slots(self) -> int:
         """Functions that may have probes on at once."""
         return SLOW_LINKS if self.slow_links else FAST_LINKS
+
+    @property
+    def savable(self) -> float:
+        """Cost of an on-phase at most that is waited for, ns: more is never saved up, a debt is paid back later."""
+        return SAVED * self.income * MEMORY_NS / SECOND
 
     @property
     def learning_slots(self) -> int:
@@ -168,15 +176,16 @@ def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Me
     ]
     cash, taken = LOOKING_SHARE * means.cash, 0.0
     most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE
-    around, dearness = Ancestry(functions), usual_dearness(functions.values(), means)
+    around = Ancestry(functions)
     for function in unseen[:LOOKED_THROUGH]:
         if len(watches) >= most:
             break
         # probes inside a call add to it, and what they add is not known well
         if not around.is_apart(function.key, watches):
             continue
-        call_ns = dearness * price(means.prices, Kind.TIME, function.function)
+        call_ns = price(means.prices, Kind.TIME, function.function)
         look, cost_ns = first_look(function.function, call_ns, means.income, settings)
+        cost_ns = min(cost_ns, LOOKING_SHARE * means.savable)
         # one at a time also in debt, as after sampling at the start: what a second brings pays for several
         if cost_ns > cash - taken and (watches or cost_ns > LOOKING_SHARE * means.income):
             break
@@ -192,17 +201,18 @@ def _checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, setti
     most_on = round(0.5 * means.slots * max(0.0, 1 - 2 * means.pressure))  # each brings windows all the time
     watches = dict(so_far.watches)
     spent, cash = 0.0, so_far.cash
+    at_once = replace(settings, pace=1.0)  # what may have changed is not slowed down to save our own CPU time
     urgent = [one for one in finished if one.violations.urgency]
     for function in sorted(urgent, key=lambda one: (-one.violations.urgency, one.key)):
         # windows closer together share their disturbances: of several functions none takes the place of others
-        most, half = _most_useful(function, means, settings), 0.5 * (means.budget - spent)
-        apart = shortest_period_ns(settings) / max(URGENT_NS, shortest_period_ns(settings))
+        most, half = _most_useful(function, means, at_once), 0.5 * (means.budget - spent)
+        apart = shortest_period_ns(at_once) / max(URGENT_NS, shortest_period_ns(at_once))
         grant = min(most, half, max(apart * most, half / len(urgent)))
-        watch = _request(function, grant, means, settings)
-        first = 0.0 if watch is None else _first_cost(function, watch, means, settings)
+        watch = _request(function, grant, means, at_once)
+        first = 0.0 if watch is None else _first_cost(function, watch, means, at_once)
         if watch is not None and first <= max(0.0, cash) and len(watches) < means.slots:
             watches[function.key] = watch
-            spent += predicted(function, watch, means, settings)
+            spent += predicted(function, watch, means, at_once)
             cash -= first
     for function in sorted(finished, key=lambda one: (_full_cost(one, means), one.key)):
         if function.key in watches:
@@ -321,7 +331,7 @@ def _first_cost(function: FunctionState, watch: Watch, means: Means, settings: S
     now = function.probe.watch
     if watch.on_ns == 0 or (now is not None and now.kind is watch.kind and now.on_ns > 0):
         return 0.0
-    return _on_phase(function, watch.kind, means, settings).cost_ns
+    return min(_on_phase(function, watch.kind, means, settings).cost_ns, means.savable)
 
 
 def _priority(function: FunctionState, total: Total, means: Means, settings: Settings) -> tuple[object, ...]:
@@ -409,16 +419,6 @@ def _dearness(function: FunctionState, means: Means) -> float:
         return 1.0
     found = paid.cost_ns / max(1.0, paid.calls) / price(means.prices, Kind.TIME, function.function)
     return min(max(1.0, found), DEAREST)
-
-
-def usual_dearness(functions: Iterable[FunctionState], means: Means) -> float:
-    """Return what timed calls of this program usually cost with all hits around them, relative to their price.
-
-    Where most calls return to instructions that are single-stepped, it is twice the price. First looks that are planned
-    without it end in a debt, and nothing is timed until that is paid.
-    """
-    found = sorted(_dearness(one, means) for one in functions if one.probe.paid.hits >= PAID_HITS)
-    return found[len(found) // 2] if found else 1.0
 
 
 def predicted(function: FunctionState, watch: Watch, means: Means, settings: Settings) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.controller.call_counts import Paid, ProbeState
+from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.history import History
 from specmine.daemon.controller.inference import InferenceState
@@ -136,13 +136,16 @@ def unseen(number: int) -> FunctionState:
     return FunctionState(identity=Identity(function=found), profile=Profile(samples=9, own_ns=1e9, cpu_ns=1e9))
 
 
-def test_first_looks_are_planned_by_what_calls_were_found_to_cost() -> None:
-    """Where timed calls cost three times their price, a third of the first looks begin at a time."""
+POOR = replace(MEANS, budget=1e6, income=1e6, cash=2.5e6)
+
+
+def test_what_costs_more_than_can_be_saved_up_is_not_waited_for_for_ever() -> None:
+    """With all the savings there can be, a first look begins, and so does a window, at whatever price."""
+    dear = replace(PRICES, time_ns=40_000.0)
+    rich = replace(POOR, cash=5e6, prices=dear)
     hot = {each.key: each for each in map(unseen, range(16))}
-    poor = replace(MEANS, budget=1e6, income=1e6, cash=2.5e6)
-    cheap = len(plan(hot, poor, Settings()).watches)
-    paid = Paid(calls=1000.0, hits=2500.0, cost_ns=3.0 * 1000 * PRICES.time_ns)
-    timed = replace(learned(), probe=ProbeState(rate=1.0, paid=paid))
-    watches = plan({**hot, timed.key: timed}, poor, Settings()).watches
-    assert cheap == 8
-    assert len([key for key in watches if key in hot]) == 2
+    assert len(plan(hot, rich, Settings()).watches) == 1
+    waiting = replace(unseen(1), phase=Phase(state=State.WAITING), probe=ProbeState(rate=5000.0))
+    (watch,) = plan({waiting.key: waiting}, rich, Settings()).watches.values()
+    assert watch.on_ns > 0
+    assert not plan({waiting.key: waiting}, replace(rich, cash=3e6), Settings()).watches
