@@ -355,7 +355,7 @@ def _progress(function: FunctionState, settings: Settings) -> float:
     chain = function.inference.chain
     if function.state is State.EXPLAINING:
         return 0.5 + 0.5 * min(1.0, len(function.history.paths) / settings.mining.recent)
-    if function.state is State.TIMING and chain is not None:
+    if function.state in (State.TIMING, State.WAITING) and chain is not None:  # also while its probes had to go
         return 0.5 * min(1.0, chain.chain / settings.mining.chain_observations)
     return 0.0
 
