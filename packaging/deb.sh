@@ -29,7 +29,7 @@ tar -C "$top" --exclude-vcs --exclude=./.venv --exclude=./dist --exclude=./build
 "$python" -m venv --without-pip "$root$home"
 "$python" -m venv "$work/tools"
 "$work/tools/bin/python" -m pip --python "$root$home/bin/python3" install --quiet --disable-pip-version-check --no-compile \
-    "$work/source[web]" 2> >(grep -v '^WARNING: Location' >&2)
+    "$work/source[fleet,web]" 2> >(grep -v '^WARNING: Location' >&2)
 
 # Nothing of the environment may name the folder where it was made
 rm -f "$root$home"/bin/{activate*,Activate*,pip*} "$root$home/.gitignore"

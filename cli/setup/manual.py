@@ -16,6 +16,7 @@ from specmine.cli.base.examples import EXAMPLES
 from specmine.cli.main import COMMANDS, specmine
 from specmine.daemon.config.tree import default_text
 from specmine.daemon.main import DEFAULT_CONFIG, parser
+from specmine.fleet.forwarding.arguments import parser as forwarding_parser
 
 EXIT_CODES = (
     ("0", "Fine; or what was asked holds."),
@@ -25,18 +26,30 @@ EXIT_CODES = (
     ("4", "This host cannot, or the privilege is missing."),
     ("130", "Interrupted."),
 )
+Codes = tuple[tuple[str, str], ...]
 DAEMON_EXIT_CODES = (
     ("0", "Ended by SIGTERM or SIGINT, or all programs chosen by pid have ended."),
     ("1", "Something broke; a new start may help."),
     ("2", "Wrong usage, configuration, lock, store, port or socket."),
     ("4", "This host cannot, or the privilege is missing; specmine doctor says why."),
 )
+FORWARD_EXIT_CODES = (
+    ("0", "What is new was sent, or nothing is new."),
+    ("2", "Wrong usage or configuration, or the fleet does not answer."),
+    ("3", "There is no store yet."),
+    ("4", "A package is missing."),
+)
 
 
 def pages() -> dict[str, str]:
     """Return every page: its file name to its text."""
     context = click.Context(specmine, info_name="specmine", **specmine.context_settings)
-    made = {"specmine.1": _overview(context), "specmined.8": _daemon(parser()), "specmined.yaml.5": _configuration()}
+    made = {
+        "specmine.1": _overview(context),
+        "specmined.8": _daemon(),
+        "specmined-forward.8": _program("sends what was learned to a fleet", forwarding_parser(), FORWARD_EXIT_CODES),
+        "specmined.yaml.5": _configuration(),
+    }
     for name in COMMANDS:
         command = specmine.get_command(context, name)
         assert command is not None
@@ -81,26 +94,37 @@ def _command(command: click.Command, context: click.Context) -> str:
     return _page(f"SPECMINE-{name.upper()}", 1, *parts, _exit(EXIT_CODES), _see("specmine(1)", "specmined(8)"))
 
 
-def _daemon(parsed: argparse.ArgumentParser) -> str:
-    options = [
-        (", ".join(each.option_strings) + (f" {each.metavar}" if each.metavar else ""), each.help or "")
-        for each in parsed._actions
-        if each.option_strings
-    ]
-    usage = parsed.format_usage().removeprefix("usage: specmined").split()
-    return _page(
-        "SPECMINED", 8,
-        _section("NAME", [r"specmined \- the daemon of specmine"]),
-        _section("SYNOPSIS", [".B specmined", _escaped(" ".join(usage))]),
-        _section("DESCRIPTION", _prose(parsed.description or "")),
-        _section("OPTIONS", _terms(options)),
+def _daemon() -> str:
+    return _program(
+        "the daemon of specmine",
+        parser(),
+        DAEMON_EXIT_CODES,
         _section("SIGNALS", _terms([
             ("SIGHUP", "Read the configuration again."),
             ("SIGUSR1", "Detach all probes and keep them off."),
             ("SIGUSR2", "End the effect of SIGUSR1."),
         ])),
         _section("FILES", _terms([(str(DEFAULT_CONFIG), "The configuration; see specmined.yaml(5).")])),
-        _exit(DAEMON_EXIT_CODES),
+    )  # fmt: skip
+
+
+def _program(summary: str, parsed: argparse.ArgumentParser, codes: Codes, *more: Iterable[str]) -> str:
+    """Return the page of a program that has a parser of its own."""
+    name = parsed.prog
+    options = [
+        (", ".join(each.option_strings) + (f" {each.metavar}" if each.metavar else ""), each.help or "")
+        for each in parsed._actions
+        if each.option_strings
+    ]
+    usage = parsed.format_usage().removeprefix(f"usage: {name}").split()
+    return _page(
+        name.upper(), 8,
+        _section("NAME", [rf"{_escaped(name)} \- {_escaped(summary)}"]),
+        _section("SYNOPSIS", [rf".B {_escaped(name)}", _escaped(" ".join(usage))]),
+        _section("DESCRIPTION", _prose(parsed.description or "")),
+        _section("OPTIONS", _terms(options)),
+        *more,
+        _exit(codes),
         _see("specmine(1)", "specmined.yaml(5)"),
     )  # fmt: skip
 

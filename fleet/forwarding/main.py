@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from specmine import __version__
 from specmine.daemon.config.loader import load_config
 from specmine.daemon.config.tree import Config, FleetSettings
 from specmine.daemon.main import DEFAULT_CONFIG
@@ -19,6 +17,7 @@ from specmine.model.text import escaped
 from specmine.store.outbox import Outbox
 from specmine.store.sqlite import SqliteStore
 
+from .arguments import parser
 from .contact import Contact, send
 from .taking import lost_push, take
 
@@ -27,7 +26,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it and return the exit code: 0 fine; 2 wrong usage, or the fleet does not answer; 4 a package is missing."""
-    parsed = _parser().parse_args(arguments)
+    parsed = parser().parse_args(arguments)
     try:
         config = _config(parsed.config)
         while True:
@@ -105,18 +104,6 @@ def _print(contact: Contact) -> None:
             file=sys.stderr,
         )
     print(f"sent {contact.sent}, {contact.waiting} wait", flush=True)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="specmined-forward", description="Sends what specmined learned on this host to the fleet, once."
-    )
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help=f"the daemon's configuration (default: {DEFAULT_CONFIG})"
-    )
-    parser.add_argument("--repeat", action="store_true", help="go on, each fleet.every, instead of once")
-    parser.add_argument("--version", action="version", version=f"specmined-forward {__version__}")
-    return parser
 
 
 if __name__ == "__main__":

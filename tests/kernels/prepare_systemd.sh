@@ -10,7 +10,7 @@ for each in systemd-networkd.service systemd-udevd.service systemd-resolved.serv
     systemd-random-seed.service systemd-networkd.socket systemd-udevd-kernel.socket systemd-udevd-control.socket; do
     ln -sf /dev/null "$units/$each"
 done
-for each in "$1"/lib/systemd/system/*.timer; do ln -sf /dev/null "$units/$(basename "$each")"; done
+for each in "$1"/lib/systemd/system/[!s]*.timer "$1"/lib/systemd/system/systemd-*.timer; do ln -sf /dev/null "$units/$(basename "$each")"; done
 mkdir -p "$units/multi-user.target.wants"
 cat >"$1/run/shared/command" <<EOF
 $2
