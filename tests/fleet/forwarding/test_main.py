@@ -1,0 +1,64 @@
+"""From a host's store to the fleet, over TLS, through every SIGKILL."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from specmine.fleet.database.schema import initialize
+from specmine.fleet.forwarding.main import main
+from tests.support.fleet_killing import KilledFleet
+from tests.support.postgres import Postgres, binaries
+
+
+@pytest.fixture
+def synced(postgres: Postgres) -> Iterator[Postgres]:
+    """Return a server that writes to disk as in use, so that it may be killed."""
+    assert binaries() is not None
+    server = Postgres(postgres.folder.parent / "synced", fsync=True)
+    server.create()
+    server.start()
+    yield server
+    server.stop()
+
+
+def test_kills_lose_nothing_and_repeat_nothing(synced: Postgres, folder: Path) -> None:
+    """Database, loader and forwarder killed amid traffic: what arrived is what was observed, by hash."""
+    url = synced.url(synced.new_database())
+    initialize(url)
+    fleet = KilledFleet(postgres=synced, url=url, folder=folder, seed=4)
+    observed, arrived = fleet.run(hosts=2, kills=3)
+    assert set(fleet.kills) == {"database", "loader", "forwarder"}
+    assert len(observed) == 2
+    assert arrived == observed
+
+
+def test_errors_are_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A fleet that is off, a database that is not there."""
+    config = folder / "c.yaml"
+    config.write_text("verify_every: 60s\n")
+    assert main(["--config", str(config)]) == 2
+    assert "fleet.connect is off" in capsys.readouterr().err
+    config.write_text(
+        f"store: {{path: {folder}/none.db}}\nfleet: {{connect: 'host=nowhere.invalid', spool_folder: {folder}}}\n"
+    )
+    assert main(["--config", str(config)]) == 3
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_nothing_of_the_fleet_is_imported_without_it() -> None:
+    """Neither by the daemon nor by a command that reads a store."""
+    script = (
+        "import sys\n"
+        "import specmine.daemon.service, specmine.cli.commands.functions, specmine.cli.base.sources\n"
+        "from specmine.cli.main import run\n"
+        "run(['fleet', '--help']); run(['functions', '--store', '/nonexistent'])\n"
+        "found = [name for name in sys.modules if name.partition('.')[0] == 'psycopg' or name == 'specmine.fleet']\n"
+        "assert not found, found\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,80 @@
+"""From the store to what waits: each window once, also where the store merged or began anew meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from specmine.fleet.forwarding.taking import take
+from specmine.fleet.push import Push, decode_push
+from specmine.model.observation import Observation
+from specmine.store import Document, Retention, Writes, open_store
+from specmine.store.outbox import Outbox
+from tests.support.fleets import digest
+from tests.support.stored import SECOND, UTC, fill, observation
+
+
+def _pushes(outbox: Outbox) -> Iterator[Push]:
+    while (waiting := outbox.first()) is not None:
+        yield decode_push(waiting.payload)
+        outbox.acknowledge(waiting.number)
+
+
+def _rows(pushes: list[Push]) -> list[Observation]:
+    return [row.observation for each in pushes for row in each.rows]
+
+
+def test_each_window_is_taken_once(tmp_path: Path) -> None:
+    """Folded to five minutes, whenever the forwarder runs; records only when they changed."""
+    windows = [observation(second, names=("b", "?")) for second in range(0, 1200, 7)]
+    sent: list[Push] = []
+    with open_store(tmp_path / "s.db") as store, Outbox(tmp_path / "o.db") as outbox:
+        for at in range(0, len(windows), 50):
+            fill(store, windows[at : at + 50])
+            take(store, outbox)
+            assert take(store, outbox).windows == 0
+            sent += _pushes(outbox)
+    assert digest(_rows(sent)) == digest(windows)
+    assert len(_rows(sent)) < len(windows) / 10
+    hosts = [record for each in sent for record in each.records if type(record).__name__ == "Host"]
+    assert len(hosts) == 1
+
+
+def test_a_changed_document_is_sent_again(tmp_path: Path) -> None:
+    """The specification, when it is another one."""
+    with open_store(tmp_path / "s.db") as store, Outbox(tmp_path / "o.db") as outbox:
+        contents: tuple[dict[str, object], ...] = ({"functions": []}, {"functions": []}, {"functions": [], "more": 1})
+        for content in contents:
+            store.write(Writes((Document(name="specification", document=content),)), UTC)
+            take(store, outbox)
+        documents = [record.document for each in _pushes(outbox) for record in each.records]
+        assert documents == [{"functions": []}, {"functions": [], "more": 1}]
+
+
+def test_merged_windows_are_not_taken_twice(tmp_path: Path) -> None:
+    """What the store merged after it was sent is not sent; what was never sent is, merged as it is."""
+    windows = [observation(second, names=("b",)) for second in range(40)]
+    with open_store(tmp_path / "s.db") as store, Outbox(tmp_path / "o.db") as outbox:
+        fill(store, windows[:20])
+        take(store, outbox)
+        fill(store, windows[20:])
+        store.thin(Retention(), UTC + 7200 * SECOND)  # the forwarder did not run for long
+        taken = take(store, outbox)
+        assert taken.windows == 2
+        rows = _rows(list(_pushes(outbox)))
+        assert digest(rows) == digest(windows)
+
+
+def test_a_store_begun_anew_is_read_from_its_start(tmp_path: Path) -> None:
+    """Windows that were sent before, as after a restored backup, are not sent again."""
+    windows = [observation(second, names=("b",)) for second in range(30)]
+    with Outbox(tmp_path / "o.db") as outbox:
+        with open_store(tmp_path / "s.db") as store:
+            fill(store, windows[:20])
+            take(store, outbox)
+        (tmp_path / "s.db").rename(tmp_path / "old.db")
+        with open_store(tmp_path / "s.db") as store:
+            fill(store, windows[10:])
+            taken = take(store, outbox)
+            assert (taken.windows, taken.skipped) == (10, 10)
+        assert digest(_rows(list(_pushes(outbox)))) == digest(windows)
