@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -165,6 +166,18 @@ def _children(pid: int) -> list[int]:
         if int(fields[1]) == pid:
             found.append(int(stat.parent.name))
     return found
+
+
+def cpu_seconds(server: Postgres) -> float:
+    """Return the CPU time of a server and of all processes it had, s."""
+    assert server._process is not None
+    total = 0.0
+    for pid in (server._process.pid, *_children(server._process.pid)):
+        with suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            used = sum(map(int, fields[11 : 15 if pid == server._process.pid else 13]))
+            total += used / os.sysconf("SC_CLK_TCK")
+    return total
 
 
 def _zombie(pid: int) -> bool:

@@ -1,0 +1,53 @@
+"""Is anything lost or counted twice when the database, the loader and forwarders of a fleet are killed amid traffic?
+
+    .venv/bin/python -m bench.fleet.kills [--kills 60] [--hosts 2] [--seed 1]
+
+Hosts write windows to their stores and send them over TLS with processes of their own. In turn the database with all its
+backends, the loader, or a forwarder gets SIGKILL at a random moment. In the end the windows of all stores are compared
+with what arrived, by a hash of each lifetime's counts, paths and times. Needs PostgreSQL's binaries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench.lib.driver import table
+from specmine.fleet.database.schema import initialize
+from tests.support.fleet_killing import KilledFleet
+from tests.support.postgres import Postgres
+
+
+def main() -> int:
+    """Run it; exit 1 if contents differ."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=60)
+    parser.add_argument("--hosts", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="specmine-bench-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        server = Postgres(folder / "server", fsync=True)
+        server.create()
+        server.start()
+        try:
+            url = server.url(server.new_database())
+            initialize(url)
+            fleet = KilledFleet(postgres=server, url=url, folder=folder, seed=given.seed)
+            began = time.monotonic()
+            observed, arrived = fleet.run(hosts=given.hosts, kills=given.kills)
+        finally:
+            server.stop()
+    equal = sum(observed[key] == arrived.get(key) for key in observed)
+    rows = [[what, str(number)] for what, number in sorted(fleet.kills.items())]
+    rows += [["lifetimes equal by hash", f"{equal} of {len(observed)}"], ["seconds", f"{time.monotonic() - began:.0f}"]]
+    table(["killed", "times"], rows)
+    return 0 if observed == arrived else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
