@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath, Frame
-from specmine.model.histogram import Histogram
+from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.observation import PathHistogram
 from specmine.model.split import Split
 
@@ -184,11 +184,16 @@ def _compressed(data: bytes) -> bytes:
 
 def _numbers(histograms: Sequence[Histogram]) -> NDArray[np.uint64]:
     """Return how many there are, their numbers of buckets, the buckets' distances, the counts."""
-    used = [each.buckets.astype(np.int64) for each in histograms]
-    gaps = [np.diff(each, prepend=0) for each in used]
-    counts = [each.counts.astype(np.uint64) for each in histograms]
-    sizes = np.array([len(histograms), *map(len, used)], np.uint64)
-    return np.concatenate([sizes, *(each.astype(np.uint64) for each in gaps), *counts])
+    sizes = np.array([len(histograms), *(len(each.buckets) for each in histograms)], np.uint64)
+    if not histograms:
+        return sizes
+    buckets = np.concatenate([each.buckets for each in histograms]).astype(np.int64)
+    gaps = np.diff(buckets, prepend=0)
+    starts = np.cumsum(sizes[1:]) - sizes[1:]
+    first = starts[sizes[1:] > 0].astype(np.int64)
+    gaps[first] = buckets[first]  # each histogram begins anew
+    counts = np.concatenate([each.counts for each in histograms])
+    return np.concatenate([sizes, gaps.astype(np.uint64), counts.astype(np.uint64)])
 
 
 def _histograms(numbers: NDArray[np.uint64]) -> tuple[tuple[Histogram, ...], NDArray[np.uint64]]:
@@ -210,7 +215,15 @@ def _histograms(numbers: NDArray[np.uint64]) -> tuple[tuple[Histogram, ...], NDA
         buckets = sums[start:end] - (sums[start - 1] if start else 0)
         if end > start and (int(buckets[-1]) >= BUCKETS or np.any(gaps[start + 1 : end] == 0)):
             raise ValueError("a histogram has a bucket twice, or beyond the last")
-        dense = np.zeros(BUCKETS, np.uint64)
-        dense[buckets] = counts[start:end]
-        found.append(Histogram.from_dense(dense))
+        found.append(_histogram(buckets, counts[start:end]))
     return tuple(found), rest
+
+
+def _histogram(buckets: NDArray[np.int64], counts: NDArray[np.uint64]) -> Histogram:
+    """Return a histogram of checked buckets; its arrays are as those of every histogram, read-only and small."""
+    if not len(buckets):
+        return EMPTY
+    numbers = counts.astype(np.uint32) if int(counts.max()) < 1 << 32 else counts.copy()
+    held = Histogram(buckets.astype(np.uint16), numbers)
+    held.buckets.flags.writeable = held.counts.flags.writeable = False
+    return held

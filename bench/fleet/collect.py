@@ -47,14 +47,11 @@ def observation(key: str, lifetime: str, rng: np.random.Generator, *, paths: boo
     centres = rng.uniform(8, 14, number)
     chosen = rng.choice(PATHS, CALLS, p=1 / np.arange(1, PATHS + 1) / (1 / np.arange(1, PATHS + 1)).sum())
     durations = np.exp(centres[chosen % number] + rng.normal(0, 0.25, CALLS)).astype(np.int64)
-    of_paths = [
-        PathHistogram(
-            path=CallPath(tuple(Frame(f"{key[-4:]}f{one % 7}_{depth}", "app") for depth in range(FRAMES - 1)) +
-                          (Frame(f"p{one}", "app"),)),
-            histogram=Histogram.from_durations(durations[chosen == one]),
-        )
-        for one in np.unique(chosen)
-    ] if paths else []  # fmt: skip
+    of_paths = []
+    for one in np.unique(chosen) if paths else ():
+        callers = (Frame(f"{key[-4:]}f{one % 7}_{depth}", "app") for depth in range(FRAMES - 1))
+        path = CallPath((*callers, Frame(f"p{one}", "app")))
+        of_paths.append(PathHistogram(path=path, histogram=Histogram.from_durations(durations[chosen == one])))
     return Observation(
         function=key, lifetime=lifetime, kind=Kind.PATH if paths else Kind.TIME, start_ns=SECOND, end_ns=301 * SECOND,
         histogram=Histogram.from_durations(durations), calls=CALLS, watched_ns=SECOND, paths=tuple(of_paths),
@@ -139,11 +136,12 @@ def _load(server: Postgres, url: str, first: Push, given: argparse.Namespace) ->
         sent = 0
         for number in range(given.hosts):
             lifetime = f"boot-{number}:1:1"
+            own = Host(boot_id=f"boot-{number}", hostname=f"h{number}", utc_offset_ns=time.time_ns() - 7200 * SECOND)
+            seen = (replace(each.observation, lifetime=lifetime) for each in first.rows)
             push = Push(
-                records=(Host(boot_id=f"boot-{number}", hostname=f"h{number}", utc_offset_ns=time.time_ns() - 7200 * SECOND),
-                         replace(first.records[1], id=lifetime), *first.records[2:]),
-                rows=tuple(replace(row, observation=replace(row.observation, lifetime=lifetime)) for row in first.rows),
-            )  # fmt: skip
+                records=(own, replace(first.records[1], id=lifetime), *first.records[2:]),
+                rows=tuple(FoldedRow(observation=each, windows=30) for each in seen),
+            )
             for at, payload in enumerate(pushes_of(push), start=1):
                 db.execute(
                     "SELECT * FROM specmine.import_push(%s, %s, %s, %s, %s)",

@@ -2,9 +2,9 @@
 
     .venv/bin/python -m bench.fleet.kills [--kills 60] [--hosts 2] [--seed 1]
 
-Hosts write windows to their stores and send them over TLS with processes of their own. In turn the database with all its
-backends, the loader, or a forwarder gets SIGKILL at a random moment. In the end the windows of all stores are compared
-with what arrived, by a hash of each lifetime's counts, paths and times. Needs PostgreSQL's binaries.
+Hosts write windows to their stores and send them over TLS with processes of their own. In turn the database with all
+its backends, the loader, or a forwarder gets SIGKILL at a random moment. In the end the windows of all stores are
+compared with what arrived, by a hash of each lifetime's counts, paths and times. Needs PostgreSQL's binaries.
 """
 
 from __future__ import annotations
