@@ -136,10 +136,10 @@ def _load(server: Postgres, url: str, first: Push, given: argparse.Namespace) ->
         sent = 0
         for number in range(given.hosts):
             lifetime = f"boot-{number}:1:1"
-            own = Host(boot_id=f"boot-{number}", hostname=f"h{number}", utc_offset_ns=time.time_ns() - 7200 * SECOND)
+            itself = Host(boot_id=f"boot-{number}", hostname=f"h{number}", utc_offset_ns=time.time_ns() - 7200 * SECOND)
             seen = (replace(each.observation, lifetime=lifetime) for each in first.rows)
             push = Push(
-                records=(own, replace(first.records[1], id=lifetime), *first.records[2:]),
+                records=(itself, replace(first.records[1], id=lifetime), *first.records[2:]),
                 rows=tuple(FoldedRow(observation=each, windows=30) for each in seen),
             )
             for at, payload in enumerate(pushes_of(push), start=1):
