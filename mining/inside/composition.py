@@ -6,7 +6,7 @@ All is counted in the very calls of the class, so the parts add up to the whole:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from specmine.model.buckets import BUCKETS
@@ -71,10 +71,27 @@ def best_known(parts: Iterable[Inside]) -> Inside | None:
     Calls with other callees timed are left out, since what those took would pass for the function's own time.
     """
     pooled = [part for part in pooled_inside(parts) if part.calls.total]
-    return max(
+    best = max(
         pooled,
         key=lambda part: (part.calls.total >= ENOUGH_CALLS, len(part.timed), -len(part.partly), part.calls.total),
         default=None,
+    )
+    return None if best is None else _of_timed(best)
+
+
+def _of_timed(part: Inside) -> Inside:
+    """Return a part without the callees that were not timed all the while; what is known of their time is own time."""
+    untold = [one for each in part.sets for one in each.callees if one.callee in part.partly]
+    if not untold:
+        return part
+    sets = (
+        replace(each, callees=tuple(one for one in each.callees if one.callee not in part.partly)) for each in part.sets
+    )
+    return replace(
+        part,
+        sets=tuple(each for each in sets if each.callees),
+        waiting_ns=Histogram.sum((part.waiting_ns, *(one.waiting_ns for one in untold))),
+        blocked_ns=Histogram.sum((part.blocked_ns, *(one.blocked_ns for one in untold))),
     )
 
 

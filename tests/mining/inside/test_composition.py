@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -71,3 +73,19 @@ def test_callees_that_are_not_told_apart_come_last() -> None:
     ]
     known = Inside(calls=calls, timed=(PARSE,), sets=(CalleeSet(calls=calls, callees=tuple(times)),))
     assert [part.callee for part in composition(known, ()).classes[0].callees] == [PARSE, OTHERS]
+
+
+def test_nothing_is_said_of_a_callee_that_was_timed_in_part() -> None:
+    """What of its time was counted is own code, and so are its waits."""
+    chance = np.random.default_rng(7)
+    flush, own = chance.lognormal(13, 0.1, 1000), chance.lognormal(11, 0.1, 1000)
+    whole = inside_of_calls({FLUSH: flush, PARSE: own}, own, blocked={FLUSH: flush})
+    known = best_known([replace(whole, timed=(PARSE,), partly=(FLUSH,))])
+    assert known is not None
+    (only,) = composition(known, ()).classes
+    (told,) = composition(whole, ()).classes
+    shares = {part.callee: part.share for part in told.callees}
+    assert [part.callee for part in only.callees] == [PARSE]
+    assert only.own == pytest.approx(told.own + shares[FLUSH])
+    assert only.own_blocked == pytest.approx(shares[FLUSH])
+    assert told.own_blocked == 0.0
