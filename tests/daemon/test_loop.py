@@ -10,9 +10,10 @@ from specmine.daemon.controller.phase import State
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.jobs import Job
 from specmine.daemon.worker.process import Done, InlineWorker
+from specmine.model.batch import Batch
 from specmine.model.errors import ProbeError
 from tests.support.planted import paper_program
-from tests.support.simulated import SECOND, FakeClock, SimulatedSource
+from tests.support.simulated import MS, SECOND, FakeClock, SimulatedSource
 
 SHORT = Settings(window_ns=SECOND, limit_ns=10 * SECOND)
 
@@ -135,3 +136,44 @@ def test_jobs_that_run_at_the_end_are_waited_for() -> None:
     z = next(each for each in state.functions.values() if each.function.name == "z")
     assert z.state is State.EXPLAINED
     assert isinstance(watcher.steps[-2].event, Mined)
+
+
+class WokenClock(FakeClock):
+    """A clock whose sleeper is woken at once, once, by one descriptor after a time."""
+
+    def __init__(self, wake: int, after_ns: int) -> None:
+        super().__init__()
+        self.wake, self.at_ns = wake, self.now + after_ns
+        self.woken_ns = 0
+
+    def sleep_until_ns(self, deadline_ns: int, wake: int = -1) -> None:
+        if wake == self.wake and not self.woken_ns and deadline_ns > self.at_ns:
+            self.woken_ns = deadline_ns = max(self.now, self.at_ns)
+        super().sleep_until_ns(deadline_ns, wake)
+
+
+class Wakeable(SimulatedSource):
+    """A source with descriptors, that remembers when it was polled."""
+
+    def fileno(self, *, urgent: bool = False) -> int:
+        return 8 if urgent else 7
+
+    def poll(self, now_ns: int) -> Batch:
+        self.polled.append(now_ns)
+        return super().poll(now_ns)
+
+    polled: list[int]
+
+
+@pytest.mark.parametrize(("wake", "window_s", "rest_ms"), [(8, 10, 50), (7, 10, 200), (8, 1, 50), (7, 1, 66)])
+def test_the_loop_rests_unless_a_watched_process_needs_it(wake: int, window_s: int, rest_ms: int) -> None:
+    """After the first seconds what links report waits for 200 ms, or a fifteenth of a window; what is urgent for 50."""
+    clock = WokenClock(wake, 20 * SECOND)
+    source = Wakeable(paper_program(), clock)
+    source.polled = []
+    settings = Settings(window_ns=window_s * SECOND, limit_ns=10 * window_s * SECOND)
+    run(source, settings, clock, InlineWorker(), deadline_ns=30 * SECOND)
+    before = max(at for at in source.polled if at < clock.woken_ns)
+    after = min(at for at in source.polled if at >= clock.woken_ns)
+    assert after == clock.woken_ns
+    assert after - before >= rest_ms * MS
