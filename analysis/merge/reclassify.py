@@ -145,7 +145,8 @@ def _cut(part: _Part, place: int, borders: Sequence[Recurring], mining: MiningSe
         ],
         "dropped_seconds": [1e-9 * execution.duration_at(edge) for edge in execution.edges if edge not in edges],
         "classes": [
-            {"upper_seconds": bound, "share": share} for bound, share in zip([*upper, None], shares, strict=True)
+            {"upper_seconds": bound, "share": share, "inside": []}
+            for bound, share in zip([*upper, None], shares, strict=True)
         ],
     }
     if there:
