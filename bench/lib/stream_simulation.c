@@ -17,7 +17,7 @@ struct constants {
     double more_correlation, most_correlation, neighbours, early_windows, early_correlation, prior_windows, wider;
     double least_disturbed, most_disturbed, most_share, lasting_seconds, long_seconds, long_share, jumps;
     double up, up_most, up_edge, down, down_scale, far, far_scale;
-    double suspected, doubt, longest_seconds, first_windows, least_windows, least_mean, peaks_from, grid, day;
+    double suspected, longest_seconds, first_windows, least_windows, least_mean, peaks_from, grid, day;
 };
 
 struct stream {
@@ -97,7 +97,7 @@ void step_stream(const struct constants *c, struct stream *s, double place_now, 
     for (int j = 0; j < FACTORS; j++)
         doubted |= s->evidence[j] > c->suspected;
     if (doubted)
-        learn *= c->doubt * fmin(1, elapsed / s->interval);
+        learn *= fmin(1, elapsed / s->interval);
     const double residual = place_now - s->baseline, spread = sqrt(s->variance);
     const double bounded = clipped(residual, -c->bound * spread, c->bound * spread);
     const double ratio = s->lagged / fmax(s->square, 1e-12);

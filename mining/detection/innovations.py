@@ -32,10 +32,8 @@ FADED, FADED_PART, FADED_WINDOWS = 0.1, 0.3, 8.0
 """A change is over if its newest windows, about so many, are off by less than this on average, in log units, or by less
 than this part of it. Else the filter would take it for granted that they came back by chance."""
 SUSPECTED = 3.0
-"""Evidence from which windows come fast ..."""
-DOUBT = 0.5
-"""... and teach half as much as others of the same time. Else they would soon outweigh all others: a function that was
-learned from few windows would take the change for its usual spread."""
+"""Evidence from which windows come fast, and teach by their time. Else they would soon outweigh all others: a function
+that was learned from few windows would take the change for its usual spread."""
 MOST_SURPRISE = 7.0
 """A window further from its prediction, in log units, counts as this far."""
 BASELINE_SECONDS = 45 * 60.0
@@ -201,7 +199,7 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
         1, or 0 where nothing must be learned, as while a violation is open or suspected.
     """
     doubted = (before.evidence > SUSPECTED).any(axis=1)
-    learn = learn * np.where(doubted, DOUBT * np.minimum(1.0, elapsed / before.interval), 1.0)
+    learn = learn * np.where(doubted, np.minimum(1.0, elapsed / before.interval), 1.0)
     residual = places - before.baseline
     spread = np.sqrt(before.variance)
     bounded = np.clip(residual, -BOUND * spread, BOUND * spread)
