@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +28,17 @@ def reader() -> Iterator[Reader]:
     """Start a reader, end it."""
     with Reader(niceness=0) as one:
         yield one
+
+
+@pytest.fixture(scope="module")
+def program() -> Iterator[int]:
+    """Run a program that maps more than there is room for; the test's own process maps whatever others imported."""
+    command = [sys.executable, "-c", "import numpy, sqlite3, ssl; print('ready', flush=True); input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        yield child.pid
+        child.communicate(b"\n")
 
 
 def arrays(rows: int, pages: int) -> Loaded:
@@ -57,13 +70,15 @@ def kernel_rows(loaded: Loaded, module: Module) -> list[int]:
     return [int(row) & 0xFFFF_FFFF for row in rows[int(pages[0]) : int(pages[-1]) + 1]]
 
 
-def test_rows_come_back_when_a_walk_asks_for_them(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_come_back_when_a_walk_asks_for_them(
+    reader: Reader, program: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In too little room all modules are served in turn, never more than fits, and what is there is whole."""
     monkeypatch.setattr(code, "IDLE_NS", -1)
     monkeypatch.setattr(unwind_space, "REST_NS", 1_000_000)
     loaded = arrays(ROWS, PAGES)
     modules = Modules(reader, loaded)
-    layout = modules.layout_of(os.getpid())
+    layout = modules.layout_of(program)
     everything = settled(modules)
     assert modules.evictions > 0
     assert 0 < modules.row_bytes <= 8 * (ROWS + PAGES)
@@ -81,20 +96,20 @@ def test_rows_come_back_when_a_walk_asks_for_them(reader: Reader, monkeypatch: p
     modules.close()
 
 
-def test_rows_in_use_stay(reader: Reader) -> None:
+def test_rows_in_use_stay(reader: Reader, program: int) -> None:
     """Where everything was used just now nothing makes room, and what does not fit is counted."""
     modules = Modules(reader, arrays(ROWS, PAGES))
-    modules.layout_of(os.getpid())
+    modules.layout_of(program)
     settled(modules)
     assert modules.evictions == 0
     assert modules.lost > 0
 
 
-def test_a_second_start_takes_rows_from_the_disk(reader: Reader, tmp_path: Path) -> None:
+def test_a_second_start_takes_rows_from_the_disk(reader: Reader, program: int, tmp_path: Path) -> None:
     """The same rows are in the kernel after a restart, without being made again."""
     first, second = arrays(1 << 21, 1 << 20), arrays(1 << 21, 1 << 20)
     modules = Modules(reader, first, tmp_path)
-    modules.layout_of(os.getpid())
+    modules.layout_of(program)
     settled(modules)
     again = Modules(reader, second, tmp_path)
     asked: list[str] = []
@@ -105,7 +120,7 @@ def test_a_second_start_takes_rows_from_the_disk(reader: Reader, tmp_path: Path)
         return whole(op, fd, **arguments)
 
     reader.request = request  # type: ignore[method-assign]
-    again.layout_of(os.getpid())
+    again.layout_of(program)
     settled(again)
     by_name = {m.file: m for m in again.by_file.values()}
     for module in modules.by_file.values():
