@@ -300,6 +300,9 @@ class Modules:
 
     def _make_room(self, module: Module, lengths: tuple[int, int]) -> None:
         """Take out the rows of the modules used the longest ago, for one that is tried again when they have rested."""
+        if lengths[0] > self._rows.size or lengths[1] > self._index.size:
+            self.lost += 1  # it never fits: no other makes room in vain
+            return
         idle = [m for m in self.by_file.values() if m.lengths[0] and self._now_ns - m.used_ns > IDLE_NS]
         rows = pages = 0
         for old in sorted(idle, key=lambda m: m.used_ns):

@@ -33,7 +33,7 @@ def reader() -> Iterator[Reader]:
 @pytest.fixture(scope="module")
 def program() -> Iterator[int]:
     """Run a program that maps more than there is room for; the test's own process maps whatever others imported."""
-    command = [sys.executable, "-c", "import numpy, sqlite3, ssl; print('ready', flush=True); input()"]
+    command = [sys.executable, "-c", "import numpy; print('ready', flush=True); input()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
@@ -127,3 +127,21 @@ def test_a_second_start_takes_rows_from_the_disk(reader: Reader, program: int, t
         if module.lengths[0] and module.path != "[vdso]":
             assert kernel_rows(first, module) == kernel_rows(second, by_name[module.file])
     assert asked.count("rows") <= asked.count("facts") // 4
+
+
+def test_what_never_fits_takes_no_room_from_others(
+    reader: Reader, program: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The largest file has more rows than there is room for: it is left out, and the rows of all others stay."""
+    roomy = Modules(reader, arrays(1 << 21, 1 << 20))
+    roomy.layout_of(program)
+    *others, largest = sorted(module.lengths[0] for module in settled(roomy))
+    assert sum(others) < largest, "the program is not what this test needs"
+    roomy.close()
+    monkeypatch.setattr(code, "IDLE_NS", -1)
+    modules = Modules(reader, arrays(largest - 1, 1 << 20))
+    modules.layout_of(program)
+    settled(modules)
+    assert (modules.lost, modules.evictions) == (1, 0)
+    assert sorted(m.lengths[0] for m in modules.by_file.values() if m.lengths[0])[-1] == others[-1]
+    modules.close()
