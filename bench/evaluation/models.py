@@ -124,7 +124,7 @@ def main() -> int:
             merged = max((len(each["steps"]) for each in functions), default=0)
             cells = [[f"{step + 2}", *step_cells(functions, step)] for step in range(merged)] or [["-"] * 5]
             rows += [[*([name, f"{settled:.0f}"] if at == 0 else ["", ""]), *row] for at, row in enumerate(cells)]
-    head = ("program", "settled an execution", "models merged", "functions", "alike, median", "alike, least", ">= 95 %")
+    head = ("program", "stable an execution", "models merged", "functions", "alike, median", "alike, least", ">= 95 %")
     table(head, rows)
     table(("behaviours", "functions", "atoms, median", "atoms, most"), sizes(every))
     return 0
