@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import sqlite3
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from .errors import StoreError
+from .sqlite_file import transaction
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS waiting(number INTEGER PRIMARY KEY, payload BLOB NOT NULL);
@@ -96,7 +96,7 @@ class Outbox:
         watermarks : mapping, optional
             Function, lifetime and kind to the end of the last window taken.
         """
-        with self._transaction():
+        with transaction(self._db, str(self.path)):
             number = int(self._value("next") or 1)
             for payload in payloads:
                 self._db.execute("INSERT INTO waiting(number, payload) VALUES(?, ?)", (number, payload))
@@ -123,7 +123,7 @@ class Outbox:
 
     def keep_watermarks(self, lifetimes: Sequence[str]) -> None:
         """Forget the watermarks of all other lifetimes."""
-        with self._transaction():
+        with transaction(self._db, str(self.path)):
             self._db.execute(
                 "DELETE FROM watermark WHERE lifetime NOT IN (SELECT value FROM json_each(?))",
                 (json.dumps(list(lifetimes)),),
@@ -135,18 +135,18 @@ class Outbox:
         if row is None:
             return None
         if int(self._value("attempted") or 0) < row["number"]:
-            with self._transaction():
+            with transaction(self._db, str(self.path)):
                 self._set("attempted", str(row["number"]))
         return Waiting(number=row["number"], payload=row["payload"])
 
     def acknowledge(self, number: int) -> None:
         """Forget what waited, up to a number."""
-        with self._transaction():
+        with transaction(self._db, str(self.path)):
             self._db.execute("DELETE FROM waiting WHERE number <= ?", (number,))
 
     def begin_stream(self) -> None:
         """Number what waits anew from 1, under a new name: the receiver knows the old numbers by other contents."""
-        with self._transaction():
+        with transaction(self._db, str(self.path)):
             rows = self._db.execute("SELECT payload FROM waiting ORDER BY number").fetchall()
             self._db.execute("DELETE FROM waiting")
             self._db.executemany(
@@ -165,7 +165,7 @@ class Outbox:
     def bound(self, most_bytes: int, instead: bytes) -> int:
         """Replace the oldest that were never sent by ``instead`` until all fit; return how many were lost."""
         lost = 0
-        with self._transaction():
+        with transaction(self._db, str(self.path)):
             excess = self.waiting[1] - most_bytes
             rows = self._db.execute(
                 "SELECT number, length(payload) AS size FROM waiting WHERE number > ? AND payload <> ? ORDER BY number",
@@ -186,16 +186,3 @@ class Outbox:
 
     def _set(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO state(key, value) VALUES(?, ?)", (key, value))
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be written ({error})") from error

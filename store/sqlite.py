@@ -10,12 +10,12 @@ from typing import Self, TypeVar
 from urllib.parse import quote
 
 from . import retention, statements
-from .errors import StoreCorrupt, StoreError
+from .errors import StoreCorrupt
 from .increments import Increment, Mark, increment
 from .lock import FileLock
 from .protocol import Store
 from .schema import SCHEMA, Schema
-from .sqlite_file import damaged, move_aside, opened, opened_read_only
+from .sqlite_file import move_aside, opened, opened_read_only, transaction
 from .writes import Writes, write
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class SqliteStore(Store):
 
     def write(self, writes: Writes, utc_ns: int) -> None:
         """Write records, all or none of them."""
-        with self._transaction():
+        with transaction(self._db, f"the store {self.path}"):
             write(self._db, self._schema, writes, utc_ns)
 
     def read(self, record: type[T], *, newest: int | None = None, **equal: object) -> tuple[T, ...]:
@@ -100,7 +100,7 @@ class SqliteStore(Store):
         with self._reading():
             self._db.execute("ATTACH ? AS other", (f"file:{quote(str(path.absolute()))}?mode=ro",))
             try:
-                with self._transaction():
+                with transaction(self._db, f"the store {self.path}"):
                     for table in self._schema.tables:
                         if table.merged:
                             self._db.execute(statements.copy(table, "other", "main"))
@@ -109,7 +109,7 @@ class SqliteStore(Store):
 
     def thin(self, limits: retention.Retention, now_utc_ns: int) -> tuple[int, int]:
         """Merge old observations, delete the oldest of what does not fit; return how many each took."""
-        with self._transaction():
+        with transaction(self._db, f"the store {self.path}"):
             merged = retention.merge_old(self._db, limits, now_utc_ns)
             deleted = retention.delete_oldest(self._db, self._schema.tables, limits, self._used_bytes)
         if merged or deleted:
@@ -129,23 +129,6 @@ class SqliteStore(Store):
         self._db.close()
         if self._lock is not None:
             self._lock.release()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Make all changes inside one, or none of them."""
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            if damaged(error):
-                raise StoreCorrupt(f"the store {self.path} is damaged ({error})") from error
-            raise StoreError(f"the store {self.path} cannot be written ({error})") from error
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

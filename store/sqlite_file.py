@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -43,6 +45,24 @@ def move_aside(path: Path) -> str:
         if part.exists():
             part.rename(f"{path}.corrupt-{number}{end}")
     return f"set aside as {path}.corrupt-{number}"
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection, what: str) -> Iterator[None]:
+    """Make all changes inside one, or none of them. Raises StoreError, which says ``what`` cannot be written."""
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if db.in_transaction:  # SQLite may have rolled back by itself
+                db.execute("ROLLBACK")
+            raise
+        db.execute("COMMIT")
+    except _ERRORS as error:
+        if damaged(error):
+            raise StoreCorrupt(f"{what} is damaged ({error})") from error
+        raise StoreError(f"{what} cannot be written ({error})") from error
 
 
 def opened(path: Path, schema: Schema) -> sqlite3.Connection:

@@ -35,7 +35,7 @@ from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.store import Host
 from tests.support.fleets import FOR_EVER, enrolled, load_all, place
-from tests.support.postgres import Postgres, cpu_seconds
+from tests.support.postgres import Postgres, cpu_seconds, running
 
 SECOND = 10**9
 CALLS, PATHS, FRAMES = 1000, 60, 14
@@ -68,13 +68,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        server = Postgres(folder / "server", fsync=True)
-        server.create()
-        server.start()
-        try:
+        with running(folder / "server", fsync=True) as server:
             rows = _measured(server, folder, given)
-        finally:
-            server.stop()
     table(["what", "measured"], rows)
     return 0
 

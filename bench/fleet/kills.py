@@ -18,7 +18,7 @@ from pathlib import Path
 from bench.lib.driver import table
 from specmine.fleet.database.schema import initialize
 from tests.support.fleet_killing import KilledFleet
-from tests.support.postgres import Postgres
+from tests.support.postgres import running
 
 
 def main() -> int:
@@ -31,17 +31,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        server = Postgres(folder / "server", fsync=True)
-        server.create()
-        server.start()
-        try:
+        with running(folder / "server", fsync=True) as server:
             url = server.url(server.new_database())
             initialize(url)
             fleet = KilledFleet(postgres=server, url=url, folder=folder, seed=given.seed)
             began = time.monotonic()
             observed, arrived = fleet.run(hosts=given.hosts, kills=given.kills)
-        finally:
-            server.stop()
     equal = sum(observed[key] == arrived.get(key) for key in observed)
     rows = [[what, str(number)] for what, number in sorted(fleet.kills.items())]
     rows += [["lifetimes equal by hash", f"{equal} of {len(observed)}"], ["seconds", f"{time.monotonic() - began:.0f}"]]

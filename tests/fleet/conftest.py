@@ -12,7 +12,7 @@ import pytest
 from specmine.fleet.database.connecting import Connection, connected
 from specmine.fleet.database.schema import initialize
 from tests.support.command_line import outcome, plain_terminal
-from tests.support.postgres import Postgres, binaries
+from tests.support.postgres import Postgres, binaries, running
 
 __all__ = ["outcome", "plain_terminal"]
 
@@ -26,15 +26,10 @@ def postgres() -> Iterator[Postgres]:
     # not pytest's folder: PostgreSQL runs as somebody else, who must reach it
     with tempfile.TemporaryDirectory(prefix="specmine-postgres-") as folder:
         Path(folder).chmod(0o755)
-        server = Postgres(Path(folder) / "server")
-        server.create()
-        server.start()
-        try:
+        with running(Path(folder) / "server") as server:
             server.new_database()
             initialize(server.url("fleet1"))
             yield server
-        finally:
-            server.stop()
 
 
 @pytest.fixture

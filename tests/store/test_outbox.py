@@ -66,3 +66,17 @@ def test_a_file_that_is_none_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "o.db").write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match="cannot be opened"):
         Outbox(tmp_path / "o.db")
+
+
+def test_a_full_disk_is_told_as_such_and_loses_nothing(tmp_path: Path) -> None:
+    """SQLite may have rolled back by itself; what waited still does, and more fits once there is room."""
+    with Outbox(tmp_path / "o.db") as outbox:
+        outbox.put([b"a"], source={"mark": 1})
+        pages = outbox._db.execute("PRAGMA page_count").fetchone()[0]
+        outbox._db.execute(f"PRAGMA max_page_count = {pages + 4}")
+        with pytest.raises(StoreError, match="full"):
+            outbox.put([b"b" * 1_000_000], source={"mark": 2})
+        assert (outbox.waiting[0], outbox.source) == (1, {"mark": 1})
+        outbox._db.execute("PRAGMA max_page_count = 100000")
+        outbox.put([b"c"], source={"mark": 3})
+        assert (outbox.waiting[0], outbox.source) == (2, {"mark": 3})

@@ -9,7 +9,8 @@ import signal
 import socket
 import subprocess
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -142,6 +143,18 @@ class Postgres:
             owner = _somebody()
             for path in (folder, *folder.rglob("*")):
                 shutil.chown(path, owner.pw_uid, owner.pw_gid)
+
+
+@contextmanager
+def running(folder: Path, *, fsync: bool = False) -> Iterator[Postgres]:
+    """Run a server in a folder that it makes; ``fsync``: it writes to disk as in use, so that it may be killed."""
+    server = Postgres(folder, fsync=fsync)
+    server.create()
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 def _somebody() -> pwd.struct_passwd:

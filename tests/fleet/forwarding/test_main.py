@@ -12,18 +12,15 @@ import pytest
 from specmine.fleet.database.schema import initialize
 from specmine.fleet.forwarding.main import main
 from tests.support.fleet_killing import KilledFleet
-from tests.support.postgres import Postgres, binaries
+from tests.support.postgres import Postgres, binaries, running
 
 
 @pytest.fixture
 def synced(postgres: Postgres) -> Iterator[Postgres]:
     """Return a server that writes to disk as in use, so that it may be killed."""
     assert binaries() is not None
-    server = Postgres(postgres.folder.parent / "synced", fsync=True)
-    server.create()
-    server.start()
-    yield server
-    server.stop()
+    with running(postgres.folder.parent / "synced", fsync=True) as server:
+        yield server
 
 
 def test_kills_lose_nothing_and_repeat_nothing(synced: Postgres, folder: Path) -> None:
