@@ -4,12 +4,15 @@
 
 #define HANDLER_LIMIT_NS 1024 /* twice the longest in cold caches: beyond it an interrupt came */
 
-/* Time one return in 32 since its begin. The clock's low bits are random enough to choose it. */
+/* Time one return in 32 since its begin. The clock chooses it: its low bits alone repeat with the period of a loop, or
+ * with the step of the clock, so all of them are mixed (a multiplicative hash, Knuth 6.4). */
+#define CHOSEN_OF_32(ns) ((u32)(ns) * 2654435769U >> 27 == 0)
+
 static inline __attribute__((always_inline)) void note_handler_time(struct counters *c, u64 began)
 {
 	u64 took;
 
-	if (began & 31)
+	if (!CHOSEN_OF_32(began))
 		return;
 	took = bpf_ktime_get_ns() - began;
 	if (took < HANDLER_LIMIT_NS) {
