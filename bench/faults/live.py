@@ -84,7 +84,7 @@ class Daemon:
     def watching(self, service: Service) -> Iterator[None]:
         """Run it."""
         configuration = {
-            "programs": [{"name": service.name, "pid": service.pid}],
+            "programs": [{"name": service.name, **({"exe": service.exe} if service.by_exe else {"pid": service.pid})}],
             "budget": self.budget,
             "functions": {"watch": self.watch},
             "store": {"path": str(self.folder / "store.db")},

@@ -17,7 +17,9 @@ import socket
 import statistics
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 REQUEST = b"GET /index.html HTTP/1.0\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n"
 TIMEOUT_S = 5.0
@@ -41,12 +43,14 @@ def ask(address: tuple[str, int]) -> bool:
     return first.startswith(b"HTTP/1.1 200 ")
 
 
-def client(addresses: list[tuple[str, int]], rate: float, end: threading.Event, counts: Counts, seed: int) -> None:
+def client(
+    addresses: list[tuple[str, int]], rate: Callable[[], float], end: threading.Event, counts: Counts, seed: int
+) -> None:
     """Ask until the end, at most ``rate`` times a second on average."""
     chance = random.Random(seed)
     due = time.monotonic()
     while True:
-        due = max(due + chance.expovariate(rate), time.monotonic() - 1)  # after a stall no burst of its length
+        due = max(due + chance.expovariate(rate()), time.monotonic() - 1)  # after a stall no burst of its length
         if end.wait(max(0.0, due - time.monotonic())):
             return
         start = time.monotonic()
@@ -58,6 +62,20 @@ def client(addresses: list[tuple[str, int]], rate: float, end: threading.Event, 
             counts.latencies_s.append(time.monotonic() - start)
         else:
             counts.errors += 1
+
+
+class Rate:
+    """The rate that is wanted: a constant, or what a file says now."""
+
+    def __init__(self, rate: float, path: Path | None) -> None:
+        """Read it for the first time."""
+        self._rate, self._path, self._read = rate, path, 0.0
+
+    def now(self) -> float:
+        """Return it; the file is read once a second."""
+        if self._path is not None and time.monotonic() - self._read > 1:
+            self._rate, self._read = float(self._path.read_text()), time.monotonic()
+        return self._rate
 
 
 def address(text: str) -> tuple[str, int]:
@@ -72,6 +90,7 @@ def main() -> int:
     parser.add_argument("addresses", nargs="+", type=address, metavar="HOST:PORT")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--rate", type=float, default=1000, help="requests a second, all clients together")
+    parser.add_argument("--rate-in", type=Path, help="a file that holds the rate, read again and again")
     parser.add_argument("--clients", type=int, default=8)
     options = parser.parse_args()
 
@@ -79,7 +98,11 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: end.set())
     everyone = [Counts() for _ in range(options.clients)]
-    share = options.rate / options.clients
+    rate = Rate(options.rate, options.rate_in)
+
+    def share() -> float:
+        return rate.now() / float(options.clients)
+
     threads = [
         threading.Thread(target=client, args=(options.addresses, share, end, counts, seed), daemon=True)
         for seed, counts in enumerate(everyone)

@@ -67,10 +67,16 @@ def _text(shown: list[Any], found: list[Any], at: str | None, *, full: bool) -> 
 
 
 def _next(shown: list[Any], *, acknowledge: bool = False) -> list[str]:
-    first = next((each for each in shown if is_open(each)), None)
-    if first is None:
+    opened = [each for each in shown if is_open(each)]
+    if not opened:
         return []
+    first = min(opened, key=_is_less_urgent)  # of equals the first that is shown
     verb = "acknowledge" if acknowledge else "violations"
     wanted = ", if it is wanted" if acknowledge else ""
     name = first["function"]
     return [f"Next: specmine {verb} {name}{wanted}"] if isinstance(name, str) and name else []
+
+
+def _is_less_urgent(entry: Any) -> tuple[bool, bool]:
+    """Tell whether somebody has to look at a violation later than at one that is slower, by itself."""
+    return bool(entry.get("because")), not is_problem(entry)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,4 +36,54 @@ class Service:
     name: str
     exe: str
     pid: int
+    by_exe: bool = False
+    """It is chosen by its executable, as one that is started anew must be."""
     faults: tuple[Fault, ...] = field(default=())
+
+
+def replaced(path: Path, text: str) -> None:
+    """Write a file such that nobody reads half of it."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.replace(path)
+
+
+class Wandering:
+    """A load that varies: every few seconds a factor between a half and two, until it is stopped."""
+
+    SECONDS = 5.0
+
+    def __init__(self, put: Callable[[float], None]) -> None:
+        """Remember how a factor of the usual load is set."""
+        self._put, self._end, self._thread = put, threading.Event(), threading.Thread()
+
+    def start(self) -> None:
+        """Begin."""
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Return to the usual load."""
+        self._end.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._put(1.0)
+
+    def _run(self) -> None:
+        chance = random.Random(1)
+        while not self._end.wait(self.SECONDS):
+            self._put(2.0 ** chance.uniform(-1, 1))
+
+
+@contextmanager
+def wandering(put: Callable[[float], None]) -> Iterator[tuple[Fault, Fault]]:
+    """Give two faults that slow nothing: twice the rate, and a rate that varies; stopped at the end."""
+    load = Wandering(put)
+    try:
+        yield (
+            Fault(name="harmless: twice the rate", inject=lambda: put(2.0), undo=lambda: put(1.0), harmless=True),
+            Fault(name="harmless: a rate that varies", inject=load.start, undo=load.stop, harmless=True),
+        )
+    finally:
+        load.stop()

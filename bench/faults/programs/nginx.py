@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.faults.programs.cpu_quota import CpuQuota
-from bench.faults.programs.fault import Fault, Service
+from bench.faults.programs.fault import Fault, Service, replaced, wandering
 from bench.lib import debian_programs
 from bench.lib.child_processes import running, started
 from bench.lib.peers import stopped
@@ -51,8 +51,11 @@ def served(folder: Path) -> Iterator[Service]:
 
         page = (folder / "pages" / "index.html").read_bytes()
         address = f"127.0.0.1:{debian_programs.port_of(folder)}"
-        command = (sys.executable, "-m", "bench.lib.http_load", address, "--seconds", 86400, "--rate", RATE)
+        rate = folder / "rate"
+        rate.write_text(str(RATE))
+        command = (sys.executable, "-m", "bench.lib.http_load", address, "--seconds", 86400, "--rate-in", rate)
         stack.enter_context(running(command, stdout=-3))
+        harmless = stack.enter_context(wandering(lambda factor: replaced(rate, str(RATE * factor))))
         quota = stack.enter_context(CpuQuota("specmine-bench-nginx"))
         yield Service(
             name="nginx",
@@ -74,10 +77,11 @@ def served(folder: Path) -> Iterator[Service]:
                     harmless=True,
                 ),
                 Fault(
-                    name="a CPU limit of 5 % of a CPU",
-                    inject=lambda: quota.limit(server.pid, 0.05),
+                    name="a CPU limit of half of what it uses",
+                    inject=lambda: quota.halve(server.pid),
                     undo=quota.lift,
                     causes=("host",),
                 ),
+                *harmless,
             ),
         )

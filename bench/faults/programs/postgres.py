@@ -14,7 +14,7 @@ from bench.lib.child_processes import running, started
 from bench.lib.debian_programs import POSTGRES, QUIET, as_postgres, postgres
 from bench.lib.peers import stopped
 
-RATE = 150
+RATE = 400
 _LOAD = """\\set aid random(1, 20000)
 \\set bid random(1, 10)
 BEGIN;
@@ -58,6 +58,10 @@ def served(folder: Path) -> Iterator[Service]:
         stack.enter_context(running(as_postgres(load), cwd=folder, **QUIET))
         opened: list[ExitStack] = []
 
+        def double() -> None:
+            opened.append(ExitStack())
+            opened[-1].enter_context(running(as_postgres(load), cwd=folder, **QUIET))
+
         def hold() -> None:
             held = [*bench, "-n", "-c", "1", "-T", "86400", "-f", folder / "held.sql", "postgres"]
             opened.append(ExitStack())
@@ -88,6 +92,12 @@ def served(folder: Path) -> Iterator[Service]:
                     undo=lambda: opened.pop().close(),
                     functions=("fdatasync", "*XLog*", "issue_xlog_fsync", "*Commit*"),
                     causes=("wait", "host", "callee"),
+                ),
+                Fault(
+                    name="harmless: twice the rate",
+                    inject=double,
+                    undo=lambda: opened.pop().close(),
+                    harmless=True,
                 ),
             ),
         )

@@ -8,16 +8,19 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench.faults.programs.fault import Fault, Service
+from bench.faults.programs.fault import Fault, Service, replaced, wandering
 from bench.faults.programs.host import spinning_beside
 from bench.lib.child_processes import running
 from bench.lib.debian_programs import redis
+from bench.lib.http_load import Rate
 
-RATE = 500
+RATE = 4000
+CLIENTS, TOGETHER = 2, 20
+"""A client sends so many commands at once."""
 LIST, LONG = 300, 3000
 
 
@@ -40,9 +43,12 @@ class Client:
 
     def ask(self, *words: object) -> object:
         """Send a command; return its answer."""
-        parts = [str(word).encode() for word in words]
-        self._socket.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(p), p) for p in parts))
-        return self._answer()
+        return self.ask_all([words])[0]
+
+    def ask_all(self, commands: Sequence[Sequence[object]]) -> list[object]:
+        """Send some commands at once; return their answers."""
+        self._socket.sendall(b"".join(map(_encoded, commands)))
+        return [self._answer() for _ in commands]
 
     def _answer(self) -> object:
         line = self._file.readline()
@@ -56,28 +62,34 @@ class Client:
         return rest
 
 
-def load(path: Path, end: threading.Event, seed: int) -> None:
-    """Ask at random times, at a constant rate on average; 3 % of the commands sort a list."""
+def _encoded(words: Sequence[object]) -> bytes:
+    parts = [str(word).encode() for word in words]
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
+
+
+def load(path: Path, rate: Rate, seed: int) -> None:
+    """Ask at random times, at a rate that is constant on average; 3 % of the commands sort a list."""
     client, chance, due = Client(path), random.Random(seed), time.monotonic()
-    while not end.is_set():
-        due = max(due + chance.expovariate(RATE / 2), time.monotonic() - 1)
+    while True:
+        due = max(due + chance.expovariate(rate.now() / CLIENTS / TOGETHER), time.monotonic() - 1)
         time.sleep(max(0.0, due - time.monotonic()))
-        key, kind = f"key:{chance.randrange(1000)}", chance.random()
-        if kind < 0.03:
-            client.ask("SORT", "numbers")
-        elif kind < 0.4:
-            client.ask("SET", key, "x" * 64)
-        elif kind < 0.6:
-            client.ask("LRANGE", "recent", 0, 20)
-        else:
-            client.ask("GET", key)
+        client.ask_all([command(chance) for _ in range(TOGETHER)])
 
 
-def loads(path: str) -> None:
-    """Run both clients until this process is killed."""
-    end = threading.Event()
-    for seed in (1, 2):
-        threading.Thread(target=load, args=(Path(path), end, seed)).start()
+def command(chance: random.Random) -> tuple[object, ...]:
+    """Return a command by chance."""
+    key, kind = f"key:{chance.randrange(1000)}", chance.random()
+    if kind < 0.03:
+        return "SORT", "numbers"
+    if kind < 0.4:
+        return "SET", key, "x" * 64
+    return ("LRANGE", "recent", 0, 20) if kind < 0.6 else ("GET", key)
+
+
+def loads(path: str, rate: str) -> None:
+    """Run the clients until this process is killed."""
+    for seed in range(CLIENTS):
+        threading.Thread(target=load, args=(Path(path), Rate(RATE, Path(rate)), seed)).start()
 
 
 @contextmanager
@@ -108,7 +120,10 @@ def served(folder: Path) -> Iterator[Service]:
 
         fill(LIST)
         client.ask("RPUSH", "recent", *range(100))
-        code = f"from bench.faults.programs.redis import loads; loads({str(folder / 'socket')!r})"
+        rate = folder / "rate"
+        rate.write_text(str(RATE))
+        harmless = stack.enter_context(wandering(lambda factor: replaced(rate, str(RATE * factor))))
+        code = f"from bench.faults.programs.redis import loads; loads({str(folder / 'socket')!r}, {str(rate)!r})"
         stack.enter_context(running((sys.executable, "-c", code)))
         contention: list[ExitStack] = []
         yield Service(
@@ -138,5 +153,6 @@ def served(folder: Path) -> Iterator[Service]:
                     undo=lambda: contention.pop().close(),
                     causes=("host",),
                 ),
+                *harmless,
             ),
         )

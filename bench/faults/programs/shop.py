@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import mmap
+import secrets
+import shutil
 import struct
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench.faults.programs.fault import Fault, Service
+from bench.faults.programs.fault import Fault, Service, wandering
 from bench.faults.programs.host import competing_writes, spinning_beside
 from bench.lib.child_processes import running
 from bench.lib.driver import TARGETS
 
-RATE = 600
+RATE = 4000
+"""Requests a second: the program then uses a third of a CPU or so, and 1 % of that buys some windows."""
 CONTROLS = {name: place for place, name in enumerate(("rate", "checksum", "render", "db", "lock", "read", "disk"))}
 ACCOUNTS = {"checksum": 8, "render": 10, "load": 12, "update": 14, "read_block": 16, "flush": 18}
 
@@ -39,12 +42,44 @@ class Numbers:
         return float(calls), ns * 1e-9
 
 
-def built(folder: Path) -> Path:
+def built(folder: Path, name: str = "shop", *more: str) -> Path:
     """Compile the server."""
-    program = folder / "shop"
-    flags = ("-O2", "-g", "-fno-omit-frame-pointer", "-rdynamic")
+    program = folder / name
+    flags = ("-O2", "-g", "-fno-omit-frame-pointer", "-rdynamic", *more)
     subprocess.run(["g++", *flags, "-o", program, TARGETS / "shop.cpp", "-lpthread"], check=True)
     return program
+
+
+class Server:
+    """The running server, which may be started anew, also as another file."""
+
+    def __init__(self, folder: Path) -> None:
+        """Build and start it."""
+        self.program = built(folder)
+        self._folder, self._stack = folder, ExitStack()
+        self.pid = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """End it and start it anew."""
+        self.stop()
+        self.pid = self._stack.enter_context(running((self.program, self._folder / "numbers"), cwd=self._folder)).pid
+
+    def reinstall(self) -> None:
+        """Put a copy in its place, as installing the same package again does, and start that."""
+        copy = self._folder / "copy"
+        shutil.copy2(self.program, copy)
+        copy.replace(self.program)
+        self.restart()
+
+    def rebuild(self) -> None:
+        """Put another build of the same sources in its place, with a build-id of its own, and start that."""
+        built(self._folder, "anew", f"-Wl,--build-id=0x{secrets.token_hex(20)}").replace(self.program)
+        self.restart()
+
+    def stop(self) -> None:
+        """End it."""
+        self._stack.close()
 
 
 @contextmanager
@@ -52,8 +87,12 @@ def served(folder: Path) -> Iterator[Service]:
     """Run the server."""
     with ExitStack() as stack:
         numbers = Numbers(folder / "numbers")
-        program = built(folder)
-        server = stack.enter_context(running((program, folder / "numbers"), cwd=folder))
+        server = Server(folder)
+        stack.callback(server.stop)
+        harmless = stack.enter_context(wandering(lambda factor: numbers.put("rate", round(RATE * factor))))
+
+        def anew(name: str, how: Callable[[], None]) -> Fault:
+            return Fault(name=f"harmless: {name}", inject=how, undo=lambda: None, harmless=True)
 
         def control(name: str, value: int) -> Callable[[], None]:
             return lambda: numbers.put(name, value)
@@ -83,8 +122,9 @@ def served(folder: Path) -> Iterator[Service]:
 
         yield Service(
             name="shop",
-            exe=str(program),
+            exe=str(server.program),
             pid=server.pid,
+            by_exe=True,
             faults=(
                 fault("checksum computes twice as much", ("checksum", 100), "checksum", ("load", "unknown"), 2.0),
                 fault("render computes half as much again", ("render", 50), "render", ("load", "unknown"), 1.5),
@@ -94,12 +134,10 @@ def served(folder: Path) -> Iterator[Service]:
                 fault(
                     "only load by db_get computes four times as much", ("db", 300), "load", ("load", "unknown"), 25 / 13
                 ),
-                Fault(
-                    name="harmless: twice the requests",
-                    inject=control("rate", 2 * RATE),
-                    undo=control("rate", RATE),
-                    harmless=True,
-                ),
+                *harmless,
+                anew("a restart", server.restart),
+                anew("reinstalled and restarted", server.reinstall),
+                anew("rebuilt without a change and restarted", server.rebuild),
                 under("four busy processes beside it", spinning_beside, (), "host"),
                 under("another process writes and syncs", competing_writes, ("flush", "fdatasync"), "wait", "host"),
             ),

@@ -1,8 +1,8 @@
 """The life of a violation: opened once, renewed while open, closed when the function holds again. Pure.
 
-Each window of a function passes the detector. What it says has changed is compared with the yardstick
-(``change.py``). The yardstick decides: a stream of the detector that moved while by the yardstick nothing changed gets
-a new baseline, and nobody is told.
+Each window of a function passes the detector. What it says has changed is compared with the yardstick, in
+``yardstick_comparison.py``. The yardstick decides: a stream of the detector that moved while by the yardstick nothing
+changed gets a new baseline, and nobody is told.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from specmine.model.violation import Direction, Violation, ViolationState, What
 
 from . import creep
 from .asserted import TRUE, Asserted
-from .change import LEAST_SHARE, NOTABLE, Change, change_of, level_change, log_factor, since
+from .change import LEAST_SHARE, NOTABLE, Change, log_factor, moment_of, since
 from .detection import calmed, detected, subject_of
 from .function_violations import Block, FunctionViolations, OpenViolation, identified
 from .lost_time import with_window
 from .yardstick import LEAST_CALLS, LEAST_WINDOWS, Yardstick, begun, settled_by, with_asserted
+from .yardstick_comparison import change_of, level_change
 
 SHORTEST_NS = SECOND
 """Shorter windows are looked at together: a disturbance may last for several of them."""
@@ -223,7 +224,8 @@ def _with_new(
             draft.examined.discard(alarm.stream)
             violations = replace(violations, detector=adopted(violations.detector, alarm.stream))
         elif not _is_covered(change, draft.standing):
-            draft.standing.append(_violation(change, alarm.since_ns, observation.end_ns, around))
+            since_ns = moment_of(change, yardstick, observed, alarm.since_ns)
+            draft.standing.append(_violation(change, since_ns, observation.end_ns, around))
     return violations
 
 

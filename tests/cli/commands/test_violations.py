@@ -51,6 +51,18 @@ def test_causes_come_with_their_consequences(store: Path, outcome: Outcome) -> N
     assert "1 more closed: --all" in lines
 
 
+def test_what_is_next_is_a_cause_that_is_slower(store: Path, outcome: Outcome) -> None:
+    """Neither the newest consequence nor something faster, though these began later."""
+    known = (
+        replace(violation(LOAD.key, found_ns=170 * SECOND), because=CHECKSUM.key, since_ns=165 * SECOND),
+        replace(violation(RENDER.key, found_ns=170 * SECOND, direction=Direction.FASTER), since_ns=160 * SECOND),
+    )
+    with open_store(store) as opened:
+        opened.write(Writes(tuple(stored(each, UTC) for each in known)), 2)
+    _, out, _ = outcome("violations", "--store", str(store))
+    assert out.splitlines()[-1] == "Next: specmine violations checksum"
+
+
 def test_one_function_in_full(store: Path, outcome: Outcome) -> None:
     """Now beside normal, where, when, why, and what is slower through it."""
     code, out, _ = outcome("violations", "checksum", "--store", str(store))

@@ -9,10 +9,10 @@ import pytest
 
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.violations.asserted import Asserted
-from specmine.daemon.controller.violations.change import change_of
 from specmine.daemon.controller.violations.function_violations import FunctionViolations
 from specmine.daemon.controller.violations.lifecycle import Watching, watched
 from specmine.daemon.controller.violations.yardstick import begun
+from specmine.daemon.controller.violations.yardstick_comparison import change_of
 from specmine.mining.detection.alarm import Alarm, Stream
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation

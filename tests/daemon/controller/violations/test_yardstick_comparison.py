@@ -1,0 +1,68 @@
+"""What changed is told by the quantile that says most, in the direction in which calls lose or gain time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from specmine.daemon.config.settings import SECOND
+from specmine.daemon.controller.violations.asserted import Asserted
+from specmine.daemon.controller.violations.change import moment_of
+from specmine.daemon.controller.violations.yardstick import Yardstick, begun
+from specmine.daemon.controller.violations.yardstick_comparison import change_of
+from specmine.mining.detection.alarm import Alarm, Stream
+from specmine.model.histogram import Histogram
+from specmine.model.observation import Kind, Observation
+from specmine.model.violation import Direction, What
+
+RNG = np.random.default_rng(3)
+
+
+def mixture(at: int, sorts: float, sort_ns: float, calls: int = 2000) -> Observation:
+    """Return ten seconds of calls of 2 us, some of which sort a list."""
+    middle = np.where(RNG.random(calls) < sorts, sort_ns, 2_000.0) * RNG.lognormal(0, 0.02)
+    durations = (middle * RNG.lognormal(0, 0.2, calls)).astype(np.int64)
+    return Observation(
+        function="f", lifetime="l", kind=Kind.TIME, start_ns=10 * at * SECOND, end_ns=10 * (at + 1) * SECOND,
+        histogram=Histogram.from_durations(durations), calls=calls, watched_ns=10 * SECOND,
+    )  # fmt: skip
+
+
+def learned() -> Yardstick:
+    """Return what 12 % sorts of 30 us are measured by."""
+    return begun("b", Asserted(), [mixture(at, 0.12, 30_000.0) for at in range(12)], 0)
+
+
+def alarm(since_ns: int) -> Alarm:
+    """Return what the detector says of all calls."""
+    return Alarm(
+        stream=Stream(what=What.LEVEL, part="all"), direction=Direction.FASTER, factor=0.8, factor_low=0.7,
+        factor_high=0.9, since_ns=since_ns, windows=4, log_e=30.0, opened=True,
+    )  # fmt: skip
+
+
+def test_slow_calls_that_become_slower_and_fewer_are_slower() -> None:
+    """The 90 % quantile falls by more than the 99 % quantile rises, but calls take longer altogether."""
+    change = change_of(learned(), alarm(200 * SECOND), [mixture(at, 0.06, 120_000.0) for at in range(20, 24)])
+    assert change is not None
+    assert (change.direction, change.quantile) == (Direction.SLOWER, "p99")
+    assert change.factor.value == pytest.approx(4.0, rel=0.25)
+
+
+def test_slow_calls_that_become_a_little_slower_and_far_fewer_are_faster() -> None:
+    """Most of the time that they took is gone."""
+    change = change_of(learned(), alarm(200 * SECOND), [mixture(at, 0.03, 45_000.0) for at in range(20, 24)])
+    assert change is not None
+    assert (change.direction, change.quantile) == (Direction.FASTER, "p90")
+
+
+def test_a_change_began_with_the_first_window_that_is_near_it() -> None:
+    """Evidence began to grow with two windows that were off by chance."""
+    yardstick = learned()
+    windows = [mixture(20, 0.12, 31_000.0), mixture(21, 0.12, 33_000.0)]
+    windows += [mixture(at, 0.12, 90_000.0) for at in range(22, 26)]
+    change = change_of(yardstick, alarm(200 * SECOND), windows)
+    assert change is not None and change.direction is Direction.SLOWER
+    assert moment_of(change, yardstick, windows, 200 * SECOND) == 220 * SECOND
+    assert moment_of(change, yardstick, windows[2:], 225 * SECOND) == 225 * SECOND
+    assert moment_of(change, yardstick, windows[:2], 200 * SECOND) == 200 * SECOND
