@@ -44,6 +44,7 @@ from specmine.experiments.host.facts import read_host
 from specmine.model.batch import Source
 from specmine.model.clock import Clock, SystemClock, utc_ns
 from specmine.model.errors import HostError, InputError
+from specmine.store import read_store
 from specmine.store.lock import FileLock
 
 from .kernel_source import live_source, selection_of
@@ -184,6 +185,7 @@ class Daemon:
             changes=changes,
             acknowledge=self._acknowledge,
             kill_switch=Path(config.kill_switch),
+            stored=lambda: read_store(Path(config.store.path)),
         )
         server = Server(
             config.socket.path,

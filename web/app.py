@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,13 @@ from starlette.routing import Route
 
 from specmine.analysis.documents import without_details
 from specmine.daemon.documents.json_text import json_text
+from specmine.daemon.documents.trend import MOST_BUILDS
 from specmine.daemon.metrics.http import is_own_host
 from specmine.model.errors import NoData, SpecmineError
 
 from . import words
 from .comparisons import Comparisons
-from .documents import Documents, Latest, Source
+from .documents import Documents, Entry, Latest, Source
 from .pages import builds, function, functions, hosts, now
 from .pages.frame import PAGES, frame
 from .pages.violation_card import card
@@ -143,7 +144,17 @@ class _Pages:
         if _wants_json(request):
             return _json({"schema": "specmine.function/1", **newest})
         others = [each for each in entries if each is not newest]
-        return self._html(request, "function.html", function.page(documents, newest, others))
+        hours = function.chosen_hours(request.query_params)
+        known = self._trend(entries, hours)
+        return self._html(request, "function.html", function.page(documents, newest, others, known, hours))
+
+    def _trend(self, entries: Sequence[Entry], hours: int) -> Mapping[str, Any]:
+        """Return how the durations went; {} where there are no windows."""
+        keys = list(dict.fromkeys(str(each["key"]) for each in entries if each.get("key")))
+        try:
+            return self._latest.source.trend(keys[:MOST_BUILDS], hours) if keys else {}
+        except SpecmineError:
+            return {}
 
     def violation(self, documents: Documents, request: Request) -> Response:
         """One violation, at an address that an alert can carry."""

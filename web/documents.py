@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from specmine.analysis.documents import document_in, functions_of
+from specmine.analysis.documents import document_in, functions_of, is_store
 from specmine.analysis.violations import violations_in
+from specmine.daemon.documents.trend import MOST_BUILDS, trend_of
 from specmine.daemon.socket.client import DaemonConnection
 from specmine.model.errors import NoData
+from specmine.store import read_store
 
 Entry = Mapping[str, Any]
 FRESH_S = 3.0
@@ -69,6 +71,16 @@ class Source(Protocol):
         """
         ...
 
+    def trend(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
+        """Return ``specmine.trend/1`` of a function with these keys.
+
+        Raises
+        ------
+        SpecmineError
+            If there is none.
+        """
+        ...
+
 
 class DaemonSource:
     """Asks a running daemon over its socket."""
@@ -89,6 +101,11 @@ class DaemonSource:
                 read_at=time.monotonic(),
             )
 
+    def trend(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
+        """Ask the daemon, which reads its store."""
+        with DaemonConnection(self._socket) as daemon:
+            return daemon.ask({"command": "trend", "functions": list(keys)[:MOST_BUILDS], "hours": hours})
+
 
 class StoreSource:
     """Reads a store, or a file with a specification."""
@@ -108,6 +125,14 @@ class StoreSource:
             violations=violations_in(self.store),
             read_at=time.monotonic(),
         )
+
+    def trend(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
+        """Read the windows; the time ends with the newest window of the function, however old the store is."""
+        assert self.store is not None
+        if not is_store(self.store):
+            raise NoData("a specification in a file holds no windows")
+        with read_store(self.store) as opened:
+            return trend_of(opened, keys, None, int(hours * 3_600e9))
 
 
 class Latest:

@@ -48,6 +48,11 @@ def moment(told: object, now: datetime | None) -> str:
     return f"{then.day} {then.strftime('%b %H:%M')}"
 
 
+def moment_of(at: datetime) -> str:
+    """Return a time of day in UTC: ``03:12``."""
+    return at.astimezone(UTC).strftime("%H:%M")
+
+
 def ago(told: object, now: datetime | None) -> str:
     """Return how long ago a moment was: ``25 min ago``; '' where now is not known."""
     if not told or now is None:
@@ -66,9 +71,10 @@ def address(path: str, **query: object) -> str:
     return f"{path}?{urlencode(kept, errors='surrogateescape')}" if kept else path
 
 
-def function_address(entry: Entry) -> str:
-    """Return the address of the page of a function, for its entry or one of its violations."""
-    return address("/function", name=entry.get("function"), module=entry.get("module"), program=entry.get("program"))
+def function_address(entry: Entry, **more: object) -> str:
+    """Return the address of the page of a function, for its entry or one of its violations; ``more`` is its query."""
+    named = {"name": entry.get("function"), "module": entry.get("module"), "program": entry.get("program")}
+    return address("/function", **named, **more)
 
 
 def violation_address(entry: Entry) -> str:

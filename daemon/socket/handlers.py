@@ -9,6 +9,7 @@ from typing import Any
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.documents.status import DaemonFacts, status_of
+from specmine.daemon.documents.trend import MOST_BUILDS, trend_of
 from specmine.daemon.documents.violation_context import violations_document, violations_of
 from specmine.daemon.regression.acknowledgements import acknowledgement_now, matching_alarms, open_alarms, shown_with
 from specmine.daemon.regression.watcher import ChangeWatcher
@@ -16,12 +17,15 @@ from specmine.daemon.system.kill_switch import DEFAULT, switch
 from specmine.model.clock import utc_ns
 from specmine.model.errors import InputError, NoData
 from specmine.model.globs import matches
+from specmine.store import Store
 
 from .budget_leases import BudgetLeases
 from .server import Peer
 from .violation_requests import matching_violations, user_of
 
 Request = Mapping[str, Any]
+MOST_HOURS = 31 * 24
+_HOUR_NS = 3_600 * 10**9
 
 
 class RequestHandlers:
@@ -40,6 +44,7 @@ class RequestHandlers:
         acknowledge: Callable[[tuple[str, ...], str, str], None] = lambda *_: None,
         utc_ns: Callable[[], int] = utc_ns,
         kill_switch: Path = DEFAULT,
+        stored: Callable[[], Store] | None = None,
     ) -> None:
         """Take the sources of the answers.
 
@@ -65,6 +70,8 @@ class RequestHandlers:
             The wall clock.
         kill_switch : path
             The file that keeps all probes off.
+        stored : callable, optional
+            Opens the daemon's store, to be read only.
         """
         self._state = state
         self._daemon_facts = daemon
@@ -76,11 +83,13 @@ class RequestHandlers:
         self._acknowledge_violations = acknowledge
         self._utc_ns = utc_ns
         self._kill_switch = kill_switch
+        self._stored = stored
         self._commands: dict[str, Callable[[Request, Peer], dict[str, Any]]] = {
             "status": lambda request, peer: status_of(self._now(), self._daemon_facts()),
             "specification": lambda request, peer: self._specification(bool(request.get("detail"))),
             "functions": lambda request, peer: self._specification(False),
             "show": self._show,
+            "trend": self._trend,
             "violations": lambda request, peer: violations_document(self._now()),
             "label": self._give_label,
             "acknowledge": self._acknowledge,
@@ -135,6 +144,18 @@ class RequestHandlers:
         if not document["functions"]:
             raise InputError(f"no function matches {glob!r}", remedy="specmine functions lists them")
         return document
+
+    def _trend(self, request: Request, peer: Peer) -> dict[str, Any]:
+        """Return how the durations of a function went; a list has its keys, one of each build."""
+        keys, hours = request.get("functions"), request.get("hours", 2)
+        if not isinstance(keys, list) or not 0 < len(keys) <= MOST_BUILDS or not all(isinstance(k, str) for k in keys):
+            raise InputError(f"functions is a list of 1 to {MOST_BUILDS} keys")
+        if isinstance(hours, bool) or not isinstance(hours, int | float) or not 0 < hours <= MOST_HOURS:
+            raise InputError(f"hours is a number above 0 and at most {MOST_HOURS}, not {hours!r:.100}")
+        if self._stored is None:
+            raise NoData("this daemon keeps no windows")
+        with self._stored() as store:
+            return trend_of(store, keys, self._utc_ns(), int(hours * _HOUR_NS))
 
     def _give_label(self, request: Request, peer: Peer) -> dict[str, Any]:
         _check_right(peer)

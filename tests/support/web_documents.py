@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import json
+import random
+import tempfile
 import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from specmine.daemon.documents.trend import trend_of
 from specmine.daemon.documents.violations import Context, Named, explained_by, listed
+from specmine.model.batch import Lifetime
+from specmine.model.histogram import Histogram
+from specmine.model.observation import Kind, Observation
 from specmine.model.violation import Direction, ViolationState
+from specmine.store import Host, Writes, open_store, stored
 from specmine.web.documents import Documents
 from tests.support.command_line import DATA
 from tests.support.violations import SECOND, violation
 
 HOSTILE = "<script>alert('x')</script>\x1b[31m\u202e\"&"
 AT = "2026-11-22T03:12:40.000Z"
+PLACES_NS = (19_000, 20_000, 21_000, 22_000, 115_000)
+"""Where the durations of the sample lie."""
 OFFSET_NS = 1_795_315_000 * SECOND
 """The clock of the violations began on 22 Nov 2026, 02:36:40 UTC."""
 STATUS: dict[str, Any] = {
@@ -99,6 +110,39 @@ def sample(*, hostile: bool = False, copies: int = 1) -> Documents:
     return Documents(specification=specification, violations=violations, status=STATUS, read_at=time.monotonic())
 
 
+def sample_trend(keys: Sequence[str], hours: float) -> dict[str, Any]:
+    """Return a window a minute of a function that became 1.5 times as slow after 90 of 120 minutes, in a new build."""
+    rng = random.Random(1)
+    end = datetime.fromisoformat(AT)
+    begin = end - timedelta(hours=hours)
+    host = Host(boot_id="boot", hostname="shop-03", utc_offset_ns=0)
+    lifetimes = [
+        Lifetime(id=f"boot:{pid}:1", pid=pid, executable="/bin/shop", build_id=build * 20, program="shop", processes=1,
+                 start_ns=_ns(begin + timedelta(minutes=minute)))
+        for pid, build, minute in ((1, "aa", -60), (2, "ab", 85))
+    ]  # fmt: skip
+    windows = [
+        Observation(
+            function=keys[0], lifetime=f"boot:{1 + (minute >= 85)}:1", kind=Kind.TIME,
+            start_ns=_ns(begin + timedelta(minutes=minute)), end_ns=_ns(begin + timedelta(minutes=minute + 1)),
+            calls=400, watched_ns=60 * SECOND,
+            histogram=Histogram.from_durations(
+                [round((1 + slow / 2) * rng.choice(PLACES_NS) * rng.lognormvariate(0, 0.12)) for _ in range(400)]
+            ),
+        )
+        for minute, slow in enumerate([False] * 86 + [True] * 34)
+        if not 40 <= minute < 52
+    ]  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder, open_store(Path(folder) / "sample.db") as store:
+        open_ = stored(violation(keys[0], factor=1.5, since_ns=_ns(begin + timedelta(minutes=86)), id="0" * 12), 0)
+        store.write(Writes((host, *lifetimes, *windows, open_)), _ns(end))
+        return trend_of(store, keys, _ns(end), round(hours * 3600) * SECOND)
+
+
+def _ns(at: datetime) -> int:
+    return int(at.timestamp()) * SECOND
+
+
 class SampleSource:
     """A source that is always the sample."""
 
@@ -113,3 +157,7 @@ class SampleSource:
         """Return the documents, read now."""
         self.reads += 1
         return self._documents
+
+    def trend(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
+        """Return the same windows for every function, the last two hours of them; no more for a longer time."""
+        return sample_trend(keys, 2) if hours == 2 else {}

@@ -12,9 +12,11 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from specmine.model.errors import InputError
+from specmine.model.errors import InputError, NoData
+from specmine.store import open_store
 from specmine.web.app import make_app
 from specmine.web.documents import Documents, StoreSource
+from tests.support.stored import FUNCTION, fill, observation
 from tests.support.web_documents import HOSTILE, SampleSource, sample
 
 PAGES = ("/", "/functions", "/builds", "/hosts")
@@ -214,3 +216,30 @@ def test_a_store_is_read_without_a_daemon(tmp_path: Path, keep: Callable[..., Pa
     builds = asked.get("/builds")
     assert "runs of one build only" in builds.text
     assert "known to the daemon only" in asked.get("/hosts").text
+
+
+def test_a_function_shows_its_normal_time_beside_now_and_how_it_went() -> None:
+    """Both sides have their legend, each time that is offered has an address, and the change is marked."""
+    documents = sample()
+    name = documents.functions[0]["function"]
+    text = client(documents).get("/function", params={"name": name}).text
+    assert re.search(r"<b>normal</b>: 29,600 calls, median 2\d(\.\d+)?\s*µs", text)
+    assert re.search(r"<b>now</b>: 13,600 calls, median 3\d(\.\d+)?\s*µs", text)
+    figure = text[text.index("<h2>Over time</h2>") :]
+    assert all(f"hours={hours}" in figure for hours in (24, 168))
+    assert "wash-slow" in figure
+    assert "build abababab started 02:37" in figure
+    longer = client(documents).get("/function", params={"name": name, "hours": "24"})
+    assert longer.status_code == 200
+    assert "<h2>Over time</h2>" not in longer.text, "the sample has no windows of so long"
+
+
+def test_a_store_tells_how_a_function_went(tmp_path: Path) -> None:
+    """The time shown ends with the newest window, and a file of JSON holds none."""
+    with open_store(tmp_path / "s.db") as store:
+        fill(store, [observation(second) for second in range(20)])
+    found = StoreSource(tmp_path / "s.db").trend([FUNCTION.key], 2)
+    assert sum(each["calls"] for each in found["points"]) == 2000
+    (tmp_path / "s.json").write_text("{}")
+    with pytest.raises(NoData):
+        StoreSource(tmp_path / "s.json").trend([FUNCTION.key], 2)

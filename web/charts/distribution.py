@@ -31,7 +31,7 @@ class Marks:
     borders: tuple[float, ...] = ()
 
 
-def distribution(bins: Sequence[Bin], marks: Marks, title: str) -> Markup:
+def distribution(bins: Sequence[Bin], marks: Marks, title: str, before: Sequence[Bin] = ()) -> Markup:
     """Return the figure, '' without calls.
 
     Parameters
@@ -41,12 +41,16 @@ def distribution(bins: Sequence[Bin], marks: Marks, title: str) -> Markup:
     marks : Marks
     title : str
         What the picture says, for those who do not see it.
+    before : sequence
+        The calls of the normal time, drawn behind the others; each side has the height of its own shares.
     """
     if not bins:
         return Markup("")
-    axis = axis_over([bins[0][0], bins[-1][1], *(marks.normal or ())])
+    both = [*bins, *before]
+    axis = axis_over([*(low for low, _, _ in both), *(high for _, high, _ in both), *(marks.normal or ())])
     total = sum(calls for _, _, calls in bins)
-    counted = heights(bins, axis, STEPS)
+    counted, usual = _shares(bins, axis), _shares(before, axis)
+    most = max(*counted, *usual)
     bottom = _TOP + _HEIGHT
     name = "t" + hashlib.sha256(title.encode("utf-8", "replace")).hexdigest()[:8]
     parts = [
@@ -62,15 +66,20 @@ def distribution(bins: Sequence[Bin], marks: Marks, title: str) -> Markup:
     parts += _grid(axis, bottom)
     parts.append(
         f'<svg x="0" y="{_TOP}" width="100%" height="{_HEIGHT}" viewBox="0 0 1000 100" preserveAspectRatio="none">'
-        f'<path class="steps" d="{step_path(counted)}"/></svg>'
+        f'<path class="usual" d="{step_path(usual, most=most)}"/>'
+        f'<path class="steps" d="{step_path(counted, most=most)}"/></svg>'
     )
     parts.append(f'<line x1="0" x2="100%" y1="{bottom}" y2="{bottom}" class="base"/>')
     parts += [_border(axis, border, bins, total, bottom) for border in marks.borders]
     parts += _quantile_marks(axis, marks, bottom)
-    parts.append(
-        f'<text x="0" y="10" class="ink">{share(max(counted) / total)} of the calls in the highest step</text>'
-    )
+    parts.append(f'<text x="0" y="10" class="ink">{typeset(share(most))} of the calls in the highest step</text>')
     return Markup("".join(parts) + "</svg>")
+
+
+def _shares(bins: Sequence[Bin], axis: LogAxis) -> list[float]:
+    """Return the share of the calls in each step."""
+    total = sum(calls for _, _, calls in bins) or 1.0
+    return [each / total for each in heights(bins, axis, STEPS)]
 
 
 def small_distribution(bins: Sequence[Bin], axis: LogAxis, median: float | None, tail: float | None) -> Markup:
@@ -117,7 +126,7 @@ def _border(axis: LogAxis, border: float, bins: Sequence[Bin], total: float, bot
     at, anchor = axis.percent(border), "end" if axis.place(border) > 0.5 else "start"
     return (
         f'<line x1="{at}" x2="{at}" y1="{_TOP - 14}" y2="{bottom}" class="cut"/>'
-        f'<text x="{at}" dx="{-5 if anchor == "end" else 5}" y="{_TOP - 6}" text-anchor="{anchor}">'
+        f'<text x="{at}" dx="{-5 if anchor == "end" else 5}" y="{_TOP - 6}" text-anchor="{anchor}" class="halo">'
         f"{typeset(f'{share(below / total)} up to {duration(border)}')}</text>"
     )
 
@@ -130,6 +139,6 @@ def _quantile_marks(axis: LogAxis, marks: Marks, bottom: int) -> list[str]:
             parts.append(f'<line x1="{at}" x2="{at}" y1="{_TOP}" y2="{bottom}" class="mark"/>')
             parts.append(
                 f'<text x="{at}" dx="{-5 if anchor == "end" else 5}" y="{_TOP + 12}" text-anchor="{anchor}" '
-                f'class="ink">{typeset(f"{name} {three_digits(value)}")}</text>'
+                f'class="ink halo">{typeset(f"{name} {three_digits(value)}")}</text>'
             )
     return parts

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from specmine.analysis.histogram_bins import histogram_bins
 from specmine.analysis.wording.assertions import assertion, class_names
 from specmine.analysis.wording.inside import OWN, not_timed, rows
 from specmine.analysis.wording.levels import asserted, normal_range, present, seconds, sentence, uncertainty_of
@@ -20,9 +19,9 @@ from specmine.web.charts.inside import inside_bar
 from specmine.web.documents import Documents, Entry
 
 from .frame import frame
+from .trend import QUANTILES, RANGES, normal_and_now, sides, trend_figure
 from .violation_card import card
 
-QUANTILES = {"p50": "Median", "p90": "p90", "p99": "p99"}
 _TEXT_WIDTH = 110
 
 
@@ -35,8 +34,29 @@ def found(documents: Documents, query: Mapping[str, str]) -> list[Entry]:
     ]
 
 
-def page(documents: Documents, entry: Entry, others: Sequence[Entry]) -> dict[str, Any]:
-    """Return the values of the template ``function.html``; ``others`` are the same function in other builds."""
+def chosen_hours(query: Mapping[str, str]) -> int:
+    """Return how many hours an address asks for; two where it asks for none that are offered."""
+    asked = query.get("hours", "")
+    return int(asked) if asked.isdecimal() and int(asked) in RANGES else next(iter(RANGES))
+
+
+def page(
+    documents: Documents, entry: Entry, others: Sequence[Entry], known: Mapping[str, Any], hours: int
+) -> dict[str, Any]:
+    """Return the values of the template ``function.html``.
+
+    Parameters
+    ----------
+    documents : Documents
+    entry : mapping
+        The function in its newest build.
+    others : sequence
+        The same function in other builds.
+    known : mapping
+        ``specmine.trend/1`` of the last hours; {} where there are no windows.
+    hours : int
+        How many.
+    """
     now = documents.at
     violations = [
         each
@@ -45,8 +65,9 @@ def page(documents: Documents, entry: Entry, others: Sequence[Entry]) -> dict[st
     ]
     standing = [card(each, now) for each in violations if is_open(each)]
     shown, normal = present(entry), asserted(entry)
-    bins = histogram_bins(entry.get("histogram"), float(entry.get("bias_seconds") or 0.0))
-    title = f"Durations of {entry.get('function')}: {sentence(shown, uncertainty_of(entry))}"
+    before, bins = normal_and_now(known, entry)
+    drawn = known["now"]["quantiles"] if before else shown
+    title = f"Durations of {entry.get('function')}: {sentence(drawn, uncertainty_of(entry))}"
     return {
         **frame(documents, "/functions", f"{entry.get('function')}, {state_words(entry)}"),
         "entry": entry,
@@ -58,7 +79,13 @@ def page(documents: Documents, entry: Entry, others: Sequence[Entry]) -> dict[st
         "facts": _facts(entry),
         "rows": [_quantile_row("all calls", entry, None, entry), *_behaviours(entry)],
         "quantiles": QUANTILES,
-        "distribution": distribution(bins, _marks(entry, shown, normal), words.typeset(title)),
+        "distribution": distribution(bins, _marks(entry, drawn, normal), words.typeset(title), before),
+        "sides": sides(known) if before else [],
+        "trend": trend_figure(known, entry, violations),
+        "ranges": [
+            {"name": name, "hours": each, "chosen": each == hours, "link": words.function_address(entry, hours=each)}
+            for each, name in RANGES.items()
+        ],
         "classes": _classes(entry),
         "inside": _inside(entry),
         "not_timed": not_timed(entry.get("classes") or []),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from specmine.daemon.socket.budget_leases import BudgetLeases
 from specmine.daemon.socket.handlers import RequestHandlers
 from specmine.daemon.socket.server import Peer
 from specmine.model.errors import InputError, NoData
+from specmine.store import open_store, read_store
 from tests.support.changing import lived
 from tests.support.planted import unimodal
+from tests.support.stored import FUNCTION, SECOND, UTC, fill, observation
 
 
 @pytest.fixture
@@ -51,6 +54,10 @@ def test_only_root_and_the_daemons_user_may_change(early: RequestHandlers, reque
         ({"command": "share", "ratio": 7}, "ratio is a number"),
         ({"command": "label", "build": "a"}, "needs name"),
         ({"command": "label", "build": "", "name": "b"}, "needs build"),
+        ({"command": "trend"}, "functions is a list"),
+        ({"command": "trend", "functions": ["k"] * 21}, "functions is a list"),
+        ({"command": "trend", "functions": [7]}, "functions is a list"),
+        ({"command": "trend", "functions": ["k"], "hours": 1e9}, "hours is a number"),
     ],
 )
 def test_a_wrong_request_is_named(early: RequestHandlers, request_: dict[str, Any], said: str) -> None:
@@ -74,3 +81,21 @@ def test_functions_have_the_label_of_their_build() -> None:
     for request in ({"command": "specification"}, {"command": "show", "function": "smooth"}):
         (entry,) = handlers(request, Peer(connection=1, pid=1, uid=0))["functions"]
         assert entry["build"] == "v2"
+
+
+def test_a_trend_is_read_from_the_daemons_store(tmp_path: Path) -> None:
+    """Whoever may ask gets the windows of one function, also while the daemon writes."""
+    with open_store(tmp_path / "s.db") as store:
+        fill(store, [observation(second) for second in range(20)])
+        handlers = RequestHandlers(
+            state=lambda: None,
+            daemon=DaemonFacts,
+            leases=BudgetLeases(0.01, lambda _: None),
+            label=lambda *_: None,
+            builds=frozenset,
+            utc_ns=lambda: UTC + 20 * SECOND,
+            stored=lambda: read_store(tmp_path / "s.db"),
+        )
+        request = {"command": "trend", "functions": [FUNCTION.key], "hours": 1}
+        found = handlers(request, Peer(connection=1, pid=1, uid=12345))
+    assert sum(each["calls"] for each in found["points"]) == 2000
