@@ -189,9 +189,9 @@ def test_five_thousand_functions_stay_quick_and_small() -> None:
 
 
 def _seconds(asked: TestClient, page: str) -> float:
-    began = time.perf_counter()
+    began = time.process_time()
     asked.get(page)
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 @pytest.mark.parametrize(
