@@ -33,7 +33,7 @@ POLL_EVERY_NS = 50 * MS
 """How often the source is asked at most ..."""
 REST_NS, REST_PART, SEARCHING_NS = 200 * MS, 1 / 15, 15_000 * MS
 """... and unless a watched process needs it at once: what links and names report meanwhile is taken in together. Not
-in the first seconds, nor so long where windows are short."""
+in the first seconds, nor so long where windows are short; twice as long while our own CPU time must be saved."""
 IDLE_POLL_NS, WINDOW_PART = 500 * MS, 0.05
 """... and at least, or half as often under pressure: hits are counted in the kernel meanwhile. Twice as often where
 windows are short: they must not end late by more than this part of their length."""
@@ -147,7 +147,8 @@ def _rest_ns(state: ControllerState) -> int:
     """Return how long the source is left alone at least unless it is urgent."""
     if state.now_ns - state.began_ns < SEARCHING_NS:
         return POLL_EVERY_NS
-    return max(POLL_EVERY_NS, min(REST_NS, round(REST_PART * state.settings.window_ns)))
+    rest_ns = round(REST_NS * (1 + state.agent_cost.pressure))
+    return max(POLL_EVERY_NS, min(rest_ns, round(REST_PART * state.settings.window_ns)))
 
 
 def _step(steps: _Steps, source: Source, worker: Worker, inbox: Inbox, now_ns: int) -> str:

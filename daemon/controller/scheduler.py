@@ -5,6 +5,8 @@ A plan is the set of probes that should be on. The requests to the source are it
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,6 +19,7 @@ from specmine.model.observation import Kind
 
 from . import reasons
 from .budget import (
+    AT_ONCE,
     MEMORY_NS,
     OnPhase,
     affordable_window,
@@ -157,12 +160,23 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     """Allocate the budget: first looks, then checks that are due, then learning by utility."""
     total = total_of(functions.values(), means.runtime)
     pace = 1 + (PACE_UNDER_PRESSURE - 1) * means.pressure
-    settings = replace(settings, window_calls=affordable_window(means.income, means.prices, settings), pace=pace)
+    settings = replace(settings, window_calls=_window_calls(functions, means, settings), pace=pace)
     result = _first_looks(functions, total, means, settings)
     finished = [function for function in functions.values() if function.state in FINISHED]
     result = _checks(finished, result, means, settings)
     result = _learning(functions, total, result, means, settings)
     return _watching(finished, result, means, settings)
+
+
+def _window_calls(functions: Mapping[str, FunctionState], means: Means, settings: Settings) -> int:
+    """Return how many calls a window is to hold: fewer while many functions wait, and where calls were found dear.
+
+    In steps of two: a change breaks the windows that are running.
+    """
+    learning = sum(function.state in _LEARNING for function in functions.values())
+    dear = [_dearness(one, means) for one in functions.values() if one.probe.paid.hits >= PAID_HITS]
+    crowd = max(1.0, learning / AT_ONCE) * (statistics.median(dear) if dear else 1.0)
+    return affordable_window(means.income / 2 ** round(math.log2(crowd)), means.prices, settings)
 
 
 def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings) -> Plan:

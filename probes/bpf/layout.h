@@ -20,6 +20,7 @@
 #define COOKIE_SLOT(c) ((u32)(c) & 0xff)
 #define COOKIE_SHARED (1ULL << 8)    /* inode-wide link: any process may hit it */
 #define COOKIE_PATH (1ULL << 9)      /* durations are counted by call path */
+#define COOKIE_STEPPED (1ULL << 10)  /* a return site whose instruction is single-stepped */
 #define COOKIE_GENERATION(c) ((u32)(c) >> 16)
 #define COOKIE_IDENTITY 0xffff00ff   /* the slot in this use */
 
@@ -31,6 +32,8 @@ struct slot {
 	u32 return_ns; /* the same at its return */
 	u32 timed_of_4g; /* sessions: how many of 2^32 calls are timed, at random; 0: all */
 	u32 era;       /* number of the time since when the same callees of it are timed, see inside.h; 0: it has none */
+	u32 step_ns;   /* more than return_ns, at a return site that is single-stepped */
+	u32 spare;
 	u64 max_open;  /* ns after which a call that has not returned is given up; 0: never */
 	u64 period;    /* how often calls were given up; see OpenCalls in user space */
 };
@@ -54,6 +57,7 @@ struct counters {
 	u64 censored;  /* calls that returned later than max_open, before they were given up */
 	u64 open[PERIODS]; /* calls that are open now, by the period in which they began */
 	u64 late[PERIODS]; /* calls that ended after they were given up */
+	u64 stepped;   /* hits at return sites that are single-stepped */
 	u64 untold;    /* timed calls whose callees are not known, since the map ``inside`` was full */
 };
 

@@ -13,6 +13,7 @@ WAIT_MARKS, SWITCHES_A_TIMED = 1024, 64
 
 COOKIE_SHARED = 1 << 8
 COOKIE_PATH = 1 << 9
+COOKIE_STEPPED = 1 << 10
 GENERATION_SHIFT = 16
 """The upper half of a cookie is the use of the slot that it belongs to."""
 
@@ -24,6 +25,8 @@ SLOT = np.dtype(
         ("return_ns", "<u4"),
         ("timed_of_4g", "<u4"),
         ("era", "<u4"),
+        ("step_ns", "<u4"),
+        ("spare", "<u4"),
         ("max_open", "<u8"),
         ("period", "<u8"),
     ]
@@ -51,6 +54,7 @@ COUNTERS = np.dtype(
         *((name, "<u8") for name in _COUNTERS),
         ("open", "<u8", PERIODS),
         ("late", "<u8", PERIODS),
+        ("stepped", "<u8"),
         ("untold", "<u8"),
     ]
 )

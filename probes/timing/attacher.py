@@ -89,8 +89,6 @@ class Attacher:
     def learn(self, w: TimedFunction) -> None:
         """Probe the return sites learned since the last call."""
         self._links.learn(w)
-        if w.stepped_returns:
-            self.note_stepped(w)
 
     def note_stepped(self, w: TimedFunction) -> None:
         """Report single steps: the budget must know their price."""

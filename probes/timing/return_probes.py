@@ -13,7 +13,7 @@ import numpy as np
 from specmine.probes.elf.facts import Grade, Site
 from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.maps import CachedMap
-from specmine.probes.kernel.structs import RETURN_PROBED, RETURN_REFUSED, RETURN_SHARED, RETURN_SITE
+from specmine.probes.kernel.structs import COOKIE_STEPPED, RETURN_PROBED, RETURN_REFUSED, RETURN_SHARED, RETURN_SITE
 from specmine.probes.safety.gate import Gate
 from specmine.probes.safety.rules import refuses_module
 from specmine.probes.symbols.modules import Modules
@@ -168,9 +168,11 @@ class ReturnProbes:
     def _attach(self, w: TimedFunction, callers: list[Caller], pids: list[int], cookie: int) -> list[int]:
         numbers = []
         for module in modules_of(callers):
-            offsets = sorted({w.returns.sites[caller] for caller in callers if caller[0] is module})
+            here = [caller for caller in callers if caller[0] is module]
+            stepped = {w.returns.sites[caller] for caller in here if caller in w.returns.stepped}
+            offsets = sorted({w.returns.sites[caller] for caller in here})
+            cookies = [cookie | COOKIE_STEPPED * (offset in stepped) for offset in offsets]
             for pid in pids:
-                cookies = [cookie] * len(offsets)
                 numbers.append(self._links.attach_site(module.fd, offsets, cookies, _PROGRAM, pid))
         return numbers
 

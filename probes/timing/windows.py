@@ -88,6 +88,7 @@ class Windows:
             start_ns=now_ns,
             calls=w.slot.count("calls"),
             timed=w.slot.count("timed"),
+            stepped=w.slot.count("stepped"),
             inner=w.slot.count("inner"),
             nested_ns=w.slot.count("nested_ns"),
             unlearnt=w.slot.count("unlearnt"),
@@ -178,7 +179,8 @@ class Windows:
             w.discard_contaminated()
             self._begin(w, after)
             return
-        self.delivered_ns += timed * timed_call_ns(w, self._prices)
+        steps = min(timed, after.stepped - window.stepped)
+        self.delivered_ns += timed * timed_call_ns(w, self._prices) + steps * self._prices.stepped_ns
         observation = Observation(
             function=w.function.key,
             lifetime=w.lifetime,

@@ -46,6 +46,8 @@ static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx
 	if (!c || !s)
 		return;
 	atomic_add(c->hits, 1);
+	if (cookie & COOKIE_STEPPED)
+		atomic_add(c->stepped, 1);
 	/* the site may be passed far more often than the function is called */
 	if (c->hits > s->limit && s->generation == COOKIE_GENERATION(cookie))
 		report_rate_limit(c, s, cookie);
@@ -54,6 +56,8 @@ static inline __attribute__((always_inline)) void leave_site(struct pt_regs *ctx
 		return;
 	cost = t->cost;
 	t->cost += s->return_ns;
+	if (cookie & COOKIE_STEPPED)
+		t->cost += s->step_ns;
 	drop_abandoned(t, sp);
 #pragma clang loop unroll(disable)
 	for (i = 0; i < MAX_TAIL_CALLS; i++) {

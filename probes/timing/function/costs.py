@@ -10,8 +10,10 @@ from .slot import Hits
 from .timed_function import TimedFunction
 
 
-def hit_costs_ns(w: TimedFunction, prices: Prices) -> tuple[int, int]:
-    """Return what a hit at the function's entry, and at its return, adds to the durations of calls around it, ns.
+def hit_costs_ns(w: TimedFunction, prices: Prices) -> tuple[int, int, int]:
+    """Return what hits add to the durations of calls around them, ns: at the entry, the return, and for a single step.
+
+    The last comes on top at each return site that is single-stepped.
 
     Stack walks excepted: the programs measure those themselves.
     """
@@ -19,19 +21,17 @@ def hit_costs_ns(w: TimedFunction, prices: Prices) -> tuple[int, int]:
     if w.by_site and w.probe.timed:
         entry, back = prices.site_entry_mean_ns, prices.site_return_mean_ns
     stepped, factor = prices.stepped_mean_ns, nested_factor(w.handlers.typical, w.probe)
-    return round(entry * factor + stepped * w.stepped), round(back * factor + stepped * w.stepped_returns)
+    return round(entry * factor + stepped * w.stepped), round(back * factor), round(stepped)
 
 
 def timed_call_ns(w: TimedFunction, prices: Prices) -> float:
-    """Predict what a timed call costs the program."""
-    cost = w.probe.price_ns(prices) * price_factor(w.handlers.coldness, w.probe)
-    return cost + prices.stepped_ns * (w.stepped + w.stepped_returns)
+    """Predict what a timed call costs the program; a single step at its return comes on top."""
+    return w.probe.price_ns(prices) * price_factor(w.handlers.coldness, w.probe) + prices.stepped_ns * w.stepped
 
 
 def other_hit_ns(w: TimedFunction, prices: Prices) -> float:
-    """Predict what a hit costs that is no part of a timed call."""
-    cost = max(prices.count_ns, prices.untimed_ns * w.sampled) * price_factor(w.handlers.coldness, w.probe)
-    return cost + prices.stepped_ns * w.stepped
+    """Predict what a hit costs that is no part of a timed call, without a single step."""
+    return max(prices.count_ns, prices.untimed_ns * w.sampled) * price_factor(w.handlers.coldness, w.probe)
 
 
 def costs_ns(w: TimedFunction, hits: Hits, prices: Prices) -> dict[str, float]:
@@ -40,17 +40,20 @@ def costs_ns(w: TimedFunction, hits: Hits, prices: Prices) -> dict[str, float]:
     The kernel counts hits, calls and timed calls apart, so a call that is open at a report may stand in two.
     """
     others = max(0, hits.hits - 2 * hits.timed)
-    one_ns = other_hit_ns(w, prices)
+    back_ns = other_hit_ns(w, prices)
+    one_ns = back_ns + prices.stepped_ns * w.stepped
     if not w.probe.timed:
         return {"counting": others * one_ns}
     unlearnt = min(hits.unlearnt, others)
     untimed = min(max(0, hits.calls + hits.inner - hits.timed - hits.unlearnt), others - unlearnt)
     passing = others - unlearnt - untimed
+    stepped_back = min(hits.stepped, hits.timed)
+    passed_ns = passing * back_ns + (hits.stepped - stepped_back) * prices.stepped_ns
     return {
-        "timed": hits.timed * timed_call_ns(w, prices),
+        "timed": hits.timed * timed_call_ns(w, prices) + stepped_back * prices.stepped_ns,
         "unlearnt": unlearnt * one_ns,
         "untimed": untimed * one_ns if w.by_site else (untimed + passing) * one_ns,
-        "passing": passing * one_ns if w.by_site else 0.0,
+        "passing": passed_ns if w.by_site else 0.0,
     }
 
 

@@ -33,8 +33,8 @@ class ReturnSites:
     direct: set[Caller] = field(default_factory=set)
     """Those whose call names the function: no other's return passes there."""
     asked: set[Caller] = field(default_factory=set)
-    stepped: bool = False
-    """Some of the probes are single-stepped."""
+    stepped: set[Caller] = field(default_factory=set)
+    """Those whose probe is single-stepped."""
     learned: list[Caller] = field(default_factory=list)
     """Learned since the last batch of links."""
     crowded: bool = False
@@ -75,7 +75,8 @@ class ReturnSites:
     def learn(self, caller: Caller, site: int, *, stepped: bool = False, direct: bool = False) -> None:
         """Take in where the probe for a return address goes; -1: nowhere."""
         self.sites[caller] = site
-        self.stepped |= stepped
+        if stepped:
+            self.stepped.add(caller)
         if direct:
             self.direct.add(caller)
         self.learned.append(caller)

@@ -19,6 +19,7 @@ class Hits(NamedTuple):
     timed: int = 0
     inner: int = 0
     unlearnt: int = 0
+    stepped: int = 0
 
     def since(self, before: Hits) -> Hits:
         """Return what was counted after an earlier total."""
@@ -69,9 +70,9 @@ class Slot:
         """Make the cookies of one attachment the valid ones."""
         self._limits["generation"] = generation
 
-    def set_costs(self, entry_ns: int, return_ns: int) -> None:
-        """Set what a hit at the entry, and at the return, adds to the durations of calls around it."""
-        self._limits["entry_ns"], self._limits["return_ns"] = entry_ns, return_ns
+    def set_costs(self, entry_ns: int, return_ns: int, step_ns: int) -> None:
+        """Set what a hit at the entry, at the return, and at a single-stepped return site adds to calls around it."""
+        self._limits["entry_ns"], self._limits["return_ns"], self._limits["step_ns"] = entry_ns, return_ns, step_ns
 
     def set_era(self, number: int) -> None:
         """Count the calls that begin from now on apart from those before; 0: no calls within them are of interest."""

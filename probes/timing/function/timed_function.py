@@ -72,11 +72,6 @@ class TimedFunction:
         """True if some of its calls are timed and the others only counted."""
         return self.watch.timed_share < 1 and not self.by_site and not self.function.unsampled
 
-    @property
-    def stepped_returns(self) -> bool:
-        """True if its returns are timed at return sites of which some are single-stepped."""
-        return self.by_site and self.returns.stepped
-
     def request(self, watch: Watch) -> None:
         """Go on with other parameters."""
         self.watch = watch

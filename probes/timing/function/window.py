@@ -17,6 +17,7 @@ class Window:
     start_ns: int
     calls: int
     timed: int
+    stepped: int
     inner: int
     nested_ns: int
     unlearnt: int

@@ -149,3 +149,19 @@ def test_what_costs_more_than_can_be_saved_up_is_not_waited_for_for_ever() -> No
     (watch,) = plan({waiting.key: waiting}, rich, Settings()).watches.values()
     assert watch.on_ns > 0
     assert not plan({waiting.key: waiting}, replace(rich, cash=3e6), Settings()).watches
+
+
+def test_windows_hold_fewer_calls_while_many_functions_wait() -> None:
+    """Where few wait, a window is as long as configured; where many do, and calls cost what they were found to, not."""
+
+    def calls(count: int) -> set[int]:
+        phase, probe = Phase(state=State.WAITING), ProbeState(rate=5000.0)
+        waiting = [replace(unseen(number), phase=phase, probe=probe) for number in range(count)]
+        rich = replace(MEANS, budget=1e7, income=1e7, cash=1e9)
+        return {
+            watch.window_calls for watch in plan({one.key: one for one in waiting}, rich, Settings()).watches.values()
+        }
+
+    assert calls(4) == {1000}
+    (few,) = calls(200)
+    assert 210 <= few < 500

@@ -27,7 +27,6 @@ def timed(kind: Kind = Kind.TIME, *, by_site: bool = True, stepped: bool = False
             sampled=False,
             stepped=stepped,
             by_site=by_site,
-            stepped_returns=False,
         ),
     )
 
@@ -52,6 +51,15 @@ def test_steps_and_counts_have_their_price() -> None:
     assert costs_ns(timed(Kind.COUNT, stepped=True), Hits(hits=4, calls=4), PRICES) == {"counting": 4 * 9700.0}
     stepped = costs_ns(timed(stepped=True), Hits(hits=4, calls=2, timed=2), PRICES)
     assert stepped["timed"] == pytest.approx(2 * (1300.0 + 9000.0))
+
+
+def test_only_the_returns_that_are_single_stepped_pay_for_a_step() -> None:
+    """Four of ten calls return to such a site; where more hits step than calls end, others pass there."""
+    costs = costs_ns(timed(), Hits(hits=20, calls=10, timed=10, stepped=4), PRICES)
+    assert costs["timed"] == pytest.approx(10 * 1300.0 + 4 * 9000.0)
+    costs = costs_ns(timed(stepped=True), Hits(hits=25, calls=10, timed=10, stepped=13), PRICES)
+    assert costs["timed"] == pytest.approx(10 * (1300.0 + 2 * 9000.0))
+    assert costs["passing"] == pytest.approx(5 * 700.0 + 3 * 9000.0)  # not the step of the entry
 
 
 def test_counters_read_apart_give_no_negative_cost() -> None:

@@ -83,3 +83,50 @@ def test_a_place_that_few_others_are_called_from_is_used(tmp_path: Path, monkeyp
         d.watch("work", Kind.TIME, window_calls=1000)
         d.poll(lambda: len(d.observations) >= 4)
         assert not d.refusals
+
+
+# one call in four of work() returns to a pop, the others to a jump
+STEPPED_PLACE = r"""
+#include <unistd.h>
+static volatile int sink;
+__attribute__((noinline)) void work(void) { for (int i = 0; i < 100; i++) sink += i; }
+void jumped(void), popped(void);
+__asm__(".type jumped, @function\n.type popped, @function\n"
+	"jumped:\n\tpush %rbx\n\tcall work\n\tjmp 1f\n1:\tpop %rbx\n\tret\n.size jumped, . - jumped\n"
+	"popped:\n\tpush %rbx\n\tcall work\n\tpop %rbx\n\tret\n.size popped, . - popped\n");
+int main(int argc, char **argv)
+{
+	(void)argv;
+	for (long n = 1; n; n++) {
+		if (n % 4) {
+			jumped();
+			__asm__ volatile("jmp 1f\n1:");
+		} else {
+			popped();
+			__asm__ volatile("jmp 1f\n1:");
+		}
+		if (n % 100 == 0)
+			usleep(100);
+	}
+	return argc;
+}
+"""
+
+
+@pytest.mark.kernel
+def test_single_steps_are_counted_by_the_site_that_makes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that return elsewhere are charged no step, and none is subtracted from the calls around them."""
+    reason = Reason(code="unwinder", text="the test wants it")
+    monkeypatch.setattr(gate, "forbids_replacing", lambda *_: reason)
+    binary, names = compiled(tmp_path, "stepped", STEPPED_PLACE, "-O1"), ("work", "jumped", "popped")
+    with running(binary) as child, driven(child.pid, *names, isolate=False) as d:
+        keys = [d.watch(name, Kind.TIME, window_calls=1000) for name in names]
+        d.poll(lambda: all(sum(o.function == key for o in d.observations) >= 3 for key in keys))
+        work, jumped, popped = (d.source._registry.by_function[key].slot for key in keys)
+        before = work.hits  # until both sites are learned
+        d.poll(lambda: work.hits.timed >= before.timed + 4000)
+        new = work.hits.since(before)
+        assert new.stepped / new.timed == pytest.approx(0.25, abs=0.01)
+        subtracted = [slot.count("nested_ns") / slot.count("nested") for slot in (jumped, popped)]
+        step_ns = d.source._prices.stepped_mean_ns
+        assert subtracted[1] - subtracted[0] == pytest.approx(step_ns, rel=0.1)
