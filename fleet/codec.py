@@ -1,9 +1,8 @@
 """Rows of the fleet as bytes: histograms and call paths as varints, all histograms of a row as one structure of arrays.
 
-The numbers are LEB128. Of several histograms first come their numbers of used buckets. Then come the distances between
-those buckets, then the counts. A call path is a number: a row holds no names. Bytes are compressed where that makes
-them shorter. They may come from anywhere: what is read is bounded, and what no histogram
-can be is a ValueError.
+``blocks`` reads and writes the numbers. A row holds no names: its call paths are a list of numbers beside it. Bytes are
+compressed where that makes them shorter. They may come from anywhere: what is read is bounded, and what no histogram
+can be is a ValueError. What is checked here once is copied as it came.
 """
 
 from __future__ import annotations
@@ -11,67 +10,51 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath, Frame
-from specmine.model.histogram import EMPTY, Histogram
+from specmine.model.histogram import Histogram
 from specmine.model.observation import PathHistogram
 from specmine.model.split import Split
 
+from .blocks import Block, block_at, block_from, block_numbers, block_of
+from .varints import Places, decode_parts, encode_numbers, encode_parts, signed, spans, unsigned
+
 LARGEST = 8 << 20
 """Bytes of a push or row, inflated."""
+AT_ONCE = 1 << 20
+"""Inflated bytes of rows that are read together: more would not be faster, and takes memory."""
 _PLAIN, _PACKED = b"\0", b"\1"
-_MOST_HISTOGRAMS = 1 << 14
-_MOST_COUNT = 1 << 52  # calls, or ns of their time, in a bucket: so that no sum of them exceeds 64 bits
-_GROUPS = 10  # of 7 bits in the longest varint
+_LARGEST_HISTOGRAM = 16 << 10  # every bucket used, and each count as large as it may be
 
 
-def encode_numbers(numbers: NDArray[np.uint64]) -> bytes:
-    """Return numbers as LEB128."""
-    shifts = np.arange(_GROUPS, dtype=np.uint64) * np.uint64(7)
-    parts = numbers[:, None] >> shifts
-    used = parts > 0
-    used[:, 0] = True
-    groups = (parts & np.uint64(0x7F)).astype(np.uint8)
-    more = np.zeros_like(used)
-    more[:, :-1] = used[:, 1:]
-    groups |= np.where(more, np.uint8(0x80), np.uint8(0))
-    return groups[used].tobytes()
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PathBlock:
+    """The histograms of call paths of some rows."""
 
-
-def decode_numbers(data: bytes) -> NDArray[np.uint64]:
-    """Return the numbers of ``encode_numbers``; ValueError for bytes that are none."""
-    if not data:
-        return np.empty(0, np.uint64)
-    octets = np.frombuffer(data, np.uint8)
-    last = octets < 0x80
-    if not last[-1]:
-        raise ValueError("the last number is cut short")
-    ends = np.flatnonzero(last)
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    lengths = ends - starts + 1
-    if lengths.max() > _GROUPS or np.any(octets[ends[lengths == _GROUPS]] > 1):
-        raise ValueError("a number has more than 64 bits")
-    place = np.arange(len(octets)) - np.repeat(starts, lengths)
-    shifted = (octets & np.uint8(0x7F)).astype(np.uint64) << (place.astype(np.uint64) * np.uint64(7))
-    return np.add.reduceat(shifted, starts)
+    paths: Block
+    """A histogram for each path."""
+    split: Places
+    """Which of the row's paths have a split, row by row."""
+    splits: Block
+    """Three histograms for each of those."""
 
 
 def encode_histograms(histograms: Sequence[Histogram]) -> bytes:
     """Return the bytes of some histograms."""
-    return _compressed(encode_numbers(_numbers(histograms)))
+    block = block_from(list(histograms), np.array([len(histograms)], np.int64))
+    return deflated(encode_numbers(block_numbers(block)[0]))
 
 
 def decode_histograms(data: bytes, number: int) -> tuple[Histogram, ...]:
     """Return so many histograms of ``encode_histograms``; ValueError if the bytes are not those of so many."""
-    histograms, rest = _histograms(decode_numbers(inflated(data)))
-    if len(histograms) != number or len(rest):
-        raise ValueError(f"{len(histograms)} histograms instead of {number}")
-    return histograms
+    found = block_of([inflated(data, (1 + number) * _LARGEST_HISTOGRAM)]).histograms()
+    if len(found) != number:
+        raise ValueError(f"{len(found)} histograms instead of {number}")
+    return tuple(found)
 
 
 def encode_split(split: Split) -> bytes:
@@ -107,56 +90,107 @@ def path_of(data: bytes) -> CallPath:
         raise ValueError(f"not a call path: {error}") from error
 
 
-def encode_paths(paths: Sequence[PathHistogram], numbers: Mapping[CallPath, int]) -> bytes:
-    """Return the bytes of the histograms of call paths, each path as its number elsewhere."""
+def encode_path_numbers(numbers: Sequence[int]) -> bytes:
+    """Return the numbers of a row's call paths as the distances between them."""
+    these = np.array(numbers, np.int64)
+    return encode_numbers(signed(these - np.concatenate(([0], these))[:-1]))
+
+
+def decode_path_numbers(data: bytes) -> list[int]:
+    """Return the numbers of ``encode_path_numbers``; ValueError if they are none."""
+    numbers, _ = decode_parts([data])
+    found: list[int] = np.cumsum(unsigned(numbers)).tolist()
+    return found
+
+
+def encode_paths(paths: Sequence[PathHistogram]) -> bytes:
+    """Return the bytes of the histograms of call paths. Which paths these are stands elsewhere."""
     split = [at for at, each in enumerate(paths) if each.split is not None]
     of_splits = [each.split for each in paths if each.split is not None]
-    parts = [
-        np.array([numbers[each.path] for each in paths], np.uint64),
-        np.array([len(split), *split], np.uint64),
-        _numbers([one for each in of_splits for one in (each.waiting_ns, each.blocked_ns, each.on_cpu)]),
-    ]
-    return _compressed(encode_numbers(np.concatenate([_numbers([each.histogram for each in paths]), *parts])))
+    parts = [one for each in of_splits for one in (each.waiting_ns, each.blocked_ns, each.on_cpu)]
+    block = block_from([each.histogram for each in paths], np.array([len(paths)], np.int64))
+    splits = block_from(parts, np.array([len(parts)], np.int64))
+    return deflated(
+        encode_numbers(
+            np.concatenate(
+                [block_numbers(block)[0], np.array([len(split), *split], np.uint64), block_numbers(splits)[0]]
+            )
+        )
+    )
 
 
-def decode_paths(data: bytes, paths: Mapping[int, CallPath]) -> tuple[PathHistogram, ...]:
-    """Return the histograms of ``encode_paths``.
+def path_block(raws: list[bytes]) -> PathBlock:
+    """Return the call paths of rows, given their inflated bytes; ValueError if they are damaged."""
+    values, sizes = decode_parts(raws)
+    ends = np.cumsum(sizes)
+    paths, at = block_at(values, ends - sizes, ends)
+    if np.any(at >= ends) or np.any(values[at] > paths.number.astype(np.uint64)):
+        raise ValueError("call paths are cut short")
+    number = values[at].astype(np.int64)
+    if np.any(at + 1 + number > ends):
+        raise ValueError("call paths are cut short")
+    split = values[spans(at + 1, number)].astype(np.int64)
+    row = np.repeat(np.arange(len(raws)), number)
+    backwards = (np.diff(split, prepend=-1) <= 0) & (np.diff(row, prepend=-1) == 0)
+    if np.any(backwards) or np.any(split < 0) or np.any(split >= paths.number[row]):
+        raise ValueError("splits of call paths are damaged")
+    splits, after = block_at(values, at + 1 + number, ends)
+    if np.any(after != ends) or np.any(splits.number != 3 * number):
+        raise ValueError("splits of call paths are damaged")
+    return PathBlock(paths=paths, split=split, splits=splits)
 
-    Parameters
-    ----------
-    data : bytes
-    paths : mapping
-        Number to path.
+
+def path_bytes(block: Block) -> list[bytes]:
+    """Return the bytes of rows of call paths without splits."""
+    numbers, width = block_numbers(block)
+    starts = np.cumsum(width) - width
+    whole = np.zeros(len(numbers) + 2 * len(width), np.uint64)
+    whole[spans(starts + 2 * np.arange(len(width)), width)] = numbers  # no split, and no histogram of one
+    return encode_parts(whole, width + 2)
+
+
+def decode_paths(data: bytes, paths: Sequence[CallPath]) -> tuple[PathHistogram, ...]:
+    """Return the histograms of ``encode_paths``; ValueError if they are damaged, or not those of so many paths."""
+    block = path_block([inflated(data)])
+    histograms, parts = block.paths.histograms(), block.splits.histograms()
+    if len(histograms) != len(paths) or len(set(paths)) < len(paths):
+        raise ValueError(f"{len(histograms)} histograms of {len(paths)} call paths, or one is there twice")
+    splits = {
+        row: Split(waiting_ns=parts[3 * at], blocked_ns=parts[3 * at + 1], on_cpu=parts[3 * at + 2])
+        for at, row in enumerate(block.split.tolist())
+    }
+    return tuple(
+        PathHistogram(path=path, histogram=histogram, split=splits.get(row))
+        for row, (path, histogram) in enumerate(zip(paths, histograms, strict=True))
+    )
+
+
+def portions(blobs: Sequence[bytes], most: int) -> Iterator[tuple[list[int], list[bytes]]]:
+    """Yield the places of blobs with their inflated bytes, some at a time.
 
     Raises
     ------
     ValueError
-        If the bytes are none, or a path is unknown or there twice.
+        If a blob is damaged, or all of them inflate to more than ``most`` bytes.
     """
-    histograms, rest = _histograms(decode_numbers(inflated(data)))
-    chosen, rest = rest[: len(histograms)].tolist(), rest[len(histograms) :]
-    if len(set(chosen)) < len(histograms) or not len(rest):
-        raise ValueError("call paths are cut short, or one is there twice")
-    number = int(rest[0])
-    split, rest = rest[1 : 1 + number].tolist(), rest[1 + number :]
-    parts, rest = _histograms(rest)
-    if len(rest) or len(parts) != 3 * number or any(each >= len(chosen) for each in split):
-        raise ValueError("splits of call paths are damaged")
-    splits = {
-        row: Split(waiting_ns=parts[3 * at], blocked_ns=parts[3 * at + 1], on_cpu=parts[3 * at + 2])
-        for at, row in enumerate(split)
-    }
-    try:
-        return tuple(
-            PathHistogram(path=paths[one], histogram=histogram, split=splits.get(row))
-            for row, (one, histogram) in enumerate(zip(chosen, histograms, strict=True))
-        )
-    except KeyError as error:
-        raise ValueError(f"call path {error} is unknown") from error
+    places: list[int] = []
+    raws: list[bytes] = []
+    size = 0
+    for place, blob in enumerate(blobs):
+        raw = inflated(blob, min(most, LARGEST))
+        most -= len(raw)
+        if raws and size + len(raw) > AT_ONCE:
+            yield places, raws
+            places, raws, size = [], [], 0
+        places.append(place)
+        raws.append(raw)
+        size += len(raw)
+    if raws:
+        yield places, raws
 
 
 def inflated(data: bytes, most: int = LARGEST) -> bytes:
-    """Return the bytes of ``_compressed``; ValueError if they are none, or more than ``most``."""
+    """Return the bytes of ``deflated``; ValueError if they are none, or more than ``most``."""
     kind, body = data[:1], data[1:]
     if kind == _PLAIN and len(body) <= most:
         return body
@@ -164,7 +198,7 @@ def inflated(data: bytes, most: int = LARGEST) -> bytes:
         raise ValueError("bytes of no known kind")
     inflater = zlib.decompressobj()
     try:
-        found = inflater.decompress(body, most)
+        found = inflater.decompress(body, max(1, most))
     except zlib.error as error:
         raise ValueError(f"damaged bytes: {error}") from error
     if not inflater.eof or inflater.unused_data:
@@ -173,57 +207,6 @@ def inflated(data: bytes, most: int = LARGEST) -> bytes:
 
 
 def deflated(data: bytes) -> bytes:
-    """Return bytes compressed, if that makes them fewer; ``inflated`` reads them."""
-    return _compressed(data)
-
-
-def _compressed(data: bytes) -> bytes:
+    """Return bytes compressed, if that makes them fewer."""
     packed = zlib.compress(data, 6)
     return _PACKED + packed if len(packed) < len(data) else _PLAIN + data
-
-
-def _numbers(histograms: Sequence[Histogram]) -> NDArray[np.uint64]:
-    """Return how many there are, their numbers of buckets, the buckets' distances, the counts."""
-    sizes = np.array([len(histograms), *(len(each.buckets) for each in histograms)], np.uint64)
-    if not histograms:
-        return sizes
-    buckets = np.concatenate([each.buckets for each in histograms]).astype(np.int64)
-    gaps = np.diff(buckets, prepend=0)
-    starts = np.cumsum(sizes[1:]) - sizes[1:]
-    first = starts[sizes[1:] > 0].astype(np.int64)
-    gaps[first] = buckets[first]  # each histogram begins anew
-    counts = np.concatenate([each.counts for each in histograms])
-    return np.concatenate([sizes, gaps.astype(np.uint64), counts.astype(np.uint64)])
-
-
-def _histograms(numbers: NDArray[np.uint64]) -> tuple[tuple[Histogram, ...], NDArray[np.uint64]]:
-    """Return the histograms that numbers begin with, and the numbers after them."""
-    if not len(numbers) or (number := int(numbers[0])) > _MOST_HISTOGRAMS:
-        raise ValueError("no number of histograms")
-    sizes = numbers[1 : 1 + number].astype(np.int64)
-    if len(sizes) < number or (number and not 0 <= int(sizes.min()) <= int(sizes.max()) <= BUCKETS):
-        raise ValueError("no sizes of histograms")
-    total = int(sizes.sum())
-    gaps, rest = numbers[1 + number : 1 + number + total], numbers[1 + number + total :]
-    counts, rest = rest[:total], rest[total:]
-    if len(counts) < total or np.any(gaps >= BUCKETS) or np.any(counts == 0) or np.any(counts >= _MOST_COUNT):
-        raise ValueError("histograms are cut short, or hold what none can")
-    ends = np.cumsum(sizes)
-    sums = np.cumsum(gaps.astype(np.int64))
-    found = []
-    for start, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True):
-        buckets = sums[start:end] - (sums[start - 1] if start else 0)
-        if end > start and (int(buckets[-1]) >= BUCKETS or np.any(gaps[start + 1 : end] == 0)):
-            raise ValueError("a histogram has a bucket twice, or beyond the last")
-        found.append(_histogram(buckets, counts[start:end]))
-    return tuple(found), rest
-
-
-def _histogram(buckets: NDArray[np.int64], counts: NDArray[np.uint64]) -> Histogram:
-    """Return a histogram of checked buckets; its arrays are as those of every histogram, read-only and small."""
-    if not len(buckets):
-        return EMPTY
-    numbers = counts.astype(np.uint32) if int(counts.max()) < 1 << 32 else counts.copy()
-    held = Histogram(buckets.astype(np.uint16), numbers)
-    held.buckets.flags.writeable = held.counts.flags.writeable = False
-    return held

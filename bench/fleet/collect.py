@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.lib.driver import table
-from specmine.fleet.codec import encode_histograms, encode_paths
+from specmine.fleet.codec import encode_histograms, encode_path_numbers, encode_paths
 from specmine.fleet.database.connecting import connected
 from specmine.fleet.database.hosts import enroll, hosts
 from specmine.fleet.database.schema import initialize
@@ -94,10 +94,12 @@ def _measured(server: Postgres, folder: Path, given: argparse.Namespace) -> list
 
 
 def _sizes(windows: list[Observation]) -> list[list[str]]:
-    numbers = {one.path: 1000 + at for each in windows for at, one in enumerate(each.paths)}
+    number = {one: at for at, one in enumerate(dict.fromkeys(one.path for each in windows for one in each.paths))}
     plain = [len(encode_histograms((each.histogram,))) for each in windows]
     paths = [
-        size + len(encode_paths(each.paths, numbers)) for size, each in zip(plain, windows, strict=True) if each.paths
+        size + len(encode_paths(each.paths)) + len(encode_path_numbers([number[one.path] for one in each.paths]))
+        for size, each in zip(plain, windows, strict=True)
+        if each.paths
     ]
     return [
         ["bytes of a row of 1,000 calls", f"{np.mean(plain):.0f}"],

@@ -14,7 +14,7 @@ from specmine.model.histogram import Histogram
 from specmine.model.json_codec import decode
 
 from .connecting import Connection
-from .loading import document
+from .storing import document
 
 LEVELS = ("observation", "host_hour", "fleet_hour")
 _AT_ONCE = 10_000

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from specmine.fleet.folding import FoldedRow
-from specmine.fleet.push import Push, boots_of, pushes_of
+from specmine.fleet.push import Push, pushes_of
+from specmine.fleet.received import boots_of, decode_push
 from specmine.fleet.records import records_of
 from specmine.model.batch import CallSamples
 from specmine.model.errors import InputError
@@ -42,7 +43,7 @@ def import_store(db: Connection, path: Path, name: str) -> int:
     stream = uuid.uuid5(_NAMESPACE, _digest(path))
     with read_store(path) as store:
         pushes = list(_pushes(store))
-        boots = {boot for each in store_parts(store) for boot in boots_of(each)}
+        boots = {boot for each in pushes for boot in boots_of(decode_push(each))}
     host = next(iter(hosts(db, name=name)), None)
     known = db.execute("SELECT 1 FROM specmine.stream WHERE stream = %s", (stream,)).fetchone() is not None
     other = db.execute("SELECT boot_id FROM specmine.boot WHERE boot_id = ANY(%s) LIMIT 1", (sorted(boots),)).fetchone()

@@ -35,9 +35,9 @@ from specmine.store.schema import SCHEMA
 
 from .connecting import FleetError, connected, shown, told
 from .hosts import FleetHost, hosts
-from .levels import SELECT_ROWS, all_paths, row_of
-from .loading import document
+from .levels import SELECT_ROWS, paths_of, row_of
 from .schema import READ, check_version
+from .storing import document
 
 T = TypeVar("T")
 MOST_MERGED = 64
@@ -107,7 +107,6 @@ class FleetStore(Store):
     def _observations(self, newest: int | None) -> list[Observation]:
         if newest == 0:
             return []
-        paths = all_paths(self._db)
         chosen: list[tuple[Any, Observation]] = []
         # hours whose rows of five minutes are all there are not needed
         first = self._db.execute("SELECT date_trunc('hour', min(ends_at)) AS hour FROM observation").fetchone()
@@ -125,7 +124,9 @@ class FleetStore(Store):
                 f"SELECT * FROM (SELECT *, {rank} AS rank FROM ({fitting}) AS r) AS n"
                 " WHERE %(newest)s::bigint IS NULL OR rank <= %(newest)s",
                 {"first": first["hour"], "hosts": self._ids, "since": self._filters.since, "newest": newest},
-            )
+                binary=True,
+            ).fetchall()
+            paths = paths_of(self._db, rows)
             chosen += [((r["ends_at"], r["function"], r["lifetime"]), row_of(r, paths).observation) for r in rows]
         chosen.sort(key=lambda each: each[0])
         return _newest_of_each([each for _, each in chosen], newest)

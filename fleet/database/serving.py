@@ -9,8 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from .connecting import Connection, FleetError, connected, told
-from .levels import FleetRetention, drop_old, fold_hours
+from .hours import fold_hours
+from .levels import FleetRetention, drop_old
 from .loading import load
+from .numbering import Known
 from .schema import LOAD, check_version
 
 IDLE_S = 1.0
@@ -126,9 +128,9 @@ def _its_turn(db: Connection) -> bool:
 def _work(
     db: Connection, retention: FleetRetention, served: Served, *, once: bool, stopped: Callable[[], bool]
 ) -> None:
-    upkeep_at = time.monotonic()
+    upkeep_at, known = time.monotonic(), Known()
     while not stopped():
-        loaded = load(db)
+        loaded = load(db, known)
         served.pushes += loaded.pushes
         served.refused += loaded.refused
         served.rows += loaded.rows

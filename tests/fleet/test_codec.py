@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from specmine.fleet.codec import (
     decode_histograms,
-    decode_numbers,
+    decode_path_numbers,
     decode_paths,
     decode_split,
     encode_histograms,
-    encode_numbers,
+    encode_path_numbers,
     encode_paths,
     encode_split,
     path_hash,
@@ -29,12 +29,6 @@ _HISTOGRAMS = st.dictionaries(st.integers(0, BUCKETS - 1), st.integers(1, 2**51)
 )
 
 
-@given(st.lists(st.integers(0, 2**64 - 1)))
-def test_numbers_come_back(numbers: list[int]) -> None:
-    """LEB128 of any 64-bit numbers."""
-    assert decode_numbers(encode_numbers(np.array(numbers, np.uint64))).tolist() == numbers
-
-
 @given(st.lists(_HISTOGRAMS, max_size=5))
 def test_histograms_come_back(histograms: list[Histogram]) -> None:
     """Any histograms, empty ones too."""
@@ -45,7 +39,12 @@ def test_histograms_come_back(histograms: list[Histogram]) -> None:
 def test_any_bytes_are_a_value_or_a_value_error(data: bytes) -> None:
     """What a host sends cannot raise anything else."""
     for form in (b"\0", b"\1", b""):
-        for read in (lambda raw: decode_histograms(raw, 1), decode_split, lambda raw: decode_paths(raw, {})):
+        for read in (
+            lambda raw: decode_histograms(raw, 1),
+            decode_split,
+            lambda raw: decode_paths(raw, ()),
+            decode_path_numbers,
+        ):
             try:
                 read(form + data)
             except ValueError:
@@ -53,19 +52,25 @@ def test_any_bytes_are_a_value_or_a_value_error(data: bytes) -> None:
 
 
 def test_paths_and_splits_come_back() -> None:
-    """Paths by their hashes, with what their calls did of their time."""
+    """Paths in their order, with what their calls did of their time."""
     seen = observation(3, names=("b", "c", "?"))
-    numbers = {one.path: 300 * at for at, one in enumerate(seen.paths)}
-    known = {number: path for path, number in numbers.items()}
-    back = decode_paths(encode_paths(seen.paths, numbers), known)
+    known = [one.path for one in seen.paths]
+    back = decode_paths(encode_paths(seen.paths), known)
     assert [(one.path, one.histogram, one.split is None) for one in back] == [
         (one.path, one.histogram, one.split is None) for one in seen.paths
     ]
     split = next(one.split for one in seen.paths if one.split is not None)
     restored = decode_split(encode_split(split))
     assert (restored.blocked_ns, restored.on_cpu) == (split.blocked_ns, split.on_cpu)
-    with pytest.raises(ValueError, match="unknown"):
-        decode_paths(encode_paths(seen.paths, numbers), {})
+    for wrong in (known[:2], [known[0], known[0], known[1]]):
+        with pytest.raises(ValueError, match="there twice"):
+            decode_paths(encode_paths(seen.paths), wrong)
+
+
+@given(st.lists(st.integers(0, 2**31)))
+def test_numbers_of_paths_come_back(numbers: list[int]) -> None:
+    """In any order."""
+    assert decode_path_numbers(encode_path_numbers(numbers)) == numbers
 
 
 def test_the_hash_of_a_path_is_that_of_its_names() -> None:
@@ -93,8 +98,8 @@ def test_rows_are_as_small_as_promised() -> None:
             )
             for number in np.unique(chosen)
         ]
-        numbers = {each.path: 1000 + at for at, each in enumerate(paths)}
+        numbers = rng.permutation(1000)[: len(paths)].tolist()
         sizes.append(len(encode_histograms((Histogram.from_durations(durations),))))
-        with_paths.append(sizes[-1] + len(encode_paths(paths, numbers)))
+        with_paths.append(sizes[-1] + len(encode_paths(paths)) + len(encode_path_numbers(numbers)))
     assert np.mean(sizes) <= 110
     assert np.mean(with_paths) <= 900

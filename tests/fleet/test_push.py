@@ -1,16 +1,10 @@
-"""A push is what was put in, or BadPush."""
+"""A push is what was put in."""
 
 from __future__ import annotations
 
-import zlib
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from specmine.fleet.folding import FoldedRow
-from specmine.fleet.push import BadPush, Push, boots_of, decode_push, encode_push, pushes_of
-from specmine.model.function import Function
+from specmine.fleet.push import Push, encode_push, pushes_of
+from specmine.fleet.received import boots_of, decode_push
 from specmine.store import Document
 from tests.support.stored import FUNCTION, HOST, LIFETIME, observation
 
@@ -30,38 +24,6 @@ def test_a_push_comes_back() -> None:
         )  # fmt: skip
         assert [part.path for part in left.paths] == [part.path for part in right.paths]
     assert boots_of(back) == {"boot"}
-
-
-@given(st.integers(0, len(_BYTES) - 1), st.integers(1, 255))
-def test_a_damaged_push_is_a_bad_push(at: int, change: int) -> None:
-    """One byte changed anywhere; checksums find it nearly always, and nothing else is raised."""
-    damaged = _BYTES[:at] + bytes([_BYTES[at] ^ change]) + _BYTES[at + 1 :]
-    try:
-        decode_push(damaged)
-    except BadPush:
-        return
-
-
-@given(st.binary(max_size=300))
-def test_any_bytes_are_a_bad_push(data: bytes) -> None:
-    """Also where they inflate to something."""
-    for raw in (data, b"\0" + data, b"\1" + zlib.compress(data)):
-        with pytest.raises(BadPush):
-            decode_push(raw)
-
-
-def test_a_bomb_is_refused() -> None:
-    """What inflates to more than 8 MiB is not inflated."""
-    with pytest.raises(BadPush, match="cut short or too many"):
-        decode_push(b"\1" + zlib.compress(bytes(64 << 20), 9))
-
-
-@pytest.mark.parametrize("name", ["\0", "x" * 600, "\ud800", ""])
-def test_names_that_no_database_takes_are_refused(name: str) -> None:
-    """Zero bytes, halves of characters, endless and empty keys."""
-    record = Function(build_id=name, offset=1, name="f", module="m") if name else Document(name="", document={})
-    with pytest.raises(BadPush):
-        decode_push(encode_push(Push(records=(record,))))
 
 
 def test_a_large_push_becomes_several() -> None:

@@ -83,7 +83,9 @@ CREATE TABLE observation(
     windows int NOT NULL, calls bigint NOT NULL, timed bigint NOT NULL, watched_ns bigint NOT NULL,
     inner_calls bigint NOT NULL, censored bigint NOT NULL,
     bias_ns double precision NOT NULL, uncertainty_ns double precision NOT NULL,
-    counts bytea NOT NULL, split bytea, paths bytea, inside bytea) PARTITION BY RANGE(ends_at);
+    counts bytea NOT NULL, split bytea,
+    paths bytea, path_ids bytea,  -- histograms of call paths, and which paths these are
+    inside bytea) PARTITION BY RANGE(ends_at);
 CREATE INDEX ON observation(function_id, ends_at);
 CREATE INDEX ON observation(load_id);
 -- An hour of one function in one lifetime. Data that come late are further rows.
@@ -94,7 +96,7 @@ CREATE TABLE fleet_hour(
     function_id int NOT NULL, build_id text NOT NULL, kind text NOT NULL, hour timestamptz NOT NULL,
     hosts int NOT NULL, lifetimes int NOT NULL, calls bigint NOT NULL, timed bigint NOT NULL,
     watched_ns bigint NOT NULL, bias_ns double precision NOT NULL, uncertainty_ns double precision NOT NULL,
-    counts bytea NOT NULL, paths bytea,
+    counts bytea NOT NULL, paths bytea, path_ids bytea,
     PRIMARY KEY(function_id, build_id, kind, hour));
 CREATE SEQUENCE load_number;
 -- The load up to which the rows of an hour are in host_hour.

@@ -10,7 +10,8 @@ import numpy as np
 
 from specmine.fleet.codec import decode_histograms
 from specmine.fleet.database.connecting import Connection
-from specmine.fleet.database.levels import FleetRetention, drop_old, fold_hours
+from specmine.fleet.database.hours import fold_hours
+from specmine.fleet.database.levels import FleetRetention, drop_old
 from specmine.fleet.forwarding.main import forward
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation

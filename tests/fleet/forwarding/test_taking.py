@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from specmine.fleet.forwarding.taking import take
-from specmine.fleet.push import Push, decode_push
+from specmine.fleet.received import ReceivedPush, decode_push
 from specmine.model.observation import Observation
 from specmine.store import Document, Retention, Writes, open_store
 from specmine.store.outbox import Outbox
@@ -14,20 +14,20 @@ from tests.support.fleets import digest
 from tests.support.stored import SECOND, UTC, fill, observation
 
 
-def _pushes(outbox: Outbox) -> Iterator[Push]:
+def _pushes(outbox: Outbox) -> Iterator[ReceivedPush]:
     while (waiting := outbox.first()) is not None:
         yield decode_push(waiting.payload)
         outbox.acknowledge(waiting.number)
 
 
-def _rows(pushes: list[Push]) -> list[Observation]:
+def _rows(pushes: list[ReceivedPush]) -> list[Observation]:
     return [row.observation for each in pushes for row in each.rows]
 
 
 def test_each_window_is_taken_once(tmp_path: Path) -> None:
     """Folded to five minutes, whenever the forwarder runs; records only when they changed."""
     windows = [observation(second, names=("b", "?")) for second in range(0, 1200, 7)]
-    sent: list[Push] = []
+    sent: list[ReceivedPush] = []
     with open_store(tmp_path / "s.db") as store, Outbox(tmp_path / "o.db") as outbox:
         for at in range(0, len(windows), 50):
             fill(store, windows[at : at + 50])
