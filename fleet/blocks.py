@@ -17,7 +17,7 @@ from specmine.model.histogram import EMPTY, Histogram
 from .varints import Numbers, Places, decode_parts, encode_parts, spans
 
 _MOST_HISTOGRAMS = 1 << 14
-_MOST_COUNT = 1 << 52  # calls, or ns of their time, in a bucket: so that no sum of them exceeds 64 bits
+_MOST_COUNT = np.uint64(1 << 52)  # calls, or ns of their time, in a bucket: a larger sum is written as the largest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,7 +118,7 @@ def block_numbers(block: Block) -> tuple[Numbers, Places]:
     numbers[starts] = block.number
     numbers[spans(starts + 1, block.number)] = block.sizes
     numbers[spans(starts + 1 + block.number, total)] = gaps
-    numbers[spans(starts + 1 + block.number + total, total)] = block.counts
+    numbers[spans(starts + 1 + block.number + total, total)] = np.minimum(block.counts, _MOST_COUNT - 1)
     return numbers, width
 
 

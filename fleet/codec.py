@@ -25,7 +25,7 @@ from .varints import Places, decode_parts, encode_numbers, encode_parts, signed,
 
 LARGEST = 8 << 20
 """Bytes of a push or row, inflated."""
-AT_ONCE = 1 << 20
+AT_ONCE = 1 << 17
 """Inflated bytes of rows that are read together: more would not be faster, and takes memory."""
 _PLAIN, _PACKED = b"\0", b"\1"
 _LARGEST_HISTOGRAM = 16 << 10  # every bucket used, and each count as large as it may be

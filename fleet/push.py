@@ -126,6 +126,7 @@ def _packed(push: Push) -> tuple[bytes, int]:
     lifetimes = sorted({each.lifetime for each in seen} | {each.lifetime for each in push.summaries})
     function, lifetime = _places(functions), _places(lifetimes)
     writer = _Writer()
+    names = writer.put(_frame_names(frames))
     table = writer.put(_path_table(paths, frames))
     of_rows = writer.put(b"".join(encode_path_numbers([numbers[one.path] for one in each.paths]) for each in seen))
     head = {
@@ -135,8 +136,7 @@ def _packed(push: Push) -> tuple[bytes, int]:
         "records": [[type(each).__name__, record_text(each)] for each in push.records],
         "functions": functions,
         "lifetimes": lifetimes,
-        "frames": [[each.name, each.module] for each in frames],
-        "paths": [len(paths), table, of_rows],
+        "paths": [len(frames), names, len(paths), table, of_rows],
         "summaries": [_summary(each, writer, function, lifetime) for each in push.summaries],
         "rows": {
             "function": [function[each.function] for each in seen],
@@ -156,6 +156,12 @@ def _packed(push: Push) -> tuple[bytes, int]:
 
 def _places(names: Sequence[str]) -> dict[str, int]:
     return {name: at for at, name in enumerate(names)}
+
+
+def _frame_names(frames: Sequence[Frame]) -> bytes:
+    """Return the names and modules of frames, with a zero byte after each."""
+    texts = [text.replace("\0", "") + "\0" for each in frames for text in (each.name, each.module)]
+    return "".join(texts).encode("utf-8", "backslashreplace")
 
 
 def _path_table(paths: Sequence[CallPath], frames: Sequence[Frame]) -> bytes:

@@ -58,7 +58,8 @@ class HeldRecord:
 class PathTable:
     """Call paths as places in a list of frames."""
 
-    frames: tuple[Frame, ...]
+    frames: list[tuple[str, str]]
+    """Name and module of each."""
     complete: NDArray[np.bool_]
     sizes: Places
     """Frames of each path."""
@@ -69,7 +70,8 @@ class PathTable:
         """Return one of them."""
         end = int(self.sizes[: number + 1].sum())
         chosen = self.places[end - int(self.sizes[number]) : end].tolist()
-        return CallPath(tuple(self.frames[at] for at in chosen), complete=bool(self.complete[number]))
+        frames = tuple(Frame(*self.frames[at]) for at in chosen)
+        return CallPath(frames, complete=bool(self.complete[number]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -188,8 +190,11 @@ def _read(data: bytes) -> ReceivedPush:
     reader = _Reader(raw, HEAD.size + length)
     functions = tuple(_name(each) for each in head["functions"])
     lifetimes = tuple(_name(each) for each in head["lifetimes"])
-    number, of_table, of_rows = (_integer(each) for each in head["paths"])
-    paths = _path_table(head["frames"], number, reader.take(of_table))
+    frames, of_frames, number, of_table, of_rows = (_integer(each) for each in head["paths"])
+    names = reader.take(of_frames).decode().split("\0")  # the last is what follows the last zero byte
+    if len(names) != 2 * frames + 1 or names[-1]:
+        raise BadPush("names of frames are cut short")
+    paths = _path_table(list(zip(names[:-1:2], names[1::2], strict=True)), number, reader.take(of_table))
     chosen = reader.take(of_rows)
     summaries = tuple(_summary(each, reader, functions, lifetimes) for each in head["summaries"])
     table = _rows(head["rows"], reader, (len(functions), len(lifetimes), number), chosen)
@@ -220,7 +225,7 @@ def _record(what: str, text: str) -> HeldRecord:
 _same: Callable[[str, str], HeldRecord] = lru_cache(maxsize=20_000)(_record)
 
 
-def _path_table(frames: Any, number: int, data: bytes) -> PathTable:
+def _path_table(frames: list[tuple[str, str]], number: int, data: bytes) -> PathTable:
     values, _ = decode_parts([data])
     if len(values) < number or np.any(values[:number] >= _LONGEST_KEY * 1000):
         raise BadPush("call paths are cut short")
@@ -229,8 +234,7 @@ def _path_table(frames: Any, number: int, data: bytes) -> PathTable:
     if len(places) != int(sizes.sum()) or np.any(places >= len(frames)):
         raise BadPush("call paths are cut short, or have an unknown frame")
     return PathTable(
-        frames=tuple(Frame(_text(name), _text(module)) for name, module in frames),
-        complete=(values[:number] & np.uint64(1)) == 1, sizes=sizes, places=places.astype(np.int64),
+        frames=frames, complete=(values[:number] & np.uint64(1)) == 1, sizes=sizes, places=places.astype(np.int64),
     )  # fmt: skip
 
 
@@ -284,7 +288,10 @@ def _paths_of_rows(blobs: list[bytes | None], chosen: bytes, known: int) -> tupl
     number = np.zeros(len(blobs), np.int64)
     filled = [at for at, each in enumerate(blobs) if each is not None]
     for places, raws in portions([each for each in blobs if each is not None], LARGEST_ROWS):
-        number[[filled[at] for at in places]] = path_block(raws).paths.number
+        block = path_block(raws).paths
+        if np.any(block.totals >= _MOST_CALLS):
+            raise BadPush("no window holds so many calls")
+        number[[filled[at] for at in places]] = block.number
     distances = unsigned(decode_parts([chosen])[0])
     if len(distances) != int(number.sum()) or np.any(np.abs(distances) > known):
         raise BadPush("call paths of rows are cut short")

@@ -1,17 +1,18 @@
 """What does collecting cost: bytes of a row, pushes and rows a second, CPU time of the server, time to read?
 
-    .venv/bin/python -m bench.fleet.collect [--hosts 100] [--functions 200] [--connections 60]
+    .venv/bin/python -m bench.fleet.collect [--hosts 100] [--functions 200] [--rounds 2] [--connections 60]
 
 Hosts are simulated: each sends five minutes of its functions, 1,000 timed calls each, three in ten with 60 call paths.
-Pushes go through the database's own function. *Connections* are new TLS connections with a client certificate, one push
-each. *Hours* are what one function's durations over all hosts take to read and add up. The database writes to disk
-before it answers. CPU time of the server is that of all its processes. Needs PostgreSQL's binaries.
+Pushes go through the database's own function: first each host's records, then rows, as many rounds as asked.
+*Connections* are new TLS connections with a client certificate, one push each. The database writes to disk before it
+answers. CPU time of the server is that of all its processes. Needs PostgreSQL's binaries.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import resource
 import sys
 import tempfile
 import time
@@ -22,19 +23,24 @@ from pathlib import Path
 import numpy as np
 
 from bench.lib.driver import table
-from specmine.fleet.codec import encode_histograms, encode_path_numbers, encode_paths
-from specmine.fleet.database.connecting import connected
+from specmine.fleet.codec import deflated, encode_histograms, encode_path_numbers, encode_paths, inflated
+from specmine.fleet.database.connecting import Connection, connected
 from specmine.fleet.database.hosts import enroll, hosts
-from specmine.fleet.database.schema import initialize
+from specmine.fleet.database.hours import fold_hours
+from specmine.fleet.database.loading import load
+from specmine.fleet.database.numbering import Known
+from specmine.fleet.database.schema import LOAD, initialize
 from specmine.fleet.folding import FoldedRow
-from specmine.fleet.push import Push, encode_push, pushes_of
+from specmine.fleet.memory import keep_freed_memory
+from specmine.fleet.push import HEAD, Push, encode_push, pushes_of
+from specmine.fleet.sums import histogram_sum
 from specmine.model.batch import Lifetime
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.function import Function
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.store import Host
-from tests.support.fleets import FOR_EVER, enrolled, load_all, place
+from tests.support.fleets import enrolled
 from tests.support.postgres import Postgres, cpu_seconds, running
 
 SECOND = 10**9
@@ -63,8 +69,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=100)
     parser.add_argument("--functions", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=2, help="five minutes each")
     parser.add_argument("--connections", type=int, default=60)
     given = parser.parse_args()
+    keep_freed_memory()
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -82,11 +90,14 @@ def _measured(server: Postgres, folder: Path, given: argparse.Namespace) -> list
         Function(build_id="ab", offset=number, name=f"f{number}", module="app", in_program=True)
         for number in range(given.functions)
     ]
-    windows = [observation(each.key, "boot-0:1:1", rng, paths=number % 10 < 3) for number, each in enumerate(functions)]
+    windows = [
+        observation(each.key, "boot-00000:1:1", rng, paths=number % 10 < 3) for number, each in enumerate(functions)
+    ]
     rows = _sizes(windows)
-    lifetime = Lifetime(id="boot-0:1:1", pid=1, executable="/bin/app", build_id="ab", start_ns=1, processes=1)
-    first = Push(records=(Host(boot_id="boot-0", hostname="h0", utc_offset_ns=0), lifetime, *functions),
-                 rows=tuple(FoldedRow(observation=each, windows=30) for each in windows))  # fmt: skip
+    lifetime = Lifetime(id="boot-00000:1:1", pid=1, executable="/bin/app", build_id="ab", start_ns=1, processes=1)
+    host = Host(boot_id="boot-00000", hostname="h0", utc_offset_ns=time.time_ns() - 7500 * SECOND)
+    rows_of = tuple(FoldedRow(observation=each, windows=30) for each in windows)
+    first = Push(records=(host, lifetime, *functions), rows=rows_of)
     rows.append(["bytes of a host's push", f"{len(encode_push(replace(first, records=()))):,}"])
     rows += _connections(server, url, folder, encode_push(replace(first, records=())), given.connections)
     rows += _load(server, url, first, given)
@@ -125,43 +136,99 @@ def _connections(server: Postgres, url: str, folder: Path, payload: bytes, numbe
 
 
 def _load(server: Postgres, url: str, first: Push, given: argparse.Namespace) -> list[list[str]]:
+    names = [f"h{number}" for number in range(given.hosts)]
     with connected(url, autocommit=True) as db:
-        for number in range(given.hosts):
-            enroll(db, f"h{number}", {})
+        for name in names:
+            enroll(db, name, {})
         ids = {each.name: each.host_id for each in hosts(db)}
-        began, cpu = time.perf_counter(), cpu_seconds(server)
-        sent = 0
-        for number in range(given.hosts):
-            lifetime = f"boot-{number}:1:1"
-            itself = Host(boot_id=f"boot-{number}", hostname=f"h{number}", utc_offset_ns=time.time_ns() - 7200 * SECOND)
-            seen = (replace(each.observation, lifetime=lifetime) for each in first.rows)
-            push = Push(
-                records=(itself, replace(first.records[1], id=lifetime), *first.records[2:]),
-                rows=tuple(FoldedRow(observation=each, windows=30) for each in seen),
-            )
-            for at, payload in enumerate(pushes_of(push), start=1):
-                db.execute(
-                    "SELECT * FROM specmine.import_push(%s, %s, %s, %s, %s)",
-                    (ids[f"h{number}"], uuid.UUID(int=number + 1), at, payload, hashlib.sha256(payload).digest()),
-                )
-                sent += 1
-        pushed, cpu = time.perf_counter() - began, cpu_seconds(server) - cpu
-    began, own = time.perf_counter(), time.process_time()
-    served = load_all(url, FOR_EVER)
-    took, own = time.perf_counter() - began, time.process_time() - own
-    began = time.perf_counter()
-    with place(url, host="h0").opened() as store:
-        number = len(store.read(Observation))
-    read = time.perf_counter() - began
+    told = replace(first, rows=())
+    windows = [replace(first, records=(), rows=_at(first.rows, at * 300 * SECOND)) for at in range(given.rounds)]
+    rows, loads = [], []
+    with connected(url, autocommit=True) as db:
+        for what, push in [("records", told), *(("rows", each) for each in windows)]:
+            raw = [inflated(each) for each in pushes_of(push)]
+            began, cpu = time.perf_counter(), cpu_seconds(server)
+            for number, name in enumerate(names):
+                _send(db, ids[name], number, raw)
+            pushed, cpu = time.perf_counter() - began, cpu_seconds(server) - cpu
+            loads.append((what, len(raw) * len(names), pushed, cpu, *_loaded(server, url)))
+    for what in ("records", "rows"):
+        chosen = [each[1:] for each in loads if each[0] == what]
+        pushes, pushed, cpu, number, wall, own, serving = (sum(values) for values in zip(*chosen, strict=True))
+        rows.append([f"pushes with {what}: put into the inbox, server CPU ms",
+                     f"{cpu / pushes * 1e3:.1f} ({pushes:,} pushes, {pushes / pushed:.0f} a second)"])  # fmt: skip
+        rows.append([f"pushes with {what}: loader's CPU time of one, ms", f"{own / pushes * 1e3:.1f}"])
+        if what == "rows":
+            rows += [
+                ["rows loaded a second", f"{number / wall:,.0f} ({number:,} rows)"],
+                ["rows loaded a second of the loader's CPU time", f"{number / own:,.0f}"],
+                ["server's CPU time a row, us", f"{serving / number * 1e6:.0f}"],
+            ]
+    return rows + _folded(server, url) + _one_function(url)
+
+
+def _at(rows: tuple[FoldedRow, ...], later_ns: int) -> tuple[FoldedRow, ...]:
+    return tuple(
+        replace(row, observation=replace(seen, start_ns=seen.start_ns + later_ns, end_ns=seen.end_ns + later_ns))
+        for row in rows for seen in (row.observation,)
+    )  # fmt: skip
+
+
+def _send(db: Connection, host_id: int, number: int, raw: list[bytes]) -> None:
+    """Send as a host: the pushes of the first one, with another boot."""
+    for each in raw:
+        payload = deflated(_of_host(each, number))
+        db.execute(
+            "SELECT * FROM specmine.import_push(%s, %s, (SELECT coalesce(max(accepted), 0) + 1 FROM specmine.stream"
+            " WHERE stream = %s), %s, %s)",
+            (host_id, uuid.UUID(int=number + 1), uuid.UUID(int=number + 1), payload, hashlib.sha256(payload).digest()),
+        )
+
+
+def _of_host(raw: bytes, number: int) -> bytes:
+    (length,) = HEAD.unpack_from(raw)
+    head = raw[HEAD.size : HEAD.size + length].replace(b"boot-00000", b"boot-%05d" % number)
+    return HEAD.pack(len(head)) + head + raw[HEAD.size + length :]
+
+
+def _loaded(server: Postgres, url: str) -> tuple[int, float, float, float]:
+    """Load what waits; return rows, and seconds of wall clock, of the loader's CPU time, of the server's."""
+    with connected(url, role=LOAD, autocommit=True) as db:
+        known, rows = Known(), 0
+        began, own, cpu = time.perf_counter(), time.process_time(), cpu_seconds(server)
+        while (loaded := load(db, known)).pushes:
+            rows += loaded.rows
+        return rows, time.perf_counter() - began, time.process_time() - own, cpu_seconds(server) - cpu
+
+
+def _folded(server: Postgres, url: str) -> list[list[str]]:
+    with connected(url, role=LOAD, autocommit=True) as db:
+        row = db.execute("SELECT now() AS now, (SELECT count(*) FROM observation) AS rows").fetchone()
+        assert row is not None
+        began, own, cpu = time.perf_counter(), time.process_time(), cpu_seconds(server)
+        hours = fold_hours(db, row["now"])
+        took, own, cpu = time.perf_counter() - began, time.process_time() - own, cpu_seconds(server) - cpu
     return [
-        [
-            f"pushes of {given.hosts} hosts, server CPU time of one, ms",
-            f"{cpu / sent * 1e3:.1f} ({sent / pushed:.0f} a second)",
-        ],
-        ["rows loaded a second, the hour folded too", f"{served.rows / took:,.0f} ({served.rows:,} rows)"],
-        ["loader's CPU time a row, us", f"{own / max(1, served.rows) * 1e6:.0f}"],
-        [f"{number} rows of one host read, ms", f"{read * 1e3:.0f}"],
+        [f"{row['rows']:,} rows folded into {hours} hour(s), s", f"{took:.1f}"],
+        ["loader's CPU time to fold a row, us", f"{own / row['rows'] * 1e6:.0f}"],
+        ["server's CPU time of that, us", f"{cpu / row['rows'] * 1e6:.0f}"],
+        ["memory of the loader at most, MB", f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}"],
     ]
+
+
+def _one_function(url: str) -> list[list[str]]:
+    """Add up one function over all hosts: from hours of hosts, and from hours of the fleet."""
+    rows = []
+    for level, what in (("host_hour", "hours of hosts"), ("fleet_hour", "hours of the fleet")):
+        with connected(url, autocommit=True) as db:
+            began = time.perf_counter()
+            found = db.execute(
+                f"SELECT counts FROM specmine.{level} WHERE function_id = 7", binary=True
+            ).fetchall()  # fmt: skip
+            total = histogram_sum([each["counts"] for each in found]).total
+        took = (time.perf_counter() - began) * 1e3
+        rows.append([f"one function added up from {len(found):,} {what}, ms", f"{took:.0f} ({total:,} calls)"])
+    return rows
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import numpy as np
 from specmine.fleet.codec import deflated, frames_bytes, path_hash
 from specmine.fleet.received import PathTable
 from specmine.fleet.varints import Places
-from specmine.model.call_path import CallPath, Frame
+from specmine.model.call_path import CallPath
 
 from .connecting import Connection
 
@@ -27,7 +27,7 @@ class Known:
     """Numbers that one connection has read: of what is never deleted."""
 
     functions: dict[str, int] = field(default_factory=dict)
-    _frames: dict[Frame, int] = field(default_factory=dict)
+    _frames: dict[tuple[str, str], int] = field(default_factory=dict)
     _paths: dict[bytes, int] = field(default_factory=dict)
 
     def forget(self) -> None:

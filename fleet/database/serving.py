@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from specmine.fleet.memory import keep_freed_memory
+
 from .connecting import Connection, FleetError, connected, told
 from .hours import fold_hours
 from .levels import FleetRetention, drop_old
@@ -62,6 +64,7 @@ def serve(
     FleetError
         With ``once`` if the database does not answer.
     """
+    keep_freed_memory()
     served = Served()
     failing = False
     while not stopped():

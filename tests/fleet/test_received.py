@@ -80,8 +80,9 @@ _LIES: dict[str, Callable[[dict[str, Any]], None]] = {
     "no histogram": lambda head: head["rows"]["counts"].__setitem__(5, 0),
     "bytes of another length": lambda head: head["rows"]["counts"].__setitem__(5, 3),
     "a negative length": lambda head: head["rows"]["counts"].__setitem__(5, -3),
-    "fewer call paths than are used": lambda head: head["paths"].__setitem__(0, 1),
-    "a frame missing": lambda head: head["frames"].pop(),
+    "fewer call paths than are used": lambda head: head["paths"].__setitem__(2, 1),
+    "a frame missing": lambda head: head["paths"].__setitem__(0, 2),
+    "names cut short": lambda head: head["paths"].__setitem__(1, head["paths"][1] - 1),
     "no window": lambda head: head["rows"]["windows"].__setitem__(5, 0),
     "an empty name": lambda head: head["functions"].__setitem__(0, ""),
 }
