@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, Self
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,3 +36,38 @@ class CallPath:
             for caller, callee in zip(self.frames[:-1], self.frames[1:], strict=True)
             if caller is not GAP and callee is not GAP
         )
+
+    def distances(self) -> dict[tuple[Frame, Frame], int]:
+        """Return how far each edge is from the function, in edges; of repeated ones the nearest."""
+        distance: dict[tuple[Frame, Frame], int] = {}
+        last = len(self.frames) - 1
+        for i, edge in enumerate(zip(self.frames[:-1], self.frames[1:], strict=True)):
+            if not any(frame is GAP for frame in edge):
+                distance[edge] = last - (i + 1)  # later ones are nearer
+        return distance
+
+
+class Distinguished(Protocol):
+    """What expressions distinguish: call paths, or kinds of calls by what happened inside."""
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """The frames that it names."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """False: not all of its edges are known."""
+        ...
+
+    def edges(self) -> frozenset[tuple[Frame, Frame]]:
+        """Return its caller -> callee pairs."""
+        ...
+
+    def distances(self) -> dict[tuple[Frame, Frame], int]:
+        """Return how far each edge is from the function."""
+        ...
+
+    def __lt__(self, other: Self, /) -> bool:
+        """Return whether it comes first."""
+        ...

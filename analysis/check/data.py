@@ -12,7 +12,7 @@ import numpy as np
 
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
 from specmine.analysis.lifetimes.selection import lifetimes_named
-from specmine.mining.assertions.expression import evaluate, from_records
+from specmine.mining.assertions.expression import evaluate, from_records, is_inside
 from specmine.mining.levels.window import Window
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import Sample, sample_of_histogram
@@ -152,7 +152,7 @@ class LifetimeData:
         elif subject.build is not None:
             raise Missing(f"there is no build {subject.build}: only one build was seen")
         condition = subject.condition
-        return named if condition is None else [each for each in named if _fulfils(each.path, condition)]
+        return named if condition is None else [each for each in named if _meant(each, condition)]
 
 
 class DocumentData:
@@ -192,13 +192,18 @@ class DocumentData:
             rows = [_calls([each["share"] for each in told["classes"]], told["calls"])]
         elif subject.condition is None:
             rows = [_calls(each["shares"], each["calls"]) for each in entry.get("behaviours") or ()]
+        elif is_inside(subject.condition.edges):
+            _, behaviour = self._part(subject)
+            if not behaviour:
+                raise Missing("a specification does not tell what other calls reached; check against a store")
+            rows = [_calls(behaviour["shares"], behaviour["calls"])]
         elif not paths:
             raise Missing("no call paths are known of it")
         else:
             rows = [
                 _calls(each["shares"], each["calls"])
                 for each in paths
-                if each.get("complete") and _fulfils(tuple(each["frames"]), subject.condition)
+                if each.get("complete") and _over(tuple(each["frames"]), subject.condition)
             ]
         summed = np.sum(np.array(rows, dtype=np.int64).reshape(-1, len(borders_ns) + 1), axis=0)
         return ClassCalls(rows=(tuple(int(each) for each in summed),))
@@ -268,12 +273,22 @@ def _is_called(function: str, module: str, wanted: str) -> bool:
     return wanted in names_of(function, module)
 
 
-def _fulfils(path: Sequence[str], condition: Condition) -> bool:
-    if not path:
-        return False
+def _meant(observed: FunctionLifetime, condition: Condition) -> bool:
+    """Tell whether calls are those of a condition."""
     if condition.on_path is not None:
-        return any(_is_called(frame, "", condition.on_path) for frame in path[:-1])
-    return evaluate(condition.edges, frozenset(pairwise(path)))
+        return _passes(observed.path, condition.on_path)
+    return observed.fulfils(condition.edges)
+
+
+def _over(path: Sequence[str], condition: Condition) -> bool:
+    """Tell whether a call path is one of a condition's."""
+    if condition.on_path is not None:
+        return _passes(path, condition.on_path)
+    return bool(path) and evaluate(condition.edges, frozenset(pairwise(path)))
+
+
+def _passes(path: Sequence[str], function: str) -> bool:
+    return any(_is_called(frame, "", function) for frame in path[:-1])
 
 
 def _last_two(observed: Iterable[FunctionLifetime]) -> dict[str, str]:

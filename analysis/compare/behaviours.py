@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
 from specmine.daemon.worker.jobs import Job, run_job
-from specmine.mining.assertions.expression import Formula, evaluate, render
+from specmine.mining.assertions.expression import Formula, render
 from specmine.mining.comparison.function_parts import Split, class_bounds
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import histogram_of, joined
@@ -49,10 +48,10 @@ class BehaviourCalls:
 
 
 def _calls_with(observed: Sequence[FunctionLifetime], formula: Formula) -> list[LifetimeSample]:
-    """Return of each lifetime the calls over paths that fulfil a formula."""
+    """Return of each lifetime the calls that fulfil a formula."""
     groups: dict[tuple[str, str, str], list[FunctionLifetime]] = {}
     for each in observed:
-        if evaluate(formula, frozenset(pairwise(each.path))):
+        if each.fulfils(formula):
             groups.setdefault((each.build, each.host, each.lifetime), []).append(each)
     return [
         replace(group[0].as_sample(), sample=joined([each.sample for each in group]), rate=None)

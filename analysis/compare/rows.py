@@ -85,8 +85,10 @@ def note_of(each: Entry) -> str:
 
 
 def suffix_of(part: Entry, each: Entry) -> str:
-    """Return what a part adds to the name of its function: ``by db_get``, ``over 36 us``, ``on average``."""
+    """Return what a part adds to the name of its function: ``by db_get``, ``calling fsync``, ``over 36 us``."""
     if part["expression"] is not None:
+        if reached := re.fullmatch(r"calls ([^ `]+)", part["expression"]):
+            return f"calling {reached[1]}"
         caller = re.fullmatch(r"([^ `]+)->([^ `]+)", part["expression"])
         return f"by {caller[1]}" if caller and caller[2] == each["function"] else f"if {part['expression']}"
     if part["class"] is None:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from specmine.mining.assertions.expression import Formula, from_records, shared_names, shown
+from specmine.mining.inside.call_kinds import kinds_of, names_of_callees
 from specmine.mining.regression.sample import sample_of_histogram
 from specmine.model.batch import CallSamples, boot_of
 from specmine.model.call_path import CallPath
 from specmine.model.function import Function
+from specmine.model.histogram import Histogram
 from specmine.model.host_environment import environment_from
 from specmine.model.observation import Observation
 from specmine.store import Build, Contents, LifetimeSummary, Where, environment_at, read_store
@@ -105,23 +107,29 @@ def stated_behaviours(path: Where) -> dict[tuple[str, str], tuple[Formula, ...]]
 
 
 def windows_of_store(path: Where) -> list[FunctionLifetime]:
-    """Return the windows with call paths, one entry per window and complete path, oldest first."""
-    windows = [(seen, window) for seen, window in _windows(path) if seen.paths]
+    """Return the windows split by complete path, and split by the callees that calls reached; oldest first."""
+    windows = [(seen, window) for seen, window in _windows(path) if seen.paths or seen.inside]
     paths: dict[str, list[CallPath]] = defaultdict(list)
     for seen, _ in windows:
         paths[seen.function] += [one.path for one in seen.paths]
     shared = {function: shared_names(each) for function, each in paths.items()}
-    return [
-        replace(
-            window,
-            sample=sample_of_histogram(one.histogram, seen.bias_ns),
-            histogram=one.histogram,
-            path=tuple(shown(frame, shared[seen.function]) for frame in one.path.frames),
-        )
-        for seen, window in windows
-        for one in seen.paths
-        if one.path.complete
-    ]
+    found = []
+    for seen, window in windows:
+        for one in seen.paths:
+            if one.path.complete:
+                names = tuple(shown(frame, shared[seen.function]) for frame in one.path.frames)
+                found.append(_part_of(seen, window, one.histogram, path=names))
+        for part in seen.inside:
+            for kind, histogram in kinds_of(part, part.timed) if part.timed else ():
+                if kind.complete:
+                    reached, timed = (names_of_callees(each) for each in (kind.callees, part.timed))
+                    found.append(_part_of(seen, window, histogram, reached=reached, timed=timed))
+    return found
+
+
+def _part_of(seen: Observation, window: FunctionLifetime, histogram: Histogram, **which: Any) -> FunctionLifetime:
+    """Return some calls of a window."""
+    return replace(window, sample=sample_of_histogram(histogram, seen.bias_ns), histogram=histogram, **which)
 
 
 def whole_windows_of_store(path: Where) -> list[FunctionLifetime]:

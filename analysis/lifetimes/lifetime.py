@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
+from specmine.mining.assertions.expression import Formula, callees_in, evaluate, is_inside
+from specmine.mining.inside.call_kinds import THIS_CALL
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import Floats, Sample
 from specmine.model.histogram import Histogram
@@ -33,6 +36,10 @@ class FunctionLifetime:
     """Calls left out as warm-up."""
     path: tuple[str, ...] = ()
     """The call path that these calls came over, if lifetimes are split by path."""
+    reached: frozenset[str] | None = None
+    """The callees that these calls reached, by all their names, if lifetimes are split by them."""
+    timed: frozenset[str] = frozenset()
+    """Callees of which that is known."""
     window: int = 0
     """Start of the window, if lifetimes are split by window."""
     histogram: Histogram | None = None
@@ -55,6 +62,13 @@ class FunctionLifetime:
     def shown(self) -> str:
         """The build as people call it."""
         return self.label or self.build[:12]
+
+    def fulfils(self, formula: Formula) -> bool:
+        """Return whether it is known that these calls fulfil a formula, by their path or by what they reached."""
+        if is_inside(formula):
+            edges = frozenset((THIS_CALL.name, name) for name in self.reached or ())
+            return self.reached is not None and callees_in(formula) <= self.timed and evaluate(formula, edges)
+        return bool(self.path) and evaluate(formula, frozenset(pairwise(self.path)))
 
     def as_sample(self) -> LifetimeSample:
         """Return what the comparison needs."""

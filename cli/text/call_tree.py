@@ -39,14 +39,15 @@ def deciding_edges(behaviours: Sequence[Mapping[str, Any]]) -> frozenset[Edge]:
 def tree(paths: Sequence[Mapping[str, Any]], deciding: frozenset[Edge], columns: int) -> list[str]:
     """Return the tree: outermost frame first, calls at the right, frames without a fork on one line.
 
-    Deciding edges are drawn ``=>``, others ``->``.
+    Deciding edges are drawn ``=>``, others ``->``. Where callees decide, calls over any path may have any behaviour.
     """
     lines: list[str] = []
+    by_path = any(path.get("behaviour") is not None for path in paths)
     for complete in (True, False):
         root = _Node("")
         for path in paths:
             if bool(path.get("complete", True)) is complete:
-                _add(root, path)
+                _add(root, path, "no behaviour" if by_path else "any behaviour")
         if not complete and root.children:
             lines.append("  (incomplete: not followed to the thread's start)")
         for node in _ordered(root):
@@ -54,14 +55,14 @@ def tree(paths: Sequence[Mapping[str, Any]], deciding: frozenset[Edge], columns:
     return lines
 
 
-def _add(root: _Node, path: Mapping[str, Any]) -> None:
+def _add(root: _Node, path: Mapping[str, Any], without: str) -> None:
     node = root
     for frame in path.get("frames") or []:
         node = node.children.setdefault(str(frame), _Node(str(frame)))
         node.calls += path.get("calls") or 0
     behaviour, certainty = path.get("behaviour"), path.get("certainty")
     doubt = f" ({certainty:.0%} sure)" if certainty is not None and certainty < _CERTAIN else ""
-    node.ends.append("no behaviour" if behaviour is None else f"behaviour {behaviour + 1}{doubt}")
+    node.ends.append(without if behaviour is None else f"behaviour {behaviour + 1}{doubt}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

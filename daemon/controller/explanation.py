@@ -1,4 +1,4 @@
-"""What call paths explain of one function: when the worker is asked, with which observations, and what it answered."""
+"""What explains the classes of one function: when the worker is asked, with which observations, and its answer."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from specmine.daemon.config.settings import Settings
 from specmine.daemon.worker.jobs import Job
 from specmine.mining.assertions.checks import Verification
 from specmine.mining.assertions.explanation import Explanation
+from specmine.mining.inside.call_kinds import known_callees
 from specmine.model.buckets import shifted_edges
-from specmine.model.observation import Kind
+from specmine.model.observation import Kind, Observation
 
 from . import reasons
 from .function import ExplanationState, FunctionState
@@ -36,6 +37,7 @@ def job_for(function: FunctionState, settings: Settings, program_modules: tuple[
         return None
     number = enough(observations, mining.minimum_calls)
     edges = shifted_edges(learned.edges, learned.bias_ns, observations[-1].bias_ns)
+    start_ns = learned.start_ns or 0
     if function.state is State.EXPLAINING:
         # rare paths need calls: wait for more observations unless they come slowly
         patience = now_ns - function.phase.since_ns >= PATIENCE * settings.window_ns
@@ -44,6 +46,8 @@ def job_for(function: FunctionState, settings: Settings, program_modules: tuple[
         due = bool(chain.borders)
         edges, start_ns = chain.edges, chain.start_ns or 0
         observations = tuple(observation for observation in observations if observation.start_ns >= start_ns)
+    elif function.state is State.UNEXPLAINED:
+        due = _tells_more(function)
     else:
         due = number >= 2 * max(function.explanation.observations, mining.recent // 2)
         due = due and function.state is State.EXPLAINED
@@ -51,11 +55,25 @@ def job_for(function: FunctionState, settings: Settings, program_modules: tuple[
         return None
     return Job(
         function=function.key,
-        observations=tuple(observations),
+        observations=(*_with_callees(function, start_ns), *observations),
         borders=edges,
         program_modules=program_modules,
         mining=mining,
     )
+
+
+def _tells_more(function: FunctionState) -> bool:
+    """Tell whether more callees are known than when nothing explained the classes."""
+    history, before = function.history, function.explanation.callees
+    newest = (*history.timing[-1:], *history.paths[-1:])
+    if function.explanation.result is None or all(len(part.timed) <= before for one in newest for part in one.inside):
+        return False
+    return len(known_callees((*history.timing, *history.paths))) > before
+
+
+def _with_callees(function: FunctionState, since_ns: int) -> tuple[Observation, ...]:
+    """Return the observations without call paths that tell which callees were reached: those of the same classes."""
+    return tuple(one for one in function.history.timing if one.inside and one.start_ns >= since_ns)
 
 
 def may_be_relearned(function: FunctionState) -> bool:
@@ -88,7 +106,11 @@ def explained(function: FunctionState, result: Explanation, now_ns: int, setting
         function,
         history=replace(history, tried=0),
         inference=inference,
-        explanation=ExplanationState(result=result, observations=observations),
+        explanation=ExplanationState(
+            result=result,
+            observations=observations,
+            callees=len(known_callees((*history.timing, *history.paths))),
+        ),
         verification=verification,
     )
     if len(result.behaviours) > 1:

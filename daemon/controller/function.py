@@ -34,11 +34,13 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExplanationState:
-    """What call paths explain, and the job of the worker that is to find out."""
+    """What call paths, or callees that calls reached, explain, and the job of the worker that is to find out."""
 
     result: Explanation | None = None
     observations: int = 0
     """Path observations that ``result`` rests on."""
+    callees: int = 0
+    """Callees of which it was known then whether calls reached them."""
     job: int | None = None
     """Number of the job that is running."""
     failures: int = 0

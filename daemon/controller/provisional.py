@@ -14,6 +14,7 @@ from specmine.mining.assertions.checks import Check, check
 from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.assertions.expression import named_edges, shared_names
 from specmine.mining.borders.inference import Inference, at_resolution, borders_of, infer_stable_borders
+from specmine.mining.inside.call_kinds import names_of_callees
 from specmine.mining.settings import MiningSettings
 from specmine.model.function import Function
 from specmine.model.observation import Observation
@@ -120,16 +121,14 @@ def _agrees(observations: Sequence[Observation], mining: MiningSettings) -> bool
 
 
 def _shows(result: Explanation, observation: Observation) -> bool:
-    """Tell whether every edge that an expression asks for is on some path of the observation."""
+    """Tell whether each edge that an expression asks for is on some path, and each callee that it names was timed."""
     shared = shared_names(path.path for path in result.paths)
     shown = frozenset[tuple[str, str]]().union(*(named_edges(path.path, shared) for path in observation.paths))
-    asked = {
-        (literal.caller, literal.callee)
-        for behaviour in result.behaviours
-        for conjunction in behaviour.formula
-        for literal in conjunction
-    }
-    return asked <= shown
+    timed = names_of_callees(frame for part in observation.inside for frame in part.timed)
+    asked = [literal for behaviour in result.behaviours for conjunction in behaviour.formula for literal in conjunction]
+    return all(
+        literal.callee in timed if literal.inside else (literal.caller, literal.callee) in shown for literal in asked
+    )
 
 
 def document_of(provisional: Provisional | None) -> Mapping[str, object] | None:

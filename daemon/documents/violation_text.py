@@ -138,7 +138,7 @@ def cause(violation: Violation, subject: Subject) -> str:
 
 
 def place(violation: Violation, function: str = "") -> str:
-    """Return which calls: ``when called by b``, ``unless b calls c``, ``if EXPRESSION``; '' for all."""
+    """Return which calls: ``when called by b``, ``when it calls d``, ``if EXPRESSION``; '' for all."""
     if violation.expression == "true":
         return ""
     try:
@@ -149,7 +149,9 @@ def place(violation: Violation, function: str = "") -> str:
         return f"if {escaped(_cut(violation.expression, 60))}"
     edge = formula[0][0]
     told = f"{shortened(edge.caller, 30)} calls {shortened(edge.callee, 30)}"
-    if function and edge.callee == function:
+    if edge.inside:
+        told = f"it calls {shortened(edge.callee, 30)}"
+    elif function and edge.callee == function:
         told = f"called by {shortened(edge.caller, 30)}"
     return f"when {told}" if edge.present else f"unless {told}"
 

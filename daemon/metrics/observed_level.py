@@ -10,7 +10,7 @@ from operator import is_
 
 from specmine.daemon.controller.function import FunctionState
 from specmine.mining.assertions.behaviour_windows import windows_of_formula
-from specmine.mining.assertions.expression import shared_names
+from specmine.mining.assertions.expression import is_inside, shared_names
 from specmine.mining.levels.estimate import plain_level
 from specmine.mining.levels.window import windows_of
 from specmine.model.level import Level
@@ -28,7 +28,7 @@ _known: dict[str, tuple[tuple[object, object], int, dict[str, Level]]] = {}
 
 
 def observed_levels(function: FunctionState, now_ns: int) -> dict[str, Level]:
-    """Return the level of all calls, and of each behaviour whose call paths were observed, by expression."""
+    """Return the level of all calls, and of each behaviour of which calls were observed, by expression."""
     basis = function.history, function.explanation.result
     known = _known.get(function.key)
     if known is not None and all(map(is_, known[0], basis)) and 0 <= now_ns - known[1] < AGED_NS:
@@ -41,14 +41,16 @@ def observed_levels(function: FunctionState, now_ns: int) -> dict[str, Level]:
 
 
 def _computed(function: FunctionState, now_ns: int) -> dict[str, Level]:
-    result = function.explanation.result
-    levels = {"true": plain_level(windows_of(_recent((*function.history.timing, *function.history.paths), now_ns)))}
-    paths = _recent(function.history.paths, now_ns) if result is not None else ()
-    if result is None or not paths:
+    result, history = function.explanation.result, function.history
+    every = (*history.timing, *history.paths)
+    levels = {"true": plain_level(windows_of(_recent(every, now_ns)))}
+    if result is None:
         return levels
     shared = shared_names(each.path for each in result.paths)
     for behaviour in result.behaviours:
-        levels[behaviour.expression] = plain_level(windows_of_formula(paths, behaviour.formula, shared))
+        told = _recent(every if is_inside(behaviour.formula) else history.paths, now_ns)
+        if told:
+            levels[behaviour.expression] = plain_level(windows_of_formula(told, behaviour.formula, shared))
     return levels
 
 

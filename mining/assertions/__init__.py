@@ -1,6 +1,8 @@
 """The smallest set of call edges that distinguishes behaviours, stated as assertions and verified.
 
-- How do call paths explain the classes of a function? ``explain``; its result is an ``explanation``
+- How do call paths, or callees that calls reached, explain the classes of a function? ``explain``; its result is an
+  ``explanation``
+- Which groups may be stated? ``grouping``
 - Which grouping of the paths is stated? ``model_selection``
 - Does it explain, or only follow how paths vary? ``significance``, of a ``candidate``
 - How long is a statement? ``description_length``

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.call_path import GAP, CallPath
+from specmine.model.call_path import Distinguished
 
 from .edge_search import Edge, distinct_columns, order_of, smallest_set
 from .expression import Formula, Literal, shown
@@ -30,7 +30,7 @@ class Statement:
 
 
 def state_groups(
-    paths: Sequence[CallPath],
+    paths: Sequence[Distinguished],
     labels: Sequence[int],
     *,
     shared: frozenset[str] = frozenset(),
@@ -42,7 +42,7 @@ def state_groups(
     Parameters
     ----------
     paths : sequence of CallPath
-        Complete paths to one function.
+        Complete paths to one function, or kinds of its calls.
     labels : sequence of int
         Group of each, from 0 without gaps.
     shared : frozenset of str
@@ -72,19 +72,16 @@ def state_groups(
     return Statement(formulas=formulas, edges=len(used), optimal=selection.optimal, lower_bound=selection.lower_bound)
 
 
-def distances(paths: Sequence[CallPath]) -> dict[Edge, int]:
+def distances(paths: Sequence[Distinguished]) -> dict[Edge, int]:
     """Return the distance of each edge to the function, in edges; the shortest over all paths."""
     distance: dict[Edge, int] = {}
     for path in paths:
-        last = len(path.frames) - 1
-        for i, edge in enumerate(zip(path.frames[:-1], path.frames[1:], strict=True)):
-            if any(frame is GAP for frame in edge):
-                continue
-            distance[edge] = min(distance.get(edge, last), last - (i + 1))
+        for edge, own in path.distances().items():
+            distance[edge] = min(distance.get(edge, own), own)
     return distance
 
 
-def distinguishing_edges(paths: Sequence[CallPath], program: frozenset[str]) -> NDArray[np.bool_]:
+def distinguishing_edges(paths: Sequence[Distinguished], program: frozenset[str]) -> NDArray[np.bool_]:
     """Return which path has which edge, shape (paths, edges), the most preferred edge first.
 
     Of edges that distinguish the same paths only the preferred one is returned.

@@ -19,7 +19,7 @@ from specmine.mining.behaviours.path_variation import (
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion
 from specmine.mining.statistics.gamma import log_sum_exp
-from specmine.model.call_path import CallPath
+from specmine.model.call_path import Distinguished
 
 from .assertion import Statement, state_groups
 from .description_length import forks, log_partitions, log_statements
@@ -31,9 +31,9 @@ _PLAINLY = math.log(20)  # how much likelier calls are in another behaviour if t
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ObservedPaths:
-    """The complete call paths of a function, and their calls."""
+    """The complete call paths of a function, or the kinds of its calls, and their calls."""
 
-    paths: Sequence[CallPath]
+    paths: Sequence[Distinguished]
     present: NDArray[np.bool_]
     """Which path has which edge, shape (paths, edges) (``distinguishing_edges``)."""
     counts: NDArray[np.float64]

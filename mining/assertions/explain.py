@@ -1,29 +1,32 @@
-"""Explain the classes of a function: from observations with call paths to behaviours with formulas."""
+"""Explain the classes of a function: from observations with call paths to behaviours with formulas.
+
+Call paths come first. Where they do not distinguish the classes, the callees that calls reached may: kinds of calls are
+grouped and stated by the same search, and judged by the same tests.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.mining.behaviours.edge_clustering import pooled_groups
-from specmine.mining.behaviours.outlier_windows import typical_windows
-from specmine.mining.behaviours.path_clustering import group_paths, path_dispersion
-from specmine.mining.behaviours.path_variation import UsualVariation, independent_of_path
-from specmine.mining.behaviours.tree_refinement import refined_groups
+from specmine.mining.behaviours.confounding import least_difference
+from specmine.mining.behaviours.path_variation import UsualVariation
+from specmine.mining.inside.call_kinds import CallKind, kind_windows, known_callees
 from specmine.mining.settings import MiningSettings
-from specmine.mining.statistics.class_shares import Dispersion
+from specmine.model.buckets import shifted_edges
 from specmine.model.call_path import CallPath
 from specmine.model.observation import Observation
 
-from .assertion import distinguishing_edges
-from .candidate import ObservedPaths
 from .explanation import Behaviour, ExplainedPath, Explanation
-from .expression import render
-from .model_selection import SelectedModel, select_model
+from .expression import Formula, render
+from .grouping import Grouped, T, grouped
+from .model_selection import SelectedModel
 
-_DEVIATIONS = (0.03, 0.06, 0.12)  # between paths of one behaviour, with which paths are grouped too
+_FEW = 2  # callees named by a statement: with more, so few kinds of calls differ that a list of them says as much
+_WITHIN = 0.5  # of the difference of two behaviours, so much at least is there within windows
 
 
 def explain(
@@ -39,7 +42,7 @@ def explain(
     Parameters
     ----------
     observations : sequence of Observation
-        Of kind PATH, oldest first; those without paths are ignored.
+        Oldest first; the last is of kind PATH. Of those without paths only what happened inside calls counts.
     borders : sequence of int
         First buckets of the upper classes, ascending (``StableBorder.edge``).
     program : collection of str
@@ -61,182 +64,106 @@ def explain(
     in the grouping.
     """
     bias_ns = observations[-1].bias_ns
-    windows, paths = _table(observations, borders)
-    totals = windows.sum(axis=0)
-    complete = np.array([path.complete for path in paths], dtype=bool)
-    complete_paths = [path for path in paths if path.complete]
-    counts = windows[:, complete]
-    if not complete_paths:
-        return _single(paths, totals, borders, bias_ns, "no-complete-path", Dispersion(), [None] * len(paths))
-    is_typical = typical_windows(counts, settings=settings)
-    typical = counts[is_typical]
-    grouping, varied = group_paths(typical, settings=settings), path_dispersion(counts)
-    independent_calls, noise = (
-        grouping.design_effect.independent_calls(typical.sum(axis=0)),
-        grouping.design_effect.noise,
-    )
-    of_complete = iter(grouping.design_effect.effects)
-    effects = [next(of_complete) if path.complete else None for path in paths]
-    present = distinguishing_edges(complete_paths, frozenset(program))
-    groupings = _groupings(present, independent_calls, grouping.labels, noise, settings)
-    if not groupings:
-        reason = "one-path" if len(complete_paths) == 1 else "one-group"
-        return _single(paths, totals, borders, bias_ns, reason, varied, effects)
-    alike = np.zeros(len(complete_paths), dtype=np.intp)
-    for deviation in _DEVIATIONS:
-        rows = independent_of_path(independent_calls, alike, deviation)
-        groupings += _groupings(present, rows, tuple(alike.tolist()), noise, settings)
-    observed = ObservedPaths(
-        paths=complete_paths,
-        present=present,
-        counts=independent_calls,
-        calls=typical.sum(axis=(0, 2)),
-        incomplete=int(windows[is_typical][:, ~complete].sum()),
-        noise=noise,
-        usual=usual,
-        program=frozenset(program),
-    )
-    best = select_model(observed, list(dict.fromkeys(groupings)), settings=settings)
-    if isinstance(best, str):
-        return _single(paths, totals, borders, bias_ns, best, varied, effects)
-    return _explanation(
-        paths=paths, totals=totals, borders=borders, bias_ns=bias_ns, best=best, noise=varied, effects=effects
-    )
+    by_path = [({one.path: one.histogram for one in each.paths}, borders) for each in observations if each.paths]
+    found = grouped(by_path, len(borders) + 1, program, settings, usual)
+    result = _explanation(found, borders, bias_ns)
+    return _by_callees(result, observations, program, settings, usual) or result if result.why else result
 
 
-def _groupings(
-    present: NDArray[np.bool_],
-    rows: NDArray[np.float64],
-    labels: tuple[int | None, ...],
-    noise: Dispersion,
+def _by_callees(
+    result: Explanation,
+    observations: Sequence[Observation],
+    program: Collection[str],
     settings: MiningSettings,
-) -> list[tuple[int | None, ...]]:
-    """Return the groupings that may be stated: path by path, edge by edge, and the refinements of both."""
-    pooled = pooled_groups(present, rows, noise, settings=settings)
-    groupings = [grouped for grouped in (labels, tuple(pooled.tolist())) if any(grouped)]
-    for first in list(groupings):
-        refined, groups = refined_groups(present, rows, first), 0
-        while refined is not None and int(refined.max()) > groups:  # parts of a split may be joined again
-            groupings.append(tuple(refined.tolist()))
-            groups = int(refined.max())
-            finer = pooled_groups(present, rows, noise, settings=settings, start=refined)
-            refined = refined_groups(present, rows, finer.tolist())
-    return list(dict.fromkeys(groupings))
+    usual: UsualVariation,
+) -> Explanation | None:
+    """Return how the callees that calls reached explain the classes, None if they do not."""
+    timed = known_callees(observations)
+    if not timed:
+        return None
+    kinds = [
+        (each.calls, shifted_edges(result.borders, result.bias_ns, each.observation.bias_ns))
+        for each in kind_windows(observations, timed)
+    ]
+    found = grouped(kinds, len(result.borders) + 1, program, settings, usual)
+    if isinstance(found.best, str) or not _is_told(found, found.best, settings):
+        return None
+    behaviours, _, _ = _stated(found)
+    return replace(
+        result,
+        behaviours=behaviours,
+        paths=tuple(replace(each, behaviour=None, certainty=0.0) for each in result.paths),
+        why="",
+        optimal=found.best.statement.optimal,
+        noise=max(result.noise, found.noise, key=lambda noise: noise.factor),
+    )
 
 
-def _table(observations: Sequence[Observation], borders: Sequence[int]) -> tuple[NDArray[np.int64], list[CallPath]]:
-    """Return calls per (window, path, class), and the paths, most calls first."""
-    calls: dict[CallPath, int] = {}
-    for observation in observations:
-        for one in observation.paths:
-            calls[one.path] = calls.get(one.path, 0) + one.histogram.total
-    paths = sorted((path for path, n in calls.items() if n), key=lambda path: (-calls[path], path))
-    index = {path: i for i, path in enumerate(paths)}
-    with_paths = [observation for observation in observations if observation.paths]
-    table = np.zeros((len(with_paths), len(paths), len(borders) + 1), dtype=np.int64)
-    for window, observation in enumerate(with_paths):
-        for one in observation.paths:
-            if one.path in index:
-                table[window, index[one.path]] += one.histogram.class_counts(borders)
-    return table, paths
+def _is_told(found: Grouped[CallKind], best: SelectedModel, settings: MiningSettings) -> bool:
+    """Tell whether callees decide: within windows too, and by a statement that is no list of the kinds."""
+    if best.statement.edges > _FEW:
+        return False
+    complete = [place for place, kind in enumerate(found.paths) if kind.complete]
+    within, whole = least_difference(found.windows[:, complete], best.labels)
+    return within >= max(settings.minimum_difference, _WITHIN * whole)
 
 
-def _explanation(
-    *,
-    paths: Sequence[CallPath],
-    totals: NDArray[np.int64],
-    borders: Sequence[int],
-    bias_ns: float,
-    best: SelectedModel,
-    noise: Dispersion,
-    effects: Sequence[float | None],
-) -> Explanation:
-    statement = best.statement
-    assigned, sure = iter(best.labels), iter(best.certainty)
-    all_labels = [next(assigned) if path.complete else None for path in paths]
-    certainty = [next(sure) if path.complete else 0.0 for path in paths]
+def _explanation(found: Grouped[CallPath], borders: Sequence[int], bias_ns: float) -> Explanation:
+    """Return what call paths explain; one behaviour if nothing."""
+    behaviours, labels, certainty = _stated(found)
+    best = found.best
+    return Explanation(
+        borders=tuple(int(border) for border in borders),
+        bias_ns=bias_ns,
+        class_calls=_plain(found.totals.sum(axis=0)),
+        behaviours=behaviours,
+        paths=tuple(
+            ExplainedPath(
+                path=path,
+                calls=int(row.sum()),
+                class_calls=_plain(row),
+                behaviour=label,
+                certainty=sure,
+                independent_calls=None if effect is None else int(row.sum()) / effect,
+            )
+            for path, row, label, sure, effect in zip(
+                found.paths, found.totals, labels, certainty, found.effects, strict=True
+            )
+        ),
+        why=best if isinstance(best, str) else "",
+        optimal=isinstance(best, str) or best.statement.optimal,
+        noise=found.noise,
+    )
+
+
+def _stated(found: Grouped[T]) -> tuple[tuple[Behaviour, ...], list[int | None], list[float]]:
+    """Return the behaviours, most calls first, and of each path its behaviour and how certain that is."""
+    paths, best = found.paths, found.best
+    labels: list[int | None] = [0 if path.complete else None for path in paths]
+    certainty = [float(path.complete) for path in paths]
+    formulas: Sequence[Formula] = (((),),)
+    if not isinstance(best, str):
+        assigned, sure = iter(best.labels), iter(best.certainty)
+        labels = [next(assigned) if path.complete else None for path in paths]
+        certainty = [next(sure) if path.complete else 0.0 for path in paths]
+        formulas = best.statement.formulas
     rows = []
-    for group, formula in enumerate(statement.formulas):
-        members = [i for i, label in enumerate(all_labels) if label == group]
-        rows.append((group, formula, len(members), totals[members].sum(axis=0)))
+    for group, formula in enumerate(formulas):
+        members = [i for i, label in enumerate(labels) if label == group]
+        rows.append((group, formula, len(members), found.totals[members].sum(axis=0)))
     rows.sort(key=lambda row: (-int(row[3].sum()), render(row[1])))
     number = {group: i for i, (group, *_) in enumerate(rows)}
-    return Explanation(
-        borders=tuple(int(border) for border in borders),
-        bias_ns=bias_ns,
-        class_calls=_plain(totals.sum(axis=0)),
-        behaviours=tuple(
-            Behaviour(
-                expression=render(formula),
-                formula=formula,
-                calls=int(row.sum()),
-                paths=members,
-                class_calls=_plain(row),
-            )
-            for _, formula, members, row in rows
-        ),
-        paths=_explained_paths(
-            paths, totals, [None if g is None else number[g] for g in all_labels], certainty, effects
-        ),
-        optimal=statement.optimal,
-        noise=noise,
-    )
-
-
-def _single(
-    paths: Sequence[CallPath],
-    totals: NDArray[np.int64],
-    borders: Sequence[int],
-    bias_ns: float,
-    reason: str,
-    noise: Dispersion,
-    effects: Sequence[float | None],
-) -> Explanation:
-    complete = [i for i, path in enumerate(paths) if path.complete]
-    row = totals[complete].sum(axis=0)
-    return Explanation(
-        borders=tuple(int(border) for border in borders),
-        bias_ns=bias_ns,
-        class_calls=_plain(totals.sum(axis=0)),
-        behaviours=(
-            Behaviour(
-                expression="true",
-                formula=((),),
-                calls=int(row.sum()),
-                paths=len(complete),
-                class_calls=_plain(row),
-            ),
-        ),
-        paths=_explained_paths(
-            paths,
-            totals,
-            [0 if path.complete else None for path in paths],
-            [float(path.complete) for path in paths],
-            effects,
-        ),
-        why=reason,
-        noise=noise,
-    )
-
-
-def _explained_paths(
-    paths: Sequence[CallPath],
-    totals: NDArray[np.int64],
-    labels: Sequence[int | None],
-    certainty: Sequence[float],
-    effects: Sequence[float | None],
-) -> tuple[ExplainedPath, ...]:
-    return tuple(
-        ExplainedPath(
-            path=path,
+    behaviours = tuple(
+        Behaviour(
+            expression=render(formula),
+            formula=formula,
             calls=int(row.sum()),
+            paths=members,
             class_calls=_plain(row),
-            behaviour=label,
-            certainty=sure,
-            independent_calls=None if effect is None else int(row.sum()) / effect,
         )
-        for path, row, label, sure, effect in zip(paths, totals, labels, certainty, effects, strict=True)
+        for _, formula, members, row in rows
     )
+    return behaviours, [None if group is None else number[group] for group in labels], certainty
 
 
 def _plain(row: NDArray[np.int64]) -> tuple[int, ...]:

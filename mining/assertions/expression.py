@@ -1,7 +1,8 @@
-"""Boolean expressions over call edges: their text, and whether a call path fulfils them.
+"""Boolean expressions over call edges, or over what calls reached: their text, and what fulfils them.
 
-``expr := conj (' or ' conj)*; conj := lit (' and ' lit)*; lit := ['not '] atom; atom := name'->'name``. A
-formula is the same as a list (or) of lists (and); ``true`` is one empty list, ``false`` no list at all.
+``expr := conj (' or ' conj)*; conj := lit (' and ' lit)*; lit := ['not '] atom; atom := name'->'name | 'calls 'name``.
+A formula is the same as a list (or) of lists (and); ``true`` is one empty list, ``false`` no list at all. An edge is on
+the call path. ``calls name`` speaks of the call itself: it reached this callee.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
-from specmine.model.call_path import CallPath, Frame
+from specmine.model.call_path import Distinguished, Frame
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.@$:~]*")
 _WORDS = frozenset({"and", "or", "not", "true", "false"})
+_CALLS = "calls"
 _TOKEN = re.compile(r"\s*(?:(->)|(`(?:[^`]|``)*`)|([A-Za-z_][A-Za-z0-9_.@$:~]*))")
 
 
@@ -23,8 +25,14 @@ class Literal:
     """A call edge that must be, or must not be, on the path; names as they are shown."""
 
     caller: str
+    """'' for the call itself: it reached the callee."""
     callee: str
     present: bool = True
+
+    @property
+    def inside(self) -> bool:
+        """It speaks of what happened inside the call, not of its path."""
+        return not self.caller
 
 
 Formula = tuple[tuple[Literal, ...], ...]
@@ -40,13 +48,15 @@ class LiteralRecord(TypedDict):
     caller: str
     callee: str
     present: bool
+    what: NotRequired[str]
+    """``calls``: the call itself reached the callee."""
 
 
 class ExpressionError(ValueError):
     """A text that is not an expression; the message names the place."""
 
 
-def shared_names(paths: Iterable[CallPath]) -> frozenset[str]:
+def shared_names(paths: Iterable[Distinguished]) -> frozenset[str]:
     """Return the names that frames of different modules share; these are shown with their module."""
     module: dict[str, str] = {}
     return frozenset(
@@ -62,9 +72,19 @@ def shown(frame: Frame, shared: Collection[str]) -> str:
     return f"{frame.name} ({frame.module})" if frame.name in shared else frame.name
 
 
-def named_edges(path: CallPath, shared: Collection[str]) -> frozenset[NamedEdge]:
+def named_edges(path: Distinguished, shared: Collection[str]) -> frozenset[NamedEdge]:
     """Return the edges of a path by the names that expressions use."""
     return frozenset((shown(a, shared), shown(b, shared)) for a, b in path.edges())
+
+
+def is_inside(formula: Formula) -> bool:
+    """Return whether a formula speaks of what happened inside calls."""
+    return any(lit.inside for conj in formula for lit in conj)
+
+
+def callees_in(formula: Formula) -> frozenset[str]:
+    """Return the callees of which a formula says whether calls reached them."""
+    return frozenset(lit.callee for conj in formula for lit in conj if lit.inside)
 
 
 def evaluate(formula: Formula, path_edges: Collection[NamedEdge]) -> bool:
@@ -96,10 +116,14 @@ def parse(text: str) -> Formula:
         if tokens[position : position + 1] == ["not"]:
             present, position = False, position + 1
         atom = tokens[position : position + 3]
-        if len(atom) < 3 or atom[1] != "->" or not (_is_name(atom[0]) and _is_name(atom[2])):
-            raise ExpressionError(f"caller->callee expected at word {position + 1} of {text!r}")
-        literals.append(Literal(_unquoted(atom[0]), _unquoted(atom[2]), present))
-        position += 3
+        if len(atom) == 3 and atom[1] == "->" and _is_name(atom[0]) and _is_name(atom[2]):
+            literals.append(Literal(_unquoted(atom[0]), _unquoted(atom[2]), present))
+            position += 3
+        elif len(atom) > 1 and atom[0] == _CALLS and _is_name(atom[1]):
+            literals.append(Literal("", _unquoted(atom[1]), present))
+            position += 2
+        else:
+            raise ExpressionError(f"caller->callee or calls callee expected at word {position + 1} of {text!r}")
         if position == len(tokens):
             return (*conjunctions, tuple(literals))
         if tokens[position] == "or":
@@ -112,7 +136,7 @@ def parse(text: str) -> Formula:
 
 def to_records(formula: Formula) -> list[list[LiteralRecord]]:
     """Return the formula as plain lists, as in JSON."""
-    return [[{"caller": lit.caller, "callee": lit.callee, "present": lit.present} for lit in conj] for conj in formula]
+    return [[_record(lit) for lit in conj] for conj in formula]
 
 
 def from_records(records: Iterable[Iterable[LiteralRecord]]) -> Formula:
@@ -120,8 +144,14 @@ def from_records(records: Iterable[Iterable[LiteralRecord]]) -> Formula:
     return tuple(tuple(Literal(r["caller"], r["callee"], r["present"]) for r in conj) for conj in records)
 
 
+def _record(literal: Literal) -> LiteralRecord:
+    record = LiteralRecord(caller=literal.caller, callee=literal.callee, present=literal.present)
+    return {**record, "what": _CALLS} if literal.inside else record
+
+
 def _literal(literal: Literal) -> str:
-    atom = f"{_quoted(literal.caller)}->{_quoted(literal.callee)}"
+    callee = _quoted(literal.callee)
+    atom = f"{_CALLS} {callee}" if literal.inside else f"{_quoted(literal.caller)}->{callee}"
     return atom if literal.present else f"not {atom}"
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from specmine.mining.levels.verdict import shares_verdict
 from specmine.mining.settings import MiningSettings
 from specmine.mining.statistics.class_shares import Dispersion, agreement
 from specmine.model.observation import Observation
 from specmine.model.verdict import Verdict
 
-from .expression import Formula, evaluate, named_edges
+from .behaviour_windows import calls_of_formula
+from .expression import Formula
 
 SHARE_MARGIN = 0.1
 """A class share that moved by less does not matter."""
@@ -58,7 +57,8 @@ def check(
     Parameters
     ----------
     observation : Observation
-        Later than those of the assertion. Claims about paths need kind PATH, else they are unknown.
+        Later than those of the assertion. Claims about paths need kind PATH, claims about callees that these were
+        timed; else they are unknown.
     expected : sequence of Expected
         The claims: usually all calls first, then each behaviour.
     edges : sequence of int
@@ -75,17 +75,7 @@ def check(
     tuple of Check
         One per claim. ``share_verdict`` says which. Incomplete paths count only for the formula ``true``.
     """
-    rows = []
-    named = [(named_edges(part.path, shared), part.histogram) for part in observation.paths if part.path.complete]
-    for claim in expected:
-        if claim.formula == ((),):
-            rows.append(observation.histogram.class_counts(edges))
-        else:
-            row = np.zeros(len(edges) + 1, dtype=np.int64)
-            for path_edges, histogram in named:
-                if evaluate(claim.formula, path_edges):
-                    row += histogram.class_counts(edges)
-            rows.append(row)
+    rows = [calls_of_formula(observation, claim.formula, shared).class_counts(edges) for claim in expected]
     level = settings.level / max(len(expected), 1)
     return tuple(
         _checked(claim.class_calls, row.tolist(), noise, level, settings)

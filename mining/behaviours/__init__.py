@@ -6,5 +6,6 @@
 - Which behave alike where most paths have few calls? ``edge_clustering``
 - Which few call edges distinguish the groups? ``tree_refinement``, with ``decision_tree``
 - How much do the paths of one behaviour vary? How likely are they if edges decide nothing? ``path_variation``
+- Do groups differ within windows too? ``confounding``
 - How certain is the group of a path? ``posterior``
 """

@@ -2,4 +2,5 @@
 
 - How is the time of each class divided over callees and the function itself? ``composition``
 - How is the spread of the durations divided? ``spread``
+- Which calls reached the same callees? ``call_kinds``
 """

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from specmine.model.buckets import BUCKETS, shifted_edges
-from specmine.model.call_path import CallPath
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation
 
@@ -30,7 +29,7 @@ class Window:
 
 def windows_of(observations: Iterable[Observation]) -> tuple[Window, ...]:
     """Return a window of all calls of each observation."""
-    return tuple(_window(one, one.histogram) for one in observations)
+    return tuple(window_of(one, one.histogram) for one in observations)
 
 
 def windows_of_class(
@@ -50,16 +49,7 @@ def windows_of_class(
     """
     found = []
     for one in observations:
-        found.append(_window(one, class_of(one.histogram, shifted_edges(tuple(edges), bias_ns, one.bias_ns), index)))
-    return tuple(window for window in found if window.histogram.total)
-
-
-def windows_of_paths(observations: Iterable[Observation], belongs: Callable[[CallPath], bool]) -> tuple[Window, ...]:
-    """Return a window of the calls over complete paths that belong, of each observation that has some."""
-    found = []
-    for one in observations:
-        parts = [part.histogram for part in one.paths if part.path.complete and belongs(part.path)]
-        found.append(_window(one, Histogram.sum(parts)))
+        found.append(window_of(one, class_of(one.histogram, shifted_edges(tuple(edges), bias_ns, one.bias_ns), index)))
     return tuple(window for window in found if window.histogram.total)
 
 
@@ -69,7 +59,8 @@ def class_of(histogram: Histogram, edges: Sequence[int], index: int) -> Histogra
     return histogram.part(ends[index], ends[index + 1])
 
 
-def _window(observation: Observation, histogram: Histogram) -> Window:
+def window_of(observation: Observation, histogram: Histogram) -> Window:
+    """Return the window of some calls of an observation."""
     return Window(
         histogram=histogram,
         start_ns=observation.start_ns,

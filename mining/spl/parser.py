@@ -268,12 +268,12 @@ class _Builder(Transformer[Token, Any]):
 
     def condition(self, text: Token) -> Condition:
         words = text.strip()
-        if "->" not in words and words not in ("true", "false"):
-            return Condition(on_path=words[1:-1].replace("``", "`") if words.startswith("`") else words)
         try:
             return Condition(edges=parse(words))
         except ExpressionError as error:
-            raise self._wrong(text, str(error)) from error
+            if "->" in words:
+                raise self._wrong(text, str(error)) from error
+        return Condition(on_path=words[1:-1].replace("``", "`") if words.startswith("`") else words)
 
     def subject(self, name: tuple[str, Token], build: Any = None, host: Any = None) -> Any:
         return Subject(function=name[0], build=build, host=host), name[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,9 @@ from specmine.model.buckets import BUCKETS, bucket_of
 from specmine.model.call_path import Frame
 from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.inside.parts import CalleeSet, CalleeTime, Inside
+from specmine.model.observation import Kind, Observation
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 
 
 def inside_of_calls(
@@ -69,4 +71,20 @@ def inside_of_calls(
         sets=tuple(sorted(sets, key=lambda each: [one.callee for one in each.callees])),
         blocked_ns=EMPTY if own_blocked is None else summed(every, own_blocked),
         split=True,
+    )
+
+
+def observation_of(*parts: Inside, start_ns: int = 0, kind: Kind = Kind.TIME) -> Observation:
+    """Return a window whose calls are those of these parts."""
+    whole = Histogram.sum(part.calls for part in parts)
+    return Observation(
+        function="f",
+        lifetime="l",
+        kind=kind,
+        start_ns=start_ns,
+        end_ns=start_ns + 10,
+        histogram=whole,
+        calls=whole.total,
+        watched_ns=10,
+        inside=parts,
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from specmine.mining.settings import MiningSettings
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
+from tests.support.insides import inside_of_calls, observation_of
 
 S = MiningSettings()
 
@@ -222,7 +224,7 @@ def test_groups_that_refining_joins_again_are_not_split_for_ever(monkeypatch: py
         assert proposed < 20
         return np.where(np.arange(len(totals)) % 2 == 1, 2, present[:, 0]).astype(np.int64)
 
-    monkeypatch.setattr("specmine.mining.assertions.explain.pooled_groups", split)
+    monkeypatch.setattr("specmine.mining.assertions.grouping.pooled_groups", split)
     mix = {path(f"main {a} {b} z"): (60.0, 0.5 if b == "q" else 0.05) for a in "stuvwxy" for b in "pqr"}
     got = explained(history(np.random.default_rng(6), mix))
     assert {b.expression for b in got.behaviours} == {"q->z", "not q->z"}
@@ -236,3 +238,60 @@ def test_mined_again_from_other_calls_the_expressions_stay(seed: int) -> None:
     first = explained(history(np.random.default_rng(seed), mix))
     second = explained(history(np.random.default_rng(seed + 100), mix, count=14))
     assert [b.expression for b in first.behaviours] == [b.expression for b in second.behaviours]
+
+
+def with_callees(
+    seed: int, slow_of: Callable[[NDArray[np.bool_]], NDArray[np.float64]], busy: float = 1.0
+) -> list[Observation]:
+    """Draw windows of calls over one path that reach two callees, and are slow with a probability that may depend.
+
+    In every other window all probabilities but that of ``parse`` are ``busy`` times as great.
+    """
+    rng = np.random.default_rng(seed)
+    windows = []
+    for number in range(20):
+        more = busy if number % 2 else 1.0
+        reached = rng.random((800, 2)) < (0.3 * more, 0.5)
+        slow = rng.random(800) < slow_of(reached) * more
+        whole = rng.lognormal(np.log(2e4), 0.1, 800) * np.where(slow, 5.0, 1.0)
+        callees = {Frame("flush", "app"): 100.0 * reached[:, 0], Frame("parse", "app"): 100.0 * reached[:, 1]}
+        inside = inside_of_calls(callees, whole - sum(callees.values()))
+        window = observation_of(inside, start_ns=10 * number, kind=Kind.PATH)
+        windows.append(replace(window, paths=(PathHistogram(path=path("main z"), histogram=inside.calls),)))
+    return windows
+
+
+@pytest.mark.parametrize(
+    ("slow_of", "expected"),
+    [
+        (lambda r: np.where(r[:, 0], 0.7, 0.1), {"calls flush", "not calls flush"}),
+        (
+            lambda r: np.where(r[:, 0] & ~r[:, 1], 0.7, 0.1),
+            {"calls flush and not calls parse", "not calls flush or calls parse"},
+        ),
+    ],
+)
+def test_where_paths_do_not_explain_callees_reached_do(
+    slow_of: Callable[[NDArray[np.bool_]], NDArray[np.float64]], expected: set[str]
+) -> None:
+    """The behaviours are of calls, not of paths: no path has one."""
+    got = explained(with_callees(1, slow_of))
+    assert ({each.expression for each in got.behaviours}, got.why) == (expected, "")
+    assert sum(each.calls for each in got.behaviours) == 16_000
+    assert [each.behaviour for each in got.paths] == [None]
+    assert pickle.loads(pickle.dumps(got)) == got
+
+
+def test_callees_that_do_not_matter_explain_nothing() -> None:
+    """Classes drawn by lot: in none of twenty functions."""
+    for seed in range(20):
+        got = explained(with_callees(seed, lambda reached: np.full(len(reached), 0.3)))
+        assert (got.why, [each.expression for each in got.behaviours]) == ("one-path", ["true"])
+
+
+def test_a_callee_that_is_reached_in_slow_times_does_not_explain_them() -> None:
+    """While the program is busy calls are slower, and reach the callee more often; but not the slow ones."""
+    for seed in range(10):
+        windows = with_callees(seed, lambda reached: np.full(len(reached), 0.2), busy=3.0)
+        got = explain(windows, [350], program={"app"}, settings=S)
+        assert (got.why, [each.expression for each in got.behaviours]) == ("one-path", ["true"])

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from specmine.mining.assertions.expression import (
     ExpressionError,
     Literal,
+    callees_in,
     evaluate,
     from_records,
+    is_inside,
     named_edges,
     parse,
     render,
@@ -77,3 +79,18 @@ def test_evaluation_is_or_of_ands() -> None:
     assert evaluate(formula, {("b", "c"), ("x", "y")})
     assert evaluate(((),), set())
     assert not evaluate((), {("a", "b")})
+
+
+def test_callees_that_calls_reached_are_atoms_too() -> None:
+    """Names stand as in edges; functions may be called like the words of the language."""
+    formula = ((Literal("", "fdatasync"), Literal("", "f(int)", False)), (Literal("calls", "b"), Literal("", "calls")))
+    text = "calls fdatasync and not calls `f(int)` or calls->b and calls calls"
+    assert (render(formula), parse(text)) == (text, formula)
+    assert to_records(formula)[0][0] == {"caller": "", "callee": "fdatasync", "present": True, "what": "calls"}
+    assert to_records(formula)[1][0] == {"caller": "calls", "callee": "b", "present": True}
+    assert from_records(to_records(formula)) == formula
+    assert callees_in(formula) == {"fdatasync", "f(int)", "calls"}
+    assert is_inside(formula) and not is_inside(parse("a->b"))
+    for wrong in ("calls", "calls and a->b", "calls not", "calls a b"):
+        with pytest.raises(ExpressionError):
+            parse(wrong)

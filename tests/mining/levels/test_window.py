@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from specmine.mining.levels.window import windows_of, windows_of_class, windows_of_paths
+from specmine.mining.levels.window import windows_of, windows_of_class
 from specmine.model.buckets import bucket_of
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.histogram import Histogram
@@ -39,9 +39,3 @@ def test_a_window_of_a_class_follows_the_bias() -> None:
         windows = windows_of_class([plain, late], [edge], index, 0.0)
         assert [one.histogram.total for one in windows] == [calls, calls]
     assert [one.bias_ns for one in windows_of([plain, late])] == [0, 3_000]
-
-
-def test_windows_of_paths_hold_the_calls_over_them() -> None:
-    """Calls over other paths are left out, and so are observations without such a path."""
-    windows = windows_of_paths([_observation(70, 30), _observation(9, 0)], lambda path: path == FAR)
-    assert [one.histogram.total for one in windows] == [30]
