@@ -15,32 +15,35 @@ from .bpf_syscall import (
     UPROBE_MULTI,
     bpf,
     libc,
-    load_program,
 )
 
 ATTACH_TYPES = {"session": SESSION, "multi": UPROBE_MULTI, "perf": 0}
 SITE_PROGRAMS = ["call_site_return", "call_landing", "call_context"]
 
 
-def load_calls(request, compiled, numbers, fds):
+def programs_over(mode, names, site_programs):
+    """Return {name: what is to be loaded} for calls over a kind of link."""
+    attach = ATTACH_TYPES[mode]
+    wanted = {name: (name, KPROBE, attach) for name in names}
+    # Return sites are ordinary probes; they need links that detach fast
+    if attach:
+        wanted.update({name: (name, KPROBE, UPROBE_MULTI) for name in site_programs + SITE_PROGRAMS})
+    # counting has no return: over sessions it is a plain multi link
+    count = "call_count" if attach else "call_count_perf"
+    wanted["call_count"] = (count, KPROBE, UPROBE_MULTI if attach else 0)
+    return wanted
+
+
+def load_calls(request, loads, fds):
     """Load the programs for calls over the best links that work here; (mode, {name: fd}, notes)."""
     notes = []  # type: list[str]
     open_bucket(fds["slots"])
     for mode, names in request["modes"]:
-        attach = ATTACH_TYPES[mode]
+        wanted = programs_over(mode, names, request["site_programs"])
         try:
-            programs = {
-                name: load_program(name, compiled["programs"][name], numbers, KPROBE, attach) for name in names
-            }
-            # Return sites are ordinary probes; they need links that detach fast
-            if attach:
-                for name in request["site_programs"] + SITE_PROGRAMS:
-                    programs[name] = load_program(name, compiled["programs"][name], numbers, KPROBE, UPROBE_MULTI)
-            # counting has no return: over sessions it is a plain multi link
-            count = "call_count" if attach else "call_count_perf"
-            programs["call_count"] = load_program(
-                count, compiled["programs"][count], numbers, KPROBE, UPROBE_MULTI if attach else 0
-            )
+            loads.loaded(*wanted[names[0]])  # a kernel without such links says so at once
+            loads.begin(wanted.values())
+            programs = {name: loads.loaded(*each) for name, each in wanted.items()}
             if not request["selftest"] or fires(mode, programs, fds["counters"]):
                 return mode, programs, notes
             notes.append("%s links do not fire on this kernel" % mode)

@@ -11,6 +11,7 @@ from .bytecode import cached_object
 from .bpf_syscall import KPROBE, PERF_EVENT, RAW_TRACEPOINT, SYSCALLS, UPROBE_MULTI, load_program, make_map
 from .btf import field_flags, kernel_types, scheduler_accounts, waiting_flags
 from .link_selftest import load_calls
+from .program_loads import ProgramLoads
 
 
 def may_read_fields(types, compiled, numbers):
@@ -52,12 +53,14 @@ def build(request):
     if not may_read_fields(types, compiled, numbers):
         compiled = cached_object(request, flags)
     fds = {info["name"]: fd for fd, info in made}
-    mode, programs, notes = load_calls(request, compiled, numbers, fds)
+    loads, more = ProgramLoads(compiled, numbers), others(request, state is not None)
+    loads.begin([(name, kind, 0) for name, kind in more.items()])
+    mode, programs, notes = load_calls(request, loads, fds)
     if state is None:
         notes.append("no BTF: waits are not sampled, forked processes are found by looking into /proc")
-    for name, kind in others(request, state is not None).items():
+    for name, kind in more.items():
         try:
-            programs[name] = load_program(name, compiled["programs"][name], numbers, kind, 0)
+            programs[name] = loads.loaded(name, kind, 0)
         except (OSError, RuntimeError) as error:
             notes.append(str(error))
     answer = {
