@@ -44,6 +44,7 @@ from specmine.experiments.host.facts import read_host
 from specmine.model.batch import Source
 from specmine.model.clock import Clock, SystemClock, utc_ns
 from specmine.model.errors import HostError, InputError
+from specmine.probes.process.proc import resident_bytes
 from specmine.store import read_store
 from specmine.store.lock import FileLock
 
@@ -311,18 +312,18 @@ class Daemon:
             kill_switch=self._config.kill_switch,
             store=services.store.facts,
             restarts={"worker": getattr(self._worker, "restarts", 0)},
-            resident_bytes=resident_bytes(),
+            resident_bytes=resident_bytes(os.getpid()),
+            helpers_resident=self._helpers_resident(services),
             experiments=services.experiments.entries,
             changes=services.changes.changes,
         )
+
+    def _helpers_resident(self, services: Services) -> dict[str, int]:
+        """Return the memory of the helpers that the kernel side does not know, of those that live."""
+        pids = {"worker": getattr(self._worker, "pid", None), "experiments": services.experiments.pid}
+        return {name: size for name, pid in pids.items() if pid and (size := resident_bytes(pid))}
 
 
 def shown(program: Program) -> str:
     """Return what to call a program: its name, or how it was chosen."""
     return selection_of(program).shown
-
-
-def resident_bytes() -> int:
-    """Return the resident memory of this process."""
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")

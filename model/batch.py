@@ -238,6 +238,8 @@ class Batch:
     """New prices, valid from now on; None: as before."""
     restarts: Mapping[str, int] = field(default_factory=dict)
     """Running totals: how often each of specmine's own processes broke and was started anew."""
+    resident: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of memory of the processes that serve the kernel side, by name."""
     notes: tuple[str, ...] = ()
     """What broke and what that cost, one sentence each, since the batch before."""
     breakpoints: int = -1

@@ -43,6 +43,7 @@ from specmine.probes.kernel.structs import (
     SETTINGS,
     SLOT,
     SWITCHES,
+    UNSENT,
     WAIT,
     WAIT_MARKS,
 )
@@ -146,6 +147,8 @@ class BpfSource:
         slots = map_array(maps["slots"], MAX_SLOTS, SLOT, writable=True)
         self._outcomes = map_array(maps["walk_outcomes"], entries["walk_outcomes"], "<u8")
         self._counters = map_array(maps["counters"], MAX_SLOTS, COUNTERS)
+        self._unsent = map_array(maps["unsent"], len(UNSENT), "<u8")
+        self._unsent_events = 0
         self._events = RingBuffer(maps["events"], entries["events"])
         self._stacks = RingBuffer(maps["stacks"], entries["stacks"])
         self._seen_paths = HashMap(maps["seen_paths"], "<u8", "<u8")
@@ -338,9 +341,15 @@ class BpfSource:
                 self._registry.learn_return(value & 0xFFFF_FFFF, value >> 32, int(each["address"]))
         if now_ns >= self._look_ns:
             self._look_ns = now_ns + LOOK_NS
+            self._make_up_for_events()
             self._programs.look_around(now_ns)
             self._bystanders.look_around(now_ns, self._programs.members)
-            self._self_cpu.look([os.getpid(), self._links.pid, *self._reader.pids(), *self._recalibration.pids()])
+            helpers = {
+                "holder": [self._links.pid],
+                "reader": self._reader.pids(),
+                "calibration": self._recalibration.pids(),
+            }
+            self._self_cpu.look({"daemon": [os.getpid()], **helpers})
         self._address_spaces.look_around(now_ns)
         self._modules.collect()
         if not self._idle:
@@ -386,6 +395,7 @@ class BpfSource:
             switched_off=self._off,
             breakpoints=self._remaining.look(self._programs.members) if self._off else -1,
             prices=prices,
+            resident={name: size for name, size in self._self_cpu.resident.items() if name != "daemon"},
             restarts={"holder": self._holder_pause.ends, "reader": self._reader.restarts},
             notes=self._take_notes(),
         )
@@ -433,6 +443,12 @@ class BpfSource:
             elif news.what == "dead":
                 self._holder_died(news, now_ns)
 
+    def _make_up_for_events(self) -> None:
+        """Look at all processes again where forks, execs or exits were not told for want of room."""
+        before, self._unsent_events = self._unsent_events, int(self._unsent[UNSENT.index("events")])
+        if self._unsent_events != before:
+            self._programs.rescan()
+
     def _lost(self) -> dict[str, int]:
         return {
             "calls": int(self._counters["lost"].sum()),
@@ -440,6 +456,7 @@ class BpfSource:
             "abandoned_calls": int(self._counters["dropped"].sum()),
             "perturbed_calls": self._registry.windows.perturbed,
             "unsplit_calls": int(self._counters["unsplit"].sum()),
+            **{f"unsent_{what}": int(number) for what, number in zip(UNSENT, self._unsent, strict=True)},
             "modules": self._modules.lost,
             "modules_evicted": self._modules.evictions,
         }

@@ -159,17 +159,16 @@ def report(results: Path) -> int:
         counts = [process["descriptors"] for _, process in found]
         first, last = statistics.mean(p["mb"] for _, p in found[:30]), statistics.mean(p["mb"] for _, p in found[-30:])
         cpu = (found[-1][1]["cpu_s"] - found[0][1]["cpu_s"]) / max(1e-9, (hours[-1] - hours[0]) * HOUR_S)
-        rows.append(
-            [role, f"{first:.1f}", f"{last:.1f}", shown(megabytes), f"{min(counts)} to {max(counts)}"]
-            + [shown(descriptors), f"{cpu:.2%}"]
-        )
+        spread = f"{min(counts)} to {max(counts)}"
+        rows.append([role, f"{first:.1f}", f"{last:.1f}", shown(megabytes), spread, shown(descriptors), f"{cpu:.2%}"])
     store = slope([each["seconds"] / HOUR_S for each in warm], [each["store_mb"] for each in warm])
     head = ("process", "first 5 min, MB", "last 5 min, MB", "slope, MB an hour", "descriptors", "slope an hour", "CPU")
     table(head, rows)
     last = lines[-1]
-    print(f"{last['seconds'] / HOUR_S:.2f} hours, {last['lives']} lives ({last['failed']} failed), {last['builds']} builds")
-    print(f"store: {last['store_mb']:.1f} MB, {shown(store)} MB an hour; lost {last['lost']}; started anew {last['restarts']}")
-    print(f"functions: {last['functions']}; lines of warnings and errors in the log: {last['warnings']}")
+    lived = f"{last['lives']} lives ({last['failed']} failed), {last['builds']} builds, {last['functions']} functions"
+    print(f"{last['seconds'] / HOUR_S:.2f} hours, {lived}")
+    print(f"store: {last['store_mb']:.1f} MB, {shown(store)} MB an hour")
+    print(f"lost {last['lost']}; started anew {last['restarts']}; warnings and errors in the log: {last['warnings']}")
     return 1 if worst > BAR_MB_AN_HOUR or last["ended"] is not None or last["failed"] else 0
 
 

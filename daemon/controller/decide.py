@@ -26,7 +26,7 @@ from .problems.inheritance import with_successors
 from .problems.learned_during import with_learned_during
 from .problems.restoration import with_violations
 from .profile import Profile
-from .state import ControllerState
+from .state import ControllerState, with_lifetimes
 from .violations.host_detection import with_window
 
 FADED_SAMPLES = 0.1
@@ -158,7 +158,7 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         agent_cost=_agent_cost(state, agent_ns, batch.now_ns),
         catalog=catalog,
         burst_ns=batch.now_ns if _is_deployed(state, batch) else state.burst_ns,
-        lifetimes={**state.lifetimes, **{lifetime.id: lifetime for lifetime in batch.lifetimes}},
+        lifetimes=with_lifetimes(state.lifetimes, batch.lifetimes),
         batch=batch,
         started=replace(state.started, prices=batch.prices) if state.started and batch.prices else state.started,
         bystander_hits=state.bystander_hits + batch.bystander_hits,

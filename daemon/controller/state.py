@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,9 @@ from .events import Mark
 from .function import FunctionState
 from .profile import Profile
 from .violations.host_detection import HostDetection
+
+MOST_ENDED, KEPT_ENDED = 256, 128
+"""Lifetimes that have ended: beyond the first number only the newest of them are kept, and one of each build."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,3 +88,20 @@ class ControllerState:
     def began_ns(self) -> int:
         """When the source started."""
         return self.started.now_ns if self.started else 0
+
+
+def with_lifetimes(known: Mapping[str, Lifetime], news: Iterable[Lifetime]) -> Mapping[str, Lifetime]:
+    """Return the lifetimes with what was told of some; of those that have ended no more than can be of use.
+
+    A program that is started a thousand times an hour would else take 1 MB an hour, and time at each batch.
+    """
+    changed = {each.id: each for each in news}
+    if not changed:
+        return known
+    merged = {**known, **changed}
+    ended = [each for each in merged.values() if not each.processes]
+    if len(ended) <= MOST_ENDED:
+        return merged
+    newest_of_kind = {(each.build_id, each.called, each.chosen): each.id for each in ended}
+    kept = {*newest_of_kind.values(), *(each.id for each in ended[-KEPT_ENDED:]), next(iter(merged))}
+    return {key: each for key, each in merged.items() if each.processes or key in kept}

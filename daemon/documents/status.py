@@ -43,6 +43,9 @@ class DaemonFacts:
     """The file that switches all probes off."""
     store: Mapping[str, Any] = field(default_factory=dict)
     resident_bytes: int = 0
+    """Of the daemon's own process."""
+    helpers_resident: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of memory of helpers that the kernel side does not know."""
     notes: tuple[str, ...] = ()
     restarts: Mapping[str, int] = field(default_factory=dict)
     """How often each process that the kernel side does not know broke and was started anew."""
@@ -70,6 +73,8 @@ def status_of(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
     started = state.started
     batch = state.batch
     refused = Counter(_refusal_codes(state))
+    helpers = {**(batch.resident if batch else {}), **daemon.helpers_resident}
+    resident = {"daemon": daemon.resident_bytes, **dict(sorted(helpers.items()))}
     return {
         "schema": SCHEMA,
         "version": daemon.version,
@@ -93,7 +98,8 @@ def status_of(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
         "restarts": dict(sorted((dict(batch.restarts if batch else {}) | dict(daemon.restarts)).items())),
         "stacks": dict(sorted(batch.unwinding.items())) if batch else {},
         "unwind_row_bytes": batch.row_bytes if batch else 0,
-        "resident_bytes": daemon.resident_bytes,
+        "resident_bytes": sum(resident.values()),
+        "resident_bytes_by_process": resident,
         "store": dict(daemon.store),
         "metrics": daemon.metrics,
         "environment": dict(state.environment),

@@ -92,6 +92,11 @@ class ExperimentRunner:
         self.entries: Mapping[str, Any] = read_journal(path).entries
         """The journal's entries by experiment, for the status."""
 
+    @property
+    def pid(self) -> int | None:
+        """Process id of the experiment that runs, None if none does."""
+        return getattr(self._running, "pid", None)
+
     def turn(self, now_ns: int, utc_ns: int, *, off: bool = False) -> None:
         """Take the results of what has ended, and start what is due; ``off``: end what runs and start nothing."""
         if self._ledger is None:

@@ -135,7 +135,12 @@ OF_THE_DAEMON: tuple[Family[Status], ...] = (
         "what",
     ),
     counter("bystander_hits", "Hits of processes that nobody chose.", lambda s: s["bystander_hits"]),
-    gauge("resident_bytes", "Resident memory of the daemon.", lambda s: s["resident_bytes"]),
+    gauge(
+        "resident_bytes",
+        "Resident memory of each of specmine's processes.",
+        lambda s: s["resident_bytes_by_process"],
+        "process",
+    ),
     gauge("unwind_row_bytes", "Kernel memory that holds unwind rows.", lambda s: s["unwind_row_bytes"]),
     # health
     counter("process_restarts", "Own processes that broke and were started anew.", lambda s: s["restarts"], "process"),

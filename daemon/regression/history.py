@@ -27,6 +27,8 @@ FALSE_RATE = 0.05
 MONTH_NS = 30 * 86_400 * SECOND
 MOST = 2_000
 """Comparisons held at most; the oldest go first."""
+MOST_BUILDS, MOST_MEDIANS = 8, 400
+"""Builds of a function held at most, the first and the newest; lifetimes of each, the newest: base of a comparison."""
 
 _OPEN = frozenset({Status.RAISED, Status.ACKNOWLEDGED})
 Name = tuple[str, str]
@@ -99,7 +101,9 @@ def with_median(history: BuildHistory, one: LifetimeMedian) -> BuildHistory:
             before, state=with_lifetime(before.state, one.median_ns), utc_ns=one.utc_ns, function=one.function
         )
         touched.append(fresh.key)
-    builds[one.build] = (*builds.get(one.build, ()), one.median_ns)
+    builds[one.build] = (*builds.get(one.build, ())[1 - MOST_MEDIANS :], one.median_ns)
+    for build in list(builds)[1 : max(1, len(builds) - MOST_BUILDS + 1)]:
+        del builds[build]
     tested = history.tested | set(touched)
     comparisons = _with_verdicts(comparisons, touched, tested)
     for key in list(comparisons)[: max(0, len(comparisons) - MOST)]:

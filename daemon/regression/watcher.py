@@ -41,6 +41,8 @@ from .host_effects import HostEffects
 FEWEST_CALLS = 200
 OLD_NS = 600 * SECOND
 """A lifetime that has not ended counts when its first calls are so old."""
+MOST_ENDED = 256
+"""Lifetimes that have ended and are still known: their last windows come a little later."""
 
 
 @dataclass(slots=True)
@@ -63,7 +65,9 @@ class ChangeWatcher:
         self._functions: dict[str, Function] = {}
         self._builds: dict[str, str] = {}
         self._open: dict[tuple[str, str], _OpenLifetime] = {}
-        self._counted: set[tuple[str, str]] = set()
+        self._counted: dict[str, set[str]] = {}
+        """Functions that were counted in a lifetime."""
+        self._ended: deque[str] = deque()
         self._host_effects = HostEffects()
         self._requests: deque[tuple[frozenset[str], Mapping[str, Acknowledgement] | None]] = deque()
         self.changes: tuple[dict[str, Any], ...] = ()
@@ -94,7 +98,8 @@ class ChangeWatcher:
         self._apply_requests(step)
         match step.event:
             case Begun(started=started):
-                self._builds |= {each.id: each.build_id for each in started.lifetimes}
+                self._builds = {each.id: each.build_id for each in started.lifetimes}
+                self._counted = {each: counted for each, counted in self._counted.items() if each in self._builds}
             case Arrived(batch=batch):
                 self._functions |= {each.key: each for each in batch.functions}
                 self._builds |= {each.id: each.build_id for each in batch.lifetimes}
@@ -102,8 +107,17 @@ class ChangeWatcher:
                     self._add_window(window)
                 if self._open:
                     self._count_due(step, batch.lifetimes)
+                self._forget([each.id for each in batch.lifetimes if not each.processes])
             case Stopping():
                 self._count_due(step, (), last=True)
+
+    def _forget(self, ended: Sequence[str]) -> None:
+        """Forget lifetimes that ended long ago."""
+        self._ended.extend(ended)
+        while len(self._ended) > MOST_ENDED:
+            lifetime = self._ended.popleft()
+            self._builds.pop(lifetime, None)
+            self._counted.pop(lifetime, None)
 
     def _entries(self, calls: Collection[tuple[Name, Name]] = ()) -> tuple[dict[str, Any], ...]:
         """Return the comparisons, with the change of each function's machine code and the effect of the host.
@@ -141,7 +155,11 @@ class ChangeWatcher:
 
     def _add_window(self, window: Observation) -> None:
         key = window.function, window.lifetime
-        if window.kind is not Kind.TIME or window.timed == 0 or key in self._counted:
+        if (
+            window.kind is not Kind.TIME
+            or window.timed == 0
+            or window.function in self._counted.get(window.lifetime, ())
+        ):
             return
         lifetime = self._open.get(key)
         if lifetime is None:
@@ -181,9 +199,9 @@ class ChangeWatcher:
     ) -> None:
         described, build = self._functions.get(function), self._builds.get(lifetime)
         median_ns = quantile(sample_of_histogram(histogram, bias_ns), 0.5)
-        if described is None or build is None or median_ns <= 0.0 or (function, lifetime) in self._counted:
+        if described is None or build is None or median_ns <= 0.0 or function in self._counted.get(lifetime, ()):
             return
-        self._counted.add((function, lifetime))
+        self._counted.setdefault(lifetime, set()).add(function)
         name = (described.name, described.module)
         self._host_effects.add((name, build), histogram, bias_ns, environment)
         self._history = with_median(

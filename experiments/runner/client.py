@@ -55,8 +55,12 @@ class ExperimentProcess:
         except OSError as error:
             raise HostError(f"the process of the experiments cannot be started: {error}") from error
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({**request, "in_unit": in_unit}).encode() + b"\n")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(json.dumps({**request, "in_unit": in_unit}).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            self._process.kill()
+            raise HostError(f"the process of the experiments ended before it was asked: {error.strerror}") from error
 
     @property
     def pid(self) -> int:

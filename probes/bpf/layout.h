@@ -230,6 +230,12 @@ struct settings {
 	u32 period_ns;     /* of the CPU clock */
 };
 
+/* What a ring buffer had no room for. Paths and rate limits are sent again. */
+#define UNSENT_EVENTS 0
+#define UNSENT_PATHS 1
+#define UNSENT_ALARMS 2
+#define UNSENT 3
+
 #define WAIT_MARKS 1024   /* counts of open waits, by the low bits of the thread's id */
 #define SWITCHES_A_TIMED 64 /* one in so many passes of the switch tracepoint is timed */
 

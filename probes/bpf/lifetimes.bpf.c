@@ -7,7 +7,8 @@ static inline __attribute__((always_inline)) void send(u32 type, u32 tgid, u64 v
 {
 	struct event e = { .type = type, .tgid = tgid, .value = value };
 
-	events.ringbuf_output(&e, sizeof(e), watched ? 2 /* BPF_RB_FORCE_WAKEUP */ : 1 /* BPF_RB_NO_WAKEUP */);
+	if (events.ringbuf_output(&e, sizeof(e), watched ? 2 /* BPF_RB_FORCE_WAKEUP */ : 1 /* BPF_RB_NO_WAKEUP */))
+		count_unsent(UNSENT_EVENTS);
 }
 
 int on_fork(struct bpf_raw_tracepoint_args *ctx)

@@ -5,6 +5,7 @@
 BPF_F_TABLE("array", u32, u64, histogram, 1, 1024);
 BPF_F_TABLE("array", u32, struct counters, counters, MAX_SLOTS, 1024);
 BPF_F_TABLE("array", u32, u64, walk_outcomes, WALK_OUTCOMES, 1024);
+BPF_F_TABLE("array", u32, u64, unsent, UNSENT, 1024); /* events for which a ring buffer had no room */
 BPF_F_TABLE("array", u32, struct nest, nests, MAX_SLOTS, 1024);
 BPF_F_TABLE("array", u32, struct switches, switches, 1, 1024);
 /* Written in user space by memory mapping, read by the programs. */
@@ -39,3 +40,11 @@ BPF_RINGBUF_OUTPUT(events, 1);
 BPF_RINGBUF_OUTPUT(alarms, 1);
 
 #define atomic_add(where, what) __sync_fetch_and_add(&(where), (what))
+
+static inline __attribute__((always_inline)) void count_unsent(u32 which)
+{
+	u64 *count = unsent.lookup(&which);
+
+	if (count)
+		atomic_add(*count, 1);
+}

@@ -10,6 +10,8 @@ FREE_SLOTS = MAX_SLOTS - 4
 MAX_FRAMES = 64
 MAX_RANGES = 128
 WAIT_MARKS, SWITCHES_A_TIMED = 1024, 64
+UNSENT = ("events", "paths", "alarms")
+"""What a ring buffer had no room for, by number."""
 
 COOKIE_SHARED = 1 << 8
 COOKIE_PATH = 1 << 9

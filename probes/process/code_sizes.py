@@ -58,6 +58,6 @@ class CodeSizes:
     def _size(self, pid: int) -> int:
         """Return the executable memory of a process, kB; 0 for the dead."""
         try:
-            return sum(map(int, _SIZES.findall(read_proc(self._root / str(pid) / "status"))))
+            return sum(map(int, _SIZES.findall(read_proc(f"{self._root}/{pid}/status"))))
         except OSError:
             return 0

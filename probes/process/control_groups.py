@@ -17,7 +17,7 @@ def parse_control_groups(text: bytes) -> list[tuple[str, str]]:
 def control_groups(pid: int) -> list[tuple[str, str]]:
     """Return (controllers, path) of each hierarchy for a process; [] for the dead."""
     try:
-        return parse_control_groups(read_proc(PROC / str(pid) / "cgroup"))
+        return parse_control_groups(read_proc(f"{PROC}/{pid}/cgroup"))
     except OSError:
         return []
 

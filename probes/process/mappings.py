@@ -63,7 +63,7 @@ def parse_mapping(line: bytes, rights: bytes = b"") -> tuple[bytes, Mapping] | N
 def mappings(pid: int | str, rights: bytes = b"") -> Iterator[Mapping]:
     """Yield the mappings of a process by address; none for the dead. PermissionError if not allowed."""
     try:
-        text = read_proc(PROC / str(pid) / "maps")
+        text = read_proc(f"{PROC}/{pid}/maps")
     except (FileNotFoundError, ProcessLookupError):
         return
     for line in proc_lines(text):

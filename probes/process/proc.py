@@ -53,6 +53,15 @@ def parse_process(pid: int, stat: bytes) -> Process | None:
         return None
 
 
+def resident_bytes(pid: int) -> int:
+    """Return the resident memory of a process, 0 if there is none (any more)."""
+    try:
+        with open(f"{PROC}/{pid}/statm", "rb") as file:  # noqa: PTH123
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
 def processes() -> list[Process]:
     """Return all processes of this pid namespace, by pid."""
     found = (process(int(name)) for name in sorted(os.listdir(PROC), key=_number) if name.isdigit())
@@ -75,7 +84,7 @@ def executable(pid: int) -> FileId | None:
 def executable_path(pid: int) -> str:
     """Return the path of the executable as the kernel shows it, '' if it cannot be read."""
     try:
-        return str((PROC / str(pid) / "exe").readlink())
+        return os.readlink(f"{PROC}/{pid}/exe")
     except OSError:
         return ""
 
@@ -126,7 +135,7 @@ HOST_PID_NAMESPACE = "pid:[4026531836]"
 def pid_namespace(pid: int | str = "self") -> str:
     """Return the pid namespace of a process as the kernel names it, '' if that cannot be read."""
     try:
-        return str((PROC / str(pid) / "ns/pid").readlink())
+        return os.readlink(f"{PROC}/{pid}/ns/pid")
     except OSError:
         return ""
 

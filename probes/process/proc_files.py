@@ -10,11 +10,13 @@ import os
 from pathlib import Path
 
 PROC = Path("/proc")
+"""Paths with process ids in them are made as text: a ``Path`` has each of its parts kept by ``sys.intern``."""
 
 
-def read_proc(path: Path) -> bytes:
+def read_proc(path: Path | str) -> bytes:
     """Return what a file of /proc says; OSError if it may not be read, or its process has ended."""
-    return path.read_bytes()
+    with open(path, "rb") as file:  # noqa: PTH123
+        return file.read()
 
 
 def proc_lines(text: bytes) -> list[bytes]:

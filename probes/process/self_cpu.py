@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import resource
+from collections.abc import Mapping, Sequence
 
 from . import proc
 
 
 class SelfCpu:
-    """CPU time of our processes, also of those that have ended."""
+    """CPU time of our processes, also of those that have ended, and the memory of those that live."""
 
     def __init__(self) -> None:
         """Begin at nothing."""
         self.ns = 0
+        self.resident: dict[str, int] = {}
+        """Bytes of resident memory at the last look, by name."""
         self._last: dict[int, int] = {}
 
     def take_ended(self) -> None:
@@ -20,10 +23,13 @@ class SelfCpu:
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         self.ns += int((ended.ru_utime + ended.ru_stime) * 1e9)
 
-    def look(self, pids: list[int]) -> None:
-        """Add what each used since the last look."""
-        for pid in pids:
+    def look(self, named: Mapping[str, Sequence[int]]) -> None:
+        """Add what each used since the last look; processes by name."""
+        used: dict[int, int] = {}
+        for pid in (pid for pids in named.values() for pid in pids):
             found = proc.process(pid)
             if found is not None:
                 self.ns += max(0, found.cpu_ns - self._last.get(pid, 0))
-                self._last[pid] = found.cpu_ns
+                used[pid] = found.cpu_ns
+        self._last = used
+        self.resident = {name: size for name, pids in named.items() if (size := sum(map(proc.resident_bytes, pids)))}

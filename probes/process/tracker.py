@@ -78,7 +78,8 @@ class ProcessTracker:
         self._kernel = kernel
         self._boot = proc.boot_id()
         self._lives: dict[str, _Life] = {}
-        self._births: dict[str, int] = {}
+        self._births: dict[tuple[int, int], int] = {}
+        """Execs that were seen of each process that lives, by pid and start time."""
         self._rescan_ns = 0
 
     def begin(self, now_ns: int) -> None:
@@ -196,8 +197,8 @@ class ProcessTracker:
 
     def _born(self, found: Process, program: int, now_ns: int) -> _Life:
         """Begin the lifetime whose exec this process did."""
-        name = f"{self._boot}:{found.pid}:{found.start_ticks}"
-        births = self._births[name] = self._births.get(name, 0) + 1
+        name, one = f"{self._boot}:{found.pid}:{found.start_ticks}", (found.pid, found.start_ticks)
+        births = self._births[one] = self._births.get(one, 0) + 1
         if births > 1:  # another exec keeps pid and start time
             name = f"{name}:{births}"
         choice, path = self.selections[program], proc.executable_path(found.pid)
@@ -215,6 +216,8 @@ class ProcessTracker:
         self._rescan_ns = now_ns + RESCAN_NS
         everything = proc.processes()
         alive = {p.pid: p for p in everything if not p.zombie}
+        living = {(p.pid, p.start_ticks) for p in everything}
+        self._births = {one: births for one, births in self._births.items() if one in living}
         for number, selection in enumerate(self.selections):
             if selection.at_exec and proc.executable(selection.pid) == proc.executable(os.getpid()):
                 continue
@@ -286,6 +289,6 @@ class ProcessTracker:
 def _has_threads(pid: int) -> bool:
     """Tell whether threads outlive the leader of their group."""
     try:
-        return sum(1 for _ in (PROC / str(pid) / "task").iterdir()) > 1
+        return len(os.listdir(f"{PROC}/{pid}/task")) > 1
     except OSError:
         return False

@@ -81,7 +81,7 @@ def _in_mapping(pid: int, mapping: Mapping) -> int:
     except OSError:
         return 0
     try:
-        memory = os.open(PROC / str(pid) / "mem", os.O_RDONLY | os.O_CLOEXEC)
+        memory = os.open(f"{PROC}/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
             return sum(_in_page(memory, file, mapping, page) for page in copies)
         finally:
@@ -98,7 +98,7 @@ def _copied_pages(pid: int, mapping: Mapping) -> list[int]:
     """Return the pages of a mapping that are the process's own copies."""
     count = (mapping.end - mapping.start) // _PAGE
     try:
-        with (PROC / str(pid) / "pagemap").open("rb", buffering=0) as pagemap:
+        with open(f"{PROC}/{pid}/pagemap", "rb", buffering=0) as pagemap:  # noqa: PTH123
             pagemap.seek(8 * (mapping.start // _PAGE))
             flags = memoryview(pagemap.read(8 * count)).cast("Q")
     except PermissionError:

@@ -23,12 +23,12 @@ def is_changed(pid: int, address: int, expected: bytes, root: Path = PROC) -> bo
     """
     pages = range(address // _PAGE, (address + len(expected) - 1) // _PAGE + 1)
     try:
-        with (root / str(pid) / "pagemap").open("rb", buffering=0) as pagemap:
+        with open(f"{root}/{pid}/pagemap", "rb", buffering=0) as pagemap:  # noqa: PTH123
             pagemap.seek(8 * pages.start)
             flags = memoryview(pagemap.read(8 * len(pages))).cast("Q")
         if not any(each & _PRESENT and not each & _FROM_FILE for each in flags):
             return False
-        with (root / str(pid) / "mem").open("rb", buffering=0) as memory:
+        with open(f"{root}/{pid}/mem", "rb", buffering=0) as memory:  # noqa: PTH123
             memory.seek(address)
             found = memory.read(len(expected))
     except (OSError, ValueError):

@@ -33,6 +33,8 @@ AT_THE_ENDS = 4
 NAMES = 2048
 """Attachments whose function is remembered."""
 ERAS = 0xFFFF
+ERAS_KEPT = 64
+"""Eras of a function that are known: of one that is not called no window ends, while others around it come and go."""
 
 Bias = Callable[[TimedFunction], float]
 """What the probes of a function add to each of its durations, ns."""
@@ -89,7 +91,8 @@ class InsideMeter:
         number = before.number % ERAS + 1 if before else 1
         callees = [self._now.get(each) for each in self._isolation.directly_inside(slot)]
         timed = frozenset(each for each in callees if each and each is not leaving and _times_all(each, w))
-        self._eras[slot] = _Eras(number, inside, {**(before.timed if before else {}), number: timed})
+        known = [*before.timed.items()][1 - ERAS_KEPT :] if before else []
+        self._eras[slot] = _Eras(number, inside, {**dict(known), number: timed})
         w.slot.set_era(number if any(inside) else 0)
 
     def drain(self, functions: Iterable[TimedFunction]) -> None:

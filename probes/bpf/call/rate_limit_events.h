@@ -5,7 +5,8 @@ static inline __attribute__((always_inline)) void send_now(u32 type, u64 value)
 {
 	struct event e = { .type = type, .tgid = bpf_get_current_pid_tgid() >> 32, .value = value };
 
-	alarms.ringbuf_output(&e, sizeof(e), 2 /* BPF_RB_FORCE_WAKEUP */);
+	if (alarms.ringbuf_output(&e, sizeof(e), 2 /* BPF_RB_FORCE_WAKEUP */))
+		count_unsent(UNSENT_ALARMS);
 }
 
 /* The slot passed its rate limit. Some hits send the event again, since the reader may have missed it: two of 256,

@@ -33,6 +33,8 @@ static inline __attribute__((always_inline)) bool is_probed(struct thread *t, u6
 	e.value = (u32)cookie | (u64)t->layout << 32;
 	if (!events.ringbuf_output(&e, sizeof(e), 2 /* BPF_RB_FORCE_WAKEUP */))
 		return_sites.update(&key, &reported);
+	else
+		count_unsent(UNSENT_EVENTS);
 	return false;
 }
 

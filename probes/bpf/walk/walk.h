@@ -203,6 +203,8 @@ static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struc
 
 		if (!stacks.ringbuf_output(&w->path, sizeof(w->path), 1 /* BPF_RB_NO_WAKEUP */))
 			seen_paths.update(&w->path.id, &one);
+		else
+			count_unsent(UNSENT_PATHS);
 	}
 	tid = w->hash;
 	w->owner = 0;

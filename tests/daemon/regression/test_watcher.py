@@ -13,8 +13,15 @@ from specmine.daemon.controller.events import Arrived
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step
 from specmine.daemon.metrics.collector import SnapshotCollector
-from specmine.daemon.regression.history import BuildHistory, LifetimeMedian, entries, with_median
-from specmine.daemon.regression.watcher import ChangeWatcher
+from specmine.daemon.regression.history import (
+    MOST_BUILDS,
+    MOST_MEDIANS,
+    BuildHistory,
+    LifetimeMedian,
+    entries,
+    with_median,
+)
+from specmine.daemon.regression.watcher import MOST_ENDED, ChangeWatcher
 from specmine.model.batch import Batch, Lifetime
 from specmine.model.function import Function
 from specmine.model.histogram import Histogram
@@ -215,3 +222,21 @@ def test_a_change_names_the_host_if_that_explains_it(excess_ns: float, explained
     assert (change["verdict"], change["host"]["explained"]) == ("worse", explained)
     assert ("1 timeslice" in change["host"]["reason"]) is explained
     assert [each["times"] for each in change["host"]["shifts"]] == [1 if explained else None]
+
+
+def test_short_lives_leave_nothing_behind() -> None:
+    """Ten thousand lifetimes and a hundred builds take no more memory than a few hundred and eight."""
+    watcher = ChangeWatcher(lambda *_: None)
+    for number in range(1_000):
+        life = Lifetime(id=f"boot:{number}:1", pid=number, executable="/app", build_id="b", start_ns=0, processes=1)
+        for told in (life, replace(life, processes=0)):
+            batch = Batch(now_ns=number, lifetimes=(told,))
+            watcher.listen(Step(number=0, event=Arrived(batch=batch), state=ControllerState(), actions=()))
+    assert len(watcher._builds) <= MOST_ENDED
+    history = BuildHistory()
+    for build in range(40):
+        history = grown(history, str(build), 1.0, 3, build)
+    history = grown(history, "39", 1.0, 2 * MOST_MEDIANS, 1)
+    ((_, builds),) = history.medians.items()
+    assert list(builds) == ["0", *(str(build) for build in range(40 - MOST_BUILDS + 1, 40))]
+    assert len(builds["39"]) == MOST_MEDIANS

@@ -69,6 +69,8 @@ def test_numbers_are_the_same_on_both_sides() -> None:
         assert int(defined[name]) == getattr(structs, name), name
     for name in (name for name in vars(structs) if name.startswith(("EVENT_", "RETURN_")) and name != "RETURN_SITE"):
         assert int(defined[name]) == getattr(structs, name), name
+    unsent = {int(n): w.lower() for w, n in re.findall(r"#define UNSENT_(\w+) (\d+)", text)}
+    assert tuple(unsent[number] for number in range(int(defined["UNSENT"]))) == structs.UNSENT
     walks = {int(n): w for w, n in re.findall(r"#define WALK_(\w+) (\d+)", text) if w != "OUTCOMES"}
     assert {n: w.lower().replace("_", "-") for n, w in walks.items()} == structs.WALKS
 

@@ -7,7 +7,10 @@ import shutil
 from pathlib import Path
 from typing import cast
 
+import numpy as np
+
 from specmine.probes.kernel.maps import CachedMap
+from specmine.probes.kernel.structs import EVENT, EVENT_EXEC
 from specmine.probes.process.proc import executable
 from specmine.probes.process.selection import Selection
 from specmine.probes.process.tracker import ProcessTracker
@@ -79,3 +82,16 @@ def test_lost_events_are_made_up_for(tmp_path: Path) -> None:
         tracker.look_around(3)
         assert set(tracker.members) == {stays.pid, changes.pid}
         assert tracker.gone == [ends.pid]
+
+
+def test_processes_that_ended_are_forgotten(tmp_path: Path) -> None:
+    """A host on which programs are started for years is watched in the same memory."""
+    path = Path(shutil.copy("/bin/sleep", tmp_path / "short"))
+    tracker = ProcessTracker([Selection(exe=str(path))], cast(CachedMap, NoKernel()))
+    for _ in range(5):
+        with running(path, 600) as child:
+            tracker.events(np.array([(EVENT_EXEC, child.pid, 0, 0)], EVENT), 0)
+            assert tracker.members
+    tracker.rescan()
+    tracker.look_around(0)
+    assert not tracker.members and not tracker._births
