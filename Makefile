@@ -1,6 +1,6 @@
 # One command for each thing a developer does; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo deb test check format bench chaos faults fuzz kernels systemd cleanroot clean bpfcc moved
+.PHONY: help setup demo deb test check format bench chaos faults fuzz soak kernels systemd cleanroot clean bpfcc moved
 
 # The first interpreter that is new enough; PYTHON=... overrides.
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 /usr/bin/python3,$(shell \
@@ -70,6 +70,10 @@ fuzz: setup ## damaged files, stores, recordings, configurations, conversations:
 faults: setup ## slowdowns of a C++ server, redis, nginx, postgres: what is opened, when, why (PROGRAMS=redis, OPTIONS='--only SORT'); root
 	@.ci/packages g++ redis-server nginx postgresql
 	$(BIN)/python -m bench.faults.live $(PROGRAMS) $(OPTIONS)
+
+soak: setup ## a daemon over short lives and new builds for three hours (HOURS=n): memory and descriptors as slopes; root
+	@.ci/packages gcc
+	$(BIN)/python -m bench.resilience.soak --hours $(or $(HOURS),3)
 
 kernels: setup ## kernel tests on Debian's 6.1 and 6.12 in QEMU, and on this kernel: half an hour each (ONLY=6.1, 6.12, here); root
 	$(BIN)/python -m tests.kernels.run $(if $(ONLY),--only $(ONLY))

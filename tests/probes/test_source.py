@@ -15,10 +15,12 @@ from specmine.model.batch import Sampling, Unwatch, Watch
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.observation import Kind
 from specmine.probes.doctor import made_at_run_time
-from specmine.probes.kernel.loader import LINK_KINDS, VARIANTS
+from specmine.probes.kernel.loader import LINK_KINDS, VARIANTS, map_sizes
 from specmine.probes.kernel.maps import kernel_at_least
 from specmine.probes.process.mappings import executable_mappings
-from tests.support.source_driver import counts_of, driven, running
+from specmine.probes.process.selection import Selection
+from specmine.probes.source import BpfSource, SourceSettings
+from tests.support.source_driver import Driver, counts_of, driven, running
 
 pytestmark = pytest.mark.kernel
 
@@ -239,3 +241,23 @@ def test_no_more_calls_are_timed_than_counted(program: Programs, kind: str) -> N
             driver.source.apply(Unwatch(function=key))
             driver.step()
             assert more(0)
+
+
+def test_what_no_ring_buffer_had_room_for_is_counted_and_made_up_for(
+    program: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs execute while nobody reads: what was not told is counted, and a process among them is found."""
+    sizes = map_sizes
+    monkeypatch.setattr("specmine.probes.kernel.loader.map_sizes", lambda *a: {**sizes(*a), "events": 4096})
+    source = BpfSource([Selection(exe=str(program("paths")))], SourceSettings(sampling=False))
+    source.start()
+    try:
+        for _ in range(150):  # 128 fit
+            subprocess.run(["/bin/true"], check=True)
+        with running(program("paths"), 600) as child:
+            driver = Driver(source)
+            driver.poll(lambda: child.pid in source._programs.members)
+            assert driver.last.lost["unsent_events"] >= 20
+            assert driver.last.lost["unsent_paths"] == driver.last.lost["unsent_alarms"] == 0
+    finally:
+        source.close()
