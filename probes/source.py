@@ -351,6 +351,9 @@ class BpfSource:
             }
             self._self_cpu.look({"daemon": [os.getpid()], **helpers})
         self._address_spaces.look_around(now_ns)
+        if gone := self._address_spaces.take_gone():
+            self._globs.forget(gone)
+            self._nonlocal_exits.forget(gone)
         self._modules.collect()
         if not self._idle:
             self._nonlocal_exits.follow(self._registry.return_pids(), now_ns)

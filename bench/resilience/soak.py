@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -145,6 +146,9 @@ def report(results: Path) -> int:
     """Print the table; 1 if a slope may be above the bar, or something ended."""
     lines = [json.loads(line) for line in results.read_text().splitlines()]
     warm = [each for each in lines if each["seconds"] >= WARM_S]
+    if not warm:
+        print(f"{results}: less than {WARM_S:.0f} s were written", file=sys.stderr)
+        return 1
     rows: list[list[object]] = []
     worst = -1.0
     for role in ("daemon", "holder", "reader", "worker"):
@@ -190,6 +194,7 @@ def main() -> int:
     if os.geteuid() != 0:
         print("bench.resilience.soak: needs root", file=sys.stderr)
         return 4
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is ended then too
     soak(options.hours * HOUR_S, options.lives, options.results)
     return report(options.results)
 

@@ -6,6 +6,8 @@ While none of these functions is called, frames are left as everywhere else; the
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from specmine.probes.elf.facts import FunctionFacts, Grade, Site
 from specmine.probes.symbols.modules import Module, Modules
 
@@ -39,6 +41,11 @@ class ContextSwitches:
         if any(self._places[each] is None for each in libraries):
             return None
         return {each: self._places[each] or () for each in dict.fromkeys(libraries)}
+
+    def forget(self, gone: Collection[Module]) -> None:
+        """Forget modules that no process maps any more."""
+        for module in gone:
+            self._places.pop(module, None)
 
     def _ask(self, module: Module) -> None:
         self._places[module] = None

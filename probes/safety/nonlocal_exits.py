@@ -176,6 +176,12 @@ class NonlocalExits:
         self._owner[number] = pid
         return number
 
+    def forget(self, gone: Collection[Module]) -> None:
+        """Forget modules that no process maps any more."""
+        for module in gone:
+            self._places.pop(module, None)
+        self._contexts.forget(gone)
+
     def _ask(self, module: Module) -> None:
         self._places[module] = None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from specmine.probes.elf.facts import FunctionFacts
 
 from .modules import Module, Modules
@@ -15,6 +17,10 @@ class FunctionGlobs:
         """Have looked nowhere yet."""
         self._globs, self._modules, self._symbolizer = globs, modules, naming
         self._seen: set[Module] = set()
+
+    def forget(self, gone: Collection[Module]) -> None:
+        """Forget modules that no process maps any more."""
+        self._seen.difference_update(gone)
 
     def resolve(self) -> None:
         """Ask for matches in the modules that have come since the last call."""

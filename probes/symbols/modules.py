@@ -6,6 +6,7 @@ reads it. Layouts are never changed in place except to add unwind rows, so a pat
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Collection
@@ -33,6 +34,8 @@ IDLE_NS = 10_000_000_000
 """Rows of a module that no path of the last seconds went through may make room."""
 REST_NS = 10_000_000_000
 """How long a layout stays after its last process has ended: paths through it are named in the meantime."""
+MOST_FILES = 192
+"""Open files, one or two a module, beyond which those are closed that no process maps any more."""
 VDSO: FileId = (0, -1)
 """The kernel's own module, the same in every process."""
 
@@ -63,6 +66,8 @@ class Module:
     """Its rows made room for others'; they come again when a walk asks for them."""
     settled: bool = False
     """Facts and rows have come, or never will."""
+    gone: bool = False
+    """No process maps it, and it was closed: if it is mapped again, it is another module."""
 
     @property
     def name(self) -> str:
@@ -171,15 +176,35 @@ class Modules:
             self._retire()
         return self._free_numbers.pop(0) if self._free_numbers else 0
 
-    def _retire(self) -> None:
-        """Forget the layouts that no process has had for a while, the longest unused half of them."""
+    def forget(self, in_use: Collection[Module]) -> set[Module]:
+        """Close files that no process has mapped for a while, once there are many; return their modules.
+
+        Every deployment brings new files, each container all of its libraries. Those ``in_use`` stay.
+        """
+        if len(self.by_file) <= MOST_FILES:
+            return set()
+        self._retire(1.0)
+        mapped = {module for layout in self.layouts.values() for module in layout.modules}
+        kept = mapped.union(in_use)
+        gone = {m for file, m in self.by_file.items() if file != VDSO and m.settled and m not in kept}
+        for module in gone:
+            if module.lengths[0]:
+                self._evict(module)
+            self._close(module)
+            module.gone, module.evicted = True, False
+            del self.by_file[module.file]
+        self._waiting_for_room = [each for each in self._waiting_for_room if each not in gone]
+        return gone
+
+    def _retire(self, share: float = 0.5) -> None:
+        """Forget the layouts that no process has had for a while, this share of them, the longest unused first."""
         rested = sorted((ns, number) for number, ns in self._unused_ns.items() if self._now_ns - ns >= REST_NS)
-        gone = {number for _, number in rested[: (len(rested) + 1) // 2]}
+        gone = {number for _, number in rested[: math.ceil(share * len(rested))]}
         self._numbers = {mappings: number for mappings, number in self._numbers.items() if number not in gone}
         for number in gone:
             del self.layouts[number]
             del self._unused_ns[number]
-        self._free_numbers = sorted(gone)
+        self._free_numbers = sorted({*self._free_numbers, *gone})
         self.retired |= gone
 
     def find(self, layout: int, address: int) -> tuple[Module, int] | None:
@@ -353,11 +378,14 @@ class Modules:
     def close(self) -> None:
         """Close all files."""
         for module in self.by_file.values():
-            self._reader.accompany(module.fd, -1)
-            for fd in (module.fd, module.debug):
-                if fd >= 0:
-                    os.close(fd)
-            module.fd = module.debug = -1
+            self._close(module)
+
+    def _close(self, module: Module) -> None:
+        self._reader.accompany(module.fd, -1)
+        for fd in (module.fd, module.debug):
+            if fd >= 0:
+                os.close(fd)
+        module.fd = module.debug = -1
 
 
 def _flags(mapping: Mapping) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -77,11 +77,12 @@ class Symbolizer:
             self._asked[module].update(batch)
 
             def then(answer: object, module: Module = module, batch: list[int] = batch) -> None:
-                known = self._known.setdefault(module, {})
+                known = {} if module.gone else self._known.setdefault(module, {})
                 found = answer if isinstance(answer, list) else [None] * len(batch)
                 for offset, facts in zip(batch, found, strict=True):
                     known[offset] = self.admit(module, facts) if facts is not None else None
-                self._asked[module].difference_update(batch)
+                if not module.gone:
+                    self._asked[module].difference_update(batch)
 
             self._modules.ask("functions_at", module.fd, then, offsets=batch, module=module.name)
 
@@ -99,11 +100,20 @@ class Symbolizer:
         )
         known = self.functions.get(function.key)
         if known is not None:
+            if self.module_of[function.key].gone:
+                self.module_of[function.key] = module
             return known
         self.functions[function.key] = function
         self.module_of[function.key] = module
         self._new_functions.append(function)
         return function
+
+    def forget(self, gone: Collection[Module]) -> None:
+        """Forget places in files that no process maps any more; names stay known."""
+        self.programs.difference_update(gone)
+        for module in gone:
+            for known in (self._known, self._asked, self._wanted):
+                known.pop(module, None)
 
     def move(self, key: str, module: Module) -> None:
         """Look for a function in another file of the same build from now on."""

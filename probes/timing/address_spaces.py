@@ -7,7 +7,7 @@ from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.code_sizes import CodeSizes
 from specmine.probes.process.mappings import FileId
 from specmine.probes.process.tracker import ProcessTracker
-from specmine.probes.symbols.modules import Modules
+from specmine.probes.symbols.modules import Module, Modules
 from specmine.probes.symbols.symbolizer import Symbolizer
 
 from .registry import Registry
@@ -38,6 +38,7 @@ class AddressSpaces:
         self._bystanders, self._registry = bystanders, watching
         self._remap_ns = self._code_ns = 0
         self._code_sizes = code_sizes
+        self._gone: set[Module] = set()
 
     def look_around(self, now_ns: int) -> None:
         """Place every process that came, and read some of the old ones' mappings again."""
@@ -64,6 +65,7 @@ class AddressSpaces:
             self._remap_ns = min(self._remap_ns, now_ns + SOON_NS)
         if due:
             self._modules.use({member.layout for member in self._programs.members.values()}, now_ns)
+            self._forget_files()
         changed = self._with_changed_code(now_ns)
         for pid in self._some(now_ns) if due else changed:
             self._place(pid)
@@ -73,6 +75,18 @@ class AddressSpaces:
             self._modules.retired.clear()
         if due or changed:
             self._registry.recheck_safety(now_ns)
+
+    def _forget_files(self) -> None:
+        """Close files that no process maps any more, if there are many."""
+        gone = self._modules.forget(self._registry.modules())
+        if gone:
+            self._symbolizer.forget(gone)
+            self._gone |= gone
+
+    def take_gone(self) -> set[Module]:
+        """Return the modules that no process maps any more and that were closed since the last call."""
+        gone, self._gone = self._gone, set()
+        return gone
 
     def build_ids(self) -> dict[FileId, str]:
         """Return the build-ids of the members' executables, as far as they are known."""

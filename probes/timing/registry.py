@@ -93,7 +93,7 @@ class Registry:
             self._rewatch(w, watch, now_ns)
             return
         self.unwatch(watch.function, now_ns)
-        if watch.function not in self._symbolizer.functions:
+        if watch.function not in self._symbolizer.functions or self._symbolizer.module_of[watch.function].gone:
             self._unnamed[watch.function] = watch
         elif not self._free:
             reason = Reason(code="slots", text="all slots for watched functions are taken")
@@ -176,6 +176,8 @@ class Registry:
                 if self._symbolizer.function(module, int(offset, 16)) is not False:
                     del self._unnamed[key]
                     if key in self._symbolizer.functions:
+                        if self._symbolizer.module_of[key].gone:
+                            self._symbolizer.move(key, module)
                         self.watch(watch, now_ns)
                     else:
                         reason = Reason(code="gone", text="its binary has no such function")
@@ -304,6 +306,10 @@ class Registry:
                 self._symbolizer.move(key, best)
                 self._returns.forget(key)
                 self.watch(watch, now_ns)
+
+    def modules(self) -> set[Module]:
+        """Return the files of the functions that are watched."""
+        return {w.module for w in self.by_function.values()}
 
     def forget_layouts(self, layouts: Collection[int]) -> None:
         """Forget what is known of layouts whose numbers others get."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from specmine.probes.elf.client import Reader
 from specmine.probes.process.mappings import Mapping
 from specmine.probes.symbols import modules as code
-from specmine.probes.symbols.modules import REST_NS, Modules
+from specmine.probes.symbols.modules import REST_NS, Module, Modules
 from tests.probes.symbols.test_unwind_space import arrays
+from tests.support.product import wait_until
 
 
 @pytest.fixture
@@ -65,3 +69,39 @@ def test_a_layout_that_comes_back_is_kept(modules: Modules) -> None:
     assert modules.layout_of(1) == first
     assert modules.layout_of(77) != first
     assert modules.layouts[first].mappings[0].start == 1 << 12
+
+
+def test_files_that_nobody_maps_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deployments bring new files for ever: few stay open beside those in use; one that returns is read anew."""
+    monkeypatch.setattr(code, "MOST_FILES", 4)
+    monkeypatch.setattr(code, "executable_mappings", lambda pid: [mapping_of(tmp_path / str(pid), pid)])
+    monkeypatch.setattr(code, "open_mapped", lambda pid, _: os.open(tmp_path / str(pid), os.O_RDONLY))
+    with Reader() as reader:
+        modules = Modules(reader, arrays(20_000, 20_000))
+
+        def settled(pid: int) -> Module:
+            module = modules.layouts[modules.layout_of(pid)].modules[0]
+            assert module is not None
+            wait_until(lambda: modules.collect() or module.settled, "the file")  # type: ignore[func-returns-value]
+            return module
+
+        for pid in range(1, 7):
+            shutil.copy("/bin/true", tmp_path / str(pid))
+        made = [settled(pid) for pid in range(1, 7)]
+        modules.use({modules.layout_of(2)}, 1)
+        modules.use({modules.layout_of(2)}, 1 + REST_NS)
+        assert modules.forget({made[2]}) == {made[0], *made[3:]}
+        assert [module.fd >= 0 for module in made] == [False, True, True, False, False, False]
+        modules.use({modules.layout_of(2)}, 2 + REST_NS)
+        again = settled(1)
+        assert again is not made[0] and again.fd >= 0 and again.facts is not None and not again.gone
+        assert modules.forget(()) == set()  # there are few now
+        modules.close()
+
+
+def mapping_of(path: Path, pid: int) -> Mapping:
+    """Return how a process maps its program."""
+    status = path.stat()
+    return Mapping(
+        start=pid << 30, end=(pid << 30) + 4096, offset=0, file=(status.st_dev, status.st_ino), path=str(path)
+    )

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from specmine.model.batch import Watch
+from specmine.model.batch import Unwatch, Watch
 from specmine.model.function import Function
 from specmine.model.observation import Kind
 from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from tests.support.patience import patient
+from tests.support.source_driver import Driver, running
 
 pytestmark = pytest.mark.kernel
 
@@ -174,3 +175,28 @@ def test_one_library_in_two_versions(started: Callable[..., int], cache: Path, t
     assert len({function.build_id for function in found}) == 2
     assert {function.module for function in found} == {"libchain.so"}
     assert len({function.offset for function in found}) == 2
+
+
+def test_a_file_that_was_closed_is_timed_again(program: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process maps a program for a while, its file is closed; when it runs again, its calls are timed as before."""
+    monkeypatch.setattr("specmine.probes.symbols.modules.MOST_FILES", 0)
+    monkeypatch.setattr("specmine.probes.symbols.modules.REST_NS", 0)
+    path = program("paths")
+    source = BpfSource([Selection(exe=str(path), may_come=True)], SourceSettings(watch=("z",), sampling=False))
+    source.start()
+    try:
+        driver = Driver(source)
+
+        def timed() -> str:
+            with running(path, 600):
+                seen, key = len(driver.observations), driver.watch("z", Kind.TIME, window_calls=200)
+                driver.poll(lambda: len(driver.observations) > seen)
+            source.apply(Unwatch(function=key))
+            driver.poll(lambda: len(source._modules.by_file) <= 1)  # the kernel's own
+            return key
+
+        module = source._symbolizer.module_of[timed()]
+        assert module.gone and module.fd == -1
+        assert source._symbolizer.module_of[timed()] is not module
+    finally:
+        source.close()
