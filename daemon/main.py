@@ -17,6 +17,7 @@ from specmine.daemon.system.descriptors import hold_standard_descriptors
 from specmine.daemon.system.logging import set_up
 from specmine.model.errors import HelperError, InputError, SpecmineError
 from specmine.model.text import escaped
+from specmine.probes.holder.last_words import say_last_words
 
 DEFAULT_CONFIG = Path("/etc/specmine/specmined.yaml")
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -54,8 +55,10 @@ def _run(parsed: argparse.Namespace) -> int:
     os.environ |= _ONE_THREAD  # before numpy is imported; a pool of threads would only cost memory
     from .service import Daemon  # noqa: PLC0415  checking a file must not need all of the daemon
 
+    daemon = Daemon(config, path)
+    say_last_words("specmined", daemon.fail)
     try:
-        Daemon(config, path).run()
+        daemon.run()
     except SpecmineError:
         raise
     except Exception:
@@ -63,7 +66,7 @@ def _run(parsed: argparse.Namespace) -> int:
             raise
         _log.critical("the daemon failed, please report this", exc_info=True)
         return 1
-    return 0
+    return 1 if daemon.failed else 0
 
 
 class _Parser(argparse.ArgumentParser):

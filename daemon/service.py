@@ -109,6 +109,8 @@ class Daemon:
         self._leases = BudgetLeases(config.budget.overhead, self._lease_changed)
         self._lifecycle_log = LifecycleLog(self._seams.notifier)
         self._violation_log = ViolationLog()
+        self.failed = False
+        """A thread has ended by an error: the daemon ends too, to be started anew."""
         self._lower_at_ns = 0
         """When to take the lowest priority, 0 while that is not known, or done."""
 
@@ -139,15 +141,27 @@ class Daemon:
 
     def stop(self, why: str) -> None:
         """End at the next turn of the loop."""
-        self._lifecycle_log.stopping(why)
-        self._messages.append(lambda _, now_ns: Stopping(now_ns=now_ns, why=why))
+
+        def stopping(_: Services, now_ns: int) -> Stopping:
+            self._lifecycle_log.stopping(why)
+            return Stopping(now_ns=now_ns, why=why)
+
+        self._messages.append(stopping)  # a signal may come in the middle of a line of the log: nothing is said here
+
+    def fail(self, what: str) -> None:
+        """End at the next turn of the loop: a thread has ended by an error; comes from that thread."""
+        _log.critical(f"{what}, please report this")
+        with self._lock:
+            self.failed = True
+            self._messages.append(lambda _, now_ns: Stopping(now_ns=now_ns, why="failed"))
 
     def switch(self, *, off: bool) -> None:
         """Create or remove the kill switch; the holder of the probes detects it by itself."""
         try:
             switch(Path(self._config.kill_switch), off=off)
         except HostError as error:
-            _log.error("the kill switch does not move", extra=facts(reason=str(error)))
+            reason = str(error)
+            self._messages.append(lambda _, __: _log.error("the kill switch does not move", extra=facts(reason=reason)))
 
     def reload(self) -> None:
         """Read the configuration again at the next turn of the loop."""

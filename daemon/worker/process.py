@@ -18,6 +18,7 @@ from typing import BinaryIO, Protocol
 from specmine.mining.assertions.explanation import Explanation
 from specmine.model.restart_pause import RestartPause
 from specmine.probes.holder.capabilities import keep
+from specmine.probes.holder.last_words import say_last_words
 from specmine.probes.holder.process_state import is_stopped
 from specmine.probes.process.proc import process
 
@@ -248,6 +249,7 @@ def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
+    say_last_words("specmine's worker")
     os.nice(19)
     keep(())
     out = os.fdopen(os.dup(1), "wb")

@@ -19,6 +19,7 @@ from typing import Any
 from .alarms import Alarms
 from .bpf_link import MAKERS, SYSCALLS
 from .capabilities import keep_for_links
+from .last_words import say_last_words
 from .link_threads import TABLES, LinkFds, LinkThreads
 from .process_state import is_stopped
 from .time_scale import TIME_SCALE
@@ -62,7 +63,13 @@ class Holder:
         id, cookies = m["id"], m.get("cookies", [])
         fds = MAKERS[m["op"]](self.programs, m, file)
         table = self.tables[id % TABLES]
-        self.links[id], self.cookies[id] = (table, table.take(fds)), cookies
+        try:
+            taken = table.take(fds)
+        except OSError:
+            for fd in fds:  # or the probes would stay, and nobody would know
+                os.close(fd)
+            raise
+        self.links[id], self.cookies[id] = (table, taken), cookies
         for cookie in cookies:
             self.links_by_cookie.setdefault(cookie, set()).add(id)
 
@@ -205,6 +212,7 @@ def hang_up(channel: socket.socket) -> None:
 
 def main() -> None:
     """Serve the daemon that started us, then detach everything."""
+    say_last_words("specmine's holder of the probes")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the daemon decides when we end
     channel, pulse = (socket.socket(fileno=int(number)) for number in sys.argv[1:3])
@@ -217,4 +225,5 @@ def main() -> None:
     try:
         holder.run()
     finally:
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # the channel has ended
         holder.close_all()

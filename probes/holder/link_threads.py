@@ -15,6 +15,7 @@ import contextlib
 import ctypes
 import os
 import socket
+import sys
 import threading
 from collections.abc import Callable, Collection
 from queue import SimpleQueue
@@ -90,7 +91,10 @@ class LinkThreads:
 
     def _work(self) -> None:
         while True:
-            self._jobs.get()()
+            try:
+                self._jobs.get()()
+            except Exception as error:  # the thread serves other links too
+                sys.excepthook(type(error), error, error.__traceback__)
 
     def _receive_one(self) -> None:
         """Receive the next message, which need not be that of this job."""

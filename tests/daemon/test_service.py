@@ -205,3 +205,11 @@ def test_the_priority_is_lowered_once_the_start_is_over(tmp_path: Path) -> None:
     life.run(seconds=30)
     assert len(life.lowered) == 1
     assert START_NS <= life.lowered[0] - begun < 2 * START_NS
+
+
+def test_a_thread_that_fails_ends_the_daemon(tmp_path: Path) -> None:
+    """Without its store or socket it would look well and be useless: it ends, and the service is started anew."""
+    life = Life(tmp_path)
+    life.at(1, lambda: life.daemon.fail("a thread failed (store)"))
+    assert life.daemon.run().stopped == "failed"
+    assert life.daemon.failed

@@ -80,7 +80,8 @@ def test_on(kernels: Path, release: str, kept: Path) -> Row:
     shared = kept / release
     shared.mkdir(exist_ok=True)
     command = (
-        f"cd {ROOT} && export PYTHONPATH={ROOT / 'src'} PYTHONDONTWRITEBYTECODE=1 HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis "
+        f"cd {ROOT} && export PYTHONPATH={ROOT / 'src'} PYTHONDONTWRITEBYTECODE=1 "
+        "HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis "
         f"SPECMINE_TIME_SCALE={SLOWER} SPECMINE_TEST_PATIENCE={SLOWER} && "
         f"{sys.executable} -m pytest -p no:cacheprovider -v -m every_kernel --junitxml=/run/shared/report.xml"
     )
