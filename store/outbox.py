@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from .errors import StoreError
-from .sqlite_file import transaction
+from .errors import StoreCorrupt, StoreError
+from .sqlite_file import damaged, move_aside, transaction
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS waiting(number INTEGER PRIMARY KEY, payload BLOB NOT NULL);
@@ -24,6 +25,10 @@ CREATE TABLE IF NOT EXISTS sent(what TEXT, key TEXT, digest BLOB NOT NULL, PRIMA
 CREATE TABLE IF NOT EXISTS watermark(function TEXT, lifetime TEXT, kind TEXT, end_ns INTEGER NOT NULL,
     PRIMARY KEY(function, lifetime, kind)) WITHOUT ROWID;
 """
+
+
+class OutboxCorrupt(StoreCorrupt):
+    """The file of what waits is damaged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +43,7 @@ class Outbox:
     """One open file of what waits."""
 
     def __init__(self, path: Path) -> None:
-        """Open it, and make it if it is not there. Raises StoreError."""
+        """Open it, and make it if it is not there. Raises StoreError, OutboxCorrupt if it is damaged."""
         self.path = path
         try:
             self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
@@ -47,10 +52,34 @@ class Outbox:
             # what is acknowledged elsewhere must not come back, nor its number be given again
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.executescript(_SCHEMA)
-        except sqlite3.Error as error:
+            problem = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            if damaged(error):
+                raise OutboxCorrupt(f"{path} is damaged ({error})") from error
             raise StoreError(f"{path} cannot be opened ({error})", remedy="check its folder and its rights") from error
+        if problem != "ok":
+            raise OutboxCorrupt(f"{path} is damaged ({problem})")
         if self._value("stream") is None:
             self.begin_stream()
+
+    @classmethod
+    def begun_anew(cls, path: Path) -> tuple[Self, str]:
+        """Set a damaged file aside; return a new one, and a phrase that names where the old one is."""
+        where, made = move_aside(path), cls(path)
+        with made._writing():
+            made._set("replaces", "1")
+        return made, where
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it took the place of a damaged one, so that it is not known what was taken before."""
+        with self._reading():
+            return self._value("replaces") == "1"
+
+    def forget_replaced(self) -> None:
+        """Note that all that was there before counts as taken."""
+        with self._writing():
+            self._set("replaces", "0")
 
     @property
     def stream(self) -> str:
@@ -60,13 +89,15 @@ class Outbox:
     @property
     def lost(self) -> int:
         """Things given up because too much waited."""
-        return int(self._value("lost") or 0)
+        with self._reading():
+            return int(self._value("lost") or 0)
 
     @property
     def source(self) -> Mapping[str, Any]:
         """How far what waits was taken from where, as ``put`` was given it."""
-        found: Mapping[str, Any] = json.loads(self._value("source") or "{}")
-        return found
+        with self._reading():
+            found: Mapping[str, Any] = json.loads(self._value("source") or "{}")
+            return found
 
     def __enter__(self) -> Self:
         """Return it."""
@@ -96,7 +127,7 @@ class Outbox:
         watermarks : mapping, optional
             Function, lifetime and kind to the end of the last window taken.
         """
-        with transaction(self._db, str(self.path)):
+        with self._writing():
             number = int(self._value("next") or 1)
             for payload in payloads:
                 self._db.execute("INSERT INTO waiting(number, payload) VALUES(?, ?)", (number, payload))
@@ -114,16 +145,18 @@ class Outbox:
 
     def sent(self) -> dict[tuple[str, str], bytes]:
         """Return the digests of records that ``put`` was given."""
-        return {(row["what"], row["key"]): row["digest"] for row in self._db.execute("SELECT * FROM sent")}
+        with self._reading():
+            return {(row["what"], row["key"]): row["digest"] for row in self._db.execute("SELECT * FROM sent")}
 
     def watermarks(self) -> dict[tuple[str, str, str], int]:
         """Return the watermarks that ``put`` was given."""
-        rows = self._db.execute("SELECT * FROM watermark")
-        return {(row["function"], row["lifetime"], row["kind"]): row["end_ns"] for row in rows}
+        with self._reading():
+            rows = self._db.execute("SELECT * FROM watermark")
+            return {(row["function"], row["lifetime"], row["kind"]): int(row["end_ns"]) for row in rows}
 
     def keep_watermarks(self, lifetimes: Sequence[str]) -> None:
         """Forget the watermarks of all other lifetimes."""
-        with transaction(self._db, str(self.path)):
+        with self._writing():
             self._db.execute(
                 "DELETE FROM watermark WHERE lifetime NOT IN (SELECT value FROM json_each(?))",
                 (json.dumps(list(lifetimes)),),
@@ -131,22 +164,24 @@ class Outbox:
 
     def first(self) -> Waiting | None:
         """Return what waits longest, and mark it as sent: its content must not change any more; None for nothing."""
-        row = self._db.execute("SELECT number, payload FROM waiting ORDER BY number LIMIT 1").fetchone()
-        if row is None:
-            return None
-        if int(self._value("attempted") or 0) < row["number"]:
-            with transaction(self._db, str(self.path)):
+        with self._reading():
+            row = self._db.execute("SELECT number, payload FROM waiting ORDER BY number LIMIT 1").fetchone()
+            if row is None:
+                return None
+            attempted = int(self._value("attempted") or 0)
+        if attempted < row["number"]:
+            with self._writing():
                 self._set("attempted", str(row["number"]))
         return Waiting(number=row["number"], payload=row["payload"])
 
     def acknowledge(self, number: int) -> None:
         """Forget what waited, up to a number."""
-        with transaction(self._db, str(self.path)):
+        with self._writing():
             self._db.execute("DELETE FROM waiting WHERE number <= ?", (number,))
 
     def begin_stream(self) -> None:
         """Number what waits anew from 1, under a new name: the receiver knows the old numbers by other contents."""
-        with transaction(self._db, str(self.path)):
+        with self._writing():
             rows = self._db.execute("SELECT payload FROM waiting ORDER BY number").fetchall()
             self._db.execute("DELETE FROM waiting")
             self._db.executemany(
@@ -159,13 +194,14 @@ class Outbox:
     @property
     def waiting(self) -> tuple[int, int]:
         """How many wait, and their bytes."""
-        row = self._db.execute("SELECT count(*), coalesce(sum(length(payload)), 0) FROM waiting").fetchone()
-        return int(row[0]), int(row[1])
+        with self._reading():
+            row = self._db.execute("SELECT count(*), coalesce(sum(length(payload)), 0) FROM waiting").fetchone()
+            return int(row[0]), int(row[1])
 
     def bound(self, most_bytes: int, instead: bytes) -> int:
         """Replace the oldest that were never sent by ``instead`` until all fit; return how many were lost."""
         lost = 0
-        with transaction(self._db, str(self.path)):
+        with self._writing():
             excess = self.waiting[1] - most_bytes
             rows = self._db.execute(
                 "SELECT number, length(payload) AS size FROM waiting WHERE number > ? AND payload <> ? ORDER BY number",
@@ -179,6 +215,23 @@ class Outbox:
                 lost += 1
             self._set("lost", str(self.lost + lost))
         return lost
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            raise OutboxCorrupt(f"{self.path} cannot be read ({error})") from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            with transaction(self._db, str(self.path)):
+                yield
+        except StoreCorrupt as error:
+            raise OutboxCorrupt(error.message) from error
+        except (ValueError, TypeError) as error:  # what should be a number is none
+            raise OutboxCorrupt(f"{self.path} cannot be read ({error})") from error
 
     def _value(self, key: str) -> str | None:
         row = self._db.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()

@@ -14,7 +14,7 @@ from specmine.daemon.main import DEFAULT_CONFIG
 from specmine.model.clock import SystemClock
 from specmine.model.errors import HostError, InputError, NoData, SpecmineError
 from specmine.model.text import escaped
-from specmine.store.outbox import Outbox
+from specmine.store.outbox import Outbox, OutboxCorrupt
 from specmine.store.sqlite import SqliteStore
 
 from .arguments import parser
@@ -65,13 +65,32 @@ def forward(config: Config) -> Contact:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write {folder}: {error.strerror}", remedy="see fleet.spool_folder") from error
-    with Outbox(folder / "outbox.db") as outbox:
+    path = folder / "outbox.db"
+    try:
+        return _forwarded(config, fleet, Outbox(path))
+    except OutboxCorrupt as error:
+        outbox, where = Outbox.begun_anew(path)
+        print(
+            f"specmined-forward: {escaped(error.message)}; {where}, beginning a new one. What waited there is lost:"
+            " of the calls in the store it is not known which were sent",
+            file=sys.stderr,
+            flush=True,
+        )
+        return _forwarded(config, fleet, outbox)
+
+
+def _forwarded(config: Config, fleet: FleetSettings, outbox: Outbox) -> Contact:
+    with outbox:
+        skip = outbox.replaces
         store = Path(config.store.path)
         if not store.exists():
             raise NoData(f"there is no store {store} yet", remedy="start specmined first")
         with SqliteStore.open(store, read_only=True) as opened:
-            while take(opened, outbox).more:
+            while take(opened, outbox, skip=skip).more:
                 outbox.bound(fleet.spool_bytes, lost_push())
+        if skip:
+            outbox.put([lost_push()], source=outbox.source)
+            outbox.forget_replaced()
         outbox.bound(fleet.spool_bytes, lost_push())
         return _contact(outbox, fleet)
 

@@ -34,7 +34,7 @@ class Taken:
     """Whether there is more to take."""
 
 
-def take(store: SqliteStore, outbox: Outbox, *, fold: bool = True) -> Taken:
+def take(store: SqliteStore, outbox: Outbox, *, fold: bool = True, skip: bool = False) -> Taken:
     """Take what is new in a store and let it wait in the outbox.
 
     Parameters
@@ -44,6 +44,8 @@ def take(store: SqliteStore, outbox: Outbox, *, fold: bool = True) -> Taken:
     outbox : Outbox
     fold : bool
         Fold windows to rows of five minutes.
+    skip : bool
+        Note as taken what is new, and send no call of it: it is not known which were sent.
 
     Raises
     ------
@@ -64,9 +66,9 @@ def take(store: SqliteStore, outbox: Outbox, *, fold: bool = True) -> Taken:
     rows: Sequence[FoldedRow] = [FoldedRow(observation=each.observation, windows=10**each.merges) for each in fresh]
     records, digests = changed(records_of(store), outbox.sent())
     push = Push(
-        records=(*records, *news.samples),
-        summaries=news.summaries,
-        rows=tuple(folded(rows, offsets, FIVE_MINUTES_NS) if fold else rows),
+        records=(*records, *(() if skip else news.samples)),
+        summaries=() if skip else news.summaries,
+        rows=() if skip else tuple(folded(rows, offsets, FIVE_MINUTES_NS) if fold else rows),
     )
     pushes = list(pushes_of(push)) if push.records or push.rows or push.summaries else []
     outbox.put(

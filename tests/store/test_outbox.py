@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
 from specmine.store import StoreError
-from specmine.store.outbox import Outbox
+from specmine.store.outbox import Outbox, OutboxCorrupt
 
 
 def test_what_waits_goes_in_order_until_it_is_acknowledged(tmp_path: Path) -> None:
@@ -64,7 +65,7 @@ def test_too_much_gives_up_the_oldest_but_what_was_sent(tmp_path: Path) -> None:
 def test_a_file_that_is_none_is_one_line(tmp_path: Path) -> None:
     """Not a traceback."""
     (tmp_path / "o.db").write_bytes(b"no database" * 100)
-    with pytest.raises(StoreError, match="cannot be opened"):
+    with pytest.raises(OutboxCorrupt, match="is damaged"):
         Outbox(tmp_path / "o.db")
 
 
@@ -80,3 +81,35 @@ def test_a_full_disk_is_told_as_such_and_loses_nothing(tmp_path: Path) -> None:
         outbox._db.execute("PRAGMA max_page_count = 100000")
         outbox.put([b"c"], source={"mark": 3})
         assert (outbox.waiting[0], outbox.source) == (2, {"mark": 3})
+
+
+def test_damage_is_told_and_set_aside(tmp_path: Path) -> None:
+    """Wherever the damage is, it is one error of its own kind; what takes its place knows that it does."""
+    path, chance, found = tmp_path / "o.db", random.Random(1), 0
+    for _ in range(60):
+        for part in tmp_path.iterdir():
+            part.unlink()
+        with Outbox(path) as outbox:
+            outbox.put(
+                [b"x" * 5_000] * 8, source={"mark": 3}, sent={("Host", "x"): b"1"}, watermarks={("f", "l", "t"): 9}
+            )
+            assert not outbox.replaces
+        data = bytearray(path.read_bytes())
+        for _ in range(30):
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        path.write_bytes(data)
+        try:
+            with Outbox(path) as outbox:
+                outbox.sent(), outbox.watermarks(), outbox.source, outbox.waiting, outbox.lost
+                while (waits := outbox.first()) is not None:
+                    outbox.acknowledge(waits.number)
+                outbox.put([b"y"], source={})
+        except OutboxCorrupt:
+            found += 1
+            made, where = Outbox.begun_anew(path)
+            with made:
+                assert made.replaces and made.waiting == (0, 0)
+                made.forget_replaced()
+                assert not made.replaces
+            assert f"{path}.corrupt-1" in where and Path(f"{path}.corrupt-1").exists()
+    assert found >= 10  # some bits are in payloads, of which SQLite knows nothing

@@ -11,6 +11,7 @@ import pytest
 
 from specmine.fleet.database.schema import initialize
 from specmine.fleet.forwarding.main import main
+from specmine.store import open_store
 from tests.support.fleet_killing import KilledFleet
 from tests.support.postgres import Postgres, binaries, running
 
@@ -59,3 +60,17 @@ def test_nothing_of_the_fleet_is_imported_without_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_damaged_outbox_is_set_aside_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, and the next run has a sound one."""
+    config, spool, store = folder / "c.yaml", folder / "spool", folder / "s.db"
+    spool.mkdir()
+    (spool / "outbox.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 8_000)
+    open_store(store).close()
+    config.write_text(f"store: {{path: {store}}}\nfleet: {{connect: 'host=nowhere.invalid', spool_folder: {spool}}}\n")
+    main(["--config", str(config)])
+    first = capsys.readouterr().err
+    assert "outbox.db is damaged" in first and f"set aside as {spool}/outbox.db.corrupt-1" in first
+    main(["--config", str(config)])
+    assert "damaged" not in capsys.readouterr().err

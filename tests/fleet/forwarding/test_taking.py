@@ -78,3 +78,21 @@ def test_a_store_begun_anew_is_read_from_its_start(tmp_path: Path) -> None:
             taken = take(store, outbox)
             assert (taken.windows, taken.skipped) == (10, 10)
         assert digest(_rows(list(_pushes(outbox)))) == digest(windows)
+
+
+def test_nothing_is_taken_twice_after_a_damaged_outbox(tmp_path: Path) -> None:
+    """What was sent is not known any more: windows of before are not sent, later ones are, records are."""
+    windows = [observation(second, names=("b", "?")) for second in range(0, 1200, 7)]
+    with open_store(tmp_path / "s.db") as store:
+        fill(store, windows[:100])
+        with Outbox(tmp_path / "o.db") as outbox:
+            take(store, outbox)
+        outbox, _ = Outbox.begun_anew(tmp_path / "o.db")
+        with outbox:
+            assert take(store, outbox, skip=outbox.replaces).windows == 100
+            outbox.forget_replaced()
+            before = list(_pushes(outbox))
+            assert not _rows(before) and any(each.records for each in before)
+            fill(store, windows[100:])
+            take(store, outbox, skip=outbox.replaces)
+            assert digest(_rows(list(_pushes(outbox)))) == digest(windows[100:])
