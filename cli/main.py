@@ -119,6 +119,8 @@ def main() -> None:
     hold_standard_descriptors()
     wanted = os.environ.get(VARIABLE)
     if wanted:
+        from specmine.cli.base import bash_completion  # noqa: F401, PLC0415  (which click then knows)
+
         sys.exit(shell_complete(specmine, {}, "specmine", VARIABLE, wanted))
     sys.exit(run())
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Callable
 
 import click
@@ -11,7 +9,7 @@ import click
 from specmine.analysis.documents import Entry, document_in, functions_of, is_store
 
 VARIABLE = "_SPECMINE_COMPLETE"
-"""The scripts of click set it to ``SHELL_source`` or ``SHELL_complete``."""
+"""The scripts set it to ``SHELL_source`` or ``SHELL_complete``."""
 TIMEOUT_S = 1.0
 _UNDECIDED = ("candidate", "excluded", "refused")
 
@@ -41,14 +39,9 @@ def _completer(names: Callable[[Entry], list[str]]) -> Completer:
         program = context.params.get("program") if parameter.name != "program" else None
         chosen = [each for each in entries if program in {None, str(each.get("program")), str(each.get("module"))}]
         found = dict.fromkeys(name for each in chosen for name in names(each) if name and name.isprintable())
-        return [_quoted(name) for name in found if name.startswith(begun)]
+        return [name for name in found if name.startswith(begun)]
 
     return complete
-
-
-def _quoted(name: str) -> str:
-    """Return a name as the shell must read it: zsh and fish quote by themselves, bash does not."""
-    return shlex.quote(name) if os.environ.get(VARIABLE, "").startswith("bash") else name
 
 
 functions: Completer = _completer(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from click.shell_completion import get_completion_class
 
+from specmine.cli.base import bash_completion
 from specmine.cli.base.completion import VARIABLE
 
 SHELLS = ("bash", "zsh", "fish")
@@ -19,7 +20,7 @@ def script(shell: str) -> str:
     """
     from specmine.cli.main import specmine  # noqa: PLC0415  (which imports the commands' tables)
 
-    kind = get_completion_class(shell)
+    kind = bash_completion.Bash if shell == "bash" else get_completion_class(shell)
     if kind is None:
         raise ValueError(f"no completion for {shell}")
     # the text alone: .source() would run a bash to find out its version

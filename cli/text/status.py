@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from specmine.analysis.documents import Document
+from specmine.analysis.wording.levels import normal_range
 from specmine.analysis.wording.violations import is_open, is_problem
-from specmine.model.text import cells, count, duration_range, escaped, plural, three_digits
+from specmine.model.text import cells, count, escaped, plural, three_digits
 
 from .violations import Entry, cause_words, clock, lasted, name_of
 
@@ -73,10 +74,9 @@ def _numbers(text: str, entry: Entry, width: int) -> str:
     name = str(entry.get("quantile"))
     observed = (entry.get("observed") or {}).get(name)
     expected: Mapping[str, Any] | None = (entry.get("expected") or {}).get(name)
-    if not observed or not expected:
+    if not observed or not expected or entry.get("what") == "path":
         return text
-    low, high = expected["low"], expected["high"]
-    normal = three_digits(expected["seconds"]) if low is None or high is None else duration_range(low, high)
+    normal = normal_range({name: expected}, name) or three_digits(expected["seconds"])
     numbers = f"   {_QUANTILES.get(name, name)} {three_digits(observed['seconds'])}, normal {normal}"
     return text + numbers if cells(text + numbers) <= width else text
 

@@ -18,13 +18,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from examples.demo.processes import DIES_WITH_US, stop
+
 PACKAGES = ("apache2-bin", "libapr1", "libaprutil1")
 CHILDREN = 8
-PAGE_WORDS = 5000
+PAGE_WORDS = 1500
+LEVEL = 1
+"""Of compression, before the demo changes it."""
 USER = "www-data"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
-DIES_WITH_US = ("setpriv", "--pdeathsig", "TERM")
-"""Before a command: it gets SIGTERM should the demo itself be killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,11 @@ class Server:
     executable: Path
     libapr: Path
     addresses: tuple[str, str]
+    configuration: Path
+    semaphores: set[int]
+    """Those that it has, or had."""
+    others: frozenset[int]
+    """Semaphores that were there before it."""
 
 
 class SetupError(Exception):
@@ -75,6 +82,7 @@ def running(folder: Path, root: Path) -> Iterator[Server]:
         "second_port": ports[1],
         "children": CHILDREN,
         "user": USER,
+        "level": LEVEL,
     }.items():
         template = template.replace(f"{{{name}}}", str(value))
     configuration.write_text(template)
@@ -86,22 +94,24 @@ def running(folder: Path, root: Path) -> Iterator[Server]:
     _readable_by_children(folder)
 
     executable = root / "usr/sbin/apache2"
-    before = _semaphores()
+    before, mine = frozenset(_semaphores()), set[int]()
     process = subprocess.Popen(
         [*DIES_WITH_US, executable, "-f", configuration, "-D", "FOREGROUND"],
         env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LD_LIBRARY_PATH": str(root / LIBRARIES)},
         start_new_session=True,  # ^C is for the demo, which stops the server in order
         stdin=subprocess.DEVNULL,
     )
-    mine: set[int] = set()
     try:
         wait_until_answering(process, ports[0], folder / "run" / "error.log")
-        mine = _semaphores() - before
+        mine |= _semaphores() - before
         yield Server(
             pid=process.pid,
             executable=executable,
             libapr=(root / LIBRARIES / "libapr-1.so.0").resolve(),
             addresses=(f"127.0.0.1:{ports[0]}", f"127.0.0.1:{ports[1]}"),
+            configuration=configuration,
+            semaphores=mine,
+            others=before,
         )
     finally:
         if not stop(process, 5):
@@ -109,17 +119,16 @@ def running(folder: Path, root: Path) -> Iterator[Server]:
                 _quiet(["ipcrm", "--semaphore-id", str(semaphore)])
 
 
-def stop(process: subprocess.Popen[bytes], patience_s: float) -> bool:
-    """End a process in order, or its whole group with force if it does not hear; True if in order."""
-    process.terminate()
-    try:
-        process.wait(patience_s)
-    except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return False
-    return True
+def set_compression(server: Server, level: int) -> None:
+    """Have the server compress by another level: the way of an administrator, without a restart of the program."""
+    lines = server.configuration.read_text().splitlines()
+    changed = [f"DeflateCompressionLevel {level}" if line.startswith("DeflateComp") else line for line in lines]
+    server.configuration.write_text("\n".join(changed) + "\n")
+    os.kill(server.pid, signal.SIGUSR1)  # what apachectl graceful sends: children end with their requests
+    end = time.monotonic() + 5
+    while server.semaphores >= _semaphores() - server.others and time.monotonic() < end:
+        time.sleep(0.05)  # it makes its accept mutex anew
+    server.semaphores.update(_semaphores() - server.others)
 
 
 def free_ports(count: int) -> list[int]:

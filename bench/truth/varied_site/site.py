@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from examples.demo.server import DIES_WITH_US, LIBRARIES, free_ports, stop, wait_until_answering
+from examples.demo.processes import DIES_WITH_US, stop
+from examples.demo.server import LIBRARIES, free_ports, wait_until_answering
 
 CHILDREN = 6
 MODULES = (

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import pty
+import re
+import select
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +18,13 @@ import pytest
 
 from specmine.cli.setup.completion import SHELLS, script
 from tests.support.paths import ROOT
+from tests.support.patience import patient
 
 TYPED = (
-    "source {script}; COMP_WORDS=({words}); COMP_CWORD={at}; _specmine_completion specmine; "
+    "source {script}; COMP_LINE={line}; COMP_POINT=${{#COMP_LINE}}; _specmine_completion specmine; "
     'printf "%s\\n" "${{COMPREPLY[@]}}"'
 )
+SHOWN = r"printf '\036%s\037' "
 
 
 @pytest.fixture
@@ -31,8 +37,7 @@ def complete(tmp_path: Path) -> Callable[..., list[str]]:
     (tmp_path / "script").write_text(script("bash"))
 
     def offered(*words: str) -> list[str]:
-        quoted = " ".join(f"'{each}'" for each in ("specmine", *words))
-        line = TYPED.format(script=tmp_path / "script", words=quoted, at=len(words))
+        line = TYPED.format(script=tmp_path / "script", line=shlex.quote(" ".join(("specmine", *words))))
         environment = {
             **os.environ, "PATH": f"{command.parent}:/usr/bin:/bin", "PYTHONPATH": str(ROOT / "src"),
         }  # fmt: skip
@@ -40,7 +45,7 @@ def complete(tmp_path: Path) -> Callable[..., list[str]]:
             ["bash", "--norc", "-c", line], capture_output=True, text=True, check=True, env=environment
         )
         assert done.stderr == ""
-        return done.stdout.split()
+        return [each for each in done.stdout.splitlines() if each]
 
     return offered
 
@@ -66,7 +71,7 @@ def test_functions_and_programs_of_a_store_and_of_the_daemon(
     assert expected
     for source in (("--store", str(store)), ("--socket", str(asked[0]))):
         found = complete("show", *source, begun)
-        assert [each.strip("'") for each in found] == expected, source
+        assert found == expected, source
         assert complete("functions", *source, "--program", "") != []
 
 
@@ -75,6 +80,58 @@ def test_without_a_daemon_nothing_is_offered_and_nothing_printed(
 ) -> None:
     """TAB never ends in an error."""
     assert complete("show", "--socket", str(tmp_path / "none"), "a") == []
+
+
+@pytest.fixture
+def typed(tmp_path: Path) -> Iterator[Callable[[str], list[str]]]:
+    """Return the words that a line becomes which is typed into a bash with its TABs."""
+    command = tmp_path / "typed/specmine"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m specmine.cli "$@"\n')
+    command.chmod(0o755)
+    (tmp_path / "typed/script").write_text(script("bash"))
+    ours, theirs = pty.openpty()
+    environment = {"PATH": f"{command.parent}:/usr/bin:/bin", "PYTHONPATH": str(ROOT / "src"), "TERM": "dumb"}
+    shell = subprocess.Popen(
+        ["bash", "--norc", "--noprofile", "-i"], stdin=theirs, stdout=theirs, stderr=theirs, env=environment,
+        start_new_session=True, cwd=tmp_path,
+    )  # fmt: skip
+    os.close(theirs)
+
+    def said(keys: str, until: str) -> str:
+        os.write(ours, keys.encode())
+        text = ""
+        while until not in text:
+            assert select.select([ours], [], [], patient(30))[0], text
+            text += os.read(ours, 65536).decode(errors="replace")
+        return text
+
+    def line(keys: str) -> list[str]:
+        said("PS1=; PS2=; stty cols 1000 -echo; source typed/script; echo re''ady\n", "ready")
+        os.write(ours, keys.encode())
+        # ^A goes to the beginning; what is typed behind a TAB waits until bash has completed
+        return re.findall("\x1e(.*?)\x1f", said(f"\x01{SHOWN}\x05; echo en''d\n", "end"))
+
+    yield line
+    shell.kill()
+    shell.wait()
+    os.close(ours)
+
+
+@pytest.mark.parametrize("begun", ["std::m", "std::", "st", "'std::m", '"std::map<i', "std::map\\<int"])
+def test_names_with_colons_are_completed_in_a_real_bash(
+    typed: Callable[[str], list[str]], store: Path, begun: str
+) -> None:
+    """After TAB the line holds the name as one word, quoted so that the command gets it as it is."""
+    name = "std::map<int, std::string>::operator[](int const&)"
+    assert typed(f"specmine show --store {store} {begun}\t") == ["specmine", "show", "--store", str(store), name]
+
+
+def test_a_value_after_an_equals_sign_is_completed_in_a_real_bash(
+    typed: Callable[[str], list[str]], store: Path
+) -> None:
+    """Readline breaks words there, too."""
+    assert typed(f"specmine show --store {store} --program=ap\t")[-1] == "--program=app"
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from specmine.cli.text.status import headline
 from specmine.daemon.documents.violations import Context, Named, explained_by, listed
-from specmine.model.violation import Direction, Violation
+from specmine.model.level import Level, Quantile
+from specmine.model.violation import Direction, Violation, What
 from tests.support.violations import violation
 
 NAMES = {
@@ -36,6 +37,14 @@ def test_what_is_wrong_comes_first() -> None:
     assert said[7].startswith("render (shop)    1.2x faster")
     assert "40 of 43 functions as asserted, 3 functions changed (above)." in said
     assert "Next: specmine violations checksum" in said
+
+
+def test_new_call_paths_and_a_range_of_everything_tell_no_normal_range() -> None:
+    """What changed of paths is where calls come from; a range a thousand times as wide as its quantile says nothing."""
+    paths = violation("ab+0x10", what=What.PATH, direction=Direction.OTHER)
+    assert lines(paths)[2] == "checksum (shop)    has new call paths"
+    vague = Level(p50=Quantile(ns=76e3, low_ns=0.0, high_ns=4e9), calls=500, windows=5, lifetimes=1)
+    assert lines(violation("ab+0x10", expected=vague))[2].endswith("median 160 us, normal 76 us")
 
 
 def test_all_well_is_two_lines() -> None:

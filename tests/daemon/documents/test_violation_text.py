@@ -109,6 +109,7 @@ def test_numbers_are_left_out_where_there_are_none() -> None:
     bare = Level(p50=Quantile(ns=76e3))
     assert numbers(replace(SLOWER, expected=bare)) == "median 160 us, normal 76 us"
     assert numbers(replace(SLOWER, quantile="p90")) == "p90 252 us, normal 115-127 us"
+    assert numbers(replace(SLOWER, what=What.PATH)) == ""
 
 
 def test_a_caller_names_the_function_that_explains_it() -> None:
