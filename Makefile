@@ -27,7 +27,7 @@ bpfcc:
 
 moved:
 
-demo: setup ## mine a stock apache2 under load, at most 3 minutes; leaves nothing of it behind; needs root
+demo: setup ## a stock apache2: what is normal, a change, what is said about it; 3 minutes, leaves nothing; needs root
 	@$(BIN)/python -m examples.demo.run
 
 deb: ## build the Debian package into dist/

@@ -98,6 +98,7 @@ class _Pages:
         self._latest = Latest(source)
         self._comparisons = Comparisons(source.store)
         self._templates = environment()
+        self._trends: tuple[Documents | None, dict[tuple[tuple[str, ...], int], Mapping[str, Any]]] = None, {}
 
     def answers(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         """Return a handler that reads the documents first, on a thread, and says so where it cannot."""
@@ -118,7 +119,7 @@ class _Pages:
         """What is wrong."""
         if _wants_json(request):
             return _json(documents.violations)
-        return self._html(request, "now.html", now.page(documents))
+        return self._html(request, "now.html", now.page(documents, lambda entry: self._trend(documents, [entry], 2)))
 
     def functions(self, documents: Documents, request: Request) -> Response:
         """All functions."""
@@ -145,16 +146,21 @@ class _Pages:
             return _json({"schema": "specmine.function/1", **newest})
         others = [each for each in entries if each is not newest]
         hours = function.chosen_hours(request.query_params)
-        known = self._trend(entries, hours)
+        known = self._trend(documents, entries, hours)
         return self._html(request, "function.html", function.page(documents, newest, others, known, hours))
 
-    def _trend(self, entries: Sequence[Entry], hours: int) -> Mapping[str, Any]:
-        """Return how the durations went; {} where there are no windows."""
-        keys = list(dict.fromkeys(str(each["key"]) for each in entries if each.get("key")))
-        try:
-            return self._latest.source.trend(keys[:MOST_BUILDS], hours) if keys else {}
-        except SpecmineError:
-            return {}
+    def _trend(self, documents: Documents, entries: Sequence[Entry], hours: int) -> Mapping[str, Any]:
+        """Return how the durations of a function went, read once for the same documents; {} without windows."""
+        keys = tuple(dict.fromkeys(str(each["key"]) for each in entries if each.get("key")))[:MOST_BUILDS]
+        if self._trends[0] is not documents:
+            self._trends = documents, {}
+        known = self._trends[1]
+        if (keys, hours) not in known:
+            try:
+                known[keys, hours] = self._latest.source.trend(keys, hours) if keys else {}
+            except SpecmineError:
+                known[keys, hours] = {}
+        return known[keys, hours]
 
     def violation(self, documents: Documents, request: Request) -> Response:
         """One violation, at an address that an alert can carry."""

@@ -40,7 +40,7 @@ LEAST_S, MOST_S = 20.0, 45.0
 """How long the daemon watches before the change: the second only if it has not learned."""
 LOOK_S = 300.0
 """How long the page stays where somebody is there to look at it."""
-METRICS = rf'specmine_violation(_factor_ratio)?\{{.*function="{CHANGED}"'
+METRICS = rf'specmine_violation(_factor_ratio)?\{{.*function="{CHANGED}".*what="level"'
 
 
 def main() -> int:
@@ -104,6 +104,7 @@ def demo(stack: ExitStack, folder: Path, seconds: int) -> None:
         why = "its time was known" if learned else f"{CHANGED} was not learned in time"
         say(f"5. Nothing was told in {time.monotonic() - changed:.0f} s; {why}. A busy machine learns slowly.")
         daemon.show("status")
+        daemon.show("functions", "--all")
     address = stack.enter_context(page(folder, daemon))
     link = f"violation?id={found[0]['id']}" if found else ""
     say(f"6. The same in a browser: {address}{link}")

@@ -133,12 +133,12 @@ def _border(axis: LogAxis, border: float, bins: Sequence[Bin], total: float, bot
 
 def _quantile_marks(axis: LogAxis, marks: Marks, bottom: int) -> list[str]:
     parts = []
-    for name, value in (("median", marks.median), ("p99", marks.tail)):
+    for name, value, height in (("median", marks.median, 12), ("p99", marks.tail, 27)):  # their words may lie close
         if value:
             at, anchor = axis.percent(value), "end" if axis.place(value) > 0.5 else "start"
             parts.append(f'<line x1="{at}" x2="{at}" y1="{_TOP}" y2="{bottom}" class="mark"/>')
             parts.append(
-                f'<text x="{at}" dx="{-5 if anchor == "end" else 5}" y="{_TOP + 12}" text-anchor="{anchor}" '
+                f'<text x="{at}" dx="{-5 if anchor == "end" else 5}" y="{_TOP + height}" text-anchor="{anchor}" '
                 f'class="ink halo">{typeset(f"{name} {three_digits(value)}")}</text>'
             )
     return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from specmine.analysis.wording.function_order import SORTS
 from specmine.analysis.wording.levels import present, seconds, uncertainty_of
 from specmine.analysis.wording.states import counted, group_of, open_violations
 from specmine.analysis.wording.states import words as state_words
-from specmine.model.text import rate, share
+from specmine.model.text import count, rate, share
 from specmine.web import words
 from specmine.web.charts.axis import LogAxis, axis_over
 from specmine.web.charts.distribution import axis_head, small_distribution
@@ -50,7 +51,7 @@ def page(documents: Documents, query: Mapping[str, str]) -> dict[str, Any]:
 
     return {
         **frame(documents, "/functions", "Functions"),
-        "rows": [row(each, axis) for each in shown],
+        "rows": _with_heads([row(each, axis) for each in shown], Counter(map(group_of, chosen)), sort),
         "known": len(every),
         "found": len(chosen),
         "counted": counted(every),
@@ -89,6 +90,17 @@ def row(entry: Entry, axis: LogAxis) -> dict[str, Any]:
         "time": "–" if is_recorded(entry) or not entry.get("time_share") else share(entry["time_share"]),
         "picture": small_distribution(bins, axis, _seconds(shown, "p50"), _seconds(shown, "p99")),
     }
+
+
+def _with_heads(rows: list[dict[str, Any]], groups: Mapping[str, int], sort: str) -> list[dict[str, Any]]:
+    """Return the rows; where they are in the order of states, the first of each group has a heading for all of it."""
+    before = ""
+    for each in rows if sort == "state" else ():
+        group = group_of(each["entry"])
+        if group != before:
+            each["head"] = f"{group[0].upper()}{group[1:]} · {count(groups[group])}"
+        before = group
+    return rows
 
 
 def _program(entry: Entry) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,15 +17,25 @@ from specmine.web.charts.timeline import Span, timeline
 from specmine.web.documents import Documents, Entry
 
 from .frame import frame
+from .trend import before_and_now
 from .violation_card import card
 
 HOURS = 24
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
-_NAMED, _LONGEST = 3, 28
+_NAMED = 3
+_DRAWN = 4
+"""Problems whose durations are drawn."""
 
 
-def page(documents: Documents) -> dict[str, Any]:
-    """Return the values of the template ``now.html``."""
+def page(documents: Documents, trend: Callable[[Entry], Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the values of the template ``now.html``.
+
+    Parameters
+    ----------
+    documents : Documents
+    trend : callable
+        Returns ``specmine.trend/1`` of the function of a violation, {} where there are no windows.
+    """
     violations: list[Entry] = list(documents.violations["violations"])
     now = documents.at
     causes = [each for each in violations if is_problem(each) and not _explained(each, violations)]
@@ -37,7 +47,10 @@ def page(documents: Documents) -> dict[str, Any]:
         "asserted": _groups(documents)["holds"] + _groups(documents)["violated"] > 0,
         "lead": _lead(documents, violations),
         "timeline": _timeline(violations, now),
-        "cards": [card(each, now) for each in causes],
+        "cards": [
+            card(each, now) | ({"picture": before_and_now(trend(each), each)} if number < _DRAWN else {})
+            for number, each in enumerate(causes)
+        ],
         "others": [card(each, now) for each in others],
         "not_seen": _not_seen(documents),
     }

@@ -13,6 +13,7 @@ from specmine.analysis.wording.levels import asserted, normal_range, seconds
 from specmine.analysis.wording.violations import is_open
 from specmine.model.text import count
 from specmine.web import words
+from specmine.web.charts.distribution import Marks, distribution
 from specmine.web.charts.trend import Change, Point, Start, Strip, trend
 from specmine.web.documents import Entry
 
@@ -68,6 +69,20 @@ def normal_and_now(known: Mapping[str, Any], entry: Entry) -> tuple[list[Bin], l
         return [], histogram_bins(entry.get("histogram"), bias)
     normal, now = (histogram_bins(each["histogram"], float(each["bias_seconds"])) for each in sides)
     return normal, now
+
+
+def before_and_now(known: Mapping[str, Any], violation: Entry) -> Markup:
+    """Return both sides drawn for a violation; '' where one of them holds too few calls."""
+    normal, now = normal_and_now(known, {})
+    if not normal:
+        return Markup("")
+    seen, expected = violation.get("observed") or {}, violation.get("expected") or {}
+    marks = Marks(
+        median=float(seen["p50"]["seconds"]) if seen.get("p50") else None,
+        tail=float(seen["p99"]["seconds"]) if seen.get("p99") else None,
+        normal=_span(expected, "p50") if expected.get("p50") else None,
+    )
+    return distribution(now, marks, f"Durations of {violation.get('function')}: normal in grey, now in blue", normal)
 
 
 def sides(known: Mapping[str, Any]) -> list[dict[str, str]]:
