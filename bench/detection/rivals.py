@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from bench.lib.simulated_hosts import GRID, LEARNING, SCENARIOS, SLOWER, Hosts, learned, watch
 from specmine.mining.detection.detector import LEAST_FACTOR, LEAST_WINDOWS
 from specmine.mining.detection.innovations import Streams
+from specmine.mining.detection.threshold import more_evidence
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -29,16 +30,17 @@ WEIGHT = 0.2
 HISTORY = 40
 
 
-def qualified(streams: Streams) -> Floats:
-    """Return the evidence that functions are slower, where the other conditions of an open change hold."""
+def qualified(streams: Streams, sampling: Floats) -> Floats:
+    """Return the evidence that functions are slower, beyond what is needed more, where the other conditions hold."""
     enough = (streams.windows >= LEAST_WINDOWS) & (streams.total >= math.log(LEAST_FACTOR) * streams.windows)
-    return np.asarray(np.where(enough, streams.evidence, 0.0)[:, :SLOWER].max(axis=1))
+    more = np.array([more_evidence(float(one)) for one in streams.variance - sampling])
+    return np.asarray(np.where(enough, streams.evidence, 0.0)[:, :SLOWER].max(axis=1) - more)
 
 
 class Chart(Protocol):
     """One rival: told the standardised residuals of some functions, it says which of them alarm."""
 
-    def alarms(self, rows: Rows, deviations: Floats, streams: Streams) -> NDArray[np.bool_]:
+    def alarms(self, rows: Rows, deviations: Floats, streams: Streams, sampling: Floats) -> NDArray[np.bool_]:
         """Return which of these functions alarm; their chart then begins anew."""
         ...
 
@@ -50,7 +52,7 @@ class Cusum:
         """Begin at 0."""
         self.sums, self.limit = np.zeros(count), limit
 
-    def alarms(self, rows: Rows, deviations: Floats, streams: Streams) -> NDArray[np.bool_]:
+    def alarms(self, rows: Rows, deviations: Floats, streams: Streams, sampling: Floats) -> NDArray[np.bool_]:
         """Add what exceeds half a standard deviation."""
         sums = np.maximum(0.0, self.sums[rows] + deviations - REFERENCE)
         self.sums[rows] = np.where(sums > self.limit, 0.0, sums)
@@ -64,7 +66,7 @@ class Ewma:
         """Begin at 0; the limit is in standard deviations of the mean."""
         self.means, self.limit = np.zeros(count), limit * math.sqrt(WEIGHT / (2 - WEIGHT))
 
-    def alarms(self, rows: Rows, deviations: Floats, streams: Streams) -> NDArray[np.bool_]:
+    def alarms(self, rows: Rows, deviations: Floats, streams: Streams, sampling: Floats) -> NDArray[np.bool_]:
         """Take a fifth of each window."""
         means = (1 - WEIGHT) * self.means[rows] + WEIGHT * deviations
         self.means[rows] = np.where(means > self.limit, 0.0, means)
@@ -78,7 +80,7 @@ class Runs:
         """Begin at 0."""
         self.runs, self.limit = np.zeros(count), limit
 
-    def alarms(self, rows: Rows, deviations: Floats, streams: Streams) -> NDArray[np.bool_]:
+    def alarms(self, rows: Rows, deviations: Floats, streams: Streams, sampling: Floats) -> NDArray[np.bool_]:
         """Count."""
         runs = np.where(deviations > self.limit, self.runs[rows] + 1, 0.0)
         self.runs[rows] = np.where(runs >= 3, 0.0, runs)
@@ -95,7 +97,7 @@ class Horvath:
         shift = 2 * math.log(math.log(HISTORY)) + math.log(math.log(math.log(HISTORY)))
         self.limit = (math.log(-2 / math.log(1 - level)) + shift) / root
 
-    def alarms(self, rows: Rows, deviations: Floats, streams: Streams) -> NDArray[np.bool_]:
+    def alarms(self, rows: Rows, deviations: Floats, streams: Streams, sampling: Floats) -> NDArray[np.bool_]:
         """Compare both sides of each possible change."""
         held = np.concatenate((self.held[rows, 1:], deviations[:, None]), axis=1)
         self.held[rows] = held
@@ -116,9 +118,9 @@ class Detector:
         """Begin closed."""
         self.closed, self.limit = np.ones(count, dtype=bool), limit
 
-    def alarms(self, rows: Rows, deviations: Floats, streams: Streams) -> NDArray[np.bool_]:
+    def alarms(self, rows: Rows, deviations: Floats, streams: Streams, sampling: Floats) -> NDArray[np.bool_]:
         """Alarm once an excursion."""
-        over = qualified(streams) >= self.limit
+        over = qualified(streams, sampling) >= self.limit
         found = over & self.closed[rows]
         self.closed[rows] = ~over
         return found
@@ -158,9 +160,10 @@ def run(hosts: Hosts, streams: Streams, begin: float, seconds: float, factor: fl
     alarms, found = dict.fromkeys(charts, 0), {name: np.full(hosts.count, np.inf) for name in charts}
 
     def see(rows: Rows, now: float, part: Streams, places: Floats) -> None:
+        sampling = hosts.sigma[rows] ** 2 / hosts.calls[rows]
         deviations = (places - part.baseline) / np.sqrt(part.variance)
         for name, chart in charts.items():
-            hit = chart.alarms(rows, deviations, part)
+            hit = chart.alarms(rows, deviations, part, sampling)
             alarms[name] += int(hit.sum())
             late = rows[hit & (now > at[rows])]
             found[name][late] = np.minimum(found[name][late], now - at[late])

@@ -1,14 +1,15 @@
 """Are slowdowns of real programs reported: after how long, which function, which cause, how large?
 
     .venv/bin/python -m bench.faults.live [PROGRAM...] [--learn 300] [--fault 180] [--rest 120]
-        [--quiet 0] [--only REGEX] [--watch GLOB]... [--overhead 1%] [--agent 1%] [--keep FILE] [--log]
+        [--quiet 0] [--only REGEX] [--watch GLOB]... [--overhead 1%] [--agent 1%] [--keep FILE] [--folder DIR] [--log]
 
 A daemon of its own watches each program under a bounded load. After it has learned, each fault is injected and undone
 in turn. A fault is *opened* when a violation that is slower stands in what the daemon answers, *first* names what it
 calls a cause itself and the largest factor among these. The true factor is what was injected, or by the program's own
 account of means, where it has one.
 ``--watch`` names functions instead of having them found. ``--quiet`` adds a phase without a fault before the first, in
-which nothing may be opened. Needs root, g++ and the packages redis-server, nginx, postgresql.
+which nothing may be opened. ``--folder`` keeps the store: the daemon of a later run knows what this one learned, as one
+that runs for days does. Needs root, g++ and the packages redis-server, nginx, postgresql.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -211,13 +213,25 @@ def _outcome(
     )
 
 
+@contextmanager
+def folder_for(name: str, kept: Path | None) -> Iterator[Path]:
+    """Give a folder for a program and its daemon: for once, or one that keeps what the daemon learned."""
+    if kept is not None:
+        (kept / name).mkdir(parents=True, exist_ok=True)
+        yield kept / name
+        return
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as where:
+        yield Path(where)
+
+
 def run(name: str, options: argparse.Namespace) -> list[Outcome]:
     """Return the outcome of each fault of one program."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as where:
-        folder = Path(where)
+    with folder_for(name, options.folder) as folder:
         folder.chmod(0o755)
+        shutil.rmtree(folder / "program", ignore_errors=True)
         (folder / "program").mkdir()
-        (folder / "daemon").mkdir()
+        (folder / "daemon").mkdir(exist_ok=True)
+        (folder / "daemon" / "socket").unlink(missing_ok=True)
         daemon = Daemon(folder / "daemon", {"overhead": options.overhead, "agent": options.agent}, options.watch)
         with PROGRAMS[name](folder / "program") as service, daemon.watching(service):
             time.sleep(options.learn)
@@ -266,6 +280,7 @@ def main() -> int:
     parser.add_argument("--overhead", default="1%", help="budget.overhead")
     parser.add_argument("--agent", default="1%", help="budget.agent")
     parser.add_argument("--keep", type=Path, help="append each outcome to this file, a line of JSON each")
+    parser.add_argument("--folder", type=Path, help="keep there what daemons learn, for later runs with it")
     parser.add_argument("--log", action="store_true", help="print the daemon's log")
     options = parser.parse_args()
     in_order()

@@ -18,6 +18,7 @@ struct constants {
     double least_disturbed, most_disturbed, most_share, lasting_seconds, long_seconds, long_share, jumps;
     double up, up_most, up_edge, down, down_scale, far, far_scale;
     double suspected, longest_seconds, first_windows, least_windows, least_mean, peaks_from, grid, day;
+    double narrow, wide, more;
 };
 
 struct stream {
@@ -214,8 +215,15 @@ void measure(const struct constants *c, struct function *functions, int64_t coun
         }
 }
 
-/* The evidence that the function is slower, where the other conditions of an open change hold. */
-static double qualified(const struct constants *c, const struct stream *s, int *best)
+/* How much more evidence a stream needs whose windows vary widely (mining/detection/threshold.py). */
+static double more_evidence(const struct constants *c, double wander)
+{
+    return c->more * clipped((sqrt(fmax(0, wander)) - c->narrow) / (c->wide - c->narrow), 0, 1);
+}
+
+/* The evidence that the function is slower, beyond what is needed more, where the other conditions of an open change
+   hold. */
+static double qualified(const struct constants *c, const struct stream *s, double sampling, int *best)
 {
     double most = 0;
     for (int j = 0; j < (int)c->slower; j++)
@@ -223,7 +231,7 @@ static double qualified(const struct constants *c, const struct stream *s, int *
             most = s->evidence[j];
             *best = j;
         }
-    return most;
+    return fmax(0, most - more_evidence(c, s->variance - sampling));
 }
 
 /* Watch functions from begin to end. Return the number of peaks above peaks_from, of which most are written. */
@@ -257,7 +265,7 @@ int64_t watch(const struct constants *c, struct function *functions, struct stre
             ++*windows;
             *fast += alert;
             int best = 0;
-            const double evidence = qualified(c, s, &best);
+            const double evidence = qualified(c, s, sampling, &best);
             peak = fmax(peak, evidence);
             if (change)
                 for (int k = 0; k < THRESHOLDS; k++)

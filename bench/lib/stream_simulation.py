@@ -80,7 +80,7 @@ def constants() -> Floats:
         m.LEAST_DISTURBED, m.MOST_DISTURBED, m.MOST_SHARE, m.LASTING_SECONDS, m.LONG_SECONDS, m.LONG, m.JUMPS, m.UP,
         m.UP_MOST, m.UP_EDGE, m.DOWN, m.DOWN_SCALE, m.FAR, m.FAR_SCALE, m.SUSPECTED,
         detector.LONGEST_SECONDS, detector.FIRST_WINDOWS, detector.LEAST_WINDOWS, math.log(detector.LEAST_FACTOR),
-        threshold.FROM, GRID, DAY,
+        threshold.FROM, GRID, DAY, threshold.NARROW, threshold.WIDE, threshold.MORE,
     )  # fmt: skip
     return np.array(numbers, dtype=np.float64)
 

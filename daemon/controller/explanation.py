@@ -79,7 +79,7 @@ def _with_callees(function: FunctionState, since_ns: int) -> tuple[Observation, 
 def may_be_relearned(function: FunctionState) -> bool:
     """Tell whether the classes of a finished function have disagreed for long enough, while nothing else changed."""
     violations, yardstick = function.violations, function.violations.yardstick
-    if function.phase.state not in FINISHED or violations.standing or violations.urgency:
+    if function.phase.state not in FINISHED or violations.standing or violations.evidence:
         return False
     settled = yardstick is not None and yardstick.settling is None
     return function.verification.violations >= (SETTLED_VIOLATIONS if settled else VIOLATIONS)

@@ -217,17 +217,21 @@ def _checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, setti
     spent, cash = 0.0, so_far.cash
     at_once = replace(settings, pace=1.0)  # what may have changed is not slowed down to save our own CPU time
     urgent = [one for one in finished if one.violations.urgency]
+    # what is suspected does not wait until debts are paid back: it borrows what others then have to earn
+    budget, loan = max(means.budget, means.income), means.savable
     for function in sorted(urgent, key=lambda one: (-one.violations.urgency, one.key)):
         # windows closer together share their disturbances: of several functions none takes the place of others
-        most, half = _most_useful(function, means, at_once), 0.5 * (means.budget - spent)
+        most, half = _most_useful(function, means, at_once), 0.5 * (budget - spent)
         apart = shortest_period_ns(at_once) / max(URGENT_NS, shortest_period_ns(at_once))
         grant = min(most, half, max(apart * most, half / len(urgent)))
         watch = _request(function, grant, means, at_once)
         first = 0.0 if watch is None else _first_cost(function, watch, means, at_once)
-        if watch is not None and first <= max(0.0, cash) and len(watches) < means.slots:
+        if watch is not None and first <= max(0.0, cash) + loan and len(watches) < means.slots:
             watches[function.key] = watch
             spent += predicted(function, watch, means, at_once)
+            loan -= max(0.0, first - max(0.0, cash))
             cash -= first
+    urgently, spent = spent, 0.0  # what is kept for checks is not taken by what is suspected
     for function in sorted(finished, key=lambda one: (_full_cost(one, means), one.key)):
         if function.key in watches:
             continue
@@ -251,7 +255,7 @@ def _checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, setti
             watches[function.key] = watch
             spent += predicted(function, watch, means, settings)
             cash -= first
-    return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
+    return replace(so_far, watches=watches, left=so_far.left - urgently - spent, cash=cash)
 
 
 def _learning(

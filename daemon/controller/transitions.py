@@ -130,6 +130,7 @@ def _with_violations(
         result=result,
         idle=function.profile.loop_bottom and function.function.name not in _DISK,
         newest=history.paths if observation.kind is Kind.PATH else history.timing,
+        earlier=(*history.timing, *history.paths),
         recover_after_ns=settings.recover_after_ns,
         adopt_after_ns=settings.adopt_after_ns,
         utc_offset_ns=utc_offset_ns,

@@ -14,11 +14,12 @@ from specmine.model.violation import Direction, What
 from .alarm import Alarm, Stream
 from .innovations import GRAIN, STEPS, SUSPECTED, Streams, step
 from .state import Excursion, StreamState, excursions_of, first_state, scalars_of, to_arrays
+from .threshold import more_evidence
 from .values import Value, share_of
 
 SHOWN = 12.0
 """Evidence from which people are shown that a change is suspected."""
-THRESHOLD = 17.5
+THRESHOLD = 17.0
 """Evidence of a change, until a day has shown how far the evidence of unchanged functions goes."""
 LEAST_WINDOWS = 4
 """Windows that a change rests on."""
@@ -187,8 +188,9 @@ def _renewed(one: StreamState, value: Value, after: Streams, row: int, ended_ns:
     )
     if found is None:
         return renewed if excursions else replace(renewed, peak=0.0)
-    if found.evidence < threshold:
-        return replace(renewed, peak=max(one.peak, found.evidence))
+    evidence = found.evidence - more_evidence(renewed.variance - value.variance)
+    if evidence < threshold:
+        return replace(renewed, peak=max(one.peak, evidence))
     return replace(
         renewed,
         opened=True,

@@ -71,7 +71,7 @@ LASTING_SECONDS = 10.0
 """A disturbance lasts at most so long, ..."""
 LONG_SECONDS, LONG = 30.0, 0.002
 """... but this share of them about three times as long."""
-JUMPS = 0.002
+JUMPS = 0.005
 """Share of the windows far off their prediction, by the normal law, that are put down to the wander."""
 LEAST_CHANCE = 1e-300
 """After a pause of hours no disturbance goes on: its age does not matter then, but must stay a number."""

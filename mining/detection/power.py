@@ -9,6 +9,7 @@ import numpy as np
 
 from .detector import FAST_SECONDS, LEAST_FACTOR, LEAST_WINDOWS, THRESHOLD, DetectorState
 from .innovations import SUSPECTED, started, step
+from .threshold import more_evidence
 
 WITHIN_SECONDS = 60.0
 FACTORS = np.exp(np.arange(0.22, 3.4, 0.02))
@@ -94,12 +95,12 @@ def _least_factor(
     found, still, errors = np.zeros(count, dtype=bool), np.zeros(count), np.full(count, sampling)
     usual = max(FAST_SECONDS, interval)
     seconds, elapsed = np.full(count, 0.5 * interval + FAST_SECONDS), np.full(count, usual)
-    number = 1
+    number, enough = 1, threshold + more_evidence(variance - sampling)
     while (seconds <= within).any():
         streams = step(streams, np.log(FACTORS), errors, elapsed, still, still)
         evidence = streams.evidence.max(axis=1)
         if number >= LEAST_WINDOWS:
-            found |= (evidence >= threshold) & (seconds <= within)
+            found |= (evidence >= enough) & (seconds <= within)
         elapsed = np.where(evidence > SUSPECTED, FAST_SECONDS, usual)
         seconds, number = seconds + elapsed, number + 1
     return max(LEAST_FACTOR, float(FACTORS[found][0])) if found.any() else math.inf

@@ -53,7 +53,7 @@ class Value:
     place: float
     """Mean log duration in ns for a level, the logit for a share."""
     variance: float
-    """Of sampling."""
+    """Of sampling, and of what the bias of durations is not known by."""
 
 
 def values_of(observation: Observation, subject: Subject) -> tuple[Value, ...]:
@@ -77,25 +77,32 @@ def share_of(place: float) -> float:
     return min(1.0, max(0.0, (1 + 2 * ROUND) / (1 + math.exp(-place)) - ROUND))
 
 
-def mean_log(histogram: Histogram, bias_ns: float) -> tuple[float, float]:
-    """Return the winsorised mean log duration in ns less the bias, and its sampling variance."""
-    logs, counts = _logs(histogram, bias_ns)
+def mean_log(histogram: Histogram, bias_ns: float, uncertainty_ns: float = 0.0) -> tuple[float, float]:
+    """Return the winsorised mean log duration in ns less the bias, and its variance.
+
+    The variance is that of sampling, and of what is not known of the bias. Durations within the uncertainty count as
+    it: their logarithms would tell of nothing else.
+    """
+    logs, counts = _logs(histogram, bias_ns, uncertainty_ns)
     total = float(counts.sum())
     reached = np.cumsum(counts)
     low = logs[int(np.searchsorted(reached, TRIMMED * total))]
     high = logs[min(len(logs) - 1, int(np.searchsorted(reached, (1 - TRIMMED) * total)))]
     inside = np.clip(logs, low, high)
     mean = float(inside @ counts) / total
-    return mean, float((inside - mean) ** 2 @ counts) / total / max(1.0, total - 1)
+    sampling = float((inside - mean) ** 2 @ counts) / total / max(1.0, total - 1)
+    return mean, sampling + _unknown(mean, uncertainty_ns)
 
 
-def mean_log_of_upper(histogram: Histogram, bias_ns: float, share: float = UPPER) -> tuple[float, float]:
-    """Return the mean log duration of the slowest calls, and its sampling variance.
+def mean_log_of_upper(
+    histogram: Histogram, bias_ns: float, uncertainty_ns: float = 0.0, *, share: float = UPPER
+) -> tuple[float, float]:
+    """Return the mean log duration of the slowest calls, and its variance.
 
-    The variance is that of a conditional tail expectation: the calls beyond the quantile vary, and so does the
+    That of sampling is that of a conditional tail expectation: the calls beyond the quantile vary, and so does the
     quantile (Manistre and Hancock, *Variance of the CTE estimator*, North American Actuarial Journal 9, 2005).
     """
-    logs, counts = _logs(histogram, bias_ns)
+    logs, counts = _logs(histogram, bias_ns, uncertainty_ns)
     total = float(counts.sum())
     wanted = share * total
     above = np.cumsum(counts[::-1])[::-1]
@@ -103,7 +110,12 @@ def mean_log_of_upper(histogram: Histogram, bias_ns: float, share: float = UPPER
     mean = float(logs @ taken) / wanted
     quantile = float(logs[np.flatnonzero(taken)[0]])
     spread = float((logs - mean) ** 2 @ taken) / wanted
-    return mean, (spread + (1 - share) * (mean - quantile) ** 2) / wanted
+    return mean, (spread + (1 - share) * (mean - quantile) ** 2) / wanted + _unknown(mean, uncertainty_ns)
+
+
+def _unknown(mean: float, uncertainty_ns: float) -> float:
+    """Return the variance of a mean log duration by the uncertainty of durations, which is two standard deviations."""
+    return (0.5 * uncertainty_ns / math.exp(mean)) ** 2
 
 
 def _levels(
@@ -112,16 +124,18 @@ def _levels(
     calls = histogram.total
     if calls < LEAST_CALLS:
         return []
-    found = [_level(expression, "all", mean_log(histogram, bias_ns))]
+    unsure_ns = observation.uncertainty_ns
+    found = [_level(expression, "all", mean_log(histogram, bias_ns, unsure_ns))]
     if calls >= UPPER_CALLS:
-        found.append(_level(expression, "upper", mean_log_of_upper(histogram, bias_ns)))
+        found.append(_level(expression, "upper", mean_log_of_upper(histogram, bias_ns, unsure_ns)))
     if not subject.edges:
         return found
     edges = shifted_edges(subject.edges, subject.bias_ns, observation.bias_ns)
     numbers = histogram.class_counts(edges).tolist()
     for index, number in enumerate(numbers):
         if number >= LEAST_CALLS and expression == "true":
-            found.append(_level(expression, f"class {index}", mean_log(class_of(histogram, edges, index), bias_ns)))
+            place = mean_log(class_of(histogram, edges, index), bias_ns, unsure_ns)
+            found.append(_level(expression, f"class {index}", place))
         if index or len(numbers) > 2:  # of two shares one says all
             stream = Stream(what=What.SHARE, part=f"share {index}", expression=expression)
             found.append(_share(stream, number, calls))
@@ -140,7 +154,9 @@ def _share(stream: Stream, number: int, calls: int) -> Value:
     return Value(stream=stream, place=math.log(rounded / (1 - rounded)), variance=error)
 
 
-def _logs(histogram: Histogram, bias_ns: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _logs(
+    histogram: Histogram, bias_ns: float, uncertainty_ns: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the log durations of the buckets, ascending, and their calls."""
-    durations = np.maximum(BUCKET_MIDDLES[histogram.buckets] - bias_ns, FLOOR_NS)
+    durations = np.maximum(BUCKET_MIDDLES[histogram.buckets] - bias_ns, max(FLOOR_NS, uncertainty_ns))
     return np.log(durations), histogram.counts.astype(np.float64)

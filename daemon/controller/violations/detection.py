@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from specmine.mining.assertions.explanation import Explanation
@@ -23,6 +25,37 @@ def subject_of(asserted: Asserted, result: Explanation | None) -> Subject:
         shared=frozenset(asserted.shared),
         known=known,
     )
+
+
+def with_earlier(
+    detector: DetectorState, observation: Observation, subject: Subject, earlier: Sequence[Observation]
+) -> DetectorState:
+    """Return the detector with the streams that begin with this window, as if they had begun with earlier ones.
+
+    Classes and behaviours become known after some windows. Without these, a change of one class would be found much
+    later than one of all calls, since a stream of few windows is hardly known.
+
+    Parameters
+    ----------
+    detector : DetectorState
+    observation : Observation
+        The window that is about to be looked at.
+    subject : Subject
+    earlier : sequence of Observation
+        In any order; those that end no earlier than ``observation`` are left out.
+    """
+    known = {one.stream for one in detector.streams}
+    new = {value.stream for value in values_of(observation, subject)} - known
+    if not new:
+        return detector
+    fresh = DetectorState()
+    for one in sorted(earlier, key=lambda each: each.end_ns):
+        if one.end_ns < observation.end_ns:
+            values = [value for value in values_of(one, subject) if value.stream in new]
+            fresh, _ = advance(
+                fresh, values, one.end_ns, began_ns=one.start_ns, lifetime=one.lifetime, threshold=math.inf
+            )
+    return replace(detector, streams=(*detector.streams, *fresh.streams))
 
 
 def detected(

@@ -21,9 +21,10 @@ CLOSED = 8
 """Closed violations of a function that the controller remembers; the store has all."""
 URGENT = 4.0
 """Evidence of a change from which windows of a function come first, and often."""
-
 DOUBT_NS = 600 * SECOND
-"""Windows of a suspicion come first for so long."""
+"""Windows of a suspicion come first for so long at most, ..."""
+UNDECIDED = 16
+"""... and no longer after so many that did not bring the evidence to where people are shown it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,20 +94,29 @@ class FunctionViolations:
     @property
     def suspected(self) -> bool:
         """True while people are shown that something may have changed that no open violation is about."""
-        return self.urgency >= SHOWN
+        return self.evidence >= SHOWN
+
+    @property
+    def evidence(self) -> float:
+        """Largest evidence of a change that no open violation is about; 0 below ``URGENT``, and after ``DOUBT_NS``."""
+        return max((one.log_e for one in self._doubts), default=0.0)
 
     @property
     def urgency(self) -> float:
-        """Largest evidence of a change that no open violation is about; 0 below ``URGENT``.
+        """Evidence of a change that more windows soon are to decide; 0 if there is none.
 
-        What fast windows could not decide in ``DOUBT_NS`` they will not: it is no longer urgent.
+        What fast windows could not decide in ``DOUBT_NS``, or so many of them could not bring before people's eyes,
+        further ones will not: others need them more.
         """
+        open_to = (one.log_e for one in self._doubts if one.windows < UNDECIDED or one.log_e >= SHOWN)
+        return max(open_to, default=0.0)
+
+    @property
+    def _doubts(self) -> tuple[Alarm, ...]:
         if self.standing:
-            return 0.0
+            return ()
         newest_ns = max((one.ended_ns for one in self.detector.streams), default=0)
-        young = (one.log_e for one in self.alarms if newest_ns - one.since_ns < DOUBT_NS)
-        found = max(young, default=0.0)
-        return found if found >= URGENT else 0.0
+        return tuple(one for one in self.alarms if one.log_e >= URGENT and newest_ns - one.since_ns < DOUBT_NS)
 
     def with_closed(self, closed: Iterable[Violation]) -> FunctionViolations:
         """Return it with more closed violations; they are open no longer."""

@@ -25,7 +25,7 @@ from specmine.model.violation import Direction, Violation, ViolationState, What
 from . import creep
 from .asserted import TRUE, Asserted
 from .change import LEAST_SHARE, NOTABLE, Change, log_factor, moment_of, since
-from .detection import calmed, detected, subject_of
+from .detection import calmed, detected, subject_of, with_earlier
 from .function_violations import Block, FunctionViolations, OpenViolation, identified
 from .lost_time import with_window
 from .yardstick import LEAST_CALLS, LEAST_WINDOWS, Yardstick, begun, settled_by, with_asserted
@@ -55,6 +55,8 @@ class Watching:
     """It waits for work at the bottom of a main loop: how long tells how much work there is, not how slow it is."""
     newest: Sequence[Observation] = ()
     """Its newest windows, oldest first, this one included."""
+    earlier: Sequence[Observation] = ()
+    """All its windows that are remembered, without call paths and with them: streams that are new begin with these."""
     recover_after_ns: int = 300 * SECOND
     adopt_after_ns: int = 86_400 * SECOND
     utc_offset_ns: int = 0
@@ -86,7 +88,12 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     asserted = yardstick.asserted if yardstick is not None and inherited else around.asserted
     # a compiler inlines otherwise in another build: its paths are no news
     subject = subject_of(asserted, None if inherited else around.result)
-    detector, alarms = detected(violations.detector, observation, subject, around.threshold)
+    detector = (
+        violations.detector
+        if violations.standing
+        else with_earlier(violations.detector, observation, subject, _earlier(violations, around))
+    )
+    detector, alarms = detected(detector, observation, subject, around.threshold)
     if yardstick is not None and not inherited and not violations.standing:
         yardstick = with_asserted(yardstick, asserted, around.newest)
     violations = replace(violations, detector=detector, alarms=alarms, yardstick=yardstick)
@@ -106,9 +113,15 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     violations = _with_slow_change(violations, draft, yardstick, observation, around)
     violations = replace(violations, standing=tuple(draft.standing), examined=tuple(sorted(draft.examined, key=repr)))
     violations = violations.with_closed(draft.closed)
-    if not violations.standing and not violations.urgency and not inherited:
+    if not violations.standing and not violations.evidence and not inherited:
         violations = replace(violations, yardstick=settled_by(yardstick, observation))
     return violations
+
+
+def _earlier(violations: FunctionViolations, around: Watching) -> tuple[Observation, ...]:
+    """Return the windows that a new stream begins with: those since the last violation closed."""
+    first_ns = max((each.closed_ns or 0 for each in violations.closed), default=0)
+    return tuple(one for one in around.earlier if one.start_ns >= first_ns and one.timed >= LEAST_CALLS)
 
 
 def _pending(held: tuple[Observation, ...], observation: Observation) -> tuple[Observation, ...]:
@@ -132,7 +145,7 @@ def _with_yardstick(violations: FunctionViolations, observation: Observation, ar
     """Begin a yardstick as soon as there are enough windows; add to one that has too few."""
     first_ns = violations.yardstick.since_ns if violations.yardstick is not None else 0
     enough = [one for one in around.newest if one.timed >= LEAST_CALLS and one.start_ns >= first_ns]
-    if len(enough) < LEAST_WINDOWS or violations.urgency:
+    if len(enough) < LEAST_WINDOWS or violations.evidence:
         return violations
     made = begun(around.build_id, around.asserted, enough, observation.end_ns)
     return replace(violations, yardstick=made) if made.ready else violations

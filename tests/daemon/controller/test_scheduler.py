@@ -103,6 +103,20 @@ def test_debts_are_paid_back_before_more_is_watched_than_promised() -> None:
     assert plan({FUNCTION.key: old}, replace(MEANS, cash=-1.0), Settings()).watches == {}
 
 
+def test_what_is_suspected_does_not_wait_until_debts_are_paid_back() -> None:
+    """One that is suspected gets an on-phase, of the size of what five seconds bring at most; others none."""
+    means = replace(MEANS, budget=2e4, income=1e6, cash=-1e6)
+    calm, suspected = seen(learned(), 70.0), seen(learned(), 6.0, urgency=9.0)
+    assert plan({FUNCTION.key: calm}, means, Settings()).watches == {}
+    found = plan({FUNCTION.key: suspected}, means, Settings())
+    assert FUNCTION.key in found.watches and -1e6 - 5e6 < found.cash < -1e6
+    many = {}
+    for place in range(12):
+        function = replace(FUNCTION, offset=place + 1)
+        many[function.key] = seen(replace(learned(), identity=Identity(function=function)), 6.0, urgency=9.0)
+    assert plan(many, means, Settings()).cash >= -1e6 - 5e6
+
+
 def test_a_suspected_function_comes_first_and_in_short_windows() -> None:
     """It has probes at once, and its windows end after five seconds instead of ten."""
     suspected = seen(replace(learned(), probe=ProbeState(rate=1000.0)), 2.0, urgency=9.0)
@@ -121,6 +135,21 @@ def test_several_suspected_functions_all_get_windows() -> None:
         many[function.key] = one
     tight = replace(MEANS, budget=1e6, income=1e6, cash=1e7)
     assert set(plan(many, tight, Settings()).watches) == set(many)
+
+
+def test_what_is_suspected_does_not_take_the_place_of_checks_that_are_due() -> None:
+    """A third of the budget is kept for those, however much of it suspicions ask for."""
+    functions = {}
+    for place in range(8):
+        function = replace(FUNCTION, offset=place + 1)
+        one = replace(learned(), identity=Identity(function=function), probe=ProbeState(rate=2000.0))
+        suspected = place < 4
+        one = seen(one, 6.0 if suspected else 70.0, urgency=9.0 if suspected else 0.0)
+        if not suspected:
+            one = replace(one, verification=Verification(checked_ns=NOW_NS - 70 * SECOND))
+        functions[function.key] = one
+    tight = replace(MEANS, budget=1e6, income=1e6, cash=1e8)
+    assert set(plan(functions, tight, Settings()).watches) == set(functions)
 
 
 def test_what_is_kept_for_watching_is_used_unless_our_own_work_must_be_saved() -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from specmine.mining.detection.threshold import FIRST, FROM, Calibration, with_peak, with_time
+from specmine.mining.detection.threshold import FIRST, FROM, MORE, Calibration, more_evidence, with_peak, with_time
 
 DAY = 86_400 * 10**9
 
@@ -45,3 +45,11 @@ def test_what_was_seen_long_ago_fades() -> None:
     later = with_time(noisy, noisy.told_ns + 21 * DAY)
     assert later.threshold < noisy.threshold - 2
     assert later.seconds <= 7 * 86_400
+
+
+def test_only_streams_that_vary_widely_need_more() -> None:
+    """None up to 12.5 %, all of it from 17.5 % on; a variance below that of sampling counts as none."""
+    needed = [more_evidence(spread**2) for spread in (0.0, 0.1, 0.125, 0.14, 0.16, 0.175, 0.5)]
+    assert needed[:3] == [0.0, 0.0, 0.0] and needed[-2:] == [MORE, MORE]
+    assert 0 < needed[3] < needed[4] < MORE
+    assert more_evidence(-0.01) == 0.0

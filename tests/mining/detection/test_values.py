@@ -40,6 +40,18 @@ def test_the_location_is_the_winsorised_mean_of_the_logarithms() -> None:
     assert variance == pytest.approx(0.25 / 2_000, rel=0.1)
 
 
+def test_what_the_bias_is_not_known_by_is_no_change() -> None:
+    """Durations of 100 ns that are known to 250 ns look alike; of 100 us the uncertainty says next to nothing."""
+    rng = np.random.default_rng(4)
+    short, longer = (Histogram.from_durations(700 + median * rng.lognormal(0, 0.2, 500)) for median in (100, 150))
+    (first, variance), (second, _) = (mean_log(one, 700, 250) for one in (short, longer))
+    assert abs(second - first) < 0.02 < abs(mean_log(longer, 700)[0] - mean_log(short, 700)[0])
+    assert variance == pytest.approx(0.25, rel=0.1)
+    slow = Histogram.from_durations(100_000 * rng.lognormal(0, 0.2, 500))
+    for located in (mean_log, mean_log_of_upper):
+        assert located(slow, 700, 250) == pytest.approx(located(slow, 700), rel=0.05)
+
+
 def test_the_upper_tenth_is_the_mean_of_the_slowest_calls() -> None:
     """As sorting has it, and 400 draws vary as its variance says."""
     rng = np.random.default_rng(2)

@@ -1,0 +1,59 @@
+"""Streams that become known late begin with the windows that were observed before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from specmine.daemon.config.settings import SECOND
+from specmine.daemon.controller.violations.detection import detected, with_earlier
+from specmine.mining.detection.detector import DetectorState
+from specmine.mining.detection.values import Subject
+from specmine.model.buckets import bucket_of
+from specmine.model.histogram import Histogram
+from specmine.model.observation import Kind, Observation
+
+RNG = np.random.default_rng(8)
+CLASSES = Subject(edges=(int(bucket_of(40_000)),))
+
+
+def window(at: int, slow_ns: float = 130_000.0) -> Observation:
+    """Return ten seconds of calls of 10 us, 30 % of them of 130 us."""
+    calls = 400
+    durations = np.where(RNG.random(calls) < 0.3, slow_ns, 10_000.0) * RNG.lognormal(0, 0.15, calls)
+    return Observation(
+        function="f", lifetime="l", kind=Kind.TIME, start_ns=10 * at * SECOND, end_ns=10 * (at + 1) * SECOND,
+        histogram=Histogram.from_durations(durations.astype(np.int64)), calls=calls, watched_ns=10 * SECOND,
+    )  # fmt: skip
+
+
+def test_a_class_that_is_learned_late_is_known_as_well_as_if_it_had_been_watched() -> None:
+    """The same numbers, stream by stream; streams that were known stay as they are."""
+    windows = [window(at) for at in range(12)]
+    late, early = DetectorState(), DetectorState()
+    for one in windows[:11]:
+        late, _ = detected(late, one, Subject())
+        early, _ = detected(early, one, CLASSES)
+    warmed = with_earlier(late, windows[11], CLASSES, [*reversed(windows)])
+    assert {one.stream for one in warmed.streams} == {one.stream for one in early.streams}
+    for stream in early.streams:
+        assert warmed.find(stream.stream) == stream
+    assert with_earlier(warmed, windows[11], CLASSES, windows) is warmed
+
+
+@pytest.mark.parametrize(("warm", "found"), [(True, 5), (False, None)])
+def test_a_class_that_becomes_slower_soon_after_it_was_learned_is_found(warm: bool, found: int | None) -> None:
+    """Twice as slow: within five windows with the windows from before, in eight not without them."""
+    windows = [window(at) for at in range(15)]
+    detector = DetectorState()
+    for one in windows:
+        detector, _ = detected(detector, one, Subject())
+    opened = None
+    for number in range(1, 9):
+        one = window(14 + number, 250_000.0)
+        if warm:
+            detector = with_earlier(detector, one, CLASSES, windows)
+        detector, alarms = detected(detector, one, CLASSES)
+        if opened is None and any(each.opened and each.stream.part == "class 1" for each in alarms):
+            opened = number
+    assert opened is None if found is None else opened is not None and opened <= found

@@ -1,0 +1,44 @@
+"""What is suspected is urgent only as long as more windows can decide it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from specmine.daemon.config.settings import SECOND
+from specmine.daemon.controller.violations.function_violations import DOUBT_NS, UNDECIDED, FunctionViolations
+from specmine.mining.detection.alarm import Alarm, Stream
+from specmine.mining.detection.detector import SHOWN, DetectorState
+from specmine.mining.detection.state import first_state
+from specmine.model.violation import Direction, What
+
+NOW_NS = 5_000 * SECOND
+STREAM = Stream(what=What.LEVEL, part="all")
+
+
+def suspected(windows: int, log_e: float, since_ns: int = NOW_NS - 60 * SECOND) -> FunctionViolations:
+    """Return a function with one alarm, whose newest window ends now."""
+    alarm = Alarm(
+        stream=STREAM, direction=Direction.FASTER, factor=0.5, factor_low=0.4, factor_high=0.6, since_ns=since_ns,
+        windows=windows, log_e=log_e, opened=False,
+    )  # fmt: skip
+    one = replace(first_state(STREAM, 10.0, 0.001), ended_ns=NOW_NS)
+    return FunctionViolations(detector=DetectorState(streams=(one,)), alarms=(alarm,))
+
+
+@pytest.mark.parametrize(
+    ("windows", "log_e", "urgent"),
+    [(3, 5.0, True), (UNDECIDED, 5.0, False), (UNDECIDED, SHOWN + 1, True), (3, 3.5, False)],
+)
+def test_what_many_windows_did_not_decide_is_not_urgent(windows: int, log_e: float, urgent: bool) -> None:
+    """Unless people are shown it; it is in doubt nevertheless, so nothing is learned from it."""
+    violations = suspected(windows, log_e)
+    assert bool(violations.urgency) is urgent
+    assert bool(violations.evidence) is (log_e >= 4)
+
+
+def test_what_is_old_is_neither_urgent_nor_in_doubt() -> None:
+    """After ten minutes."""
+    violations = suspected(3, 9.0, NOW_NS - DOUBT_NS)
+    assert (violations.urgency, violations.evidence) == (0.0, 0.0)
