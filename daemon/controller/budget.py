@@ -154,12 +154,14 @@ def watch_for(
     settings: Settings,
     duty: bool,
     dearness: float = 1.0,
+    crowding: float = 1.0,
 ) -> Watch | None:
     """Return the request that fits a grant, ns of cost per second; None if none does.
 
     Always on where that fits, since counts are exact then; else on-phases at random times whose mean cost
     fits; none where they would come too rarely, or where links cannot be detached fast (``duty`` False).
-    ``dearness`` is what a timed call was found to cost with all hits around it, relative to its price.
+    ``dearness`` is what a timed call was found to cost with all hits around it, relative to its price; ``crowding`` how
+    many hits came for each that it needs.
     """
     call_ns = price(prices, kind, function) * dearness
     window = Watch(
@@ -173,7 +175,7 @@ def watch_for(
     affordable = grant / call_ns
     if rate <= affordable * (1 + 1e-9):
         # the bucket bounds what a sudden rise of the rate can cost before the controller learns of it
-        per_second = PROBE_KINDS[kind].hits * dearness * max(2 * affordable, 100.0)
+        per_second = PROBE_KINDS[kind].hits * crowding * max(2 * affordable, 100.0)
         return replace(window, hits_per_second=round(per_second, 1), burst_hits=int(max(per_second, 200)))
     share = sampled_share(function, call_ns, rate, grant, prices)
     if share:
@@ -185,7 +187,7 @@ def watch_for(
     period = int(max(phase.cost_ns / max(grant, 1e-9) * SECOND, shortest_period_ns(settings), 1.25 * phase.on_ns))
     if period > settings.limit_ns:
         return None
-    burst = int(PROBE_KINDS[kind].hits * dearness * SPARE_CALLS * settings.window_calls)
+    burst = int(PROBE_KINDS[kind].hits * crowding * SPARE_CALLS * settings.window_calls)
     refill = max(1.0, round(burst * SECOND / period, 1))
     return replace(window, on_ns=phase.on_ns, period_ns=period, hits_per_second=refill, burst_hits=burst)
 

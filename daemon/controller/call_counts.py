@@ -39,6 +39,8 @@ class Paid:
     """What timed calls have cost lately, with all hits that were no part of them."""
 
     calls: float = 0.0
+    by_path: float = 0.0
+    """Those of them that were timed with their path, which costs more."""
     hits: float = 0.0
     cost_ns: float = 0.0
 
@@ -47,6 +49,7 @@ class Paid:
         kept = 0.5 if self.calls > PAID_CALLS else 1.0
         return Paid(
             calls=kept * self.calls + activity.timed,
+            by_path=kept * self.by_path + activity.timed * PROBE_KINDS[activity.kind].by_path,
             hits=kept * self.hits + activity.hits,
             cost_ns=kept * self.cost_ns + activity.cost_ns,
         )

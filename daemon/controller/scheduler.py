@@ -16,11 +16,13 @@ from specmine.mining.regression.lifetime_utility import utility_over_lifetimes
 from specmine.model.batch import Lifetime, Prices, Watch
 from specmine.model.function import Reason
 from specmine.model.observation import Kind
+from specmine.model.probe_kind import PROBE_KINDS
 
 from . import reasons
 from .budget import (
     AT_ONCE,
     MEMORY_NS,
+    SPARE_CALLS,
     OnPhase,
     affordable_window,
     cost_rate,
@@ -211,7 +213,7 @@ def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Me
 
 def _checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
     """Leave cheap finished functions on, observe those whose check is due, within the share for verification."""
-    share = settings.verification * means.budget
+    share = settings.verification * min(means.budget, means.income)
     most_on = round(0.5 * means.slots * max(0.0, 1 - 2 * means.pressure))  # each brings windows all the time
     watches = dict(so_far.watches)
     spent, cash = 0.0, so_far.cash
@@ -242,13 +244,14 @@ def _checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, setti
         if watch is not None:
             watches[function.key] = watch
             spent += cost
-    due = [one for one in finished if one.key not in watches and _is_due(one, means, settings)]
+    every_ns = _check_every_ns(finished, share, means, settings)
+    due = [one for one in finished if one.key not in watches and _is_due(one, every_ns, means)]
     due.sort(key=lambda one: (one.verification.checked_ns or 0, one.key))
-    for place, function in enumerate(due):
-        if len(watches) >= means.slots:
+    for function in due:
+        if len(watches) >= means.slots or spent >= share:
             break
-        room = share - spent
-        grant = min(_most_useful(function, means, settings), room if place == len(due) - 1 else 0.5 * room)
+        # one window and its probes go again: the next on-phase would come when the next check is due
+        grant = min(_full_cost(function, means), _window_cost(function, means, settings) * SECOND / every_ns)
         watch = _request(function, grant, means, settings)
         first = 0.0 if watch is None else _first_cost(function, watch, means, settings)
         if watch is not None and first <= max(0.0, cash):
@@ -291,8 +294,8 @@ def _learning(
 def _watching(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
     """Give what is left to finished functions: first to those whose last window is old, then to those that are on."""
     watches, left, cash = dict(so_far.watches), so_far.left, so_far.cash
-    if means.cash <= 0:
-        return so_far  # debts are paid back first
+    if means.cash <= 0 or so_far.waiting:
+        return so_far  # debts are paid back first, and what others wait for is saved
     most_on = round(means.slots * max(0.0, 1 - 2 * means.pressure))
     rest = [one for one in finished if one.key not in watches and one.probe.rate is not None]
     old = [one for one in rest if means.now_ns - _seen_ns(one) >= WATCH_EVERY_NS]
@@ -394,6 +397,7 @@ def _request(function: FunctionState, grant: float, means: Means, settings: Sett
         settings=settings,
         duty=duty,
         dearness=_dearness(function, means),
+        crowding=_crowding(function),
     )
     watch = replace(watch, program=function.home(means.running)) if watch is not None else None
     if watch is not None and function.probe.rate is None:
@@ -424,6 +428,12 @@ def _most_useful(function: FunctionState, means: Means, settings: Settings) -> f
     return worthwhile(function.function, kind_for(function), rate, means.prices, settings, dearness)
 
 
+def _window_cost(function: FunctionState, means: Means, settings: Settings) -> float:
+    """Return what a window of the function costs, ns."""
+    call_ns = price(means.prices, kind_for(function), function.function) * _dearness(function, means)
+    return SPARE_CALLS * settings.window_calls * call_ns
+
+
 def _full_cost(function: FunctionState, means: Means) -> float:
     """Return what it costs to have the function on all the time, ns per second."""
     call_ns = price(means.prices, kind_for(function), function.function) * _dearness(function, means)
@@ -435,8 +445,17 @@ def _dearness(function: FunctionState, means: Means) -> float:
     paid = function.probe.paid
     if paid.hits < PAID_HITS:
         return 1.0
-    found = paid.cost_ns / max(1.0, paid.calls) / price(means.prices, Kind.TIME, function.function)
+    time_ns, path_ns = (price(means.prices, kind, function.function) for kind in (Kind.TIME, Kind.PATH))
+    found = paid.cost_ns / max(time_ns, (paid.calls - paid.by_path) * time_ns + paid.by_path * path_ns)
     return min(max(1.0, found), DEAREST)
+
+
+def _crowding(function: FunctionState) -> float:
+    """Return how many hits came for each that a timed call needs; 1: not known."""
+    paid = function.probe.paid
+    if paid.hits < PAID_HITS:
+        return 1.0
+    return min(max(1.0, paid.hits / max(1.0, paid.calls) / PROBE_KINDS[Kind.TIME].hits), DEAREST)
 
 
 def predicted(function: FunctionState, watch: Watch, means: Means, settings: Settings) -> float:
@@ -453,10 +472,16 @@ def _on_phase(function: FunctionState, kind: Kind, means: Means, settings: Setti
     return on_phase(function.probe.rate or 0.0, call_ns * _dearness(function, means), hit_ns, settings)
 
 
-def _is_due(function: FunctionState, means: Means, settings: Settings) -> bool:
-    """Tell whether a window is due; what is kept for watching is used up, unless our own work must be saved."""
-    least_ns = min(WATCH_EVERY_NS, settings.verify_every_ns)
-    every_ns = least_ns + means.pressure * (settings.verify_every_ns - least_ns)
+def _check_every_ns(finished: Sequence[FunctionState], share: float, means: Means, settings: Settings) -> float:
+    """Return how often each is observed: as what is kept for it allows, less often if our own work must be saved."""
+    least_ns: float = min(WATCH_EVERY_NS, settings.verify_every_ns)
+    least_ns += means.pressure * (settings.verify_every_ns - least_ns)
+    round_ns = sum(_window_cost(one, means, settings) for one in finished) * SECOND / max(share, 1.0)
+    return max(least_ns, min(round_ns, settings.verify_every_ns))
+
+
+def _is_due(function: FunctionState, every_ns: float, means: Means) -> bool:
+    """Tell whether a window is due."""
     return means.now_ns - (function.verification.checked_ns or 0) >= every_ns
 
 

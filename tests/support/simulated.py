@@ -122,6 +122,7 @@ class SimulatedSource:
             now = self.windows.get(request.function)
             if now is not None and now.watch.kind is request.kind and bool(now.watch.on_ns) == bool(request.on_ns):
                 now.watch, now.tokens, now.off_ns = request, request.burst_hits, max(now.off_ns, 0)
+                now.next_on_ns = min(now.next_on_ns, self.last_ns + request.period_ns)
                 return  # the window goes on
             self._drop(request.function)
             self.windows[request.function] = Window(

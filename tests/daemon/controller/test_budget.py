@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -59,6 +60,15 @@ def test_many_hot_functions_stay_within_budget() -> None:
     waiting = [each for each in state.functions.values() if each.state is State.WAITING]
     assert len(learned) >= 5
     assert all(each.reason is not None and each.reason.code == "budget" for each in waiting)
+
+
+def test_sixty_functions_are_learned_in_three_minutes_at_one_percent() -> None:
+    """What is finished takes its share for checks, not more, and one window a check: the others do not wait for it."""
+    rates = np.geomspace(1_000.0, 200_000.0, 60)
+    planted = tuple(unimodal(f"f{chr(256 + place)}", rate=rate, own=1 / 60) for place, rate in enumerate(rates))
+    spent, allowed, state, _ = spent_and_allowed(planted, 180.0, Settings())
+    assert spent <= allowed
+    assert sum(each.state is State.SINGLE for each in state.functions.values()) >= 55
 
 
 def test_a_function_of_a_million_calls_a_second_gets_its_windows() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.controller.call_counts import ProbeState
+from specmine.daemon.controller.call_counts import Paid, ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.history import History
 from specmine.daemon.controller.inference import InferenceState
@@ -194,3 +194,37 @@ def test_windows_hold_fewer_calls_while_many_functions_wait() -> None:
     assert calls(4) == {1000}
     (few,) = calls(200)
     assert 210 <= few < 500
+
+
+def test_an_on_phase_allows_as_many_hits_as_its_window_needs() -> None:
+    """Calls that cost more, for their path or in cold caches, are no more calls; hits that none needs are allowed."""
+
+    def burst(paid: Paid, kind: Kind = Kind.TIME) -> int:
+        phase = Phase(state=State.EXPLAINING if kind is Kind.PATH else State.WAITING)
+        one = replace(unseen(1), phase=phase, probe=ProbeState(rate=50_000.0, paid=paid))
+        (watch,) = plan({one.key: one}, replace(MEANS, budget=1e7, income=1e7, cash=1e9), Settings()).watches.values()
+        assert watch.kind is kind
+        return watch.burst_hits
+
+    times = Paid(calls=1000.0, hits=2000.0, cost_ns=1000 * PRICES.time_ns)
+    paths = replace(times, by_path=1000.0, cost_ns=1000 * PRICES.path_ns)
+    assert burst(Paid()) == burst(times) == burst(paths, Kind.PATH) == 2200
+    assert burst(replace(times, cost_ns=3 * times.cost_ns)) == 2200
+    assert burst(replace(times, hits=5000.0)) == 5500
+
+
+def test_checks_take_no_more_than_is_kept_for_them() -> None:
+    """Each of fifty finished functions is observed as often as its window can be paid for, at least each minute."""
+
+    def due(age_s: int) -> int:
+        checked = Verification(checked_ns=NOW_NS - age_s * SECOND)
+        finished = []
+        for number in range(50):
+            function = replace(FUNCTION, offset=100 + number, name=f"g{number}")
+            one = replace(learned(), identity=Identity(function=function), verification=checked)
+            finished.append(seen(one, 2.0))
+        means = replace(MEANS, budget=1e7, income=1e7, cash=1e9)
+        return len(plan({one.key: one for one in finished}, means, Settings(verification=0.2)).watches)
+
+    assert not due(30)  # 50 windows of 1,100 calls cost 72 ms, a share of 2 ms a second pays for them in 36 s
+    assert due(40)
