@@ -1,12 +1,14 @@
 """Does the memory of specmine's processes grow over hours of short lives and new builds?
 
-    .venv/bin/python -m bench.resilience.soak [--hours 3] [--lives 120] [--results FILE] [--report FILE]
+    .venv/bin/python -m bench.resilience.soak [--hours 3] [--lives 120] [--functions 0]
+        [--results FILE] [--report FILE]
 
 A daemon watches a service that lives on, and the same service started anew ``--lives`` times a minute for a second
 each, with a new build every five minutes; it is scraped and asked for its status as on any host. Every ten seconds the
 bench writes down resident memory and descriptors of each process, and the size of the store. *Slope* is that of a
 straight line through the means of twelve equal stretches of time, after the first quarter hour, with its 95 %
-interval (``bench/lib/slopes.py``). ``--report`` prints the table of a run that goes on or is over. Needs root and gcc.
+interval (``bench/lib/slopes.py``). ``--functions`` adds a program of so many functions, all of them to be watched.
+``--report`` prints the table of a run that goes on or is over. Needs root and gcc.
 """
 
 from __future__ import annotations
@@ -36,9 +38,8 @@ LIFE_S = 1.0
 BAR_MB_AN_HOUR = 0.5
 """What is promised of resident memory: the upper end of the interval."""
 ROLES = {"holder": "holder", "parser": "reader", "worker.process": "worker", "compiler": "compiler"}
-PORT = 9779
 SECTIONS = {
-    "metrics": f"{{listen: '127.0.0.1:{PORT}'}}",
+    "metrics": "{listen: '127.0.0.1:0'}",
     "budget": "{overhead: 1%, agent: 1%}",
     "experiments": "{enabled: false}",
 }
@@ -85,6 +86,16 @@ class Lives:
             child.wait()
 
 
+def many(folder: Path, number: int) -> Path:
+    """Compile a program that calls so many functions in turn, and rests."""
+    source, each = folder / "many.c", "__attribute__((noinline)) int fn_{0}(int x) {{ return x * {0} + 1; }}\n"
+    lines = ["#include <unistd.h>\n", *(each.format(n) for n in range(number))]
+    lines += ["int (*all[])(int) = {", *(f"fn_{n}, " for n in range(number)), "};\n"]
+    lines += ["int main(void) { for (int n = 0;; n++) { all[n % (sizeof all / sizeof *all)](n);"]
+    source.write_text("".join([*lines, " if (n % 50 == 0) usleep(1000); } }\n"]))
+    return built(folder, source, "-O1")
+
+
 def sample(one: Daemon, began_s: float, lives: Lives) -> dict[str, Any]:
     """Return what is seen of the daemon's processes now."""
     assert one.process is not None
@@ -98,9 +109,10 @@ def sample(one: Daemon, began_s: float, lives: Lives) -> dict[str, Any]:
             descriptors = len(list(Path(f"/proc/{pid}/fd").iterdir()))
             cpu_s = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
             processes[role] = {"mb": resident / 1e6, "descriptors": descriptors, "cpu_s": cpu_s, "pid": pid}
-    with suppress(OSError):
-        urllib.request.urlopen(f"http://127.0.0.1:{PORT}/metrics", timeout=10).read()
     status = one.ask() or {}
+    with suppress(OSError):
+        if status.get("metrics"):
+            urllib.request.urlopen(f"http://{status['metrics']}/metrics", timeout=10).read()
     return {
         "seconds": time.monotonic() - began_s,
         "processes": processes,
@@ -116,7 +128,7 @@ def sample(one: Daemon, began_s: float, lives: Lives) -> dict[str, Any]:
     }
 
 
-def soak(seconds: float, a_minute: float, results: Path) -> None:
+def soak(seconds: float, a_minute: float, functions: int, results: Path) -> None:
     """Run, and write a line every ten seconds."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="specmine-bench-")))
@@ -125,9 +137,12 @@ def soak(seconds: float, a_minute: float, results: Path) -> None:
         lives = Lives(folder, a_minute)
         stack.callback(lives.end)
         lives.deploy()
-        chosen = f"[{{exe: {lives.path}}}]"
-        switch = str(folder / "off")
-        one = stack.enter_context(daemon(folder / "private", programs=chosen, kill_switch=switch, **SECTIONS))
+        chosen, sections = f"{{exe: {lives.path}}}", {**SECTIONS, "kill_switch": str(folder / "off")}
+        if functions:
+            program = many(folder, functions)
+            stack.enter_context(running(program))
+            chosen, sections["functions"] = f"{chosen}, {{exe: {program}}}", "{watch: ['fn_*', work]}"
+        one = stack.enter_context(daemon(folder / "private", programs=f"[{chosen}]", **sections))
         stack.enter_context(running(lives.path, folder / "calls"))
         one.start()
         began_s = next_s = time.monotonic()
@@ -186,6 +201,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Memory, descriptors and store over hours.")
     parser.add_argument("--hours", type=float, default=3.0)
     parser.add_argument("--lives", type=float, default=120.0, help="a minute")
+    parser.add_argument("--functions", type=int, default=0, help="of a second program")
     parser.add_argument("--results", type=Path, default=Path("soak.ndjson"))
     parser.add_argument("--report", type=Path)
     options = parser.parse_args()
@@ -195,7 +211,7 @@ def main() -> int:
         print("bench.resilience.soak: needs root", file=sys.stderr)
         return 4
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is ended then too
-    soak(options.hours * HOUR_S, options.lives, options.results)
+    soak(options.hours * HOUR_S, options.lives, options.functions, options.results)
     return report(options.results)
 
 

@@ -191,7 +191,7 @@ class Life:
         how()
         run("systemctl", "start", "specmined")
         wait_for(lambda: shown("ActiveState")["ActiveState"] == "failed", 30)
-        time.sleep(patient(7))  # RestartSec is 5
+        time.sleep(patient(7))  # RestartSec is 1
         now = shown("ActiveState", "NRestarts", "ExecMainStatus")
         ended = now["ActiveState"] == "failed" and now["NRestarts"] == "0"
         self.row(name, ok=ended and f"status={code}/" in journal(), detail=now)
