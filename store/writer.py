@@ -26,6 +26,8 @@ _MOST_WAITING = 5000
 """Records of each type that wait at most."""
 _REFERRED = (Host, Function, Lifetime)
 """What other rows refer to: a new store after a damaged one gets it again."""
+_ENDED = 64
+"""Lifetimes that have ended and to which rows may still refer."""
 _RETRY_S = 10.0
 _THIN_EVERY_NS = 60 * 10**9
 
@@ -160,7 +162,7 @@ class StoreWriter:
     def _written(self, writes: Writes) -> None:
         referred: tuple[Any, ...] = writes.of(*_REFERRED)
         if referred:
-            self._referred = (self._referred + Writes(referred)).newest(_MOST_WAITING)
+            self._referred = _without_old_lives(self._referred + Writes(referred)).newest(_MOST_WAITING)
         self._count(written=len(writes.of(Observation)))
 
     def _thin(self, now_ns: int) -> None:
@@ -192,3 +194,11 @@ class StoreWriter:
     def _count(self, **more: int) -> None:
         counts = {name: getattr(self._counts, name) + number for name, number in more.items()}
         self._counts = replace(self._counts, **counts)
+
+
+def _without_old_lives(referred: Writes) -> Writes:
+    """Leave out lifetimes that ended long ago: on a host of short lives there are ever more of them."""
+    ended = [each.id for each in referred.of(Lifetime) if not each.processes]
+    old = frozenset(ended[:-_ENDED])
+    kept = (each for each in referred.records if not (isinstance(each, Lifetime) and each.id in old))
+    return Writes(tuple(kept)) if old else referred

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from specmine.model.batch import Lifetime
 from specmine.model.function import Function
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
@@ -179,3 +180,24 @@ def test_what_no_store_takes_does_not_block_the_rest(tmp_path: Path) -> None:
         fast.put(observation())
         until(lambda: fast.counts.written == 1)
     assert observations_in(tmp_path / "s.db") == 1
+
+
+def test_lives_that_ended_long_ago_are_not_remembered(tmp_path: Path) -> None:
+    """For a new store after a damaged one: those that run and those that ended lately are enough."""
+    reported: list[str] = []
+
+    def life(number: int, processes: int) -> Lifetime:
+        return Lifetime(
+            id=f"boot:{number}:1", pid=number, executable="/app", build_id="ab", start_ns=number, processes=processes
+        )
+
+    with writing(tmp_path / "s.db", reported) as fast:
+        fast.put(HOST, FUNCTION, *(life(number, number % 500 == 0) for number in range(2_000)))
+        until(lambda: bool(fast._referred))
+        lives = fast._referred.of(Lifetime)
+        assert [each.pid for each in lives if each.processes] == [0, 500, 1_000, 1_500]
+        assert [each.pid for each in lives if not each.processes] == list(range(1_936, 2_000))
+        assert fast._referred.of(Host, Function) == (HOST, FUNCTION)
+    assert not reported
+    with open_store(tmp_path / "s.db", read_only=True) as store:
+        assert len(store.load().lifetimes) == 2_000
