@@ -65,7 +65,8 @@ _CHECKS: Mapping[str, Check] = {
     ),
     **_named(_text, "what direction id"),
     **_named(
-        _optional(_text), "build_id label program_name needed checked climbed_from cause_text at since began comment"
+        _optional(_text),
+        "build_id label program_name needed checked climbed_from descended_from cause_text at since began comment",
     ),
     **_named(_count, "calls timed observations censored offset"),
     **_named(_optional(_count), "calls_counted windows"),

@@ -1,4 +1,6 @@
-"""Which functions the controller follows: found by sampling, named by the user, or callers of finished ones."""
+"""Which functions the controller follows: found by sampling, named by the user, callers of finished ones, or callees of
+unexplained ones.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +22,8 @@ ADMITTED_AT_ONCE = 4
 """So many functions named by the user are timed before their calls were counted."""
 MOST_FUNCTIONS = 5000
 """Functions followed; the coldest candidates are forgotten first."""
+CALLEES_AT_ONCE = 4
+"""Callees of an unexplained function that become candidates: those that take most of its time."""
 Functions = dict[str, FunctionState]
 
 
@@ -68,6 +72,33 @@ def climb(functions: Functions, before: Mapping[str, FunctionState], state: Cont
             if caller in functions and not functions[caller].identity.climbed:
                 identity = replace(functions[caller].identity, climbed=function.function.name)
                 functions[caller] = replace(functions[caller], identity=identity)
+
+
+def descend(functions: Functions, before: Mapping[str, FunctionState], state: ControllerState) -> None:
+    """Make the callees of functions that nothing explains candidates: what their calls reach may explain them.
+
+    These are the direct callees that samples found, those that take most time first.
+    """
+    if state.settings.watch:
+        return
+    asked = {
+        key
+        for key in changed(functions, before)
+        if functions[key].state is State.UNEXPLAINED
+        and (key not in before or before[key].state is not State.UNEXPLAINED)
+    }
+    if not asked:
+        return
+    taken: dict[str, list[tuple[float, str]]] = {key: [] for key in asked}
+    for callee, function in functions.items():
+        for caller, time_ns in function.profile.callers:
+            if caller in asked and callee != caller:
+                taken[caller].append((time_ns, callee))
+    for caller, callees in sorted(taken.items()):
+        for _, callee in sorted(callees, key=lambda each: (-each[0], each[1]))[:CALLEES_AT_ONCE]:
+            if not functions[callee].identity.descended:
+                identity = replace(functions[callee].identity, descended=functions[caller].function.name)
+                functions[callee] = replace(functions[callee], identity=identity)
 
 
 def bounded(functions: Functions) -> Functions:

@@ -38,6 +38,7 @@ class Record:
     reason: Reason | None = None
     hinted: bool = False
     climbed: str = ""
+    descended: str = ""
     programs: tuple[str, ...] = ()
     profile: Profile = field(default_factory=Profile)
     rate: float | None = None
@@ -66,6 +67,7 @@ def function_record(function: FunctionState, now_ns: int, utc_offset_ns: int = 0
         reason=function.reason,
         hinted=function.identity.hinted,
         climbed=function.identity.climbed,
+        descended=function.identity.descended,
         programs=function.identity.programs,
         profile=function.profile,
         rate=probe.rate,
@@ -144,7 +146,13 @@ def _state(
         paths = tuple(observation for observation in paths if observation.timed)
     counts: CallCounts = decode(CallCounts, record.totals)
     return FunctionState(
-        identity=Identity(function=function, hinted=record.hinted, climbed=record.climbed, programs=record.programs),
+        identity=Identity(
+            function=function,
+            hinted=record.hinted,
+            climbed=record.climbed,
+            descended=record.descended,
+            programs=record.programs,
+        ),
         phase=Phase(state=state, reason=record.reason, since_ns=now_ns),
         profile=record.profile,
         probe=ProbeState(

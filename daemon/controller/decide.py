@@ -15,7 +15,7 @@ from . import agent_cost, explanation, reasons, transitions
 from .actions import act
 from .budget import BudgetAccount, with_batch
 from .call_counts import with_activity
-from .candidates import admit_named, bounded, candidate, climb, statements_of
+from .candidates import admit_named, bounded, candidate, climb, descend, statements_of
 from .checkpoint import restored
 from .events import Acknowledged, Action, Arrived, Begun, Event, Mined, Publish, Reloaded, Restored, Stopping, Surveyed
 from .hotness import HALF_LIFE_NS, sampling_hertz
@@ -139,6 +139,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
         elif function.state is State.UNSTABLE and now_ns - function.phase.since_ns >= transitions.PARKED_NS:
             functions[key] = function.moved(State.WAITING, None, now_ns)
     climb(functions, before, state, now_ns)
+    descend(functions, before, state)
     if batch.observations:
         with_successors(functions, state)
         with_learned_during(functions, state.settings, now_ns)
@@ -221,6 +222,7 @@ def _mined(state: ControllerState, event: Mined) -> tuple[ControllerState, tuple
         else:
             functions[key] = explanation.failed(function, event.failure, event.now_ns, state.settings)
     climb(functions, before, state, event.now_ns)
+    descend(functions, before, state)
     state = replace(state, worked_ns=event.now_ns, worker_ns=state.worker_ns + event.cpu_ns)
     return act(replace(state, now_ns=event.now_ns, functions=functions), before)
 

@@ -28,6 +28,8 @@ class Identity:
     """True if the user named it."""
     climbed: str = ""
     """Name of the finished function that it calls, '' if sampling found it."""
+    descended: str = ""
+    """Name of the unexplained function that calls it, likewise."""
     programs: tuple[str, ...] = ()
     """Names of the programs in whose lifetimes it was observed, the first one first."""
 

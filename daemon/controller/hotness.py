@@ -67,8 +67,12 @@ def share(function: FunctionState, total: Total) -> float:
 
 
 def is_worth_it(function: FunctionState, total: Total) -> bool:
-    """Tell whether a function is hot, waits much, was named, calls a finished one, or has a provisional assertion."""
-    if function.identity.hinted or function.identity.climbed or function.provisional is not None:
+    """Tell whether a function is hot, waits much, was named, calls a finished one, or has a provisional assertion.
+
+    Or an unexplained one calls it.
+    """
+    identity = function.identity
+    if identity.hinted or identity.climbed or identity.descended or function.provisional is not None:
         return True
     cpu = function.profile.cpu_ns / total.cpu_ns if total.cpu_ns > 0 else 0.0
     on_stack = min(1.0, function.profile.inclusive_ns / total.cpu_ns) if total.cpu_ns > 0 else 0.0

@@ -77,6 +77,8 @@ URGENT_NS = 5 * SECOND
 """... and those of functions that are suspected to have changed this often, before all else."""
 WHOLE_WINDOW = 1 << 20
 """Calls of a window of a finished function that is on all the time: it lasts as long as windows do."""
+LOOKED_INTO_NS = 300 * SECOND
+"""So long the callees of a function that nothing explains are timed together with it."""
 RECHECK = 0.5
 """Utility from which a finished function is observed before its check is due."""
 
@@ -265,13 +267,14 @@ def _learning(
     functions: Mapping[str, FunctionState], total: Total, so_far: Plan, means: Means, settings: Settings
 ) -> Plan:
     """Give the rest of the budget to what can be learned, half of what is left to each in turn."""
+    looked_into = _looked_into(functions, means.now_ns)
     learning = [function for function in functions.values() if function.state in _LEARNING]
     learning += [
         function
         for function in functions.values()
         if function.state in FINISHED
         and function.key not in so_far.watches
-        and utility(function, means.now_ns, means.running) >= RECHECK
+        and (function.key in looked_into or utility(function, means.now_ns, means.running) >= RECHECK)
     ]
     learning.sort(key=lambda function: _priority(function, total, means, settings))
     watches, waiting, left, cash = dict(so_far.watches), dict(so_far.waiting), so_far.left, so_far.cash
@@ -289,6 +292,21 @@ def _learning(
             # what it is saving for must not be spent on something of less use
             cash -= first
     return Plan(watches=watches, waiting=waiting, left=left, cash=cash)
+
+
+def _looked_into(functions: Mapping[str, FunctionState], now_ns: int) -> frozenset[str]:
+    """Return functions that nothing explains, and their callees: what calls reach is known only while both are on."""
+    asked = {one.identity.descended for one in functions.values() if one.identity.descended}
+    unexplained = {
+        key: function.function.name
+        for key, function in functions.items()
+        if function.state is State.UNEXPLAINED
+        and function.function.name in asked
+        and now_ns - function.phase.since_ns < LOOKED_INTO_NS
+    }
+    callers = frozenset(unexplained.values())
+    callees = {key for key, one in functions.items() if one.identity.descended in callers and one.state in FINISHED}
+    return frozenset((*callees, *unexplained))
 
 
 def _watching(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:

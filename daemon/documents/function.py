@@ -84,6 +84,7 @@ def description_of(
         "bias_seconds": bias * 1e-9,
         "uncertainty_seconds": max((one.uncertainty_ns for one in retained[-1:]), default=0.0) * 1e-9,
         "climbed_from": function.identity.climbed or None,
+        "descended_from": function.identity.descended or None,
         "verdict": verdict.value,
         "checked": date_of(state, function.verification.checked_ns) if function.verification.checks else None,
         "checks": [_check(check) for check in function.verification.checks],

@@ -71,6 +71,8 @@ struct callee_time {
 };
 
 #define OTHER_CALLEES 0xffff00ff /* no slot has this generation */
+#define ALL_INSIDE 256           /* calls of a window of which it is recorded what happened inside; */
+#define ONE_INSIDE 8             /* of further ones it is of one in so many; a power of two */
 #define AWAY_SHIFT 8             /* of the units of ``waiting`` and ``blocked`` */
 
 /* An open timed call. */

@@ -4,28 +4,29 @@
 
 BPF_F_TABLE("array", u32, struct call_samples, call_samples, MAX_SLOTS, 1024);
 
-/* Store the duration of a timed call if it is among the first, or drawn. ``timed`` counts it already. Two CPUs may read
- * the same number; then one cell stays 0, and user space leaves it out. */
-static inline __attribute__((always_inline)) void keep_call_sample(struct thread *t, u32 slot, u64 timed, u64 duration)
+/* Store the duration of a timed call if it is among the first, or drawn; return its number in the window, from 0.
+ * ``timed`` counts it already. Two CPUs may read the same number; then one cell stays 0, and user space leaves it out. */
+static inline __attribute__((always_inline)) u64 keep_call_sample(struct thread *t, u32 slot, u64 timed, u64 duration)
 {
 	struct call_samples *s = call_samples.lookup(&slot);
-	u64 nth;
+	u64 number, nth;
 
 	if (!s)
-		return;
-	nth = timed - 1 - s->began;
+		return 0;
+	nth = number = timed - 1 - s->began;
 	if (nth < CALL_SAMPLES) {
 		barrier_var(nth);
 		nth &= CALL_SAMPLES - 1;
 		s->first[nth] = duration;
 	} else {
 		if (nth >> 32) /* a window begins at this moment */
-			return;
+			return number;
 		nth = (u64)random_of(t) * (nth + 1) >> 32;
 		if (nth >= CALL_SAMPLES)
-			return;
+			return number;
 		barrier_var(nth);
 		nth &= CALL_SAMPLES - 1;
 	}
 	s->kept[nth] = duration;
+	return number;
 }

@@ -10,7 +10,7 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, st
 	u32 slot = COOKIE_SLOT(o->cookie), key;
 	struct path_bucket pb = {};
 	struct away away = {};
-	u64 *cell, one = 1;
+	u64 *cell, one = 1, nth;
 	bool given_up = count_ended(o, c, s);
 
 	if (s->generation != COOKIE_GENERATION(o->cookie)) {
@@ -30,8 +30,8 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, st
 	}
 	key = bucket_of(duration > nested ? duration - nested : 0);
 	note_off_cpu(o, c, task, duration, nested, key, by_path, &away);
-	keep_call_sample(t, slot, c->timed, duration > nested ? duration - nested : 0);
-	note_inside(o, c, s, key, by_path, &away);
+	nth = keep_call_sample(t, slot, c->timed, duration > nested ? duration - nested : 0);
+	note_inside(o, c, s, t, key, by_path, nth, &away);
 	add_to_caller(t, o->cookie, duration > nested ? duration - nested : 0, &away);
 	if (by_path) {
 		pb.path = o->path;

@@ -61,15 +61,19 @@ static inline __attribute__((always_inline)) void begin_inside(struct open_call 
 		o->callees[i].callee = 0;
 }
 
-/* A timed call has ended: record what it holds. */
+/* The nth timed call of a window has ended: record what it holds. The look-up in the map costs more than all else here,
+ * so of many calls in a window only some are recorded, at random. */
 static inline __attribute__((always_inline)) void note_inside(struct open_call *o, struct counters *c, struct slot *s,
-							      u32 bucket, bool by_path, struct away *away)
+							      struct thread *t, u32 bucket, bool by_path, u64 nth,
+							      struct away *away)
 {
 	struct inside_value *v, *zeros;
 	struct inside_key key = {};
 	u32 i, zero = 0;
 
 	if (!o->callees[0].callee && !s->era)
+		return;
+	if (nth >= ALL_INSIDE && random_of(t) & (ONE_INSIDE - 1))
 		return;
 	key.path = by_path ? o->path : 0;
 	key.cookie = o->cookie;
@@ -109,6 +113,6 @@ static inline __attribute__((always_inline)) void note_inside(struct open_call *
 
 #else
 #define begin_inside(o, s)
-#define note_inside(o, c, s, bucket, by_path, away)
+#define note_inside(o, c, s, t, bucket, by_path, nth, away)
 #define add_to_caller(t, cookie, ns, away)
 #endif

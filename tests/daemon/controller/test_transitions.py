@@ -19,7 +19,7 @@ from specmine.model.batch import Sampling, Watch
 from specmine.model.function import Reason
 from specmine.model.observation import Kind
 from tests.support.changing import lived
-from tests.support.planted import FAST, Planted, Way, paper_program, unimodal
+from tests.support.planted import FAST, SLOW, Planted, Way, paper_program, unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
 
 
@@ -195,6 +195,21 @@ def test_callers_of_a_finished_function_become_candidates() -> None:
     assert named(state, "hot").state is State.SINGLE
     assert named(state, "cold").identity.climbed == "hot"
     assert named(state, "cold").state in (State.TIMING, State.SINGLE)
+
+
+def test_callees_of_a_function_that_nothing_explains_become_candidates() -> None:
+    """What its calls reach may explain it: a callee too cold for itself is timed too, others are not."""
+    hot = Planted(
+        name="hot", rate=20_000.0, own=0.9, inclusive=0.9,
+        ways=(Way(callers="main", weight=0.6, classes=(FAST,)), Way(callers="main", weight=0.4, classes=(SLOW,))),
+    )  # fmt: skip
+    cold = unimodal("cold", rate=1000.0, own=0.003, inclusive=0.003, callers=(("hot", 1.0),))
+    other = unimodal("other", rate=1000.0, own=0.003, inclusive=0.003, callers=(("cold", 1.0),))
+    state, _, _ = mined((hot, cold, other), 25.0)
+    assert named(state, "hot").state is State.UNEXPLAINED
+    assert named(state, "cold").identity.descended == "hot"
+    assert named(state, "cold").state in (State.WAITING, State.TIMING, State.SINGLE)
+    assert (named(state, "other").identity.descended, named(state, "other").state) == ("", State.CANDIDATE)
 
 
 def test_waits_at_the_bottom_of_a_loop_come_last() -> None:
