@@ -12,9 +12,12 @@ from specmine.mining.regression.comparison import Change, Rule
 from specmine.model.text import duration, in_markup
 
 from .latest_step import anchor, by_weight, latest_step, left_out_list
-from .svg import COLOURS, intervals_svg, lag_svg, sequence_svg
+from .svg import COLOURS, intervals_svg, lag_svg, ratios_svg, sequence_svg
 
 _MOST_SUSPECTS = 10
+_SUMMED = {
+    "mean": "Mean", "median": "Median", "trimmed": "Trimmed mean", "p90": "90 % quantile", "p99": "99 % quantile",
+}  # fmt: skip
 
 
 def page(document: Mapping[str, Any], observed: Sequence[FunctionLifetime], rule: Rule) -> str:
@@ -32,13 +35,35 @@ def page(document: Mapping[str, Any], observed: Sequence[FunctionLifetime], rule
         group = [each for each in observed if each.key == (entry["function"], entry["module"])]
         parts += [
             f"<h2 id='{anchor(entry)}'>{in_markup(title(entry))}</h2>",
-            intervals_svg(entry),
-            sequence_svg(group, document, rule),
+            _figure(
+                _ratios(entry, rule),
+                "New by old, of all its calls, each class of durations and each behaviour, with"
+                " 95 % intervals. Within the grey field a change does not matter. Coloured: slower or faster.",
+            ),
+            _figure(
+                intervals_svg(entry), f"{_SUMMED[rule.summary]} of all its calls in each build, with its interval."
+            ),
+            _figure(
+                sequence_svg(group, document, rule),
+                f"{_SUMMED[rule.summary]} of each run, in the order of time. A dashed line is where the build changes.",
+            ),
             _steps_table(entry, document),
             _specialists(_within_table(entry) + lag_svg(group, document)),
         ]
     parts += [left_out_list(document, labels), _WORDS, "</body></html>"]
     return "\n".join(part for part in parts if part) + "\n"
+
+
+def _figure(drawing: str, caption: str) -> str:
+    return f"<figure>{drawing}<figcaption>{in_markup(caption)}</figcaption></figure>" if drawing else ""
+
+
+def _ratios(entry: Mapping[str, Any], rule: Rule) -> str:
+    """Return the ratios of the newest build to the one before it, drawn."""
+    if not entry["steps"]:
+        return ""
+    step = entry["steps"][-1]
+    return ratios_svg(step, ["all calls", *(suffix_of(part, step) for part in step["behaviours"])], rule.tolerance)
 
 
 def _all_builds(document: Mapping[str, Any], labels: Mapping[str, str]) -> list[str]:
@@ -177,6 +202,7 @@ _STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:68em;padding:0 1em}"
     "table{border-collapse:collapse;margin:1em 0;font-variant-numeric:tabular-nums}"
     "td,th{padding:.25em .7em;border-bottom:1px solid #8884;text-align:left;vertical-align:baseline}"
+    "figure{margin:.8em 0}figcaption{font-size:13px;opacity:.75;max-width:640px}"
     ".wide{overflow-x:auto}.r{text-align:right;white-space:nowrap}.mute{opacity:.7}"
     ".warn{border-left:4px solid #b0360c;padding:.3em .8em}"
     "svg{display:block;background:#fafafa;color:#222;margin:.6em 0;max-width:100%;height:auto}"

@@ -54,11 +54,66 @@ def sequence_svg(group: Sequence[FunctionLifetime], document: Mapping[str, Any],
         if at and each.build != ordered[at - 1].build:
             x = 0.5 * (scale.across(at) + scale.across(at - 1))
             marks.append(f"<path d='M{x:.1f} 10V{_HEIGHT - 24}' stroke='#bbb' stroke-dasharray='3 3'/>")
-        label = f"{each.shown} {each.host} {each.lifetime}: {value:.6g} s"
+        label = f"{each.shown} {each.host} {each.lifetime}: {_duration(value)}"
         y = min(max(scale.down(value), 8.0), _HEIGHT - 22.0)
         marks.append(f"<circle cx='{scale.across(at):.1f}' cy='{y:.1f}' r='3' fill='#345'>"
                      f"<title>{in_markup(label)}</title></circle>")  # fmt: skip
     return _svg("lifetimes in their order", scale, marks)
+
+
+def ratios_svg(step: Mapping[str, Any], names: Sequence[str], tolerance: float) -> str:
+    """Draw the ratio of each part of a function with its interval, on a logarithmic axis around no change.
+
+    Parameters
+    ----------
+    step : mapping
+        One build against another; its parts are all calls, classes and behaviours.
+    names : sequence of str
+        What the parts are called: all calls first, then ``behaviours``.
+    tolerance : float
+        The field in which a change does not matter.
+    """
+    parts = [{**step, "verdict": step["verdict_of_summary"]}, *step["behaviours"]]
+    drawn = [(name, part) for name, part in zip(names, parts, strict=True) if part["ratio"] and part["interval"]]
+    if not drawn:
+        return ""
+    ends = [end for _, part in drawn for end in part["interval"]]
+    low, high = min(*ends, 0.9), max(*ends, 1.1)
+    left, height = 190, 22 * len(drawn) + 30
+
+    def across(ratio: float) -> float:
+        return left + (_WIDTH - left - 20) * math.log(ratio / low) / math.log(high / low)
+
+    field = across(1 / (1 + tolerance)), across(1 + tolerance)
+    marks = [
+        f"<rect x='{field[0]:.1f}' width='{field[1] - field[0]:.1f}' y='4' height='{height - 26}' fill='#bbb'"
+        " fill-opacity='.5'/>",
+        *(f"<text x='{across(tick):.1f}' y='{height - 6}' text-anchor='middle'>{tick:g}×</text>"
+          for tick in _ratio_ticks(low, high)),
+    ]  # fmt: skip
+    for row, (name, part) in enumerate(drawn):
+        y, colour = 18 + 22 * row, COLOURS.get(Change(part["verdict"]), "#444")
+        start, end = (across(each) for each in part["interval"])
+        marks += [
+            f"<text x='2' y='{y + 4}'>{in_markup(name[:34])}</text>",
+            f"<path d='M{start:.1f} {y}H{end:.1f}' stroke='{colour}' stroke-width='3'/>",
+            f"<circle cx='{across(part['ratio']):.1f}' cy='{y}' r='4' fill='{colour}'/>",
+        ]
+    return (
+        f"<svg viewBox='0 0 {_WIDTH} {height}' width='{_WIDTH}' role='img'><title>ratios with their intervals</title>"
+        f"{''.join(marks)}</svg>"
+    )
+
+
+def _ratio_ticks(low: float, high: float) -> list[float]:
+    """Return round ratios within an axis, at most seven, 1 among them."""
+    for steps in ((0.8, 0.9, 1.0, 1.1, 1.2, 1.3), (0.5, 0.75, 1.0, 1.5, 2.0, 3.0), (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)):
+        if low >= steps[0] and high <= steps[-1]:
+            return [each for each in steps if low <= each <= high]
+    first = math.floor(math.log10(low))
+    powers = [10.0**power for power in range(first, math.ceil(math.log10(high)) + 1)]
+    every = -(-len(powers) // 6)
+    return [each for at, each in enumerate(powers) if low <= each <= high and (at + first) % every == 0]
 
 
 def lag_svg(group: Sequence[FunctionLifetime], document: Mapping[str, Any]) -> str:

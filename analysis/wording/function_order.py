@@ -11,7 +11,7 @@ from .levels import present
 from .states import rank_of
 
 SORTS: dict[str, Callable[[Entry], Any]] = {
-    "state": lambda each: (rank_of(each), -_time(each), -_rate(each)),
+    "state": lambda each: (rank_of(each), not present(each), -_time(each), -_rate(each)),
     "time": lambda each: (-_time(each), -_rate(each)),
     "calls": lambda each: (-_rate(each), -int(each.get("calls") or 0)),
     "median": lambda each: -_quantile(each, "p50"),

@@ -117,7 +117,7 @@ def result_text(document: dict[str, Any], form: str) -> str:
     """
     if form == "json":
         return specification_text(document)
-    lines = specification(document, width())
+    lines = specification(document, width(), timed=True)
     entries = functions_of(document)
     if entries and not any(map(is_asserted, entries)):
         busiest = busiest_first(entries)[:MOST_SHOWN]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import statistics
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -15,13 +16,15 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path as Way
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from specmine.analysis.documents import Entry, title
 from specmine.analysis.histogram_bins import Bin, histogram_bins
 from specmine.analysis.wording.assertions import class_names, condition
+from specmine.analysis.wording.levels import WORDS, asserted, normal_range, present
+from specmine.analysis.wording.states import words
 from specmine.cli.text.call_tree import deciding_edges
-from specmine.model.text import count, duration, escaped, plural, share
+from specmine.model.text import count, duration, escaped, plural, share, three_digits
 
 from .call_graph import Drawing, drawing
 
@@ -31,7 +34,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 """Okabe and Ito (2008): distinguishable with any colour vision."""
 _DARK = (0, 2, 5)
 """Those of them that white can be read on."""
-_DECIDES, _PLAIN, _BORDER, _INK = "#D55E00", "#9AA5B1", "#B3261E", "#1F2933"
+_DECIDES, _PLAIN, _BORDER, _INK, _NORMAL = "#D55E00", "#9AA5B1", "#B3261E", "#1F2933", "#C9D1DA"
 _STYLE: dict[Any, Any] = {
     "text.parse_math": False,  # names hold dollar signs
     "svg.fonttype": "none",
@@ -46,6 +49,9 @@ _STYLE: dict[Any, Any] = {
 }
 _LETTER, _LINE = 0.078, 0.165
 """Inches of a letter and of a line of text in a box."""
+_LEFT = 0.75
+"""Inches left of the durations."""
+_FLAT = 0.01
 _TOP, _HEADING, _AXIS, _BETWEEN = 0.4, 0.42, 0.3, 0.45
 """Inches above all parts, above each, below the durations, and between layers of the graph."""
 
@@ -77,14 +83,24 @@ def picture(entry: Entry, form: str) -> bytes:
         FigureCanvasAgg(figure)
         name = textwrap.shorten(escaped(title(entry)), 90, placeholder=" ...")
         figure.text(0.03, 1 - 0.26 / tall, name, fontsize=12, fontweight="bold", va="center")
-        facts = f"{plural(int(entry.get('calls') or 0), 'call')}, {escaped(str(entry.get('state')))}"
+        facts = _facts(entry)
         figure.text(0.97, 1 - 0.26 / tall, facts, va="center", ha="right")
         top = tall - _TOP
         for number, (height, draw) in enumerate(parts):
             top -= _HEADING + height
             room = height - (_AXIS if number == 0 else 0.0)
-            draw(figure.add_axes((0.03, (top + height - room) / tall, 0.94, room / tall)))
+            left = _LEFT / broad if number == 0 else 0.03  # the durations have an axis of calls
+            draw(figure.add_axes((left, (top + height - room) / tall, 0.97 - left, room / tall)))
         return _saved(figure, form)
+
+
+def _facts(entry: Entry) -> str:
+    """Return what stands beside the name: calls, state, program and build."""
+    build = str(entry.get("build") or str(entry.get("build_id") or "")[:12])
+    parts = [plural(int(entry.get("calls") or 0), "call"), words(entry)]
+    parts += [f"program {entry['program']}"] if entry.get("program") else []
+    parts += [f"build {build}"] if build else []
+    return textwrap.shorten(escaped(", ".join(parts)), 90, placeholder=" ...")
 
 
 def _saved(figure: Figure, form: str) -> bytes:
@@ -106,19 +122,23 @@ def _distribution(axes: Axes, entry: Entry) -> None:
     axes.set_title("Durations of calls", loc="left", fontsize=10)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    axes.set_yticks([])
+    flat = False
     if not bins:
+        axes.set_yticks([])
         _only_borders(axes, borders)
     else:
-        _bars(axes, bins, [histogram_bins(each.get("histogram"), bias) for each in entry.get("behaviours") or []])
+        flat = _bars(axes, bins, entry, bias)
     axes.set_xscale("log")
     low, high = axes.get_xlim()
     steps = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0) if high < 12 * low else (1.0, 2.0, 5.0) if high < 500 * low else (1.0,)
     axes.xaxis.set_major_locator(LogLocator(subs=steps, numticks=12))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
-    top = axes.get_ylim()[1] * 1.2
-    axes.set_ylim(0, top)
+    bottom, most = axes.get_ylim()
+    top = most * (most / bottom) ** 0.2 if flat else most * 1.2
+    axes.set_ylim(bottom, top)
+    axes.tick_params(axis="y", length=0)
+    above = axes.get_xaxis_transform()
     edges = [low, *borders, high]
     classes = entry.get("classes") or []
     for at, (left, right) in enumerate(pairwise(edges)):
@@ -126,32 +146,81 @@ def _distribution(axes: Axes, entry: Entry) -> None:
             axes.axvspan(left, right, color="#F1F4F8", zorder=0, linewidth=0)
         if at < len(classes):
             text = share(float(classes[at].get("share") or 0.0))
-            axes.text(math.sqrt(left * right), top * 0.98, text, ha="center", va="top", fontsize=10)
+            axes.text(math.sqrt(left * right), 0.98, text, ha="center", va="top", fontsize=10, transform=above)
     for border in borders:
         axes.axvline(border, color=_BORDER, linestyle="--", linewidth=1.2)
-        axes.text(border, top * 0.86, f" {duration(border)}", color=_BORDER, ha="left", va="top", fontsize=8)
+        label = f" {duration(border)}"
+        axes.text(border, 0.87, label, color=_BORDER, ha="left", va="top", fontsize=8, transform=above)
+    if bins:
+        _marks(axes, entry)
     axes.set_xlim(low, high)
 
 
-def _bars(axes: Axes, bins: Sequence[Bin], groups: Sequence[Sequence[Bin]]) -> None:
-    """Draw calls per equal step of log time; what no behaviour owns is grey."""
+def _marks(axes: Axes, entry: Entry) -> None:
+    """Mark median and 99 % quantile, and the range in which the median is normal."""
+    above = axes.get_xaxis_transform()
+    span = asserted(entry).get("p50") or {}
+    if normal_range(asserted(entry), "p50"):
+        axes.axvspan(float(span["low"]), float(span["high"]), color=_NORMAL, alpha=0.5, zorder=0.5, linewidth=0)
+    for name, height in (("p50", 0.76), ("p99", 0.66)):
+        each = present(entry).get(name)
+        if each and each["seconds"] > 0:
+            axes.axvline(float(each["seconds"]), color=_INK, linewidth=1.2, zorder=3)
+            text, seconds = f" {WORDS[name]} {three_digits(float(each['seconds']))} ", float(each["seconds"])
+            low, high = axes.get_xlim()
+            side = "right" if math.log(seconds / low) > 0.8 * math.log(high / low) else "left"
+            axes.text(seconds, height, text, ha=side, va="top", fontsize=8, transform=above, zorder=4,
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.75})  # fmt: skip
+
+
+def _bars(axes: Axes, bins: Sequence[Bin], entry: Entry, bias: float) -> bool:
+    """Draw the share of calls per equal step of log time; what no behaviour owns is grey.
+
+    Returns
+    -------
+    bool
+        Whether the axis of calls is logarithmic: where one step would flatten all others.
+    """
+    behaviours = entry.get("behaviours") or []
+    groups = [histogram_bins(each.get("histogram"), bias) for each in behaviours]
+    total = sum(calls for _, _, calls in bins) or 1.0
+    bins = [(left, right, calls / total) for left, right, calls in bins]
+    groups = [[(left, right, calls / total) for left, right, calls in each] for each in groups]
     low, high = bins[0][0], bins[-1][1]
     visible = _visible(bins)
     step = max(math.log(visible[1] / visible[0]) / 90, math.log(1.033))
     number = max(1, math.ceil(math.log(high / low) / step))
     edges = [low * math.exp(step * at) for at in range(number + 1)]
     stacks = [(COLOURS[at % len(COLOURS)], own) for at, own in enumerate(groups) if own]
+    names = [condition(each.get("expression")) for each, own in zip(behaviours, groups, strict=True) if own]
     whole = _regrouped(bins, low, step, number)
     base = [0.0] * number
-    for colour, own in stacks if len(stacks) > 1 else []:
+    for (colour, own), name in zip(stacks, names, strict=True) if len(stacks) > 1 else []:
         calls = _regrouped(own, low, step, number)
-        axes.stairs([a + b for a, b in zip(base, calls, strict=True)], edges, baseline=base, fill=True, color=colour)
+        label = textwrap.shorten(name, 60, placeholder=" ...")
+        tops = [a + b for a, b in zip(base, calls, strict=True)]
+        axes.stairs(tops, edges, baseline=base, fill=True, color=colour, label=label)
         base = [a + b for a, b in zip(base, calls, strict=True)]
     rest = [max(a, b) for a, b in zip(base, whole, strict=True)]
     plain = _PLAIN if len(stacks) > 1 else COLOURS[0]
     axes.stairs(rest, edges, baseline=base, fill=True, color=plain)
     axes.set_xlim(visible[0] / 1.05, visible[1] * 1.05)
-    axes.set_ylim(0, max(rest))
+    flat = is_flattened(rest)
+    if flat:
+        axes.set_yscale("log")
+    axes.set_ylim(0.5 * min(each for each in rest if each > 0) if flat else 0, max(rest))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: share(value)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_ylabel(f"calls, in steps of {100 * (math.exp(step) - 1):.0f} %", fontsize=8)
+    if len(stacks) > 1:
+        axes.legend(loc="upper right", fontsize=8, frameon=False, bbox_to_anchor=(1.0, 1.13), ncols=2)
+    return flat
+
+
+def is_flattened(steps: Sequence[float]) -> bool:
+    """Return whether most steps of a distribution would be lower than a hundredth of the highest."""
+    held = [each for each in steps if each > 0]
+    return bool(held) and statistics.median(held) < _FLAT * max(held)
 
 
 def _visible(bins: Sequence[Bin]) -> tuple[float, float]:

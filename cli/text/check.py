@@ -20,7 +20,11 @@ def check_text(document: Mapping[str, Any], columns: int) -> str:
         shown = f"{each['verdict'].upper():8}  {name}{escaped(text)}"
         lines += textwrap.wrap(shown, columns, subsequent_indent=" " * 12, break_on_hyphens=False)
         lines += _why(each["evidence"], columns, 12)
-    counted = ", ".join(f"{number} {name}" for name, number in document["counts"].items() if number)
+    counted = ", ".join(
+        f"{number} {'hold' if name == 'holds' and number > 1 else name}"
+        for name, number in document["counts"].items()
+        if number
+    )
     lines += ["", f"{plural(len(document['formulas']), 'formula')}: {counted or 'none'}."]
     return "\n".join(lines).lstrip("\n") + "\n"
 

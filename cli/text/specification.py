@@ -5,17 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from specmine.analysis.documents import Document, Entry, functions_of
+from specmine.analysis.documents import Document, Entry, functions_of, title
 from specmine.analysis.wording.assertions import assertion, is_asserted, wrapped
+from specmine.analysis.wording.levels import present, sentence, uncertainty_of
 from specmine.analysis.wording.states import counted
 from specmine.model.text import age, count, duration, escaped, listed, plural, share
 
+MOST_TIMED = 8
+"""Functions without an assertion of which durations are listed."""
 REPORTED_JIT_SHARE = 0.01
 """From this share of CPU time on, code made at run time is reported."""
 
 
-def specification(document: Document, width: int) -> list[str]:
-    """Return the lines of all assertions, the busiest function first, then of what is not known yet."""
+def specification(document: Document, width: int, *, timed: bool = False) -> list[str]:
+    """Return the lines of all assertions, the busiest function first, then of what is not known yet.
+
+    Parameters
+    ----------
+    document : mapping
+    width : int
+    timed : bool
+        Adds the durations of functions that were timed, and of which it is not known yet what is normal.
+    """
     entries = functions_of(document)
     asserted = busiest_first([each for each in entries if is_asserted(each)])
     lines = heading(document, width)
@@ -23,7 +34,20 @@ def specification(document: Document, width: int) -> list[str]:
         lines += ["", *assertion(entry, width)]
     if not asserted:
         lines += ["", "Nothing is stable enough to be stated yet."]
+    lines += _timed(entries, width) if timed else []
     return [*lines, "", *wrapped(counted(entries), width)] if entries else lines
+
+
+def _timed(entries: Sequence[Entry], width: int) -> list[str]:
+    """Return how long calls take of the busiest functions that have no assertion yet."""
+    found = busiest_first([each for each in entries if not is_asserted(each) and present(each).get("p50")])
+    if not found:
+        return []
+    lines = ["", f"Timed, but not for long enough to know what is normal: {plural(len(found), 'function')}."]
+    for each in found[:MOST_TIMED]:
+        text = f"{escaped(title(each))}: {sentence(present(each), uncertainty_of(each))}"
+        lines += wrapped(text, width, first="  ", hang="    ")
+    return lines
 
 
 def busiest_first(entries: Sequence[Entry]) -> list[Entry]:

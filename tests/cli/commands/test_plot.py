@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from specmine.cli.pictures.figure import picture
+from specmine.cli.pictures.figure import is_flattened, picture
+from specmine.model.text import three_digits
 from tests.support.recordings import calls, csv_text
 
 Outcome = Callable[..., tuple[int, str, str]]
@@ -40,10 +41,34 @@ def test_the_picture_says_what_is_asserted(specification: Path, outcome: Outcome
     shown = " ".join(texts(out))
     (entry,) = json.loads(specification.read_text())["functions"]
     calls_of = {each["expression"]: f"{each['calls']:,}" for each in entry["behaviours"]}
-    for wanted in ("if b->c (", "if not b->c (", "6,000 calls, explained", "main", calls_of["b->c"], "36 us", "100 %"):
+    for wanted in ("if b->c (", "if not b->c (", "6,000 calls, known", "main", calls_of["b->c"], "36 us", "100 %"):
         assert wanted in shown
     assert out.count("#d55e00") >= 1
     assert out == outcome("plot", "z", "--store", specification)[1]
+
+
+def test_the_durations_have_axes_marks_and_a_legend(specification: Path, outcome: Outcome) -> None:
+    """Shares of the calls upwards, median and p99 as strokes, the behaviours by colour."""
+    (entry,) = json.loads(specification.read_text())["functions"]
+    shown = texts(outcome("plot", "--store", specification)[1])
+    assert any(re.fullmatch(r"calls, in steps of \d+ %", each) for each in shown)
+    assert {"0 %", "2 %", "4 %"} <= {*shown} or {"0 %", "5 %", "10 %"} <= {*shown}
+    for name, word in (("p50", "median"), ("p99", "p99")):
+        assert f"{word} {three_digits(entry['quantiles'][name]['seconds'])}" in shown
+    assert {"if b->c", "if not b->c"} <= {*shown}
+
+
+def test_one_step_does_not_flatten_all_others() -> None:
+    """Then the axis of calls is logarithmic; where the steps are alike it is not."""
+    assert is_flattened([0.9, *[0.001] * 50])
+    assert not is_flattened([0.1] * 10)
+    assert not is_flattened([0.5, 0.3, 0.2, *[0.0] * 50])
+    assert not is_flattened([])
+    few = {"function": "f", "module": "m", "state": "timing", "calls": 100_000,
+           "histogram": [[300, 100_000], *([bucket, 100] for bucket in range(320, 400))]}  # fmt: skip
+    alike = {**few, "histogram": [[bucket, 100] for bucket in range(320, 400)]}
+    assert "0.1 %" in texts(picture(few, "svg"))
+    assert "0 %" in texts(picture(alike, "svg"))
 
 
 def test_deciding_edges_and_behaviours_have_colours(specification: Path) -> None:

@@ -62,7 +62,8 @@ def test_the_page_is_whole_and_safe(recording: Path, tmp_path: Path, outcome: Ou
     assert "<b>" not in page
     assert not re.search(r"https?://|<script|<link|<img", page)
     assert re.search(r"<td class='worse'>\+(19|20|21)\.\d\d %</td>", page)
-    assert page.count("<svg") == page.count("</svg>") == 6  # of each function: intervals, lifetimes, lag plot
+    assert page.count("<svg") == page.count("</svg>") == 8  # of each function: ratios, intervals, lifetimes, lag
+    assert page.count("<figcaption>") == page.count("</figcaption>") == 6  # what the first three of them show
 
     class Balance(HTMLParser):
         """Counts open elements."""
