@@ -21,6 +21,15 @@ SECOND_NS = 1_000_000_000
 LONGEST_S = 365 * 86_400
 
 
+class _ProcessId(click.IntRange):
+    """Number of a process."""
+
+    name = "process id"
+
+
+PROCESS_ID = _ProcessId(1)
+
+
 def seconds(value: str) -> float:
     """Return the seconds of a plain number, or of one with a unit; above 0, at most a year."""
     try:
@@ -188,7 +197,7 @@ def program_options(function: F) -> F:
     """Add the ways to choose a program and what every run of the kernel side takes."""
     for decorate in reversed(
         (
-            click.option("-p", "--pid", type=click.IntRange(1), metavar="PID", help="A running process."),
+            click.option("-p", "--pid", type=PROCESS_ID, metavar="PID", help="A running process."),
             click.option("--exe", type=PATH, metavar="PATH", help="All processes of an executable, also later ones."),
             click.option("--unit", metavar="NAME", help="All processes of a systemd unit."),
             click.option("--duration", type=seconds, metavar="S", help="Stop after S seconds, or 90s, 5m, 1h."),

@@ -10,7 +10,7 @@ from typing import Protocol
 import click
 
 from specmine.cli.base.exit_codes import FINE, HOST
-from specmine.cli.base.options import format_option
+from specmine.cli.base.options import PROCESS_ID, format_option
 from specmine.cli.base.output import emit, width
 from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import InputError
@@ -42,7 +42,7 @@ class Check(Protocol):
 
 
 @click.command("doctor", short_help="Can this host, and this process, be watched?")
-@click.option("-p", "--pid", type=click.IntRange(1), metavar="PID", help="Also: can this process be watched?")
+@click.option("-p", "--pid", type=PROCESS_ID, metavar="PID", help="Also: can this process be watched?")
 @format_option
 def command(pid: int | None, form: str) -> int:
     """Check whether this host has what specmine needs. For each missing need the remedy is shown.

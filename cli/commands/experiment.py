@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from specmine.cli.base.exit_codes import FINE, HOST, NO_DATA, no_data
-from specmine.cli.base.options import PATH, format_option, seconds
+from specmine.cli.base.options import PATH, PROCESS_ID, format_option, seconds
 from specmine.cli.base.output import emit, width
 from specmine.cli.runners import experiment
 from specmine.cli.text.experiments import list_lines, prediction_lines, result_lines, table
@@ -50,7 +50,7 @@ def list_command(form: str) -> int:
 @command.command("run")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a parameter; may be repeated.")
-@click.option("-p", "--pid", type=click.IntRange(1), metavar="PID", help="Under the CPUs and limit of this process.")
+@click.option("-p", "--pid", type=PROCESS_ID, metavar="PID", help="Under the CPUs and limit of this process.")
 @click.option("--wait", "wait_s", type=seconds, default=None, metavar="S", help="Wait so long for a quiet host.")
 @click.option("--force", is_flag=True, help="Start although the host is busy. Passes the load gate only.")
 @click.option("--dangerous", is_flag=True, help="Allow experiments that disturb other programs on this host.")

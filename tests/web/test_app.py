@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -232,6 +232,48 @@ def test_a_function_shows_its_normal_time_beside_now_and_how_it_went() -> None:
     longer = client(documents).get("/function", params={"name": name, "hours": "24"})
     assert longer.status_code == 200
     assert "<h2>Over time</h2>" not in longer.text, "the sample has no windows of so long"
+
+
+def test_each_problem_shows_the_normal_time_beside_now() -> None:
+    """The first page draws it for open problems; where no windows are known it says the same without."""
+    documents = sample()
+    text = client(documents).get("/").text
+    card = text[text.index('<article class="card slow">') : text.index("</article>")]
+    assert '<path class="usual"' in card
+    assert "grey: normal, blue: now" in card
+
+    class Bare(SampleSource):
+        def trend(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
+            raise NoData("no windows")
+
+    asked = TestClient(make_app(Bare(documents), "127.0.0.1"), base_url="http://127.0.0.1")
+    assert "2.1× slower" in asked.get("/").text
+    assert '<path class="usual"' not in asked.get("/").text
+
+
+def test_windows_are_read_once_for_the_same_documents() -> None:
+    """Whoever reloads a page does not make the daemon read its store again."""
+
+    class Counting(SampleSource):
+        asked = 0
+
+        def trend(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
+            self.asked += 1
+            return super().trend(keys, hours)
+
+    source = Counting(sample())
+    reader = TestClient(make_app(source, "127.0.0.1"), base_url="http://127.0.0.1")
+    for _ in range(3):
+        assert reader.get("/").status_code == 200
+    assert source.asked == 1
+
+
+def test_the_list_has_a_heading_for_each_state() -> None:
+    """Each with all functions of that state; in another order there is none."""
+    asked = client(sample())
+    heads = re.findall(r'<tr class="group"><th[^>]*>([^<]+)', asked.get("/functions").text)
+    assert heads == ["Violated · 1", "Holds · 1", "Known · 1", "Learning · 1", "Waits · 1", "Cannot be timed · 1"]
+    assert '<tr class="group">' not in asked.get("/functions?sort=median").text
 
 
 def test_a_store_tells_how_a_function_went(tmp_path: Path) -> None:
