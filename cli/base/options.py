@@ -24,7 +24,7 @@ LONGEST_S = 365 * 86_400
 class _ProcessId(click.IntRange):
     """Number of a process."""
 
-    name = "process id"
+    name = "integer (the id of a process)"
 
 
 PROCESS_ID = _ProcessId(1)
