@@ -1,6 +1,8 @@
 """Many hosts as one, on PostgreSQL. Nothing of this is imported unless a user names a fleet.
 
-- Histograms and call paths as bytes: ``codec``. What a host sends: ``push``, ``records``.
+- Histograms and call paths as bytes: ``codec`` and ``blocks``, over ``varints``. Rows added up: ``sums``.
+- What a host sends: ``push``, ``records``; what arrives is checked by ``received``.
+- Which host and which build is slow: ``host_levels``.
 - Windows as rows of five minutes: ``folding``.
 - The database, the only users of psycopg: ``database/``. Certificates of hosts: ``certificates``.
 - A host's side, the process specmined-forward: ``forwarding/``.

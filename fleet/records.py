@@ -29,8 +29,11 @@ SPECIFICATION = "specification"
 
 
 def records_of(store: Store) -> list[Any]:
-    """Return all records of a store that a host sends of itself."""
-    found: list[Any] = [record for each in TOLD for record in store.read(each)]
+    """Return all records of a store that a host sends of itself.
+
+    A program that ended before its build was read has a build without a name. It is nobody's key, so it is not sent.
+    """
+    found: list[Any] = [record for each in TOLD for record in store.read(each) if key_of(record)[1]]
     return [*found, *store.read(Document, name=SPECIFICATION)]
 
 

@@ -36,6 +36,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "fleet": (
         "specmine fleet enroll web-17 --label role=web --database postgresql://db/f",
         "specmine fleet hosts --database postgresql://db/f",
+        "specmine fleet levels --since 2h --database postgresql://db/f",
     ),
     "setup-service": ("specmine setup-service", "specmine setup-service --root /tmp/try"),
 }

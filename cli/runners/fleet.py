@@ -11,12 +11,13 @@ from typing import Any
 
 import click
 
-from specmine.cli.base.exit_codes import FINE
+from specmine.cli.base.exit_codes import FINE, NO_DATA, VIOLATED
 from specmine.cli.base.output import emit, write_stderr
-from specmine.cli.text.fleet import hosts_table, status_text
+from specmine.cli.text.fleet import hosts_table, levels_text, status_text
 from specmine.daemon.documents.json_text import json_text
 from specmine.fleet.place import need_psycopg
 from specmine.model.errors import InputError
+from specmine.model.text import plural
 from specmine.model.units import parse_duration, parse_size
 
 _CONFIGURATION = """\
@@ -75,7 +76,7 @@ def run_enroll(url: str, host: str, labels: tuple[str, ...], authority: Path, ou
     return FINE
 
 
-def run_serve(url: str, *, once: bool, ages: tuple[str, str, str], limit: str) -> int:
+def run_serve(url: str, *, once: bool, ages: tuple[str, str, str], limit: str, metrics: Path | None) -> int:
     """Load until a signal ends it."""
     need_psycopg()
     from specmine.fleet.database.levels import FleetRetention  # noqa: PLC0415
@@ -94,7 +95,7 @@ def run_serve(url: str, *, once: bool, ages: tuple[str, str, str], limit: str) -
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda number, _: ended.append(number))
     served = serve(url, retention, once=once, tell=lambda line: write_stderr(f"specmine: {line}"),
-                   stopped=lambda: bool(ended))  # fmt: skip
+                   stopped=lambda: bool(ended), metrics=metrics)  # fmt: skip
     write_stderr(
         f"specmine: loaded {served.pushes} pushes with {served.rows} rows, {served.refused} refused;"
         f" folded {served.hours} hours, dropped {served.dropped} partitions"
@@ -138,6 +139,23 @@ def run_hosts(url: str, labels: tuple[str, ...], form: str) -> int:
     return FINE
 
 
+def run_levels(url: str, labels: tuple[str, ...], since: str, *, level: float, everything: bool, form: str) -> int:
+    """Print ``specmine.fleet_levels/1``; return 1 if a build is slower, 3 if nothing was observed."""
+    need_psycopg()
+    from specmine.fleet.database.host_levels import build_labels, read_levels  # noqa: PLC0415
+    from specmine.fleet.database.hosts import labels_of  # noqa: PLC0415
+    from specmine.fleet.host_levels import document_of  # noqa: PLC0415
+
+    newest = age(since)
+    assert newest is not None
+    with _database(url) as db:
+        document = document_of(read_levels(db, newest, labels_of(labels)), build_labels(db), level=level)
+    emit(json_text(document) if form == "json" else levels_text(document, everything=everything))
+    if any(each["verdict"] == "worse" for each in document["builds"]):
+        return VIOLATED
+    return FINE if document["functions"] else NO_DATA
+
+
 def run_quarantine(url: str, host: str, *, end: bool) -> int:
     """Let a host send, or not."""
     need_psycopg()
@@ -145,6 +163,19 @@ def run_quarantine(url: str, host: str, *, end: bool) -> int:
 
     with _database(url) as db:
         set_state(db, host, "active" if end else "quarantined")
+    return FINE
+
+
+def run_revoke(url: str, host: str, authority: Path, *, but_newest: bool) -> int:
+    """Revoke certificates of a host."""
+    need_psycopg()
+    from specmine.fleet.certificates import revoke  # noqa: PLC0415
+    from specmine.fleet.database.hosts import end_sessions, role_of  # noqa: PLC0415
+
+    number = revoke(authority, role_of(host), but_newest=but_newest)
+    with _database(url) as db:
+        end_sessions(db, role_of(host))
+    emit(f"{plural(number, 'certificate')} of {host} revoked; PostgreSQL reads {authority}/ca.crl\n")
     return FINE
 
 

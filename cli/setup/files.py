@@ -19,6 +19,7 @@ SYSUSERS = "specmine.sysusers.conf"
 SHARED = (
     "specmined-old-kernel.conf",
     "specmine-alerts.yaml",
+    "specmine-fleet-alerts.yaml",
     "specmine-alertmanager.yaml",
     "specmine-alertmanager.tmpl",
     "specmine-problems.json",

@@ -44,3 +44,23 @@ def hosts_table(entries: Sequence[Mapping[str, Any]]) -> str:
     return "".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, sizes, strict=True)).rstrip() + "\n" for row in rows
     )
+
+
+def levels_text(document: Mapping[str, Any], *, everything: bool) -> str:
+    """Return ``specmine.fleet_levels/1`` for people: hosts that stand out, builds that changed, then counts or all."""
+    builds = document["builds"]
+    changed = [each for each in builds if each["verdict"] in ("worse", "better")]
+    others = [each for each in builds if each not in changed]
+    lines = [f"{each['text']}." for each in (*document["hosts_that_stand_out"], *changed)]
+    if not lines:
+        lines = [
+            f"{plural(document['hosts'], 'host')}: no host stands out, and no build is slower."
+            if document["functions"] else "Nothing was observed."
+        ]  # fmt: skip
+    if everything:
+        lines += [f"{each['text']}." for each in (*others, *document["functions"])]
+    elif others:
+        verdicts = [each["verdict"] for each in others]
+        counted = [f"{verdicts.count(one)} {one}" for one in ("equivalent", "undecided") if one in verdicts]
+        lines.append(f"Other functions of the new build: {', '.join(counted)}; --all lists them.")
+    return "".join(escaped(line) + "\n" for line in lines)

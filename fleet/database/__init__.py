@@ -1,7 +1,9 @@
 """The database of a fleet: the only folder outside the store with SQL, and the only one that imports psycopg.
 
 - Connections and their errors: ``connecting``. Tables, roles, rights: ``migrations/``, applied by ``schema``.
-- Hosts come and go: ``hosts``. Pushes become rows: ``loading``. Hours and retention: ``levels``.
+- Hosts come and go: ``hosts``. Retention: ``levels``.
+- Pushes become rows: ``loading`` takes them, ``storing`` and ``copying`` write them with the numbers of ``numbering``.
+- Rows become hours: ``hours``. Medians of hosts: ``host_levels``.
 - A host's pushes: ``pushing``. A file as pushes: ``importing``. The process of the centre: ``serving``.
 - The fleet as a store: ``reading``. Rows for other tools: ``exporting``.
 """

@@ -101,6 +101,12 @@ def set_state(db: Connection, name: str, state: str) -> None:
     db.execute("UPDATE specmine.host SET state = %s WHERE host_id = %s", (state, host_named(db, name).host_id))
 
 
+def end_sessions(db: Connection, role: str) -> None:
+    """Let the server read its certificates and its list of revoked ones anew, and end what a role has open."""
+    db.execute("SELECT pg_reload_conf()")
+    db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (role,))
+
+
 def forget(db: Connection, name: str) -> None:
     """Remove a host with all that it sent; its certificate opens nothing from then on."""
     host = host_named(db, name)

@@ -145,7 +145,7 @@ def access_rules(database: str, authority: Path) -> Mapping[str, str]:
     """
     return {
         "pg_hba.conf": f"hostssl {database} +{HOST} all cert\nhost    {database} +{HOST} all reject",
-        "postgresql.conf": f"ssl = on\nssl_ca_file = '{authority}'",
+        "postgresql.conf": f"ssl = on\nssl_ca_file = '{authority}'\nssl_crl_file = '{authority.with_suffix('.crl')}'",
     }
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from specmine.fleet.host_levels import document_of
 from specmine.fleet.memory import keep_freed_memory
+from specmine.fleet.metrics import metrics_text
+from specmine.model.errors import InputError
 
 from .connecting import Connection, FleetError, connected, told
+from .host_levels import build_labels, read_levels
 from .hours import fold_hours
 from .levels import FleetRetention, drop_old
 from .loading import load
@@ -20,6 +26,8 @@ from .schema import LOAD, check_version
 IDLE_S = 1.0
 """Between looks at an empty inbox."""
 UPKEEP_S = 60.0
+LEVELS_S = 300.0
+_NEWEST = timedelta(hours=6)  # levels of metrics are of so long
 LONGEST_SESSION = timedelta(seconds=90)
 """Of a host: it sends for at most a minute."""
 RETRY_S = 5.0
@@ -44,6 +52,7 @@ def serve(
     once: bool,
     tell: Callable[[str], None],
     stopped: Callable[[], bool] = lambda: False,
+    metrics: Path | None = None,
 ) -> Served:
     """Work until ``stopped``, or once until the inbox is empty.
 
@@ -58,6 +67,8 @@ def serve(
         Gets a line when the database goes away and when it is back.
     stopped : callable
         Whether to end.
+    metrics : path, optional
+        A file that gets the fleet's metrics each minute.
 
     Raises
     ------
@@ -75,7 +86,8 @@ def serve(
                     failing = False
                     tell("the database is back")
                 if _its_turn(db):
-                    _work(db, retention, served, once=once, stopped=stopped)
+                    writer = _MetricsFile(metrics) if metrics is not None else None
+                    _work(db, retention, served, once=once, stopped=stopped, metrics=writer)
                 if once:
                     return served
                 _rest(IDLE_S, stopped)
@@ -128,8 +140,37 @@ def _its_turn(db: Connection) -> bool:
     return bool(row["mine"])
 
 
+@dataclass(slots=True)
+class _MetricsFile:
+    """A file for node_exporter's textfile collector."""
+
+    path: Path
+    _levels: dict[str, Any] | None = None
+    _levels_at: float = -math.inf
+
+    def write(self, db: Connection, served: Served, now: datetime) -> None:
+        """Write it anew; levels over hosts, which take longer, every five minutes."""
+        if time.monotonic() >= self._levels_at + LEVELS_S:
+            self._levels = document_of(read_levels(db, _NEWEST, {}), build_labels(db), level=0.95)
+            self._levels_at = time.monotonic()
+        counted = {"loaded": served.pushes - served.refused, "refused": served.refused, "rows": served.rows}
+        text = metrics_text(status_of(db), self._levels, counted, now.timestamp())
+        new = self.path.with_name(f".{self.path.name}.new")
+        try:
+            new.write_text(text, encoding="utf-8")
+            new.replace(self.path)
+        except OSError as error:
+            raise InputError(f"cannot write {self.path}: {error.strerror}", remedy="see --metrics") from error
+
+
 def _work(
-    db: Connection, retention: FleetRetention, served: Served, *, once: bool, stopped: Callable[[], bool]
+    db: Connection,
+    retention: FleetRetention,
+    served: Served,
+    *,
+    once: bool,
+    stopped: Callable[[], bool],
+    metrics: _MetricsFile | None,
 ) -> None:
     upkeep_at, known = time.monotonic(), Known()
     while not stopped():
@@ -138,7 +179,7 @@ def _work(
         served.refused += loaded.refused
         served.rows += loaded.rows
         if time.monotonic() >= upkeep_at or (once and not loaded.pushes):
-            _upkeep(db, retention, served)
+            _upkeep(db, retention, served, metrics)
             upkeep_at = time.monotonic() + UPKEEP_S
         if loaded.pushes:
             continue
@@ -147,13 +188,15 @@ def _work(
         _rest(IDLE_S, stopped)
 
 
-def _upkeep(db: Connection, retention: FleetRetention, served: Served) -> None:
+def _upkeep(db: Connection, retention: FleetRetention, served: Served, metrics: _MetricsFile | None) -> None:
     row = db.execute("SELECT now() AS now").fetchone()
     assert row is not None
     now: datetime = row["now"]
     db.execute("SELECT end_long_sessions(%s)", (LONGEST_SESSION,))
     served.hours += fold_hours(db, now)
     served.dropped += len(drop_old(db, retention, now))
+    if metrics is not None:
+        metrics.write(db, served, now)
 
 
 def _rest(seconds: float, stopped: Callable[[], bool]) -> None:

@@ -10,7 +10,13 @@ from pathlib import Path
 import yaml
 
 from specmine.daemon.config.loader import load_config
+from specmine.fleet.certificates import issue
+from specmine.fleet.database.connecting import FleetError
+from specmine.fleet.database.pushing import Credentials, HostConnection
 from tests.support.command_line import Outcome
+from tests.support.fleets import enrolled
+from tests.support.postgres import Postgres
+from tests.support.product import wait_until
 
 
 def test_a_host_from_enrolment_to_its_end(url: str, folder: Path, outcome: Callable[..., Outcome]) -> None:
@@ -43,3 +49,33 @@ def test_a_host_from_enrolment_to_its_end(url: str, folder: Path, outcome: Calla
     assert outcome("fleet", "forget", "web-1", *at)[0] == 0
     assert outcome("fleet", "forget", "web-1", *at)[0] == 2
     assert outcome("fleet", "enroll", "no such; name", *at, *authority)[0] == 2
+
+
+def test_a_revoked_certificate_opens_nothing(
+    postgres: Postgres, url: str, folder: Path, outcome: Callable[..., Outcome]
+) -> None:
+    """Of a host that was enrolled anew, the old one is refused and the new one is not; then that one is, too."""
+    host = enrolled(postgres, url, folder, "web-1")
+    old = Credentials(certificate=folder / "old.crt", key=folder / "old.key", authority=host.credentials.authority)
+    old.certificate.write_bytes(host.credentials.certificate.read_bytes())
+    old.key.write_bytes(host.credentials.key.read_bytes())
+    old.key.chmod(0o600)
+    issue(postgres.authority, host.role, host.folder)
+    assert host.config.fleet.connect is not None
+
+    def opens(credentials: Credentials) -> bool:
+        try:
+            with HostConnection(host.config.fleet.connect or "", host.role, credentials):
+                return True
+        except FleetError:
+            return False
+
+    assert opens(old)
+    assert opens(host.credentials)
+    arguments = ("fleet", "revoke", "web-1", "--database", url, "--authority", postgres.authority)
+    code, out, _ = outcome(*arguments, "--keep-newest")
+    assert (code, out.partition(" revoked")[0]) == (0, "1 certificate of web-1")
+    wait_until(lambda: not opens(old), "the server to read its list")
+    assert opens(host.credentials)
+    assert outcome(*arguments)[0] == 0
+    wait_until(lambda: not opens(host.credentials), "the server to read its list")

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from specmine.daemon.config.tree import Config, FleetSettings, StoreSettings
 from specmine.fleet.certificates import issue
-from specmine.fleet.database.connecting import connected
-from specmine.fleet.database.hosts import enroll
+from specmine.fleet.database.connecting import Connection, connected
+from specmine.fleet.database.hosts import enroll, host_named
 from specmine.fleet.database.levels import FleetRetention
 from specmine.fleet.database.pushing import Credentials, HostConnection
 from specmine.fleet.database.serving import Served, serve
 from specmine.fleet.place import FleetPlace, fleet_place
+from specmine.fleet.push import Push, pushes_of
 from specmine.model.batch import Lifetime
 from specmine.model.observation import Observation
 from specmine.model.pooling import pooled
@@ -110,3 +112,17 @@ def _digest(seen: Observation) -> str:
     parts = [] if split is None else [split.waiting_ns.pairs, split.blocked_ns.pairs, split.on_cpu.pairs]
     numbers = [seen.start_ns, seen.end_ns, seen.calls, seen.watched_ns, seen.inner, seen.censored, seen.uncertainty_ns]
     return hashlib.sha256(json.dumps([numbers, seen.histogram.pairs, paths, parts]).encode()).hexdigest()
+
+
+def imported(db: Connection, name: str, push: Push) -> None:
+    """Let a push wait in the inbox as one of a host, which is enrolled if it is not; it needs no certificate."""
+    enroll(db, name, {})
+    host = host_named(db, name)
+    stream = uuid.uuid5(uuid.NAMESPACE_DNS, name)
+    there = db.execute("SELECT accepted FROM specmine.stream WHERE stream = %s", (stream,)).fetchone()
+    first = 1 + (there["accepted"] if there is not None else 0)
+    for number, payload in enumerate(pushes_of(push), start=first):
+        db.execute(
+            "SELECT * FROM specmine.import_push(%s, %s, %s, %s, %s)",
+            (host.host_id, stream, number, payload, hashlib.sha256(payload).digest()),
+        )

@@ -77,6 +77,7 @@ class Postgres:
                 f"listen_addresses = '127.0.0.1'\nport = {self.port}\nunix_socket_directories = '{self.folder}'\n"
                 f"fsync = {'on' if self.fsync else 'off'}\nssl = on\nssl_cert_file = '{server}/host.crt'\n"
                 f"ssl_key_file = '{server}/host.key'\nssl_ca_file = '{self.authority}/ca.crt'\n"
+                f"ssl_crl_file = '{self.authority}/ca.crl'\n"
                 "max_connections = 40\nshared_buffers = 32MB\nautovacuum_naptime = 5s\n"
             )
         (self.data / "pg_hba.conf").write_text(

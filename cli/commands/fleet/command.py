@@ -68,14 +68,17 @@ def enroll(host: str, url: str, authority: Path, labels: tuple[str, ...], output
 @click.option("--keep-hours", default="14d", show_default=True, metavar="AGE", help="Hours of a host.")
 @click.option("--keep-fleet", default="400d", show_default=True, metavar="AGE", help="Hours of the fleet.")
 @click.option("--limit", default="100GiB", show_default=True, metavar="SIZE", help="Beyond it the oldest rows go.")
-def serve(url: str, once: bool, keep_minutes: str, keep_hours: str, keep_fleet: str, limit: str) -> int:
+@click.option("--metrics", type=PATH, metavar="FILE", help="Write metrics there each minute, for node_exporter.")
+def serve(
+    url: str, once: bool, keep_minutes: str, keep_hours: str, keep_fleet: str, limit: str, metrics: Path | None
+) -> int:
     """Load what hosts sent, fold it into hours, delete what is old. It runs until ^C.
 
     Several may run at once: one works, the others take over when it ends.
     """
     from specmine.cli.runners.fleet import run_serve  # noqa: PLC0415
 
-    return run_serve(url, once=once, ages=(keep_minutes, keep_hours, keep_fleet), limit=limit)
+    return run_serve(url, once=once, ages=(keep_minutes, keep_hours, keep_fleet), limit=limit, metrics=metrics)
 
 
 @command.command("status", short_help="Is all well.")
@@ -99,6 +102,24 @@ def hosts(url: str, labels: tuple[str, ...], form: str) -> int:
     return run_hosts(url, labels, form)
 
 
+@command.command("levels", short_help="Which host, which build is slow.")
+@database_option
+@label_option
+@click.option("--since", default="1d", show_default=True, metavar="AGE", help="Only what was observed so lately.")
+@click.option("--level", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True, help="Of intervals.")
+@click.option("--all", "everything", is_flag=True, help="List the functions that are the same, and all levels.")
+@format_option
+def levels(url: str, labels: tuple[str, ...], since: str, level: float, everything: bool, form: str) -> int:
+    """Say which hosts stand out, and whether a new build is slower than the one that other hosts run at the same time.
+
+    Hosts are what repeats: means over them leave out the outermost tenth at either end. Exit code 1 if a build is
+    slower, 3 if there is nothing to say.
+    """
+    from specmine.cli.runners.fleet import run_levels  # noqa: PLC0415
+
+    return run_levels(url, labels, since, level=level, everything=everything, form=form)
+
+
 @command.command("quarantine", short_help="Stop a host from sending.")
 @click.argument("host")
 @database_option
@@ -108,6 +129,21 @@ def quarantine(host: str, url: str, end: bool) -> int:
     from specmine.cli.runners.fleet import run_quarantine  # noqa: PLC0415
 
     return run_quarantine(url, host, end=end)
+
+
+@command.command("revoke", short_help="Certificates of a host no longer open anything.")
+@click.argument("host")
+@database_option
+@authority_option
+@click.option("--keep-newest", is_flag=True, help="Keep the one that was made last: after a renewal.")
+def revoke(host: str, url: str, authority: Path, keep_newest: bool) -> int:
+    """Revoke the certificates of HOST, and let PostgreSQL read the list anew.
+
+    To renew one, enroll the host again, copy the folder there, and revoke with --keep-newest.
+    """
+    from specmine.cli.runners.fleet import run_revoke  # noqa: PLC0415
+
+    return run_revoke(url, host, authority, but_newest=keep_newest)
 
 
 @command.command("forget", short_help="Remove a host and all that it sent.")

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from specmine.fleet.forwarding.taking import take
 from specmine.fleet.received import ReceivedPush, decode_push
+from specmine.model.batch import Lifetime
 from specmine.model.observation import Observation
-from specmine.store import Document, Retention, Writes, open_store
+from specmine.store import Build, Document, Retention, Writes, open_store
 from specmine.store.outbox import Outbox
 from tests.support.fleets import digest
-from tests.support.stored import SECOND, UTC, fill, observation
+from tests.support.stored import FUNCTION, HOST, LIFETIME, SECOND, UTC, fill, observation
 
 
 def _pushes(outbox: Outbox) -> Iterator[ReceivedPush]:
@@ -96,3 +97,16 @@ def test_nothing_is_taken_twice_after_a_damaged_outbox(tmp_path: Path) -> None:
             fill(store, windows[100:])
             take(store, outbox, skip=outbox.replaces)
             assert digest(_rows(list(_pushes(outbox)))) == digest(windows[100:])
+
+
+def test_a_program_whose_build_is_not_known_is_sent(tmp_path: Path) -> None:
+    """It ended before its file was read: its lifetime goes, the build without a name does not, and all can be read."""
+    nameless = Lifetime(id="boot:8:99", pid=8, executable="/bin/brief", build_id="", start_ns=5, processes=1)
+    with open_store(tmp_path / "s.db") as store, Outbox(tmp_path / "o.db") as outbox:
+        store.write(Writes((HOST, LIFETIME, FUNCTION, nameless, observation(3))), UTC)
+        assert store.read(Build, build_id="")
+        take(store, outbox)
+        (push,) = _pushes(outbox)
+    assert nameless in push.records
+    assert [each.build_id for each in push.records if isinstance(each, Build)] == ["ab"]
+    assert len(push.rows) == 1

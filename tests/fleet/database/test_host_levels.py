@@ -1,0 +1,100 @@
+"""What the hosts sent becomes medians of functions, builds and hosts; the command says what follows."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from specmine.fleet.database.connecting import Connection
+from specmine.fleet.database.host_levels import read_levels
+from specmine.fleet.database.hosts import set_state
+from specmine.fleet.folding import FoldedRow
+from specmine.fleet.push import Push
+from specmine.model.batch import Lifetime
+from specmine.model.function import Function
+from specmine.model.histogram import Histogram
+from specmine.model.observation import Kind, Observation
+from specmine.store import Build, Host
+from tests.support.fleets import imported, load_all
+from tests.support.stored import SECOND
+
+Outcome = Callable[..., tuple[int, str, str]]
+_NAMES = ("parse", "read", "write", "send")
+_NOW_NS = 1_790_000_000 * SECOND  # of whatever day: imported rows keep their times
+
+
+def _function(build: str, at: int) -> Function:
+    return Function(build_id=build, offset=16 * at, name=_NAMES[at], module="app", in_program=True)
+
+
+def _push(host: str, build: str, medians: list[float], *, minute: int) -> Push:
+    """Return five minutes of four functions in one lifetime."""
+    lifetime = f"{host}:{minute}:1"
+    record = Lifetime(id=lifetime, pid=minute, executable="/bin/app", build_id=build, start_ns=1, processes=1)
+    seed = int.from_bytes(f"{host}{minute}".encode(), "little") % 2**32
+    rng = np.random.default_rng(seed)
+    rows = []
+    for at, median in enumerate(medians):
+        durations = median * 1e9 * np.exp(rng.normal(0.0, 0.02, 200)) + 400.0
+        seen = Observation(
+            function=_function(build, at).key, lifetime=lifetime, kind=Kind.TIME, start_ns=60 * minute * SECOND + 1,
+            end_ns=(60 * minute + 300) * SECOND, histogram=Histogram.from_durations(durations.astype(np.int64)),
+            calls=300, watched_ns=SECOND, bias_ns=400.0,
+        )  # fmt: skip
+        rows.append(FoldedRow(observation=seen, windows=3))
+    itself = Host(boot_id=host, hostname=host, utc_offset_ns=_NOW_NS)
+    label = Build(build_id=build, executable="/bin/app", label={"aa": "v1", "bb": "v2"}[build])
+    return Push(records=(itself, record, label, *(_function(build, at) for at in range(4))), rows=tuple(rows))
+
+
+@pytest.fixture
+def fleet(url: str, db: Connection) -> str:
+    """Return a fleet of nine hosts: four get a new build whose parse is slower, and one host is slow."""
+    for number in range(9):
+        host = f"h{number}"
+        slow = 2.3 if number == 2 else 1.0 + 0.01 * number
+        imported(db, host, _push(host, "aa", [slow * each for each in (1e-4, 2e-4, 3e-4, 4e-4)], minute=0))
+        build, parse = ("bb", 1.5e-4) if number >= 5 else ("aa", 1e-4)
+        imported(db, host, _push(host, build, [slow * each for each in (parse, 2e-4, 3e-4, 4e-4)], minute=60))
+    load_all(url)
+    return url
+
+
+def _ever() -> timedelta:
+    return timedelta(days=40_000)
+
+
+def test_medians_are_those_of_the_durations(fleet: str, db: Connection) -> None:
+    """By build and host, less the probes' cost; what came before the new build is apart."""
+    db.execute("SET search_path = specmine")
+    parse = next(each for each in read_levels(db, _ever(), {}) if each.name == "parse")
+    assert parse.pair is not None
+    assert (parse.pair.base, parse.pair.new) == ("aa", "bb")
+    assert len(parse.levels) == 9
+    assert math.exp(parse.levels["aa", "h2"]) == pytest.approx(2.3e-4, rel=0.01)
+    assert math.exp(parse.levels["bb", "h7"]) == pytest.approx(1.07 * 1.5e-4, rel=0.01)
+    assert math.exp(parse.before["h7"]) == pytest.approx(1.07e-4, rel=0.01)
+    set_state(db, "h7", "quarantined")
+    assert ("bb", "h7") not in next(each for each in read_levels(db, _ever(), {}) if each.name == "parse").levels
+    assert read_levels(db, timedelta(seconds=1), {}) == []
+
+
+def test_the_command_names_the_host_and_the_build(fleet: str, outcome: Outcome) -> None:
+    """Exit code 1, sentences for people, the same as JSON."""
+    arguments = ["fleet", "levels", "--database", fleet, "--since", "20000d"]
+    code, text, _ = outcome(*arguments)
+    assert code == 1
+    assert "h2 alone is slower, 2.2 times, in 4 of 4 functions: the host, not a build." in text
+    assert "parse (app) is slower on all 4 hosts with build v2: 1.49 times" in text
+    assert "3 equivalent" in text
+    code, text, _ = outcome(*arguments, "--format", "json")
+    document = json.loads(text)
+    assert (code, document["schema"], document["hosts"]) == (1, "specmine.fleet_levels/1", 9)
+    assert [each["method"] for each in document["builds"]] == ["changes"] * 4
+    code, text, _ = outcome("fleet", "levels", "--database", fleet, "--since", "1s")
+    assert (code, text) == (3, "Nothing was observed.\n")
