@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.mixture import GaussianMixture
 
 from bench.mining.tables import borders as mining_borders
-from bench.mining.tables import budget_policies, path_variation
+from bench.mining.tables import budget_policies, callees, path_variation
 from bench.mining.tables import call_paths as mining_paths
 from bench.mining.tables import levels as mining_levels
 from bench.mining.tables import recorded as mining_recorded
@@ -138,6 +138,11 @@ def edge(cases: int, _: Sequence[str]) -> None:
     table("One deciding edge, 10,000 calls", path_variation.EDGE_HEAD, path_variation.edge_table(cases))
 
 
+def reached(cases: int, _: Sequence[str]) -> None:
+    """Print how often callees that calls reached are stated, where they decide and where not."""
+    table("Calls over one path that reach callees, 20 windows", callees.HEAD, callees.table(cases))
+
+
 def again(cases: int, _: Sequence[str]) -> None:
     """Print how alike two minings of the same planted models are."""
     table("The same models, other calls", mining_paths.AGAIN_HEAD, mining_paths.again(cases))
@@ -190,6 +195,7 @@ COMMANDS: dict[str, tuple[Callable[[int, Sequence[str]], None], int]] = {
     "watching": (watching, 5),
     "paths": (paths, 10),
     "atoms": (atoms, 20),
+    "reached": (reached, 100),
     "again": (again, 10),
     "chance": (chance, 5),
     "lot": (lot, 5),
