@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,6 @@ def _explained(what: str, callees: tuple[int, int], seed: int) -> Explanation:
     rng = np.random.default_rng(seed)
     number = int(rng.integers(callees[0], callees[1] + 1))
     reach, chance = rng.uniform(0.05, 0.95, number), float(rng.uniform(0.05, 0.5))
-    kinds = 1 << np.arange(number)
     slow_kinds = rng.random(2**number) < 0.5
     own = np.clip(chance + rng.normal(0, 0.03, 2**number), 0.01, 0.99)
     windows = []
@@ -58,15 +58,25 @@ def _explained(what: str, callees: tuple[int, int], seed: int) -> Explanation:
             reached = np.clip(reach * np.exp(rng.normal(0, 0.4, number)), 0.01, 0.99)
         elif "busy" in what and window % 7 < 2:
             now, reached = min(0.9, 2 * chance), np.clip(1.5 * reach, 0.01, 0.97)
-        slow: Callable[[Calls], NDArray[np.float64]] = {
-            "one callee": lambda calls: np.where(calls[:, 0], _SLOW, _FAST),
-            "two callees together": lambda calls: np.where(calls[:, 0] & ~calls[:, 1], _SLOW, _FAST),
-            "the lot for each kind of calls": lambda calls: np.where(slow_kinds[calls @ kinds], _SLOW, _FAST),
-            "the lot; its chance differs by 3 points between kinds of calls": lambda calls: own[calls @ kinds],
-        }.get(what, lambda calls, now=now: np.full(len(calls), now))
-        windows.append(_window(rng, window, reached, slow))
+        windows.append(_window(rng, window, reached, partial(_chances, what, now, slow_kinds, own)))
     border = int(bucket_of(np.array([_BORDER_NS]))[0])
     return explain(windows, [border], program={"app"}, settings=S)
+
+
+def _chances(
+    what: str, chance: float, slow_kinds: NDArray[np.bool_], own: NDArray[np.float64], calls: Calls
+) -> NDArray[np.float64]:
+    """Return the probability of each call to be slow."""
+    kinds = calls @ (1 << np.arange(calls.shape[1]))
+    if what == "one callee":
+        return np.where(calls[:, 0], _SLOW, _FAST)
+    if what == "two callees together":
+        return np.where(calls[:, 0] & ~calls[:, 1], _SLOW, _FAST)
+    if what == "the lot for each kind of calls":
+        return np.where(slow_kinds[kinds], _SLOW, _FAST)
+    if "between kinds" in what:
+        return np.asarray(own[kinds])
+    return np.full(len(calls), chance)
 
 
 def _window(
