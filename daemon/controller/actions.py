@@ -11,7 +11,10 @@ from specmine.model.batch import Sampling, Unwatch, Watch
 from specmine.model.function import Reason
 
 from . import reasons
-from .budget import spendable
+from .allocation.account import spendable
+from .allocation.function_request import same_enough
+from .allocation.means import Means, Plan
+from .allocation.scheduler import plan
 from .call_counts import with_watch
 from .events import Action, Mine, Publish
 from .explanation import job_for
@@ -28,7 +31,6 @@ from .hotness import (
     total_of,
 )
 from .phase import FINISHED, State
-from .scheduler import Means, Plan, plan, same_enough
 from .state import ControllerState
 
 PLAN_EVERY_NS, PLAN_IN_DEBT_NS, PLAN_UNDER_PRESSURE_NS = SECOND, 250 * MS, 10 * SECOND

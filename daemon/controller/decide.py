@@ -11,9 +11,10 @@ from functools import cache
 from specmine.model.batch import Batch, Sampling
 from specmine.model.globs import matches
 
-from . import agent_cost, explanation, reasons, transitions
+from . import explanation, reasons, transitions
 from .actions import act
-from .budget import BudgetAccount, with_batch
+from .allocation import agent_cost
+from .allocation.account import BudgetAccount, with_batch
 from .call_counts import with_activity
 from .candidates import admit_named, bounded, candidate, climb, descend, statements_of
 from .checkpoint import restored

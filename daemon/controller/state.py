@@ -10,8 +10,8 @@ from specmine.daemon.config.settings import Settings
 from specmine.model.batch import Batch, Lifetime, Started
 from specmine.model.function import Function
 
-from .agent_cost import AgentCost
-from .budget import BudgetAccount
+from .allocation.account import BudgetAccount
+from .allocation.agent_cost import AgentCost
 from .events import Mark
 from .function import FunctionState
 from .profile import Profile

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from specmine.daemon.controller.budget import price
+from specmine.daemon.controller.allocation.function_request import kind_for
+from specmine.daemon.controller.allocation.request import price
+from specmine.daemon.controller.allocation.utility import utility
 from specmine.daemon.controller.call_counts import calls_interval, estimated_calls
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Total, share
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.provisional import document_of
 from specmine.daemon.controller.reasons import by_waiting, violated_off_cpu
-from specmine.daemon.controller.scheduler import kind_for, utility
 from specmine.daemon.controller.state import ControllerState
 from specmine.mining.assertions.checks import Check
 from specmine.mining.off_cpu.host_causes import host_times

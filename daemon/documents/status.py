@@ -9,12 +9,13 @@ from pathlib import PurePath
 from typing import Any
 
 from specmine.daemon.config.settings import SECOND
-from specmine.daemon.controller.budget import affordable_window
+from specmine.daemon.controller.allocation.function_request import predicted
+from specmine.daemon.controller.allocation.means import Means
+from specmine.daemon.controller.allocation.request import affordable_window
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import is_idle
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.reasons import PASSING
-from specmine.daemon.controller.scheduler import Means, predicted
 from specmine.daemon.controller.state import ControllerState
 from specmine.model.batch import PURPOSES, Spent
 

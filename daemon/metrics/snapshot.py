@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.daemon.config.settings import SECOND
+from specmine.daemon.controller.allocation.utility import utility
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.history import Totals
 from specmine.daemon.controller.phase import FINISHED, State
-from specmine.daemon.controller.scheduler import utility
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.data import data_of
 from specmine.daemon.documents.levels import levels_of

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from specmine.daemon.config.settings import SECOND, Settings
-from specmine.daemon.controller.budget import FIRST_NUMBERS, affordable_window, first_look
+from specmine.daemon.controller.allocation.function_request import predicted
+from specmine.daemon.controller.allocation.means import Means
+from specmine.daemon.controller.allocation.request import FIRST_NUMBERS, affordable_window, first_look
 from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.hotness import Ancestry, Total, in_order, is_idle, own_share, share, total_of
 from specmine.daemon.controller.profile import Profile
-from specmine.daemon.controller.scheduler import Means, predicted
 from specmine.model.batch import HotSample, Prices, Watch
 from specmine.model.function import Function
 from specmine.model.observation import Kind

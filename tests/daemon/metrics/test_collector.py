@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client.core import Metric
 
-from specmine.daemon.controller.agent_cost import AgentCost
+from specmine.daemon.controller.allocation.agent_cost import AgentCost
 from specmine.daemon.controller.history import Totals
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import DaemonFacts, status_of

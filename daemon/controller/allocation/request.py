@@ -1,17 +1,15 @@
-"""What observing may cost, and what it is predicted to cost.
+"""Which request fits a grant, and what it is predicted to cost.
 
-The budget account is a token bucket and keeps the promise. It earns ``Settings.overhead`` of the CPU time that the
-program used, at least the floor, and spends what the probes took. Plans are made in rates, ns of cost per second,
-from the calibrated price of a hit and the measured rate of calls.
+From the calibrated price of a hit and the measured rate of calls; no state of a function is looked at here.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from specmine.daemon.config.settings import MS, SECOND, Settings
-from specmine.model.batch import Batch, Prices, Spent, Watch
+from specmine.model.batch import Prices, Watch
 from specmine.model.function import Function
 from specmine.model.observation import Kind
 from specmine.model.probe_kind import PROBE_KINDS
@@ -20,10 +18,6 @@ REACTION_NS = 3 * MS
 """How long a probe goes on trapping after its bucket ran empty, until its link is closed."""
 SHORTEST_ON_NS = 50 * MS
 LONGEST_ON_NS = SECOND
-SMOOTHED_NS = 3 * SECOND
-"""Over this time the CPU time of the programs is averaged."""
-MEMORY_NS = 5 * SECOND
-"""The account holds what is earned in this time at most; an idle daemon does not save up."""
 LEAST_SHARE = 1 / 64
 """Share of calls timed below which counting the others is not worth its price."""
 AT_ONCE = 8
@@ -36,56 +30,6 @@ FIRST_NUMBERS = 100
 """Timed calls from which quantiles are stated."""
 SPARE_CALLS = 1.1
 """An on-phase allows this many windows, since calls still open at its end are lost."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetAccount:
-    """The overhead budget of the watched programs, as it stands."""
-
-    rate: float = 0.0
-    """Budget, ns of cost per second of wall-clock time, over the last seconds."""
-    balance_ns: float = 0.0
-    """Earned and not spent; negative after an overrun."""
-    earned_ns: float = 0.0
-    """Since the start."""
-    cpu_rate: float = 0.0
-    """CPU time of the programs, ns per second."""
-    spent: Spent = field(default_factory=Spent)
-    began_ns: int = 0
-    now_ns: int = 0
-
-
-def with_batch(account: BudgetAccount, batch: Batch, settings: Settings) -> BudgetAccount:
-    """Return the account after a batch: it earned for the time that passed, and spent what the probes took."""
-    passed = max(0, batch.now_ns - account.now_ns)
-    cpu = max(0, batch.spent.program_cpu_ns - account.spent.program_cpu_ns)
-    took = max(0.0, batch.spent.overhead_ns - account.spent.overhead_ns)
-    # CPU time comes in lumps: the floor is compared with its mean over seconds, else each gap would earn extra
-    age = batch.now_ns - account.began_ns
-    fade = min(1.0, passed / max(1, min(SMOOTHED_NS, age)))
-    cpu_rate = account.cpu_rate + fade * ((cpu * SECOND / passed if passed else 0.0) - account.cpu_rate)
-    rate = max(settings.overhead * cpu_rate, float(settings.floor_ns))
-    earned = rate * passed / SECOND
-    balance = min(account.balance_ns + earned - took, rate * MEMORY_NS / SECOND)
-    return BudgetAccount(
-        rate=rate,
-        balance_ns=balance,
-        earned_ns=account.earned_ns + earned,
-        cpu_rate=cpu_rate,
-        spent=batch.spent,
-        began_ns=account.began_ns,
-        now_ns=batch.now_ns,
-    )
-
-
-def spendable(account: BudgetAccount) -> float:
-    """Return the rate to plan with, ns per second: debts are paid back at once, savings are used slowly.
-
-    What a second brings is kept, since on-phases begin at random and several may meet.
-    """
-    debt, savings = min(0.0, account.balance_ns), max(0.0, account.balance_ns - account.rate)
-    rate = 0.9 * account.rate + debt + savings / 5
-    return min(max(rate, 0.02 * account.rate), 1.5 * account.rate)
 
 
 def price(prices: Prices, kind: Kind, function: Function) -> float:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specmine.daemon.config.settings import Settings
+from specmine.daemon.controller.allocation.means import Means
+from specmine.daemon.controller.allocation.scheduler import plan
+from specmine.daemon.controller.allocation.utility import utility
 from specmine.daemon.controller.call_counts import Paid, ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.history import History
 from specmine.daemon.controller.inference import InferenceState
 from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.profile import Profile
-from specmine.daemon.controller.scheduler import Means, plan, utility
 from specmine.daemon.controller.violations.function_violations import FunctionViolations
 from specmine.mining.assertions.checks import Verification
 from specmine.mining.borders.inference import Inference

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.controller.agent_cost import AVERAGED_NS, begun, used
+from specmine.daemon.controller.allocation.agent_cost import AVERAGED_NS, begun, used
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker

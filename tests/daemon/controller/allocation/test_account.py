@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.controller.budget import BudgetAccount, on_phase, spendable, watch_for, with_batch
+from specmine.daemon.controller.allocation.account import BudgetAccount, spendable, with_batch
+from specmine.daemon.controller.allocation.request import on_phase, watch_for
 from specmine.daemon.controller.call_counts import calls_interval, estimated_calls
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Arrived

@@ -1,0 +1,1 @@
+"""How the budget is allocated: what there is, what observing would cost, which functions get it."""

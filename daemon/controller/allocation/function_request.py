@@ -1,0 +1,144 @@
+"""What a function asks for, by its state: the kind of probes, the request that fits a grant, what that costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.phase import FINISHED, State
+from specmine.model.batch import Watch
+from specmine.model.observation import Kind
+from specmine.model.probe_kind import PROBE_KINDS
+
+from .means import Means
+from .request import SPARE_CALLS, OnPhase, cost_rate, on_phase, price, watch_for, worthwhile
+
+SLOW_LINK_RATE = 5000.0
+"""Calls a second above which a function gets no perf-event link: it would stay on for too long."""
+PAID_HITS = 100
+"""Hits from which it is known what a timed call costs with all hits around it."""
+DEAREST = 8.0
+"""The most that is assumed of it: the places that a call returns to are learned with the first ones."""
+UNKNOWN_BURST = 400
+"""Hits at once of a function whose rate is not known."""
+WHOLE_WINDOW = 1 << 20
+"""Calls of a window of a finished function that is on all the time: it lasts as long as windows do."""
+URGENT_NS = 5 * SECOND
+"""Windows of functions that are suspected to have changed come this often, before all else."""
+
+
+def kind_for(function: FunctionState) -> Kind:
+    """Return what to collect: call paths once there are classes to explain by them, durations before."""
+    explained = function.state in FINISHED and function.explanation.result is not None
+    by_path = explained or function.state is State.EXPLAINING
+    return Kind.PATH if by_path and function.phase.refusal(Kind.PATH) is None else Kind.TIME
+
+
+def request(function: FunctionState, grant: float, means: Means, settings: Settings) -> Watch | None:
+    """Return the watch that fits a grant, None if none does."""
+    rate, now = function.probe.rate or 0.0, function.probe.watch
+    if means.slow_links and rate > SLOW_LINK_RATE:
+        return None
+    kind = kind_for(function)
+    duty = not means.slow_links
+    watch = watch_for(
+        function.function,
+        kind,
+        rate,
+        grant=grant,
+        prices=means.prices,
+        settings=settings,
+        duty=duty,
+        dearness=dearness_of(function, means),
+        crowding=crowding_of(function),
+    )
+    watch = replace(watch, program=function.home(means.running)) if watch is not None else None
+    if watch is not None and function.probe.rate is None:
+        watch = replace(watch, burst_hits=min(watch.burst_hits, UNKNOWN_BURST))
+    if watch is not None and function.state in FINISHED and watch.on_ns == 0:
+        # its windows cost us more than its calls cost the program: few long ones tell as much as many short ones
+        length_ns = min(settings.window_ns, URGENT_NS) if function.violations.urgency else settings.window_ns
+        watch = replace(watch, window_calls=WHOLE_WINDOW, window_ns=length_ns)
+    if watch is None and grant > 0 and now is not None and now.kind is kind and now.on_ns:
+        # in a dry spell a window that has begun is stretched, not thrown away
+        return replace(now, period_ns=settings.limit_ns)
+    return watch
+
+
+def first_cost(function: FunctionState, watch: Watch, means: Means, settings: Settings) -> float:
+    """Return what a request costs at once: an on-phase, unless the function is watched in this way already."""
+    now = function.probe.watch
+    if watch.on_ns == 0 or (now is not None and now.kind is watch.kind and now.on_ns > 0):
+        return 0.0
+    return min(_on_phase(function, watch.kind, means, settings).cost_ns, means.savable)
+
+
+def most_useful(function: FunctionState, means: Means, settings: Settings) -> float:
+    """Return the largest grant that still brings observations faster, ns of cost per second."""
+    rate = function.probe.rate or 0.0
+    dearness = dearness_of(function, means)
+    return worthwhile(function.function, kind_for(function), rate, means.prices, settings, dearness)
+
+
+def window_cost(function: FunctionState, means: Means, settings: Settings) -> float:
+    """Return what a window of the function costs, ns."""
+    call_ns = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
+    return SPARE_CALLS * settings.window_calls * call_ns
+
+
+def full_cost(function: FunctionState, means: Means) -> float:
+    """Return what it costs to have the function on all the time, ns per second."""
+    call_ns = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
+    return (function.probe.rate or 0.0) * call_ns
+
+
+def dearness_of(function: FunctionState, means: Means) -> float:
+    """Return what a timed call was found to cost with all hits around it, relative to its price; 1: not known."""
+    paid = function.probe.paid
+    if paid.hits < PAID_HITS:
+        return 1.0
+    time_ns, path_ns = (price(means.prices, kind, function.function) for kind in (Kind.TIME, Kind.PATH))
+    found = paid.cost_ns / max(time_ns, (paid.calls - paid.by_path) * time_ns + paid.by_path * path_ns)
+    return min(max(1.0, found), DEAREST)
+
+
+def crowding_of(function: FunctionState) -> float:
+    """Return how many hits came for each that a timed call needs; 1: not known."""
+    paid = function.probe.paid
+    if paid.hits < PAID_HITS:
+        return 1.0
+    return min(max(1.0, paid.hits / max(1.0, paid.calls) / PROBE_KINDS[Kind.TIME].hits), DEAREST)
+
+
+def predicted(function: FunctionState, watch: Watch, means: Means, settings: Settings) -> float:
+    """Return the mean cost of a watch, ns per second."""
+    if watch.on_ns == 0:
+        dearness = dearness_of(function, means)
+        return cost_rate(means.prices, watch, function.probe.rate or 0.0, function.function, dearness)
+    settings = replace(settings, window_calls=watch.window_calls)
+    return _on_phase(function, watch.kind, means, settings).cost_ns * SECOND / watch.period_ns
+
+
+def _on_phase(function: FunctionState, kind: Kind, means: Means, settings: Settings) -> OnPhase:
+    call_ns, hit_ns = (price(means.prices, one, function.function) for one in (kind, Kind.COUNT))
+    return on_phase(function.probe.rate or 0.0, call_ns * dearness_of(function, means), hit_ns, settings)
+
+
+def same_enough(old: Watch | None, new: Watch | None) -> bool:
+    """Tell whether a change of plan is too small to break the window that is running."""
+    if old is None or new is None:
+        return old is new
+    if (old.kind, old.on_ns == 0, old.window_calls, old.window_ns, old.program) != (
+        new.kind,
+        new.on_ns == 0,
+        new.window_calls,
+        new.window_ns,
+        new.program,
+    ):
+        return False
+    if not 0.5 <= new.timed_share / old.timed_share <= 2:
+        return False
+    if new.on_ns == 0:
+        return 0.4 * old.hits_per_second <= new.hits_per_second <= 2.5 * old.hits_per_second
+    return 0.5 * old.period_ns <= new.period_ns <= 1.8 * old.period_ns

@@ -1,0 +1,69 @@
+"""What there is to allocate, and what was allocated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from specmine.daemon.config.settings import SECOND
+from specmine.daemon.controller.profile import Profile
+from specmine.model.batch import Lifetime, Prices, Watch
+from specmine.model.function import Reason
+
+from .account import MEMORY_NS
+
+FAST_LINKS = 64
+"""Functions with probes on at once."""
+SLOTS_UNDER_PRESSURE, FEWEST_SLOTS = 16, 4
+"""Functions that may be learned at once as soon as our own CPU time must be saved, and with none of it left: each needs
+but a few windows, and those come less often then."""
+SLOW_LINKS = 6
+"""The same where every link is a perf event."""
+SAVED = 0.8
+"""Share of what may be saved up that is waited for before an on-phase that costs more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What there is to allocate."""
+
+    budget: float
+    """ns of cost per second."""
+    income: float
+    """The same without debts and savings, which come and go: what the size of windows goes by."""
+    cash: float
+    """ns of cost that may be spent at once: a watch with duty cycles begins with an on-phase."""
+    prices: Prices
+    slow_links: bool
+    now_ns: int
+    running: tuple[Lifetime, ...] = ()
+    runtime: Profile = field(default_factory=Profile)
+    """Time profile of code made at run time."""
+    pressure: float = 0.0
+    """In [0, 1]: how much of our own work must be saved; each window costs a few ms of it."""
+
+    @property
+    def slots(self) -> int:
+        """Functions that may have probes on at once."""
+        return SLOW_LINKS if self.slow_links else FAST_LINKS
+
+    @property
+    def savable(self) -> float:
+        """Cost of an on-phase at most that is waited for, ns: more is never saved up, a debt is paid back later."""
+        return SAVED * self.income * MEMORY_NS / SECOND
+
+    @property
+    def learning_slots(self) -> int:
+        """Functions that may be learned at once."""
+        most = max(FEWEST_SLOTS, round(SLOTS_UNDER_PRESSURE * (1 - self.pressure)))
+        return self.slots if self.pressure <= 0 else min(self.slots, most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Which probes should be on, and why those that wait do."""
+
+    watches: Mapping[str, Watch] = field(default_factory=dict)
+    waiting: Mapping[str, Reason] = field(default_factory=dict)
+    left: float = 0.0
+    cash: float = 0.0

@@ -1,0 +1,68 @@
+"""How much is to be learned by observing a function now, and which of several comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.hotness import Total, is_idle, own_share, variation
+from specmine.daemon.controller.phase import FINISHED, State
+from specmine.mining.borders.inference import utility_of
+from specmine.mining.regression.lifetime_utility import utility_over_lifetimes
+from specmine.model.batch import Lifetime
+
+from .function_request import dearness_of, kind_for
+from .means import Means
+from .request import price
+
+YOUNG_NS = 300 * SECOND
+"""So long the first window of a lifetime is waited for."""
+
+
+def utility(function: FunctionState, now_ns: int, running: Collection[Lifetime] = ()) -> float:
+    """Return how much is to be learned by observing the function now, in [0, 1].
+
+    Of a finished one: what the age of its chain says, but nothing of lifetimes that were observed enough, and most
+    of one that was never observed (``mining/regression/lifetime_utility.py``). Checks go on either way.
+    """
+    chain = function.inference.chain
+    if chain is None or function.verification.violations or function.state not in FINISHED:
+        return 1.0
+    by_age = utility_of(chain, now_ns)
+    if not running:
+        return by_age
+    return utility_over_lifetimes(by_age, function.history.lifetimes, _that_may_call(function, running, now_ns))
+
+
+def _that_may_call(function: FunctionState, running: Collection[Lifetime], now_ns: int) -> dict[str, bool]:
+    """Return the running lifetimes of the builds in which the function was observed, and whether they are young."""
+    observed = {name for name, _ in function.history.lifetimes.moments}
+    builds = {function.function.build_id, *(lifetime.build_id for lifetime in running if lifetime.id in observed)}
+    return {lifetime.id: now_ns - lifetime.start_ns < YOUNG_NS for lifetime in running if lifetime.build_id in builds}
+
+
+def priority(function: FunctionState, total: Total, means: Means, settings: Settings) -> tuple[object, ...]:
+    rate = function.probe.rate or 0.0
+    cost = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
+    value = variation(function) if function.state in FINISHED else own_share(function, total) * min(1.0, rate)
+    # what is on stays on unless something is clearly better, and what was begun is finished before another begins
+    staying = (1.5 if function.probe.watch is not None else 1.0) * (1 + 9 * progress(function, settings))
+    return (
+        not function.identity.hinted,
+        is_idle(function) or (function.state not in FINISHED and not rate),
+        -round(utility(function, means.now_ns, means.running), 3),
+        function.state in FINISHED,
+        -(value * staying / cost),
+        function.key,
+    )
+
+
+def progress(function: FunctionState, settings: Settings) -> float:
+    """Return how much of what a function needs is there, in [0, 1]."""
+    chain = function.inference.chain
+    if function.state is State.EXPLAINING:
+        return 0.5 + 0.5 * min(1.0, len(function.history.paths) / settings.mining.recent)
+    if function.state in (State.TIMING, State.WAITING) and chain is not None:  # also while its probes had to go
+        return 0.5 * min(1.0, chain.chain / settings.mining.chain_observations)
+    return 0.0
