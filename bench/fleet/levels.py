@@ -5,6 +5,7 @@
 Hosts are simulated. Logarithms of a function's median are the sum of load (a lognormal load of sigma 0.8, a tenth of
 whose logarithm counts), what the host is (5 %), what the host does to this function (4 %), and the sampling of 100
 calls. *Covers*: how often a 95 % interval holds the fleet's own mean. The first to answer are those with the most load.
+Needs no root.
 """
 
 from __future__ import annotations
