@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.controller import scheduler
+from specmine.daemon.controller.allocation import utility
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
 from specmine.mining.regression.lifetime_utility import utility_over_lifetimes
@@ -93,7 +93,7 @@ def main() -> None:
         for deviation in (0.005, 0.05):
             rows = []
             for rule in (lambda found, *_: found, known):
-                with patch.object(scheduler, "utility_over_lifetimes", rule):
+                with patch.object(utility, "utility_over_lifetimes", rule):
                     rows.append(simulated(deviation, life_s, seconds))
             (seen, cost, error), (more, other, smaller) = rows
             print(f"{life_s:7} {deviation:9.1%} {seen:7.0f} -> {more:5.0f} {cost / 1e3:6,.0f} -> {other / 1e3:4,.0f}"
