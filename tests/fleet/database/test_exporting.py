@@ -44,3 +44,19 @@ def test_without_pyarrow_it_says_so(url: str, folder: Path, outcome: Callable[..
     code, _, err = outcome("fleet", "export", "--database", url, "--parquet", folder / "out")
     assert code == 4
     assert "specmine[parquet]" in err
+
+
+def test_the_files_hold_the_rows(
+    postgres: Postgres, url: str, folder: Path, db: Connection, outcome: Callable[..., Outcome]
+) -> None:
+    """Read back by pyarrow itself, where it is installed: every row, its calls and its median."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    host = enrolled(postgres, url, folder, "h1")
+    host.observe(range(3))
+    forward(host.config)
+    load_all(url)
+    assert outcome("fleet", "export", "--database", url, "--parquet", folder / "out")[0] == 0
+    found = parquet.read_table(folder / "out" / "observation.parquet").to_pylist()
+    db.execute("SET search_path = specmine")
+    assert found == list(rows_of(db, "observation", None))
+    assert found[0]["p50_seconds"] > 0
