@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,11 @@ from examples.demo.processes import DIES_WITH_US
 from specmine.fleet.certificates import issue
 from specmine.fleet.database.connecting import connected
 from specmine.fleet.database.hosts import enroll
+from specmine.model.observation import Observation
+from specmine.store import read_store
 
+FUNCTIONS = 4
+"""Of the program, that are watched."""
 _HERE = Path(__file__).resolve().parent
 _ENTER = 'mount --bind "$1" /proc/sys/kernel/random/boot_id && hostname "$2" && shift 2 && exec "$@"'
 
@@ -95,6 +100,14 @@ class DemoHost:
             if time.monotonic() > deadline or self._daemon is None or self._daemon.poll() is not None:
                 raise RuntimeError(f"specmined on {self.name} did not start: {self._log()}")
             time.sleep(0.1)
+
+    def windows(self) -> int:
+        """Return the fewest windows that a function has in the program's newest lifetime."""
+        assert self._program is not None
+        with read_store(self.store) as store:
+            seen = [each for each in store.read(Observation) if each.lifetime.split(":")[1] == str(self._program.pid)]
+        number = Counter(each.function for each in seen)
+        return min(number.values()) if len(number) == FUNCTIONS else 0
 
     def close(self) -> None:
         """End daemon and program."""

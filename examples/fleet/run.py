@@ -1,6 +1,6 @@
 """The demo of a fleet: three hosts, one slow, one with a newer build; the fleet says which is what.
 
-    make fleet-demo      (or: .venv/bin/python -m examples.fleet.run [--seconds 15] [--restarts 4])
+    make fleet-demo      (or: .venv/bin/python -m examples.fleet.run [--seconds 30] [--restarts 4])
 
 Needs root, gcc and PostgreSQL's binaries. The hosts are this machine with a name and a boot of its own for each, in
 namespaces. Each runs specmined and a small server; that of web-2 has 2.3 times as much to do. web-3 gets a build in
@@ -20,6 +20,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from examples.fleet.host import DemoHost, compiled
 from specmine.fleet.database.connecting import connected
@@ -29,13 +30,14 @@ from specmine.fleet.database.serving import serve
 from specmine.store import Build, Writes, open_store
 from tests.support.postgres import Postgres, binaries, running
 
+WINDOWS = 2  # of each function in each lifetime, if there is time
 SLOW, UPGRADED, REGRESSED = "web-2", "web-3", "parse"
 
 
 def main() -> int:
     """Run the demo; 0 if the slow host and the new build's function are named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=15, help="of each lifetime of the programs")
+    parser.add_argument("--seconds", type=float, default=30, help="at most, of each lifetime of the programs")
     parser.add_argument("--restarts", type=int, default=4, help="lifetimes of each build")
     given = parser.parse_args()
     if os.geteuid() != 0 or binaries() is None or shutil.which("gcc") is None:
@@ -79,12 +81,14 @@ def live(fleet: list[DemoHost], builds: dict[str, Path], given: argparse.Namespa
     for each in fleet:
         each.wait_for_store(60)
     for build, path in builds.items():
-        print(f"{fleet[-1].name} runs {build}: {given.restarts} lifetimes of {given.seconds:.0f} s", flush=True)
+        print(f"{fleet[-1].name} runs {build}: {given.restarts} lifetimes", flush=True)
         fleet[-1].install(path)
         for _ in range(given.restarts):
             for each in fleet:
                 each.restart_program()
-            time.sleep(given.seconds)
+            until = time.monotonic() + given.seconds
+            while time.monotonic() < until and min(each.windows() for each in fleet) < WINDOWS:
+                time.sleep(0.5)
         for each in fleet:
             each.forward()
 
@@ -111,9 +115,10 @@ def told(url: str) -> bool:
     levels = command("fleet", "levels", "--database", url)
     comparison = ("compare", "--fleet", url, "--host", UPGRADED, "v1", "v2")
     command(*comparison)
-    document = json.loads(command(*comparison, "--format", "json", show=False))
+    text = command(*comparison, "--format", "json", show=False)
+    document: dict[str, Any] = json.loads(text) if text else {"functions": [], "machine_code": {"suspects": []}}
     worse = [each["function"] for each in document["functions"] if each["verdict"] == "worse"]
-    changed = [each["function"] for each in document["suspects"] if each["code"] == "changed"]
+    changed = [each["function"] for each in document["machine_code"]["suspects"] if each["code"] == "changed"]
     print(f"named as slow: {SLOW}, as a host; slower with v2: {', '.join(worse)}; code changed: {', '.join(changed)}")
     alone = f"{SLOW} alone is slower" in levels and levels.count("alone is") == 1
     return alone and REGRESSED in worse and changed == [REGRESSED]
