@@ -56,10 +56,13 @@ class ActivityMeter:
         watched_ns = w.attachment.watched_until(now_ns)
         passed = watched_ns - watched_before_ns
         urgent = at_once or w.bucket.was_empty or not w.attachment.on_ns or not w.probe.timed
-        if (passed < REPORT_NS and not urgent) or (passed == 0 and not w.bucket.was_empty):
+        if passed < REPORT_NS and not urgent:
             return None
         total = w.slot.hits
         fresh = total.since(before)
+        # where a poll takes long, the links may have been made after its time: there are calls, but no time passed
+        if passed == 0 and not w.bucket.was_empty and not (at_once and fresh.calls):
+            return None
         measure_handlers(w, self._prices)
         costs = costs_ns(w, fresh, self._prices)
         cost = sum(costs.values())
