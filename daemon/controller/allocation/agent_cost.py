@@ -2,8 +2,9 @@
 
 The promise is a share of one CPU over any ten minutes after the first. What loading and calibrating took is not
 counted: it is over, and learning less would not undo it. The first ten minutes have an allowance besides, to read the
-program's files. Half of their share is there at once, since what is learned first is worth most; the rest comes as time
-passes. What is left is a pressure in [0, 1] that the controller answers by sampling, planning and learning less.
+program's files and to learn the first functions. Half of their share is there at once, since what is learned first is
+worth most; the rest comes as time passes. What is left is a pressure in [0, 1] that the controller answers by sampling,
+planning and learning less.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from specmine.daemon.config.settings import SECOND, Settings
 
-ALLOWANCE_NS = 3 * SECOND
-"""CPU time of the beginning: sampling, reading the program's files."""
+ALLOWANCE_NS = 8 * SECOND
+"""CPU time of the beginning: reading the program's files, and some 0.1 s for each function that is learned."""
 AVERAGED_NS = 600 * SECOND
 """Over this time the share is kept."""
 
@@ -44,13 +45,15 @@ def used(before: AgentCost, spent_ns: int, now_ns: int, settings: Settings) -> A
         return replace(before, left_ns=0.0, spent_ns=spent_ns, now_ns=now_ns)
     left = before.left_ns - max(0, spent_ns - before.spent_ns)
     earned = settings.agent * (_counted(now_ns - before.began_ns) - _counted(before.now_ns - before.began_ns))
-    left = max(left, min(left + earned, _saved(settings)))
+    saved = _saved(settings)
+    # what is left of the allowance lapses after the first ten minutes
+    left = max(left, min(left + earned, saved)) if now_ns - before.began_ns < AVERAGED_NS else min(left + earned, saved)
     return replace(
         before,
         left_ns=left,
         spent_ns=spent_ns,
         now_ns=now_ns,
-        pressure=round(min(1.0, max(0.0, 1 - left / _saved(settings))), 2),
+        pressure=round(min(1.0, max(0.0, 1 - left / saved)), 2),
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmine.daemon.config.settings import Settings
-from specmine.daemon.controller.allocation.agent_cost import AVERAGED_NS, begun, used
+from specmine.daemon.controller.allocation.agent_cost import ALLOWANCE_NS, AVERAGED_NS, begun, used
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
@@ -52,7 +52,7 @@ def test_our_own_time_is_kept_at_what_was_promised() -> None:
     state, source, pressures = learned(600, chosen)
     _, free, _ = learned(60, replace(chosen, agent=0.0))
     assert free.own_ns / 60 > 0.03 * SECOND  # unheld it would cost more than three percent
-    assert source.own_ns <= 3 * SECOND + 0.01 * AVERAGED_NS * 1.1
+    assert source.own_ns <= ALLOWANCE_NS + 0.01 * AVERAGED_NS * 1.1
     assert 0.2 < max(pressures) <= 1.0
     assert state.agent_cost.spent_ns == source.own_ns
 
@@ -75,17 +75,24 @@ def test_nothing_presses_where_nothing_was_promised() -> None:
 def test_what_is_there_at_the_start_is_the_allowance_and_half_of_ten_minutes() -> None:
     """Pressure begins when half of ten minutes' share is left and is full when all is spent."""
     begin = begun(0, DAEMON)
-    assert used(begin, 3 * SECOND, 0, DAEMON).pressure == 0
-    assert used(begin, int(4.5 * SECOND), 0, DAEMON).pressure == pytest.approx(0.5)
-    assert used(begin, 6 * SECOND, 0, DAEMON).pressure == 1
+    assert used(begin, 8 * SECOND, 0, DAEMON).pressure == 0
+    assert used(begin, int(9.5 * SECOND), 0, DAEMON).pressure == pytest.approx(0.5)
+    assert used(begin, 11 * SECOND, 0, DAEMON).pressure == 1
 
 
 def test_what_the_start_took_is_over_and_does_not_press() -> None:
     """Five seconds of loading leave the allowance and half of ten minutes' share; what comes later counts."""
     slow = begun(0, DAEMON, 5 * SECOND)
-    assert used(slow, 8 * SECOND, 0, DAEMON).pressure == 0
-    assert used(slow, 11 * SECOND, 0, DAEMON).pressure == 1
-    assert used(slow, 11 * SECOND, 0, DAEMON).start_ns == 5 * SECOND
+    assert used(slow, 13 * SECOND, 0, DAEMON).pressure == 0
+    assert used(slow, 16 * SECOND, 0, DAEMON).pressure == 1
+    assert used(slow, 16 * SECOND, 0, DAEMON).start_ns == 5 * SECOND
+
+
+def test_the_allowance_lapses_after_ten_minutes() -> None:
+    """What was not spent of it is not there for later: after that only the share of the time counts."""
+    before = used(begun(0, DAEMON), 0, AVERAGED_NS - 1, DAEMON)
+    assert before.left_ns == ALLOWANCE_NS + 3 * SECOND
+    assert used(before, 0, AVERAGED_NS, DAEMON).left_ns == 3 * SECOND
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2000)), min_size=1, max_size=60))
@@ -95,6 +102,6 @@ def test_never_more_is_left_than_was_promised(turns: list[tuple[int, int]]) -> N
     for seconds, cost_ms in turns:
         now, spent = now + seconds * SECOND, spent + cost_ms * MS
         state = used(state, spent, now, DAEMON)
-        promised = 3 * SECOND + 0.01 * max(now, AVERAGED_NS)
+        promised = ALLOWANCE_NS + 0.01 * max(now, AVERAGED_NS)
         assert state.left_ns + spent <= promised * (1 + 1e-9)
         assert 0 <= state.pressure <= 1
