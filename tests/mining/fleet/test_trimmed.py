@@ -12,14 +12,20 @@ from specmine.mining.fleet.trimmed import difference, trimmed_mean
 
 @pytest.mark.parametrize("number", [3, 9, 10, 30, 101])
 def test_the_mean_and_its_interval_are_those_of_others(number: int) -> None:
-    """Trimmed mean by scipy; winsorised standard error and interval by statsmodels."""
+    """Trimmed mean by scipy, winsorised variance by statsmodels; the error is Yuen's, as in scipy's test of two means.
+
+    statsmodels has Wilcox's error of one mean, which divides by n and h where Yuen divides by h and h - 1.
+    """
     values = np.random.default_rng(number).normal(5.0, 0.3, number)
     found, other = trimmed_mean(values), TrimmedMean(values, 0.1)
     assert found is not None
     assert found.mean == pytest.approx(stats.trim_mean(values, 0.1))
-    assert found.error == pytest.approx(float(other.std_mean_trimmed))
+    kept = other.nobs_reduced
+    yuen = float(np.sqrt((number - 1) * other.var_winsorized / (kept * (kept - 1))))
+    assert found.error == pytest.approx(yuen)
+    assert float(other.std_mean_trimmed) * (1 - 1e-9) <= found.error < 1.03 * float(other.std_mean_trimmed)
     assert found.deviation**2 == pytest.approx(float(other.var_winsorized))
-    expected = stats.t.interval(0.95, other.nobs_reduced - 1, other.mean_trimmed, other.std_mean_trimmed)
+    expected = stats.t.interval(0.95, kept - 1, other.mean_trimmed, yuen)
     assert found.interval(0.95) == pytest.approx(tuple(map(float, expected)))
 
 
