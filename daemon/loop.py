@@ -14,6 +14,7 @@ from specmine.daemon.controller.events import (
     Acknowledged,
     Action,
     Arrived,
+    Assigned,
     Begun,
     Event,
     Mine,
@@ -21,6 +22,7 @@ from specmine.daemon.controller.events import (
     Publish,
     Reloaded,
     Restored,
+    Stated,
     Stopping,
     Surveyed,
 )
@@ -58,8 +60,10 @@ class Step:
 
 Listener = Callable[[Step], None]
 """Called after each step, in the loop's thread: recorder, store, metrics, progress. Must not block."""
-Inbox = Callable[[int], Iterable[Reloaded | Acknowledged | Surveyed | Stopping]]
-"""Called once a turn with the time; returns what the user wants (a new configuration, an end) and news of the host."""
+Message = Reloaded | Acknowledged | Surveyed | Assigned | Stated | Stopping
+Inbox = Callable[[int], Iterable[Message]]
+"""Called once a turn with the time; returns what the user wants (a new configuration, an end), and news of the host and
+of its fleet."""
 
 
 def run(

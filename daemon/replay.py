@@ -20,6 +20,7 @@ from specmine.daemon.controller.events import (
     Acknowledged,
     Action,
     Arrived,
+    Assigned,
     Begun,
     Event,
     Mine,
@@ -27,6 +28,7 @@ from specmine.daemon.controller.events import (
     Publish,
     Reloaded,
     Restored,
+    Stated,
     Stopping,
     Surveyed,
 )
@@ -47,6 +49,8 @@ EVENTS: dict[str, type] = {
     "reloaded": Reloaded,
     "acknowledged": Acknowledged,
     "surveyed": Surveyed,
+    "assigned": Assigned,
+    "stated": Stated,
     "stopping": Stopping,
 }
 _NAMES = {kind: name for name, kind in EVENTS.items()}

@@ -18,7 +18,7 @@ from specmine.daemon.config.loader import ConfigError, load_config
 from specmine.daemon.config.reload import changed_keys, until_restart
 from specmine.daemon.config.settings import settings_of
 from specmine.daemon.config.tree import Config, Program
-from specmine.daemon.controller.events import Acknowledged, Arrived, Begun, Reloaded, Restored, Stopping, Surveyed
+from specmine.daemon.controller.events import Acknowledged, Arrived, Begun, Reloaded, Restored, Stopping
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.documents.violation_context import context_of, violations_of
@@ -29,6 +29,7 @@ from specmine.daemon.metrics.http import MetricsServer
 from specmine.daemon.metrics.snapshot import FunctionSnapshot, snapshots
 from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.daemon.regression.watcher import ChangeWatcher
+from specmine.daemon.sharing.watcher import FILE, FleetWatcher
 from specmine.daemon.socket.budget_leases import BudgetLeases
 from specmine.daemon.socket.handlers import RequestHandlers
 from specmine.daemon.socket.server import Server
@@ -49,6 +50,7 @@ from specmine.store import read_store
 from specmine.store.lock import FileLock
 
 from .kernel_source import live_source, selection_of
+from .loop import Message as Event
 from .loop import Step, run
 
 _log = logging.getLogger(__name__)
@@ -85,6 +87,7 @@ class Services:
     changes: ChangeWatcher
     environment: EnvironmentWatcher
     experiments: ExperimentRunner
+    fleet: FleetWatcher
     metrics: MetricsServer | None
 
 
@@ -226,6 +229,11 @@ class Daemon:
             changes=changes,
             environment=EnvironmentWatcher(journal, read_host),
             experiments=experiments,
+            fleet=FleetWatcher(
+                Path(config.fleet.spool_folder) / FILE if config.fleet.connect is not None else None,
+                read_host().boot_id,
+                _log.warning,
+            ),
             metrics=metrics,
         )
         return services
@@ -240,11 +248,12 @@ class Daemon:
             signal.SIGUSR2: lambda: self.switch(off=False),
         }
 
-    def _inbox(self, services: Services, now_ns: int) -> Iterable[Reloaded | Acknowledged | Surveyed | Stopping]:
+    def _inbox(self, services: Services, now_ns: int) -> Iterable[Event]:
         self._lifecycle_log.heartbeat(now_ns)
         surveyed = services.environment.turn(now_ns)
         if surveyed is not None:
             yield surveyed
+        yield from services.fleet.turn(now_ns)
         services.experiments.turn(now_ns, utc_ns(), off=Path(self._config.kill_switch).exists())
         with self._lock:
             messages, self._messages = self._messages, []

@@ -15,6 +15,10 @@ def why(entry: Entry) -> list[str]:
         for cause in entry.get("host_causes") or []
         if cause["gained_share"]
     ]
+    inherited = entry.get("inherited")
+    if isinstance(inherited, dict):
+        hosts = plural(int(inherited.get("hosts") or 0), "host")
+        sentences.append(f"Inherited: learned on {hosts} of the fleet, and true of this host's windows")
     before = entry.get("provisional")
     if isinstance(before, dict):
         sentences.append(_provisional(before))
@@ -29,6 +33,12 @@ def why(entry: Entry) -> list[str]:
 def _provisional(before: Entry) -> str:
     """Return how the statement of a build before fares with this one."""
     build = escaped(str(before.get("build_id"))[:12])
+    if before.get("source") == "fleet":
+        hosts = plural(int(before.get("hosts") or 0), "host")
+        if not before.get("observations"):
+            return f"Provisionally as {hosts} of the fleet state it; not checked yet"
+        verdict = escaped(str(before.get("verdict")))
+        return f"As {hosts} of the fleet state it: {verdict} after {plural(int(before['observations']), 'observation')}"
     if not before.get("observations"):
         return f"Provisionally as in build {build}; not checked yet"
     verdict = escaped(str(before.get("verdict")))

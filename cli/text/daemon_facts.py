@@ -49,12 +49,28 @@ def facts(status: Document) -> Iterator[str]:
         yield from _table(rows)
     yield ""
     yield from _cost(status)
+    yield from _fleet(status.get("fleet") or {}, _seconds(status.get("updated")))
     store = status.get("store") or {}
     if store.get("failures"):
         yield f"The store fails: {count(store['failures'])} attempts to write to {escaped(str(store.get('path')))}"
     for note in status.get("notes") or ():
         yield f"Note: {escaped(str(note))}"
     yield "More: specmine status --verbose"
+
+
+def _fleet(fleet: Mapping[str, Any], now: float | None) -> Iterator[str]:
+    """Say what hosts of a fleet do together, if this one is of one."""
+    told = _seconds(fleet.get("told"))
+    if not fleet.get("shares"):
+        return
+    if not fleet.get("in_force"):
+        when = "not reached yet" if told is None or now is None else f"not reached for {age(now - told)}"
+        yield f"Fleet: {when}; this host observes all by itself"
+        return
+    duties: Mapping[str, int] = fleet.get("duties") or {}
+    asked = ", ".join(f"{count(number)} as {name}" for name, number in duties.items() if number) or "nothing"
+    left, inherited = int(fleet.get("left_to_others") or 0), int(fleet.get("inherited") or 0)
+    yield f"Fleet: it asks for {asked}; {count(left)} left to other hosts; {count(inherited)} inherited"
 
 
 def _programs(status: Document) -> Iterator[tuple[str, ...]]:

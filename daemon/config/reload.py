@@ -20,6 +20,8 @@ RESTART_KEYS = (
     "host_lock",
     "kill_switch",
     "kernel",
+    "fleet.connect",
+    "fleet.spool_folder",
     "windows.max_open",
     "log.format",
 )

@@ -36,6 +36,10 @@ class Settings:
     """A violation closes when the function has held again for so long."""
     adopt_after_ns: int = 86_400 * SECOND
     """A new build is judged by the one before for so long."""
+    shares: bool = False
+    """Whether hosts of a fleet share the work: what others observe is left to them."""
+    own_places: float = 0.25
+    """Share of the functions learned at a time that the fleet does not decide on."""
     sampling_hertz: int = 49
     watch: tuple[str, ...] = ()
     """Globs over function names; if there are any they replace sampling."""
@@ -64,6 +68,8 @@ def settings_of(config: Config) -> Settings:
         verify_every_ns=config.verify_every_ns,
         recover_after_ns=config.violations.recover_after_ns,
         adopt_after_ns=config.violations.adopt_after_ns,
+        shares=config.fleet.connect is not None and config.fleet.mode == "share",
+        own_places=config.fleet.own,
         sampling_hertz=config.sampling.rate,
         watch=config.functions.watch,
         ignore=config.functions.ignore,

@@ -187,7 +187,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetSettings:
-    """Where specmined-forward sends what was learned; the daemon itself connects to nothing."""
+    """Where specmined-forward sends what was learned, and who observes what; the daemon itself connects to nothing."""
 
     connect: str | None = key(text_or_off, None)
     """Host, port and database as libpq writes them; None: nothing is sent."""
@@ -198,8 +198,12 @@ class FleetSettings:
     authority: str = key(path, "/etc/specmine/fleet/ca.crt")
     every_ns: int = key(duration(SECOND, DAY), 300 * SECOND)
     """Between contacts, with ``--repeat``."""
+    mode: str = key(choice("share", "send"), "share")
+    """share: observe what the fleet asks for, leave to other hosts what they observe. send: only send."""
+    own: float = key(ratio(0.0, 1.0), 0.25)
+    """Share of the functions learned at a time that the fleet does not decide on."""
     spool_folder: str = key(path, "/var/lib/specmine-forward")
-    """Where what cannot be sent yet waits."""
+    """Where what cannot be sent yet waits, and what the fleet said."""
     spool_bytes: int = key(size(MIB, 1024 * GIB), 64 * MIB)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -31,6 +31,7 @@ from .hotness import (
     total_of,
 )
 from .phase import FINISHED, State
+from .sharing.orders import left_out
 from .state import ControllerState
 
 PLAN_EVERY_NS, PLAN_IN_DEBT_NS, PLAN_UNDER_PRESSURE_NS = SECOND, 250 * MS, 10 * SECOND
@@ -110,7 +111,11 @@ def _plan_every_ns(state: ControllerState) -> int:
     return round(PLAN_EVERY_NS + state.agent_cost.pressure * (PLAN_UNDER_PRESSURE_NS - PLAN_EVERY_NS))
 
 
-def _means_of(state: ControllerState) -> Means:
+def _without(functions: Mapping[str, FunctionState], left: Collection[str]) -> Mapping[str, FunctionState]:
+    return {key: each for key, each in functions.items() if key not in left} if left else functions
+
+
+def _means_of(state: ControllerState, left: Collection[str] = ()) -> Means:
     """Return what there is to allocate now: the budget less what sampling takes of it."""
     if state.started is None:
         raise ValueError("nothing can be planned before the source has started")
@@ -123,7 +128,7 @@ def _means_of(state: ControllerState) -> Means:
         slow_links=state.started.host.get("link") == "perf",
         pressure=state.agent_cost.pressure,
         running=state.running,
-        runtime=state.elsewhere,
+        runtime=state.elsewhere_and(left),
         now_ns=state.now_ns,
     )
 
@@ -133,7 +138,9 @@ def _plan(state: ControllerState, actions: list[Action]) -> tuple[ControllerStat
     searching = state.now_ns - state.began_ns < FIRST_LOOK_NS and not state.settings.watch
     if searching and all(function.state is State.CANDIDATE for function in state.functions.values()):
         return state, None
-    made = plan(state.functions, _means_of(state), state.settings)
+    left = left_out(state.orders, state.functions, state.settings, state.now_ns)
+    made = plan(_without(state.functions, left), _means_of(state, left), state.settings)
+    made = replace(made, waiting={**made.waiting, **dict.fromkeys(left, reasons.shared())})
     functions = dict(state.functions)
     for key in sorted(functions):
         functions[key] = _watched(functions[key], made.watches.get(key), state.now_ns, actions)
@@ -187,7 +194,9 @@ def _with_reasons(
         if function.state is State.CANDIDATE:
             watch = function.probe.watch
             if total and (due or function.reason is None or old is None or watch is not old.probe.watch):
-                functions[key] = function.moved(function.state, _why_candidate(function, total), state.now_ns)
+                reason = made.waiting.get(key) if made is not None else None
+                reason = reason or _why_candidate(function, total)
+                functions[key] = function.moved(function.state, reason, state.now_ns)
         elif made is not None or old is None or _is_observed(old, function):
             reason = _why_learning(function, made, state.settings)
             functions[key] = function.moved(function.state, reason, state.now_ns)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 from specmine.daemon.config.settings import Settings
+from specmine.mining.fleet.statement import InheritedStatement
 from specmine.model.function import Function
 from specmine.model.globs import matches
 
@@ -55,11 +56,29 @@ def admit_named(functions: Functions, now_ns: int) -> None:
             functions[key] = functions[key].moved(State.WAITING, reasons.queued(0.0), now_ns)
 
 
+def admit_asked(functions: Functions, state: ControllerState) -> None:
+    """Follow the functions that the fleet asks this host to observe: those of its own programs, no others."""
+    orders = state.orders
+    force = orders.in_force(state.settings, state.now_ns)
+    for key, function in list(functions.items()):
+        duty = orders.duties.get(key) if force else None
+        kind = duty.kind if duty is not None else None
+        if function.identity.asked is not kind:
+            functions[key] = replace(function, identity=replace(function.identity, asked=kind))
+    if not force or state.settings.watch:
+        return
+    statements = cache(lambda: statements_of(functions, orders.statements))
+    for key, duty in orders.duties.items():
+        if key not in functions and key in state.catalog:
+            new = candidate(state.catalog[key], state.settings, state.now_ns, statements)
+            functions[key] = replace(new, identity=replace(new.identity, asked=duty.kind))
+
+
 def climb(functions: Functions, before: Mapping[str, FunctionState], state: ControllerState, now_ns: int) -> None:
     """Make the callers of functions that have just been finished candidates."""
     if state.settings.watch:
         return
-    statements = cache(lambda: statements_of(functions))
+    statements = cache(lambda: statements_of(functions, state.orders.statements))
     for key in changed(functions, before):
         function = functions[key]
         if function.state not in FINISHED:
@@ -111,23 +130,28 @@ def bounded(functions: Functions) -> Functions:
     return {key: function for key, function in functions.items() if key not in forgotten}
 
 
-def statements_of(functions: Mapping[str, FunctionState]) -> ProvisionalAssertions:
-    """Return what finished functions state, for functions of the same name in other builds."""
+def statements_of(
+    functions: Mapping[str, FunctionState], stated: Mapping[str, InheritedStatement] | None = None
+) -> ProvisionalAssertions:
+    """Return what finished functions state, for functions of the same name in other builds; and what the fleet does."""
     finished = sorted(
         (function for function in functions.values() if function.state in FINISHED),
         key=lambda function: (function.phase.since_ns, function.key),
     )
     return ProvisionalAssertions(
         (
-            function.function,
-            Provisional(
-                build_id=function.function.build_id,
-                learned=function.inference.learned,
-                result=function.explanation.result if function.state is not State.SINGLE else None,
-                measured=function.violations,
-                before=function.history.timing[-RETAINED:] or function.history.paths[-RETAINED:],
-            ),
-        )
-        for function in finished
-        if function.inference.learned is not None
+            (
+                function.function,
+                Provisional(
+                    build_id=function.function.build_id,
+                    learned=function.inference.learned,
+                    result=function.explanation.result if function.state is not State.SINGLE else None,
+                    measured=function.violations,
+                    before=function.history.timing[-RETAINED:] or function.history.paths[-RETAINED:],
+                ),
+            )
+            for function in finished
+            if function.inference.learned is not None
+        ),
+        stated,
     )

@@ -24,7 +24,7 @@ from specmine.model.observation import Kind, Observation
 from .call_counts import CallCounts, ProbeState
 from .function import ExplanationState, FunctionState, Identity
 from .history import RETAINED, History, Totals, joined
-from .inference import InferenceState
+from .inference import InferenceState, Inherited
 from .phase import FINISHED, Phase, State
 from .profile import Profile
 from .violations.function_violations import FunctionViolations
@@ -39,6 +39,7 @@ class Record:
     hinted: bool = False
     climbed: str = ""
     descended: str = ""
+    inherited: Inherited | None = None
     programs: tuple[str, ...] = ()
     profile: Profile = field(default_factory=Profile)
     rate: float | None = None
@@ -68,6 +69,7 @@ def function_record(function: FunctionState, now_ns: int, utc_offset_ns: int = 0
         hinted=function.identity.hinted,
         climbed=function.identity.climbed,
         descended=function.identity.descended,
+        inherited=inference.inherited,
         programs=function.identity.programs,
         profile=function.profile,
         rate=probe.rate,
@@ -173,6 +175,7 @@ def _state(
             chain=record.learned,
             kind=Kind.PATH if record.result is not None else Kind.TIME,
             learned=record.learned,
+            inherited=replace(record.inherited, since_ns=now_ns) if record.inherited is not None else None,
             on_cpu=record.on_cpu,
         ),
         explanation=ExplanationState(result=record.result, observations=record.explained_with),

@@ -16,9 +16,23 @@ from .actions import act
 from .allocation import agent_cost
 from .allocation.account import BudgetAccount, with_batch
 from .call_counts import with_activity
-from .candidates import admit_named, bounded, candidate, climb, descend, statements_of
+from .candidates import admit_asked, admit_named, bounded, candidate, climb, descend, statements_of
 from .checkpoint import restored
-from .events import Acknowledged, Action, Arrived, Begun, Event, Mined, Publish, Reloaded, Restored, Stopping, Surveyed
+from .events import (
+    Acknowledged,
+    Action,
+    Arrived,
+    Assigned,
+    Begun,
+    Event,
+    Mined,
+    Publish,
+    Reloaded,
+    Restored,
+    Stated,
+    Stopping,
+    Surveyed,
+)
 from .hotness import HALF_LIFE_NS, sampling_hertz
 from .phase import FINISHED, State
 from .problems.acknowledgement import acknowledged
@@ -27,6 +41,8 @@ from .problems.inheritance import with_successors
 from .problems.learned_during import with_learned_during
 from .problems.restoration import with_violations
 from .profile import Profile
+from .sharing.adoption import waiting, with_statements
+from .sharing.orders import told
 from .state import ControllerState, with_lifetimes
 from .violations.host_detection import with_window
 
@@ -64,6 +80,8 @@ def decide(  # noqa: PLR0911  one for each kind of event
             return _reload(state, event)
         case Acknowledged():
             return _acknowledge(state, event)
+        case Assigned() | Stated():
+            return _ordered(state, event)
         case Surveyed() | Stopping():
             return _noted(state, event)
 
@@ -92,7 +110,7 @@ def _restore(state: ControllerState, event: Restored) -> tuple[ControllerState, 
     mining, offset = settings.mining, state.utc_offset_ns
     functions = restored(event.functions, event.records, event.observations, event.now_ns, mining, offset)
     functions = with_violations(functions, event.violations, {each.key: each for each in event.functions}, settings)
-    statements = statements_of(functions)
+    statements = statements_of(functions, state.orders.statements)
     for key, function in functions.items():
         hinted = matches(function.function, settings.watch)
         functions[key] = replace(
@@ -112,6 +130,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
     state = _absorbed(state, batch)
     functions = dict(state.functions)
     admit_named(functions, now_ns)
+    admit_asked(functions, state)
     for refusal in batch.refusals:
         if refusal.function in functions:
             functions[refusal.function] = transitions.refused(functions[refusal.function], refusal, now_ns)
@@ -183,7 +202,7 @@ def _is_deployed(state: ControllerState, batch: Batch) -> bool:
 def _profiled(state: ControllerState, batch: Batch) -> ControllerState:
     """Add functions that the source described or sampling found, and what sampling found of each."""
     functions, runtime, unfollowed = dict(state.functions), state.runtime, dict(state.unfollowed)
-    statements = cache(lambda: statements_of(state.functions))
+    statements = cache(lambda: statements_of(state.functions, state.orders.statements))
     for described in batch.functions:
         if described.key in functions:
             identity = replace(functions[described.key].identity, function=described)
@@ -243,6 +262,22 @@ def _acknowledge(state: ControllerState, event: Acknowledged) -> tuple[Controlle
         for key, function in before.items()
     }
     return act(replace(state, now_ns=event.now_ns, functions=functions), before)
+
+
+def _ordered(state: ControllerState, event: Assigned | Stated) -> tuple[ControllerState, tuple[Action, ...]]:
+    """Take up what the fleet asks for or states: wishes, so nothing here allows what was not allowed before."""
+    before = state.functions
+    state = replace(state, now_ns=event.now_ns)
+    if isinstance(event, Stated):
+        orders = with_statements(state.orders, event.statements)
+        functions = {**before, **waiting(before, event.statements)}
+    else:
+        told_ns = min(event.told_ns, event.now_ns)
+        orders = told(state.orders, before, event.duties, event.left, told_ns=told_ns, own=state.settings.own_places)
+        functions = dict(before)
+    state = replace(state, orders=orders, planned_ns=0)
+    admit_asked(functions, state)
+    return act(replace(state, functions=functions), before)
 
 
 def _reload(state: ControllerState, event: Reloaded) -> tuple[ControllerState, tuple[Action, ...]]:

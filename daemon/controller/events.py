@@ -12,6 +12,8 @@ from typing import Any
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.worker.jobs import Job
 from specmine.mining.assertions.explanation import Explanation
+from specmine.mining.fleet.duty import Duty
+from specmine.mining.fleet.statement import InheritedStatement
 from specmine.model.batch import Batch, Request, Started
 from specmine.model.function import Function
 from specmine.model.observation import Observation
@@ -114,7 +116,27 @@ class Surveyed:
     """The newest experiments of this boot: calls meanwhile are not as usual."""
 
 
-Event = Begun | Restored | Arrived | Mined | Reloaded | Acknowledged | Surveyed | Stopping
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assigned:
+    """The fleet was reached: what it asks this host to observe, and what other hosts observe."""
+
+    now_ns: int
+    told_ns: int
+    """When it was reached."""
+    duties: tuple[Duty, ...] = ()
+    left: tuple[str, ...] = ()
+    """Keys of the functions that other hosts observe."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stated:
+    """Statements that the fleet mined from many hosts: they are checked here instead of learned from nothing."""
+
+    now_ns: int
+    statements: tuple[InheritedStatement, ...]
+
+
+Event = Begun | Restored | Arrived | Mined | Reloaded | Acknowledged | Surveyed | Assigned | Stated | Stopping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -97,11 +97,12 @@ def explained(function: FunctionState, result: Explanation, now_ns: int, setting
     mining, history, inference = settings.mining, function.history, function.inference
     verification = replace(function.verification, checked_ns=now_ns)
     if is_relearned(function):
-        inference = replace(inference, learned=inference.chain)
+        inference = replace(inference, learned=inference.chain, inherited=None)
         verification = Verification(checked_ns=now_ns)
     if function.state is State.EXPLAINING and history.paths:
         inference = with_chain(inference, history.paths[-mining.recent :], Kind.PATH, mining)
     observations = enough(history.paths, mining.minimum_calls)
+    inference = replace(inference, inherited=None)
     function = replace(
         function,
         history=replace(history, tried=0),

@@ -9,6 +9,7 @@ from specmine.mining.assertions.checks import Verification
 from specmine.mining.assertions.explanation import Explanation
 from specmine.model.batch import Lifetime
 from specmine.model.function import Function, Reason
+from specmine.model.observation import Kind
 
 from .call_counts import ProbeState
 from .history import History
@@ -30,6 +31,8 @@ class Identity:
     """Name of the finished function that it calls, '' if sampling found it."""
     descended: str = ""
     """Name of the unexplained function that calls it, likewise."""
+    asked: Kind | None = None
+    """What the fleet asks this host to observe of it; None: nothing."""
     programs: tuple[str, ...] = ()
     """Names of the programs in whose lifetimes it was observed, the first one first."""
 

@@ -69,10 +69,12 @@ def share(function: FunctionState, total: Total) -> float:
 def is_worth_it(function: FunctionState, total: Total) -> bool:
     """Tell whether a function is hot, waits much, was named, calls a finished one, or has a provisional assertion.
 
-    Or an unexplained one calls it.
+    Or an unexplained one calls it, or the fleet asks for it.
     """
     identity = function.identity
-    if identity.hinted or identity.climbed or identity.descended or function.provisional is not None:
+    if identity.hinted or identity.climbed or identity.descended or identity.asked is not None:
+        return True
+    if function.provisional is not None and not function.provisional.hosts:
         return True
     cpu = function.profile.cpu_ns / total.cpu_ns if total.cpu_ns > 0 else 0.0
     on_stack = min(1.0, function.profile.inclusive_ns / total.cpu_ns) if total.cpu_ns > 0 else 0.0

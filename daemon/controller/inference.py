@@ -11,6 +11,18 @@ from specmine.mining.settings import MiningSettings
 from specmine.model.observation import Kind, Observation
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inherited:
+    """Where a statement comes from that this host did not learn but found true of its own windows."""
+
+    build_id: str
+    """The build that it was learned from."""
+    hosts: int
+    """Hosts of the fleet on which it was learned."""
+    since_ns: int = 0
+    """When this host took it for its own."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InferenceState:
     """What the newest observations of one function agree on."""
@@ -23,6 +35,8 @@ class InferenceState:
     """Borders of each of those observations: every later inference needs them again."""
     learned: Inference | None = None
     """What the observations said when the function was found stable; None before."""
+    inherited: Inherited | None = None
+    """Whose ``learned`` is if other hosts learned it."""
     on_cpu: OnCpu | None = None
     """The same of its time on CPU; None while no call leaves its CPU."""
 

@@ -1,4 +1,4 @@
-"""Provisional assertions: what the build before stated about a function holds until the new build has its own.
+"""Provisional assertions: what the build before, or the fleet, stated of a function holds until there is an own one.
 
 Functions are the same if name and module are. For the program's own file the name alone decides, since the file's
 name may hold a version. Edges in expressions are names already. A compiler may have inlined an edge's caller, so
@@ -14,6 +14,7 @@ from specmine.mining.assertions.checks import Check, check
 from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.assertions.expression import named_edges, shared_names
 from specmine.mining.borders.inference import Inference, at_resolution, borders_of, infer_stable_borders
+from specmine.mining.fleet.statement import InheritedStatement, octaves, rescaled, unknown_borders
 from specmine.mining.inside.call_kinds import names_of_callees
 from specmine.mining.settings import MiningSettings
 from specmine.model.function import Function
@@ -49,6 +50,15 @@ class Provisional:
     """Observations of the new build running that violate it."""
     observations: int = 0
     """Observations of the new build that it was compared with."""
+    stated: InheritedStatement | None = None
+    """Where many hosts stated it: as the fleet sent it. ``learned`` and ``result`` are on this host's scale."""
+    agreeing: int = 0
+    """Observations running that agree with it."""
+
+    @property
+    def hosts(self) -> int:
+        """Hosts of the fleet on which it was learned; 0: on this one."""
+        return self.stated.hosts if self.stated is not None else 0
 
     @property
     def verdict(self) -> str:
@@ -59,9 +69,12 @@ class Provisional:
 class ProvisionalAssertions:
     """The statements of finished functions by name."""
 
-    def __init__(self, finished: Iterable[tuple[Function, Provisional]]) -> None:
-        """Take functions with a statement; of two of one name the later one stands."""
+    def __init__(
+        self, finished: Iterable[tuple[Function, Provisional]], stated: Mapping[str, InheritedStatement] | None = None
+    ) -> None:
+        """Take functions with a statement; of two of one name the later one stands. ``stated``: by the fleet."""
         self._by_key: dict[Key, tuple[Function, Provisional]] = {}
+        self._stated = stated or {}
         for function, provisional in finished:
             for key in _keys(function):
                 self._by_key[key] = function, provisional
@@ -72,7 +85,15 @@ class ProvisionalAssertions:
             found = self._by_key.get(key)
             if found is not None and found[0].build_id != function.build_id:
                 return found[1]
-        return None
+        stated = self._stated.get(function.key)
+        return None if stated is None else provisional_of(stated)
+
+
+def provisional_of(statement: InheritedStatement) -> Provisional:
+    """Return a statement of the fleet as one that waits to be confirmed."""
+    return Provisional(
+        build_id=statement.build_id, learned=statement.learned, result=statement.result, stated=statement
+    )
 
 
 def inherited(provisional: Provisional | None, now_ns: int) -> FunctionViolations:
@@ -96,6 +117,8 @@ def with_build(provisional: Provisional, observation: Observation, mining: Minin
     """Return the statement after one more observation of the new build."""
     if observation.timed < mining.minimum_calls:
         return provisional
+    if provisional.stated is not None:
+        return _with_window(provisional, provisional.stated, observation, mining)
     since = (*provisional.since, observation)[-NEWEST:]
     result, learned = provisional.result, provisional.learned
     fits = _agrees((*provisional.before, *since)[-mining.recent :], mining)
@@ -109,6 +132,33 @@ def with_build(provisional: Provisional, observation: Observation, mining: Minin
         checks=checks,
         checked_ns=observation.end_ns,
         violations=provisional.violations + 1 if wrong else 0,
+        observations=provisional.observations + 1,
+    )
+
+
+def _with_window(
+    provisional: Provisional, stated: InheritedStatement, observation: Observation, mining: MiningSettings
+) -> Provisional:
+    """Return a statement of the fleet after one more window of this host, on the scale that fits it better."""
+    by = octaves(stated, observation.histogram.quantile(0.5) - observation.bias_ns)
+    choices = [(provisional.learned, provisional.result)]
+    if by is not None:
+        scaled = rescaled(stated, by)
+        choices.append((scaled.learned, scaled.result))
+    tried = []
+    for learned, result in choices:
+        strange = unknown_borders(observation, learned, mining)
+        checks = check(observation, result, learned, not strange, mining)
+        tried.append((strange > 0 or any(one.verdict == "violated" for one in checks), checks, learned, result))
+    wrong, checks, learned, result = min(tried, key=lambda each: each[0])
+    return replace(
+        provisional,
+        learned=learned,
+        result=result,
+        checks=checks,
+        checked_ns=observation.end_ns,
+        violations=provisional.violations + 1 if wrong else 0,
+        agreeing=0 if wrong else provisional.agreeing + 1,
         observations=provisional.observations + 1,
     )
 
@@ -137,6 +187,8 @@ def document_of(provisional: Provisional | None) -> Mapping[str, object] | None:
         return None
     return {
         "build_id": provisional.build_id,
+        "source": "fleet" if provisional.hosts else "build",
+        "hosts": provisional.hosts or None,
         "verdict": provisional.verdict,
         "observations": provisional.observations,
         "violations": provisional.violations,

@@ -53,6 +53,13 @@ def no_budget(rate: float, cost: float, budget: float) -> Reason:
     )
 
 
+def shared() -> Reason:
+    """Other hosts of the fleet observe it."""
+    return _because(
+        "shared", "other hosts of the fleet observe it", "wait: they tell what they learn; or set fleet.mode to send"
+    )
+
+
 def too_fast(rate: float, limit: float) -> Reason:
     """This kernel cannot take its probe off fast enough."""
     return _because(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from .allocation.agent_cost import AgentCost
 from .events import Mark
 from .function import FunctionState
 from .profile import Profile
+from .sharing.orders import Orders
 from .violations.host_detection import HostDetection
 
 MOST_ENDED, KEPT_ENDED = 256, 128
@@ -59,6 +60,8 @@ class ControllerState:
     faded_ns: int = 0
     environment: Mapping[str, Any] = field(default_factory=dict)
     """What is known of the host: a ``specmine.environment/1``."""
+    orders: Orders = field(default_factory=Orders)
+    """What the fleet asks for, and what it states."""
     marks: tuple[Mark, ...] = ()
     """The newest experiments on the host."""
     stopped: str = ""
@@ -77,6 +80,15 @@ class ControllerState:
             self.runtime,
             own_ns=self.runtime.own_ns + sum(one.own_ns for one in profiles),
             cpu_ns=self.runtime.cpu_ns + sum(one.cpu_ns for one in profiles),
+        )
+
+    def elsewhere_and(self, keys: Collection[str]) -> Profile:
+        """Return the same with some of the functions that are followed."""
+        found, more = self.elsewhere, [self.functions[key].profile for key in keys]
+        return replace(
+            found,
+            own_ns=found.own_ns + sum(each.own_ns for each in more),
+            cpu_ns=found.cpu_ns + sum(each.cpu_ns for each in more),
         )
 
     @property

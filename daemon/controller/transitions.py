@@ -22,6 +22,7 @@ from .history import with_observation
 from .inference import with_chain
 from .phase import FINISHED, State
 from .provisional import with_build
+from .sharing.adoption import adopted
 from .violations.asserted import asserted_by
 from .violations.lifecycle import Watching, watched
 
@@ -107,6 +108,8 @@ def observed(
         function, history=history, inference=inference, verification=verification, provisional=provisional
     )
     function = _with_violations(function, observation, settings, utc_offset_ns, threshold)
+    if state not in FINISHED and (taken := adopted(function, observation.end_ns)) is not function:
+        return taken
     if state is State.TIMING and kind is Kind.TIME:
         return _timed(function, observation.end_ns, mining)
     return _checked(function, observation.end_ns) if checked else function
@@ -165,7 +168,7 @@ def _timed(function: FunctionState, now_ns: int, mining: MiningSettings) -> Func
     function = replace(
         function,
         history=replace(function.history, tried=0),
-        inference=replace(function.inference, learned=chain),
+        inference=replace(function.inference, learned=chain, inherited=None),
     )
     no_paths = function.phase.refusal(Kind.PATH)
     if chain.borders and no_paths is None:
@@ -183,11 +186,15 @@ def _timed(function: FunctionState, now_ns: int, mining: MiningSettings) -> Func
 
 def _checked(function: FunctionState, now_ns: int) -> FunctionState:
     """Move on a finished function that was checked; its classes are learned anew only while nothing is open."""
+    if is_confirmed(function):
+        function = replace(
+            function, inference=replace(function.inference, learned=function.inference.chain, inherited=None)
+        )
     inference, explanation = function.inference, function.explanation
     if is_relearned(function) and inference.chain is not None and not inference.chain.borders:
         function = replace(
             function,
-            inference=replace(inference, learned=inference.chain),
+            inference=replace(inference, learned=inference.chain, inherited=None),
             explanation=replace(explanation, result=None),
             verification=Verification(checked_ns=now_ns),
         )
@@ -197,12 +204,24 @@ def _checked(function: FunctionState, now_ns: int) -> FunctionState:
     return learned_anew(function, now_ns)
 
 
+def is_confirmed(function: FunctionState) -> bool:
+    """Tell whether this host has learned by itself what it took from the fleet: one class, in windows enough."""
+    inference, chain = function.inference, function.inference.chain
+    return (
+        inference.inherited is not None
+        and function.state is State.SINGLE
+        and chain is not None
+        and chain.stable
+        and not chain.borders
+    )
+
+
 def learned_anew(function: FunctionState, now_ns: int) -> FunctionState:
     """Return a function whose classes are to be found again; nothing but borders was stated of them."""
     function = replace(
         function,
         history=replace(function.history, tried=0),
-        inference=replace(function.inference, learned=None),
+        inference=replace(function.inference, learned=None, inherited=None),
         explanation=replace(function.explanation, result=None),
         verification=Verification(checked_ns=now_ns),
     )

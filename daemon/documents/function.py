@@ -91,6 +91,7 @@ def description_of(
         "checks": [_check(check) for check in function.verification.checks],
         "host_causes": _host_causes(function, state) if verdict is Verdict.VIOLATED else [],
         "provisional": document_of(function.provisional) if function.state not in FINISHED else None,
+        "inherited": _inherited(function, state),
         **level_facts(levels.whole),
         "observed": quantiles(levels.observed) if levels.observed is not None else None,
         **statements(function, data, levels),
@@ -108,6 +109,15 @@ def description_of(
     if detail:
         entry["histogram"] = encode(function.history.histogram)
     return entry
+
+
+def _inherited(function: FunctionState, state: ControllerState) -> dict[str, Any] | None:
+    """Return where a statement comes from that other hosts learned; None for one of this host's own."""
+    inherited = function.inference.inherited
+    if inherited is None or function.state not in FINISHED:
+        return None
+    since = date_of(state, inherited.since_ns)
+    return {"build_id": inherited.build_id, "hosts": inherited.hosts, "since": since}
 
 
 def _on_cpu(function: FunctionState, levels: Levels, calls: SplitCalls | None, detail: bool) -> dict[str, Any] | None:

@@ -14,9 +14,11 @@ from specmine.daemon.controller.allocation.means import Means
 from specmine.daemon.controller.allocation.request import affordable_window
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import is_idle
-from specmine.daemon.controller.phase import State
+from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.reasons import PASSING
+from specmine.daemon.controller.sharing.orders import left_out
 from specmine.daemon.controller.state import ControllerState
+from specmine.mining.fleet.duty import Purpose
 from specmine.model.batch import PURPOSES, Spent
 
 from .programs import programs_of
@@ -103,9 +105,28 @@ def status_of(state: ControllerState, daemon: DaemonFacts) -> dict[str, Any]:
         "resident_bytes_by_process": resident,
         "store": dict(daemon.store),
         "metrics": daemon.metrics,
+        "fleet": _fleet(state),
         "environment": dict(state.environment),
         "changes": [dict(each) for each in daemon.changes],
         "experiments": {name: _experiment(each) for name, each in sorted(daemon.experiments.items())},
+    }
+
+
+def _fleet(state: ControllerState) -> dict[str, Any]:
+    """Return what the fleet asks this host for, and whether that counts now."""
+    orders, functions = state.orders, state.functions
+    in_force = orders.in_force(state.settings, state.now_ns)
+    purposes = Counter(each.purpose.value for each in orders.duties.values()) if in_force else Counter[str]()
+    return {
+        "shares": state.settings.shares,
+        "told": rfc3339(orders.told_ns + utc_offset_ns(state)) if orders.told_ns is not None else None,
+        "in_force": in_force,
+        "duties": {each.value: purposes[each.value] for each in Purpose},
+        "left_to_others": len(left_out(orders, functions, state.settings, state.now_ns)),
+        "statements": len(orders.statements),
+        "inherited": sum(
+            each.inference.inherited is not None and each.state in FINISHED for each in functions.values()
+        ),
     }
 
 

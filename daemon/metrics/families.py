@@ -76,6 +76,33 @@ OF_THE_DAEMON: tuple[Family[Status], ...] = (
         lambda s: s["refusals"],
         "reason",
     ),
+    # fleet
+    gauge(
+        "fleet_told_timestamp_seconds",
+        "When the fleet last said who observes what; absent without one.",
+        lambda s: _seconds(s["fleet"]["told"]),
+    ),
+    gauge(
+        "fleet_shares",
+        "1 while what the fleet asks for counts, 0 while this host is alone.",
+        lambda s: s["fleet"]["in_force"],
+    ),
+    gauge(
+        "fleet_duties",
+        "Functions that the fleet asks this host to observe, by purpose.",
+        lambda s: s["fleet"]["duties"],
+        "purpose",
+    ),
+    gauge(
+        "fleet_left_functions",
+        "Functions that are left to other hosts now.",
+        lambda s: s["fleet"]["left_to_others"],
+    ),
+    gauge(
+        "fleet_inherited_functions",
+        "Functions whose statement was learned on other hosts.",
+        lambda s: s["fleet"]["inherited"],
+    ),
     # cost
     gauge(
         "overhead_promised_ratio",

@@ -31,7 +31,7 @@ URGENT_NS = 5 * SECOND
 def kind_for(function: FunctionState) -> Kind:
     """Return what to collect: call paths once there are classes to explain by them, durations before."""
     explained = function.state in FINISHED and function.explanation.result is not None
-    by_path = explained or function.state is State.EXPLAINING
+    by_path = explained or function.state is State.EXPLAINING or function.identity.asked is Kind.PATH
     return Kind.PATH if by_path and function.phase.refusal(Kind.PATH) is None else Kind.TIME
 
 

@@ -1,0 +1,121 @@
+"""Which functions this host observes now, and which it leaves to other hosts of its fleet.
+
+Orders are wishes. They lapse a quarter of an hour after the fleet was last reached: then a host does what it does
+without one. What is left to others is still checked, rarely, and learned if the fleet learns nothing of it. So whoever
+rules the fleet can slow a host down, but not blind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.phase import FINISHED
+from specmine.mining.fleet.duty import Duty, Purpose
+from specmine.mining.fleet.statement import InheritedStatement
+
+LONE_AFTER_NS = 900 * SECOND
+"""Without a word from the fleet for so long, a host is alone."""
+PANEL_EVERY_NS = 300 * SECOND
+"""A panel's calls are asked for in so long."""
+CHECKED_EVERY_NS = 1_200 * SECOND
+"""What others observe is still checked here so often ..."""
+LEFT_FOR_NS = 1_800 * SECOND
+"""... and learned here if nothing is stated of it for so long."""
+PLACES = 64
+"""Functions that a host learns at a time for the fleet, less its own share."""
+MOST_STATEMENTS = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Orders:
+    """What the fleet said last."""
+
+    told_ns: int | None = None
+    """When it was reached; None: never."""
+    duties: Mapping[str, Duty] = field(default_factory=dict)
+    left: Mapping[str, int] = field(default_factory=dict)
+    """Functions that other hosts observe, and since when."""
+    goals: Mapping[str, int] = field(default_factory=dict)
+    """Timed calls of a function at which a scout has done what it was asked for."""
+    statements: Mapping[str, InheritedStatement] = field(default_factory=dict)
+
+    def in_force(self, settings: Settings, now_ns: int) -> bool:
+        """Tell whether they count now."""
+        return settings.shares and self.told_ns is not None and now_ns - self.told_ns < LONE_AFTER_NS
+
+
+def told(
+    before: Orders,
+    functions: Mapping[str, FunctionState],
+    duties: Sequence[Duty],
+    left: Sequence[str],
+    *,
+    told_ns: int,
+    own: float,
+) -> Orders:
+    """Return the orders after a word from the fleet.
+
+    Parameters
+    ----------
+    before : Orders
+    functions : mapping
+        For how many calls of each were timed: a duty that goes on does not begin again.
+    duties, left : sequence
+    told_ns : int
+        When the fleet was reached.
+    own : float
+        Share of the places that stays this host's.
+    """
+    places = max(0, round((1 - own) * PLACES))
+    scouts = [each for each in duties if each.purpose is Purpose.SCOUT][:places]
+    taken = {each.function: each for each in (*(each for each in duties if each.purpose is not Purpose.SCOUT), *scouts)}
+    goals = {}
+    for each in scouts:
+        was = before.duties.get(each.function)
+        begun = functions[each.function].history.totals.timed if each.function in functions else 0
+        same = was is not None and was.purpose is each.purpose and was.kind is each.kind
+        goals[each.function] = before.goals.get(each.function, begun + each.calls) if same else begun + each.calls
+    # a scout that has done its part leaves the function to the others
+    since = {key: before.left.get(key, told_ns) for key in (*(key for key in left if key not in taken), *goals)}
+    return Orders(told_ns=told_ns, duties=taken, left=since, goals=goals, statements=before.statements)
+
+
+def left_out(orders: Orders, functions: Mapping[str, FunctionState], settings: Settings, now_ns: int) -> frozenset[str]:
+    """Return the functions that are not to be observed now, since other hosts do or this one has done its part.
+
+    Never those that the user named, or that are suspected to have changed.
+    """
+    if not orders.in_force(settings, now_ns):
+        return frozenset()
+    return frozenset(
+        key
+        for key, function in functions.items()
+        if not function.identity.hinted
+        and not function.violations.urgency
+        and not function.violations.standing
+        and _is_left(orders, function, now_ns)
+    )
+
+
+def _is_left(orders: Orders, function: FunctionState, now_ns: int) -> bool:
+    key, finished = function.key, function.state in FINISHED
+    duty = orders.duties.get(key)
+    if duty is not None and duty.purpose is Purpose.SCOUT:
+        if function.history.totals.timed < orders.goals.get(key, 0):
+            return False
+    elif duty is not None:
+        return finished and now_ns - _seen_ns(function) < PANEL_EVERY_NS
+    elif key not in orders.left:
+        return False
+    if finished:
+        return now_ns - _seen_ns(function) < CHECKED_EVERY_NS
+    return now_ns - orders.left.get(key, now_ns) < LEFT_FOR_NS
+
+
+def _seen_ns(function: FunctionState) -> int:
+    """Return the end of the newest window."""
+    history = function.history
+    return max((one.end_ns for one in (*history.timing[-1:], *history.paths[-1:])), default=0)

@@ -1,0 +1,143 @@
+"""Orders of the fleet are wishes: they lapse, and never touch what the user named or what is suspected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from specmine.daemon.config.settings import Settings
+from specmine.daemon.controller.decide import decide
+from specmine.daemon.controller.events import Assigned, Event
+from specmine.daemon.controller.phase import FINISHED, State
+from specmine.daemon.controller.sharing.orders import (
+    CHECKED_EVERY_NS,
+    LEFT_FOR_NS,
+    LONE_AFTER_NS,
+    Orders,
+    left_out,
+    told,
+)
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.status import DaemonFacts, status_of
+from specmine.daemon.loop import Step, run
+from specmine.daemon.worker.process import InlineWorker
+from specmine.mining.fleet.duty import Duty, Purpose
+from tests.support.planted import Planted, unimodal
+from tests.support.simulated import SECOND, FakeClock, SimulatedSource
+
+SHARED = Settings(window_ns=SECOND, limit_ns=10 * SECOND, shares=True)
+_NAMES = [f"f{number}" for number in range(6)]
+
+
+def _program() -> list[Planted]:
+    return [unimodal(name, rate=500.0, own=1 / 6, inclusive=1 / 6) for name in _NAMES]
+
+
+def _key(name: str) -> str:
+    return unimodal(name).function.key
+
+
+def _run(
+    settings: Settings, seconds: float, orders: dict[float, Assigned]
+) -> tuple[ControllerState, SimulatedSource, list[Step]]:
+    """Run the loop over the program; the fleet speaks at the given seconds."""
+    clock = FakeClock()
+    source = SimulatedSource(_program(), clock)
+    due, steps = sorted(orders.items()), list[Step]()
+
+    def inbox(now_ns: int) -> list[Event]:
+        found: list[Event] = []
+        while due and now_ns >= 100 * SECOND + due[0][0] * SECOND:
+            found.append(replace(due.pop(0)[1], now_ns=now_ns, told_ns=now_ns))
+        return found
+
+    state = run(source, settings, clock, InlineWorker(), inbox=inbox, listeners=[steps.append],  # type: ignore[arg-type]
+                deadline_ns=int(seconds * SECOND))  # fmt: skip
+    return state, source, steps
+
+
+def _assigned(asked: list[str], left: list[str], purpose: Purpose = Purpose.SCOUT, calls: int = 400) -> Assigned:
+    duties = tuple(Duty(function=_key(name), purpose=purpose, calls=calls) for name in asked)
+    return Assigned(now_ns=0, told_ns=0, duties=duties, left=tuple(map(_key, left)))
+
+
+def _timed(state: ControllerState) -> dict[str, int]:
+    return {each.function.name: each.history.totals.timed for each in state.functions.values()}
+
+
+def test_what_is_left_to_others_costs_nothing() -> None:
+    """A scout gives its calls and stops; what others observe is not looked at; the rest is this host's own."""
+    order = _assigned(_NAMES[:1], _NAMES[1:5])
+    state, source, _ = _run(SHARED, 60.0, {0.0: order, 30.0: order})
+    timed = _timed(state)
+    assert 400 <= timed["f0"] < 2_000
+    assert all(timed.get(name, 0) == 0 for name in _NAMES[1:5])
+    assert timed["f5"] > 2_000
+    alone, lonely, _ = _run(replace(SHARED, shares=False), 60.0, {0.0: order})
+    assert all(number > 2_000 for number in _timed(alone).values())
+    assert source.overhead_ns < 0.6 * lonely.overhead_ns
+    reasons = {each.function.name: each.reason for each in state.functions.values()}
+    assert reasons["f1"] is not None
+    assert reasons["f1"].code == "shared"
+    fleet = status_of(state, DaemonFacts())["fleet"]
+    assert (fleet["in_force"], fleet["duties"]["scout"], fleet["left_to_others"]) == (True, 1, 5)
+
+
+def test_without_the_fleet_a_host_is_alone_again() -> None:
+    """A quarter of an hour after the last word nothing is left out."""
+    state, _, _ = _run(SHARED, 20.0, {0.0: _assigned([], _NAMES)})
+    assert left_out(state.orders, state.functions, SHARED, state.now_ns) == frozenset(state.functions)
+    later = (state.orders.told_ns or 0) + LONE_AFTER_NS
+    assert left_out(state.orders, state.functions, SHARED, later - 1) == frozenset(state.functions)
+    assert left_out(state.orders, state.functions, SHARED, later) == frozenset()
+    source = SimulatedSource(_program(), FakeClock(later))
+    source.start()
+    state, _ = decide(replace(state, now_ns=later), Assigned(now_ns=later, told_ns=later - LONE_AFTER_NS))
+    assert not state.orders.in_force(SHARED, later)
+
+
+def test_a_host_is_not_blinded() -> None:
+    """What others observe is checked rarely all the same, and learned if nothing is stated of it for half an hour."""
+    state, _, _ = _run(replace(SHARED, shares=False), 60.0, {})
+    finished = [key for key, each in state.functions.items() if each.state in FINISHED]
+    assert len(finished) == len(_NAMES)
+    now = state.now_ns
+    orders = told(Orders(), state.functions, (), finished, told_ns=now, own=0.25)
+    assert left_out(orders, state.functions, SHARED, now) == frozenset(finished)
+    for later, expected in ((CHECKED_EVERY_NS // 2, True), (CHECKED_EVERY_NS + SECOND, False)):
+        again = told(orders, state.functions, (), finished, told_ns=now + later, own=0.25)
+        assert bool(left_out(again, state.functions, SHARED, now + later)) is expected
+    unknown = {key: each.moved(State.WAITING, None, now) for key, each in state.functions.items()}
+    again = told(orders, unknown, (), finished, told_ns=now + LEFT_FOR_NS, own=0.25)
+    assert left_out(again, unknown, SHARED, now + LEFT_FOR_NS - 1) == frozenset(finished)
+    assert left_out(again, unknown, SHARED, now + LEFT_FOR_NS) == frozenset()
+
+
+def test_hints_of_the_user_are_never_taken_away() -> None:
+    """Nor is anything learned that the user excluded, or that is no function of the host's programs."""
+    settings = replace(SHARED, ignore=("f2",))
+    stranger = Duty(function="ffff+0x10", purpose=Purpose.SCOUT, calls=400)
+    order = _assigned(["f2"], ["f1"])
+    order = replace(order, duties=(*order.duties, stranger))
+    state, source, _ = _run(settings, 30.0, {0.0: order, 10.0: order})
+    assert state.functions[_key("f2")].state is State.EXCLUDED
+    assert "ffff+0x10" not in state.functions
+    assert all(getattr(request, "function", "") not in ("ffff+0x10", _key("f2")) for _, request in source.requests)
+    named, _, _ = _run(replace(SHARED, watch=("f1",)), 30.0, {0.0: order})
+    assert _timed(named)["f1"] > 1_000
+    assert set(_timed(named)) == {"f1"}
+
+
+def test_the_budget_holds_whatever_is_asked() -> None:
+    """Duties for all functions and a million calls cost no more than the host spends by itself."""
+    order = _assigned(_NAMES, [], calls=100_000)
+    state, source, _ = _run(SHARED, 60.0, {0.0: order})
+    spent = source.overhead_ns / (60 * SECOND)
+    assert spent <= SHARED.overhead * 1.1
+    assert state.account.balance_ns > -2 * state.account.rate
+
+
+def test_a_quarter_of_the_places_stays_the_hosts_own() -> None:
+    """Of a hundred duties to scout at most three quarters of the places are taken."""
+    duties = [Duty(function=str(number), purpose=Purpose.SCOUT, calls=10) for number in range(100)]
+    assert len(told(Orders(), {}, duties, (), told_ns=1, own=0.25).duties) == 48
+    assert len(told(Orders(), {}, duties, (), told_ns=1, own=1.0).duties) == 0

@@ -1,0 +1,153 @@
+"""Duties: nobody does more than it may, panels are drawn by lot, a liar gives others nothing to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from specmine.mining.fleet.duties import (
+    NEED_CALLS,
+    PANEL,
+    SPREAD,
+    Assignment,
+    FleetFunction,
+    FleetHost,
+    assignments,
+    drawn_panel,
+)
+from specmine.mining.fleet.duty import Purpose
+
+_NAMES = [f"h{number}" for number in range(60)]
+_HOSTS = [FleetHost(name=name, stratum="ab"[number % 2]) for number, name in enumerate(_NAMES)]
+
+
+def _function(key: str = "f", **more: object) -> FleetFunction:
+    return FleetFunction(key=key, **{"hosts": frozenset(_NAMES), **more})  # type: ignore[arg-type]
+
+
+def _asked(found: dict[str, Assignment], purpose: Purpose, key: str = "f") -> set[str]:
+    return {
+        name for name, each in found.items() for duty in each.duties if duty.purpose is purpose and duty.function == key
+    }
+
+
+_functions = st.builds(
+    FleetFunction,
+    key=st.integers(0, 10**6).map(str),
+    hosts=st.frozensets(st.sampled_from(_NAMES), max_size=40),
+    known=st.booleans(),
+    stated=st.booleans(),
+    rates=st.dictionaries(st.sampled_from(_NAMES), st.floats(0, 1e6), max_size=20),
+    calls=st.dictionaries(st.sampled_from(_NAMES), st.integers(0, 10**6), max_size=20),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(_functions, max_size=30, unique_by=lambda one: one.key), st.integers(1, 12), st.integers(0, 500))
+def test_nobody_is_asked_for_more_than_it_may(functions: list[FleetFunction], places: int, week: int) -> None:
+    """Places of a host bound its scouting; each is asked only for what it runs; the same input gives the same."""
+    hosts = [replace(each, places=places) for each in _HOSTS]
+    found = assignments(hosts, functions, week=week)
+    assert found == assignments(list(reversed(hosts)), list(reversed(functions)), week=week)
+    runs = {one.key: one.hosts for one in functions}
+    for name, each in found.items():
+        assert sum(duty.purpose is Purpose.SCOUT for duty in each.duties) <= places
+        assert all(name in runs[duty.function] for duty in each.duties)
+        assert not {duty.function for duty in each.duties} & set(each.left)
+    for one in functions:
+        scouts = _asked(found, Purpose.SCOUT, one.key)
+        assert len(scouts) <= SPREAD
+        assert one.known or not _asked(found, Purpose.PANEL, one.key)
+
+
+def test_what_is_not_known_is_learned_on_eight_hosts() -> None:
+    """Each gives its part, those that are called most are asked, and the others leave it to them."""
+    rates = {name: float(number) for number, name in enumerate(_NAMES)}
+    found = assignments(_HOSTS, [_function(rates=rates)], week=1)
+    assert _asked(found, Purpose.SCOUT) == set(_NAMES[-SPREAD:])
+    assert {duty.calls for each in found.values() for duty in each.duties} == {NEED_CALLS // SPREAD}
+    assert sum("f" in each.left for each in found.values()) == len(_NAMES) - SPREAD
+
+
+def test_a_panel_is_drawn_by_lot() -> None:
+    """Each host as often as any other, whatever its rates; of each stratum in proportion; both scipy's judgement."""
+    rates = {name: float(number) for number, name in enumerate(_NAMES)}
+    times: Counter[str] = Counter()
+    for number in range(300):
+        key = f"f{number}"
+        found = assignments(_HOSTS, [_function(key, known=True, stated=True, rates=rates)], week=3)
+        panel = _asked(found, Purpose.PANEL, key)
+        assert panel == set(drawn_panel(key, _HOSTS, PANEL, 3))
+        assert sum(int(name[1:]) % 2 for name in panel) == PANEL // 2
+        times.update(panel)
+    fastest = sum(times[name] for name in _NAMES[-20:])
+    assert binomtest(fastest, 300 * PANEL, 1 / 3).pvalue > 1e-3
+
+
+def test_a_panel_stays_when_a_host_goes() -> None:
+    """One that goes is replaced, the others stay; after a week half of them do, after two nobody has to."""
+    hosts = [FleetHost(name=name) for name in _NAMES]
+    before = drawn_panel("f", hosts, 10, 7)
+    gone = before[4]
+    after = drawn_panel("f", [each for each in hosts if each.name != gone], 10, 7)
+    assert set(before) - set(after) == {gone}
+    assert len(set(after) - set(before)) == 1
+    for week in range(20):
+        stay = set(drawn_panel("f", hosts, 10, week)) & set(drawn_panel("f", hosts, 10, week + 1))
+        assert len(stay) >= 5
+    assert len({tuple(drawn_panel("f", hosts, 10, week)) for week in range(20)}) > 10
+
+
+def test_a_new_build_on_few_hosts_has_a_control() -> None:
+    """All hosts of the canary, and as many with the old build, at the same time."""
+    old = _function("old", known=True, stated=True, hosts=frozenset(_NAMES[5:]))
+    new = _function("new", known=True, hosts=frozenset(_NAMES[:5]), predecessor="old")
+    found = assignments(_HOSTS, [old, new], week=1)
+    assert _asked(found, Purpose.CANARY, "new") | _asked(found, Purpose.SCOUT, "new") == set(_NAMES[:5])
+    assert len(_asked(found, Purpose.CONTROL, "old")) == 5
+    assert len(_asked(found, Purpose.PANEL, "old")) == PANEL - 5
+
+
+def test_who_does_not_deliver_is_left_out() -> None:
+    """Another host takes its place."""
+    rates = {name: float(number) for number, name in enumerate(_NAMES)}
+    hosts = [replace(each, missed=frozenset({"f"})) if each.name == "h59" else each for each in _HOSTS]
+    found = assignments(hosts, [_function(rates=rates)], week=1)
+    assert _asked(found, Purpose.SCOUT) == set(_NAMES[-SPREAD - 1 : -1])
+
+
+def test_one_host_that_lies_moves_nobody_elses_duties_beyond_its_place() -> None:
+    """Rates, calls and functions that it makes up: what others are asked differs by the one place that it takes."""
+    keys = [f"f{number}" for number in range(40)]
+    rates = {name: 1.0 + number for number, name in enumerate(_NAMES)}
+    honest = [_function(key, rates=rates) for key in keys]
+    before = assignments(_HOSTS, honest, week=1)
+    lies = {
+        "rates": [_function(key, rates={**rates, "h0": 1e12}) for key in keys],
+        "calls": [_function(key, rates=rates, calls={"h0": 10**12}) for key in keys],
+        "functions": [*honest, *(_function(f"lie{number}", hosts=frozenset({"h0"})) for number in range(5000))],
+    }
+    for what, functions in lies.items():
+        after = assignments(_HOSTS, functions, week=1)
+        for key in keys:
+            others = _asked(after, Purpose.SCOUT, key) - {"h0"}
+            assert len(others) >= SPREAD - 1, what
+            assert len(_asked(before, Purpose.SCOUT, key) - others) <= 1, what
+        for name in _NAMES[1:]:
+            assert {duty.function for duty in after[name].duties} <= set(keys), what
+            assert set(after[name].left) <= set(keys), what
+            assert len(after[name].duties) <= len(before[name].duties), what
+
+
+def test_two_hosts_both_learn() -> None:
+    """Nothing is left to a single other host: it may lie, or be gone."""
+    hosts = _HOSTS[:2]
+    found = assignments(hosts, [_function(hosts=frozenset({"h0", "h1"}))], week=1)
+    assert _asked(found, Purpose.SCOUT) == {"h0", "h1"}
+    alone = assignments(hosts, [_function(hosts=frozenset({"h0"}))], week=1)
+    assert _asked(alone, Purpose.SCOUT) == {"h0"}
+    assert all(not each.left for each in (*found.values(), *alone.values()))
