@@ -33,7 +33,7 @@ from specmine.model.clock import Clock
 
 POLL_EVERY_NS = 50 * MS
 """How often the source is asked at most ..."""
-REST_NS, REST_PART, SEARCHING_NS = 200 * MS, 1 / 15, 15_000 * MS
+REST_NS, REST_PART, SEARCHING_NS = 300 * MS, 1 / 15, 15_000 * MS
 """... and unless a watched process needs it at once: what links and names report meanwhile is taken in together. Not
 in the first seconds, nor so long where windows are short; twice as long while our own CPU time must be saved."""
 IDLE_POLL_NS, WINDOW_PART = 500 * MS, 0.05

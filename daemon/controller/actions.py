@@ -37,7 +37,7 @@ from .state import ControllerState
 PLAN_EVERY_NS, PLAN_IN_DEBT_NS, PLAN_UNDER_PRESSURE_NS = SECOND, 250 * MS, 10 * SECOND
 """How often plans are made if no function moved: usually, with an overrun to pay back, with no CPU time of our own."""
 REASON_EVERY_NS = 5 * SECOND
-"""How often the reasons of candidates that nothing is done about are renewed."""
+"""How often the reasons of functions that nothing is done about are renewed."""
 WORKER_WARM_NS = 25 * SECOND
 """So soon after a job the worker still lives; to start it costs a CPU second."""
 WORKER_WAIT_NS = 120 * SECOND
@@ -197,10 +197,14 @@ def _with_reasons(
                 reason = made.waiting.get(key) if made is not None else None
                 reason = reason or _why_candidate(function, total)
                 functions[key] = function.moved(function.state, reason, state.now_ns)
-        elif made is not None or old is None or _is_observed(old, function):
+        elif (due or not _goes_on_waiting(old, function)) and (made or old is None or _is_observed(old, function)):
             reason = _why_learning(function, made, state.settings)
             functions[key] = function.moved(function.state, reason, state.now_ns)
     return replace(state, functions=functions, reasoned_ns=state.now_ns if due else state.reasoned_ns)
+
+
+def _goes_on_waiting(old: FunctionState | None, new: FunctionState) -> bool:
+    return old is not None and old.state is new.state is State.WAITING and new.reason is not None
 
 
 def _is_observed(old: FunctionState, new: FunctionState) -> bool:

@@ -16,8 +16,9 @@ REMAP_NS = 2_000_000_000
 """How often one process's mappings are read again: libraries come and go."""
 SOON_NS = 100_000_000
 """How long a process that has just come may take to map its libraries."""
-CODE_NS = 100_000_000
-"""How often processes with probes are asked whether they execute more or less memory than before."""
+CODE_NS, CODE_BY_SITE_NS = 100_000_000, 1_000_000_000
+"""How often processes are asked whether they execute more or less memory than before: those in which return addresses
+are replaced, which a library that has just come may stumble over, and all that have probes."""
 PROCESSES_PER_LOOK = 8
 
 
@@ -36,7 +37,7 @@ class AddressSpaces:
         """Have read nothing."""
         self._modules, self._symbolizer, self._programs = modules, naming, programs
         self._bystanders, self._registry = bystanders, watching
-        self._remap_ns = self._code_ns = 0
+        self._remap_ns = self._code_ns = self._all_code_ns = 0
         self._code_sizes = code_sizes
         self._gone: set[Module] = set()
 
@@ -105,7 +106,10 @@ class AddressSpaces:
         if now_ns < self._code_ns:
             return []
         self._code_ns = now_ns + CODE_NS
-        return self._code_sizes.changed(self._registry.probed_pids())
+        everybody = now_ns >= self._all_code_ns
+        if everybody:
+            self._all_code_ns = now_ns + CODE_BY_SITE_NS
+        return self._code_sizes.changed(self._registry.probed_pids(replaced=not everybody))
 
     def _some(self, now_ns: int) -> list[int]:
         """Return the members whose turn it is."""

@@ -115,8 +115,9 @@ class DutyCycle:
 
     def _cut(self, w: TimedFunction, at_ns: int) -> None:
         """Make the open window an observation if it holds enough."""
-        self._windows.drain(self.functions.values())
-        self._windows.cut_rest(w, at_ns)
+        if w.in_window("timed") >= w.watch.minimum_calls:
+            self._windows.drain(self.functions.values())
+            self._windows.cut_rest(w, at_ns)
 
     def _end_phase(self, w: TimedFunction, now_ns: int) -> None:
         self._cut(w, now_ns)

@@ -40,6 +40,8 @@ def request(function: FunctionState, grant: float, means: Means, settings: Setti
     rate, now = function.probe.rate or 0.0, function.probe.watch
     if means.slow_links and rate > SLOW_LINK_RATE:
         return None
+    if grant <= 0 < rate:
+        return None
     kind = kind_for(function)
     duty = not means.slow_links
     watch = watch_for(
@@ -91,6 +93,12 @@ def full_cost(function: FunctionState, means: Means) -> float:
     """Return what it costs to have the function on all the time, ns per second."""
     call_ns = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
     return (function.probe.rate or 0.0) * call_ns
+
+
+def least_cost(function: FunctionState, means: Means) -> float:
+    """Return what it costs at least to have the function on all the time, ns per second: few of its calls timed."""
+    rate = function.probe.rate or 0.0
+    return rate * (means.prices.untimed_ns or price(means.prices, kind_for(function), function.function))
 
 
 def dearness_of(function: FunctionState, means: Means) -> float:

@@ -25,6 +25,7 @@ from .function_request import (
     dearness_of,
     first_cost,
     full_cost,
+    least_cost,
     most_useful,
     predicted,
     request,
@@ -182,8 +183,12 @@ def _learning(
     watches, waiting, left, cash = dict(so_far.watches), dict(so_far.waiting), so_far.left, so_far.cash
     most = min(means.slots, len(watches) + means.learning_slots)
     for place, function in enumerate(learning):
-        grant = _grant(function, left, len(learning) - place, means, settings)
-        watch = request(function, grant, means, settings) if len(watches) < most else None
+        watch = None
+        # in pauses it would begin with an on-phase, which nothing is left for
+        beyond = cash <= 0 and function.probe.watch is None and least_cost(function, means) > left
+        if len(watches) < most and not beyond:
+            grant = _grant(function, left, len(learning) - place, means, settings)
+            watch = request(function, grant, means, settings)
         first = 0.0 if watch is None else first_cost(function, watch, means, settings)
         if watch is not None and first <= max(0.0, cash):
             watches[function.key] = watch
@@ -250,13 +255,12 @@ def _grant(function: FunctionState, left: float, others: int, means: Means, sett
         return 0.0
     if function.probe.rate is None:
         return 0.5 * left / others
-    most = most_useful(function, means, settings)
     if _is_begun(function, settings):
-        return min(most, BEGUN * left)
-    expensive = full_cost(function, means) > CHEAP * means.budget
-    if left < BEGINNING * means.budget and expensive and function.probe.watch is None:
+        return min(most_useful(function, means, settings), BEGUN * left)
+    none_left = left < BEGINNING * means.budget and function.probe.watch is None
+    if none_left and full_cost(function, means) > CHEAP * means.budget:
         return 0.0
-    return min(most, max(0.5 * left, left / others))
+    return min(most_useful(function, means, settings), max(0.5 * left, left / others))
 
 
 def _is_begun(function: FunctionState, settings: Settings) -> bool:
