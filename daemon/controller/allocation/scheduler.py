@@ -47,6 +47,8 @@ BEGUN = 0.6
 """Share of what is left that a function being learned gets at most: one that never becomes stable must not take all."""
 BEGINNING = 0.15
 """Share of the budget that must be left before another function is learned."""
+EXPLAINING_SHARE = 0.25
+"""Share of what is left for learning that call paths get while functions wait for their first levels."""
 CHEAP = 0.02
 """A finished function that costs less than this share of the budget stays on: its counts remain exact."""
 WATCH_EVERY_NS = 10 * SECOND
@@ -182,17 +184,23 @@ def _learning(
     learning.sort(key=lambda function: priority(function, total, means, settings))
     watches, waiting, left, cash = dict(so_far.watches), dict(so_far.waiting), so_far.left, so_far.cash
     most = min(means.slots, len(watches) + means.learning_slots)
+    timing = any(function.state is State.WAITING for function in learning)
+    for_explaining = EXPLAINING_SHARE * left if timing else left
     for place, function in enumerate(learning):
         watch = None
         # in pauses it would begin with an on-phase, which nothing is left for
         beyond = cash <= 0 and function.probe.watch is None and least_cost(function, means) > left
         if len(watches) < most and not beyond:
             grant = _grant(function, left, len(learning) - place, means, settings)
+            if function.state is State.EXPLAINING:
+                grant = min(grant, for_explaining)
             watch = request(function, grant, means, settings)
         first = 0.0 if watch is None else first_cost(function, watch, means, settings)
         if watch is not None and first <= max(0.0, cash):
             watches[function.key] = watch
-            left -= predicted(function, watch, means, settings)
+            cost = predicted(function, watch, means, settings)
+            left -= cost
+            for_explaining -= cost if function.state is State.EXPLAINING else 0.0
             cash -= first
         elif function.state not in FINISHED:
             waiting[function.key] = _why_not(function, len(watches), most, means)

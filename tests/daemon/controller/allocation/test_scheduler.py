@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specmine.daemon.config.settings import Settings
+from specmine.daemon.controller.allocation.function_request import predicted
 from specmine.daemon.controller.allocation.means import Means
 from specmine.daemon.controller.allocation.scheduler import plan
 from specmine.daemon.controller.allocation.utility import utility
@@ -213,6 +214,21 @@ def test_an_on_phase_allows_as_many_hits_as_its_window_needs() -> None:
     assert burst(Paid()) == burst(times) == burst(paths, Kind.PATH) == 2200
     assert burst(replace(times, cost_ns=3 * times.cost_ns)) == 2200
     assert burst(replace(times, hits=5000.0)) == 5500
+
+
+def test_call_paths_do_not_take_the_budget_from_functions_that_wait_for_their_first_levels() -> None:
+    """What explains others has a quarter of what is left while one waits, and as much as brings more if none does."""
+
+    def paid_for_paths(*, waits: bool) -> float:
+        probe = ProbeState(rate=50_000.0)
+        some = [replace(unseen(n), phase=Phase(state=State.EXPLAINING), probe=probe) for n in range(6)]
+        some += [replace(unseen(9), phase=Phase(state=State.WAITING), probe=probe)] if waits else []
+        by_key, means = {one.key: one for one in some}, replace(POOR, cash=1e9)
+        made = plan(by_key, means, Settings()).watches
+        return sum(predicted(by_key[key], w, means, Settings()) for key, w in made.items() if w.kind is Kind.PATH)
+
+    assert 0.15 * POOR.budget <= paid_for_paths(waits=True) <= 0.26 * POOR.budget
+    assert paid_for_paths(waits=False) >= 0.7 * POOR.budget
 
 
 def test_checks_take_no_more_than_is_kept_for_them() -> None:
