@@ -37,8 +37,15 @@ def pick_build(known: list[str], build: str) -> str:
 
 
 def title(entry: Entry) -> str:
-    """Return what the function of an entry is called: ``name (module)``."""
-    return text.title(str(entry.get("function", "?")), str(entry.get("module") or ""))
+    """Return what the function of an entry is called: ``name (module)``, or its program where that is its own file."""
+    return text.title(str(entry.get("function", "?")), place_of(entry))
+
+
+def place_of(entry: Entry) -> str:
+    """Return where a function is: the program, as people call it, if its file is the program's own; else the file."""
+    program, module = str(entry.get("program") or ""), str(entry.get("module") or "")
+    nameless = str(entry.get("function")).startswith(f"{module}+0x")
+    return program if entry.get("in_program") and program and "," not in program and not nameless else module
 
 
 def functions_of(document: Document) -> list[Entry]:

@@ -16,6 +16,8 @@ class Frame:
 
 GAP = Frame("", "")
 """Stands for frames that are left out of a path; no edge leads over it."""
+NEAR = 4
+"""The function and three callers: who asks for its calls. Farther out is how the thread or process came to be."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -28,6 +30,11 @@ class CallPath:
 
     frames: tuple[Frame, ...]
     complete: bool = True
+
+    @property
+    def near(self) -> tuple[Frame, ...]:
+        """The function with its nearest callers, which a program forked anew has as before."""
+        return self.frames[-NEAR:]
 
     def edges(self) -> frozenset[tuple[Frame, Frame]]:
         """Return the caller -> callee pairs; repeated ones collapse."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,9 +13,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from specmine.analysis.charts.sheet import style_sheet
 from specmine.analysis.documents import without_details
 from specmine.daemon.documents.json_text import json_text
-from specmine.daemon.documents.trend import MOST_BUILDS
+from specmine.daemon.documents.trend import MOST_BUILDS, MOST_TRENDS
 from specmine.daemon.metrics.http import is_own_host
 from specmine.model.errors import NoData, SpecmineError
 
@@ -36,6 +37,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _UNAVAILABLE = 503
+TRENDS_S = 60.0
+"""The small trends of the list are read anew after so long: they are drawn by quarters of an hour at most."""
 
 
 def make_app(source: Source, host: str) -> Starlette:
@@ -56,7 +59,7 @@ def make_app(source: Source, host: str) -> Starlette:
         Route("/violation", pages.answers(pages.violation)),
         Route("/builds", pages.answers(pages.builds)),
         Route("/hosts", pages.answers(pages.hosts)),
-        Route("/style.css", _style((Path(__file__).parent / "style.css").read_bytes())),
+        Route("/style.css", _style(style_sheet().encode())),
     ]
     app = Starlette(routes=routes, exception_handlers={404: pages.not_found})
     app.add_middleware(partial(OwnHost, host=host))
@@ -98,6 +101,8 @@ class _Pages:
         self._latest = Latest(source)
         self._comparisons = Comparisons(source.store)
         self._templates = environment()
+        self._now_s = time.monotonic
+        self._short_trends: dict[tuple[str, ...], tuple[float, Mapping[str, Any]]] = {}
         self._trends: tuple[Documents | None, dict[tuple[tuple[str, ...], int], Mapping[str, Any]]] = None, {}
 
     def answers(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
@@ -126,7 +131,7 @@ class _Pages:
         if _wants_json(request):
             return _json({"schema": "specmine.functions/1",
                           "functions": without_details(documents.specification)["functions"]})  # fmt: skip
-        return self._html(request, "functions.html", functions.page(documents, request.query_params))
+        return self._html(request, "functions.html", functions.page(documents, request.query_params, self._trends_of))
 
     def function(self, documents: Documents, request: Request) -> Response:
         """One function."""
@@ -162,6 +167,20 @@ class _Pages:
                 known[keys, hours] = {}
         return known[keys, hours]
 
+    def _trends_of(self, keys: Sequence[str]) -> Mapping[str, Any]:
+        """Return how the medians of functions went, read at most once a minute; {} without windows."""
+        asked, now_s = tuple(keys[:MOST_TRENDS]), self._now_s()
+        known = self._short_trends.get(asked)
+        if known is None or now_s - known[0] > TRENDS_S:
+            try:
+                found = self._latest.source.trends(asked, functions.HOURS) if asked else {}
+            except SpecmineError:
+                found = {}
+            self._short_trends = {
+                key: each for key, each in self._short_trends.items() if now_s - each[0] <= TRENDS_S
+            } | {asked: (now_s, found)}
+        return self._short_trends[asked][1]
+
     def violation(self, documents: Documents, request: Request) -> Response:
         """One violation, at an address that an alert can carry."""
         wanted = request.query_params.get("id", "")
@@ -182,7 +201,10 @@ class _Pages:
         if _wants_json(request):
             changes = {"schema": "specmine.status/1", "changes": list(documents.status.get("changes") or ())}
             return _json(comparison if comparison is not None else changes)
-        return self._html(request, "builds.html", builds.page(documents, comparison, known, chosen, problem))
+        values = builds.page(
+            documents, comparison, known, chosen, problem, lambda entry: self._comparisons.portrait(entry, *chosen)
+        )
+        return self._html(request, "builds.html", values)
 
     def hosts(self, documents: Documents, request: Request) -> Response:
         """The host."""

@@ -14,6 +14,7 @@ from specmine.analysis.compare.sides import chosen_functions, sides_of_builds
 from specmine.analysis.documents import is_store
 from specmine.analysis.lifetimes.selection import RecordedLifetimes, read_lifetimes
 from specmine.analysis.report.document import builds_in_order
+from specmine.analysis.report.portrait import Portrait, portrait
 from specmine.mining.regression.comparison import Rule
 from specmine.model.errors import SpecmineError
 
@@ -59,6 +60,15 @@ class Comparisons:
                 while len(self._kept) > _MOST_KEPT:
                     self._kept.popitem(last=False)
             return self._kept[key], ""
+
+    def portrait(self, entry: Mapping[str, Any], old: str, new: str) -> Portrait:
+        """Return a function of a comparison drawn: its calls in both builds, and the runs of all builds."""
+        assert self._store is not None
+        with self._lock:
+            _, recorded = self._recorded(self._store)
+        group = [each for each in recorded.observed if each.key == (entry["function"], entry["module"])]
+        labels, rule = builds_in_order(recorded.observed), Rule()
+        return portrait(entry, group, (old, new), labels, rule.summary, rule.level)
 
     def _recorded(self, store: Path) -> tuple[object, RecordedLifetimes]:
         parts = [store, store.with_name(f"{store.name}-wal")]

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from specmine.analysis.documents import document_in, functions_of, is_store
 from specmine.analysis.violations import violations_in
-from specmine.daemon.documents.trend import MOST_BUILDS, trend_of
+from specmine.daemon.documents.trend import MOST_BUILDS, MOST_TRENDS, trend_of, trends_of
 from specmine.daemon.socket.client import DaemonConnection
 from specmine.model.errors import NoData
 from specmine.store import read_store
@@ -81,6 +81,16 @@ class Source(Protocol):
         """
         ...
 
+    def trends(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
+        """Return ``specmine.trends/1`` of functions, at most ``MOST_TRENDS``.
+
+        Raises
+        ------
+        SpecmineError
+            If there are none.
+        """
+        ...
+
 
 class DaemonSource:
     """Asks a running daemon over its socket."""
@@ -105,6 +115,11 @@ class DaemonSource:
         """Ask the daemon, which reads its store."""
         with DaemonConnection(self._socket) as daemon:
             return daemon.ask({"command": "trend", "functions": list(keys)[:MOST_BUILDS], "hours": hours})
+
+    def trends(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
+        """Ask the daemon, which reads its store."""
+        with DaemonConnection(self._socket) as daemon:
+            return daemon.ask({"command": "trends", "functions": list(keys)[:MOST_TRENDS], "hours": hours})
 
 
 class StoreSource:
@@ -133,6 +148,14 @@ class StoreSource:
             raise NoData("a specification in a file holds no windows")
         with read_store(self.store) as opened:
             return trend_of(opened, keys, None, int(hours * 3_600e9))
+
+    def trends(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
+        """Read the windows of many functions."""
+        assert self.store is not None
+        if not is_store(self.store):
+            raise NoData("a specification in a file holds no windows")
+        with read_store(self.store) as opened:
+            return trends_of(opened, keys, None, int(hours * 3_600e9))
 
 
 class Latest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader
 
+from specmine.analysis.wording.typesetting import typeset
 from specmine.model.text import escaped
 
 from . import words
@@ -19,7 +20,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "name": words.name,
-        "units": lambda text: words.typeset(escaped(str(text))),
+        "units": lambda text: typeset(escaped(str(text))),
         "plain": lambda text: escaped(str(text)),
         "function_address": words.function_address,
     }

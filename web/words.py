@@ -10,24 +10,11 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from specmine.daemon.documents import violation_text
 from specmine.model.text import age, escaped, in_markup, shortened
 
 Entry = Mapping[str, Any]
 _BREAKS = re.compile(r"(?<=[_:,.])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
-_RANGE = re.compile(r"(?<=\d)-(?=\d[\d.]* (?:ns|us|ms|s)\b)")
-_UNIT = re.compile(r"(?<=\d) (?=(?:[nµm]?s|min|h|d|B|[KMG]iB)\b|%)")
 _LONGEST_NAME = 90
-
-
-def typeset(text: str) -> str:
-    """Write units as a page does: µs, ×, and no break between a number and its unit."""
-    return _UNIT.sub("\N{NO-BREAK SPACE}", violation_text.typeset(_RANGE.sub("\N{EN DASH}", text)))
-
-
-def or_dash(text: str) -> str:
-    """Write what is not known as a page does."""
-    return "–" if text in ("", "-") else text
 
 
 def name(text: object) -> Markup:
@@ -46,11 +33,6 @@ def moment(told: object, now: datetime | None) -> str:
     if now is None or then.date() == now.date():
         return then.strftime("%H:%M:%S")
     return f"{then.day} {then.strftime('%b %H:%M')}"
-
-
-def moment_of(at: datetime) -> str:
-    """Return a time of day in UTC: ``03:12``."""
-    return at.astimezone(UTC).strftime("%H:%M")
 
 
 def ago(told: object, now: datetime | None) -> str:

@@ -33,6 +33,10 @@ class Row:
     interval: str
     note: str
     verdict: Change
+    value: float | None = None
+    """The ratio, new by old ..."""
+    bounds: tuple[float, float] | None = None
+    """... and its interval."""
 
 
 def worst_first(entries: Sequence[Entry]) -> list[Entry]:
@@ -109,6 +113,8 @@ def _row(one: Entry, suffix: str, note: str, judged: Entry) -> Row:
         interval="–" if interval is None else f"{_digits(interval[0])}–{_digits(interval[1])}",
         note=note,
         verdict=Change(judged["verdict"]),
+        value=one["ratio"],
+        bounds=(float(interval[0]), float(interval[1])) if interval and None not in interval else None,
     )
 
 

@@ -1,211 +1,228 @@
-"""A report as one HTML page with its drawings inside: no script, nothing from elsewhere."""
+"""A report as one HTML page with its drawings and its style inside: no script, nothing from elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from specmine.analysis.compare.rows import GROUPS, suffix_of
+from specmine import __version__
+from specmine.analysis.charts.bars import ratio_axis
+from specmine.analysis.charts.drawing import Drawing
+from specmine.analysis.charts.sheet import style_sheet
+from specmine.analysis.compare.rows import worst_first
 from specmine.analysis.documents import title
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
+from specmine.analysis.wording.typesetting import day_of, typeset
 from specmine.mining.regression.comparison import Change, Rule
-from specmine.model.text import duration, in_markup
+from specmine.model.text import count, in_markup, listed, plural, shortened
 
-from .latest_step import anchor, by_weight, latest_step, left_out_list
-from .svg import COLOURS, intervals_svg, lag_svg, ratios_svg, sequence_svg
+from .all_builds import all_builds_table, code_table
+from .changes import KINDS, ChangeRow, change_groups, lead_sentence, verdict_sentence
+from .left_out import left_out_list
+from .one_build import one_build
+from .portrait import SUMMED, portrait
+from .specialists import specialists
 
-_MOST_SUSPECTS = 10
-_SUMMED = {
-    "mean": "Mean", "median": "Median", "trimmed": "Trimmed mean", "p90": "90 % quantile", "p99": "99 % quantile",
-}  # fmt: skip
+MOST_DRAWN = 60
+"""Functions with a section of their own, those that changed first."""
+_MOST_ROWS = 200
+"""Rows of a verdict."""
+Observed = Sequence[FunctionLifetime]
 
 
-def page(document: Mapping[str, Any], observed: Sequence[FunctionLifetime], rule: Rule) -> str:
-    """Return the report as HTML with its drawings inside."""
+def page(document: Mapping[str, Any], observed: Observed, rule: Rule) -> str:
+    """Return the report as HTML."""
     labels = {each["build"]: each["label"] for each in document["builds"]}
+    compared = bool(document["steps"]) and any(each["steps"] for each in document["functions"])
+    body = _two_builds(document, observed, labels, rule) if compared else one_build(document, observed, labels)
+    head, main = body
     parts = [
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>",
-        f"<title>specmine report</title><style>{_STYLE}</style></head><body>",
-        *latest_step(document, labels, rule),
-        *_all_builds(document, labels),
-        _code_table(document),
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{in_markup(head)} · specmine report</title>",
+        f"<style>{style_sheet()}</style></head><body>",
+        '<main id="main">',
+        f'<p class="crumb">specmine report · {in_markup(str(document["source"]))}</p>',
+        f"<h1>{in_markup(head)}</h1>",
+        *main,
+        "</main>",
+        f"<footer>specmine {in_markup(__version__)} · times UTC · no script and nothing loaded from elsewhere: "
+        f"this file "
+        "can be mailed and archived</footer>",
+        "</body></html>",
     ]
-    for entry in by_weight(document):
-        group = [each for each in observed if each.key == (entry["function"], entry["module"])]
-        parts += [
-            f"<h2 id='{anchor(entry)}'>{in_markup(title(entry))}</h2>",
-            _figure(
-                _ratios(entry, rule),
-                "New by old, of all its calls, each class of durations and each behaviour, with"
-                " 95 % intervals. Within the grey field a change does not matter. Coloured: slower or faster.",
-            ),
-            _figure(
-                intervals_svg(entry), f"{_SUMMED[rule.summary]} of all its calls in each build, with its interval."
-            ),
-            _figure(
-                sequence_svg(group, document, rule),
-                f"{_SUMMED[rule.summary]} of each run, in the order of time. A dashed line is where the build changes.",
-            ),
-            _steps_table(entry, document),
-            _specialists(_within_table(entry) + lag_svg(group, document)),
-        ]
-    parts += [left_out_list(document, labels), _WORDS, "</body></html>"]
     return "\n".join(part for part in parts if part) + "\n"
 
 
-def _figure(drawing: str, caption: str) -> str:
-    return f"<figure>{drawing}<figcaption>{in_markup(caption)}</figcaption></figure>" if drawing else ""
+def _two_builds(
+    document: Mapping[str, Any], observed: Observed, labels: Mapping[str, str], rule: Rule
+) -> tuple[str, list[str]]:
+    last = document["steps"][-1]
+    pair = last["base"], last["new"]
+    entries = worst_first(_entries(document, pair))
+    old, new = labels[pair[0]], labels[pair[1]]
+    drawn = entries[:MOST_DRAWN]
+    parts = [
+        f'<p class="lead">{_words(lead_sentence(entries, rule.tolerance))}</p>',
+        _data(document, [each for each in observed if each.build in pair], f"{plural(len(pair), 'build')} compared"),
+        _warning(last["order"]),
+        "<h2>All changes</h2>",
+        _changes_table(entries, (old, new), rule, {_key(each) for each in drawn}),
+    ]
+    groups: dict[tuple[str, str], list[FunctionLifetime]] = {}
+    for each in observed:
+        groups.setdefault(each.key, []).append(each)
+    for entry in drawn:
+        parts += _section(entry, groups.get(_key(entry), []), pair, labels, rule, document)
+    if len(entries) > len(drawn):
+        parts.append(f'<p class="hint">{count(len(entries) - len(drawn))} more functions are in the table only.</p>')
+    parts += [
+        all_builds_table(document, labels, entries),
+        code_table(document, labels),
+        _how_to_read(rule),
+        left_out_list(entries, {"base": old, "new": new}),
+    ]
+    return f"{new} against {old}: {verdict_sentence(entries)}", parts
 
 
-def _ratios(entry: Mapping[str, Any], rule: Rule) -> str:
-    """Return the ratios of the newest build to the one before it, drawn."""
-    if not entry["steps"]:
+def _entries(document: Mapping[str, Any], pair: tuple[str, str]) -> list[Mapping[str, Any]]:
+    return [step for each in document["functions"] for step in each["steps"] if (step["base"], step["new"]) == pair]
+
+
+def _key(entry: Mapping[str, Any]) -> tuple[str, str]:
+    return entry["function"], entry["module"]
+
+
+def _data(document: Mapping[str, Any], observed: Observed, what: str) -> str:
+    """Return what the report rests on, and the command that makes it again."""
+    runs = len({(each.build, each.host, each.lifetime) for each in observed})
+    calls = sum(each.sample.calls for each in observed)
+    hosts = sorted({each.host for each in observed if each.host})
+    named = f" on {listed(hosts[:4])}{f' and {count(len(hosts) - 4)} more' if len(hosts) > 4 else ''}" if hosts else ""
+    dates = [each.start_ns for each in observed if each.start_ns > 0]
+    days = (
+        list(dict.fromkeys(day_of(datetime.fromtimestamp(ns / 1e9, UTC)) for ns in (min(dates), max(dates))))
+        if dates
+        else []
+    )
+    seen = f", {' to '.join(days)}" if days and not days[0].endswith(" 1970") else ""
+    rows = (
+        ("Data", f"{what}: {plural(runs, 'run')}{named}, {plural(calls, 'call')} timed{seen}"),
+        ("Repeat it", Drawing(f"<code>specmine report {in_markup(str(document['source']))}</code>")),
+    )
+    told = "".join(
+        f"<div><dt>{name}</dt><dd>{text if isinstance(text, Drawing) else _words(text)}</dd></div>"
+        for name, text in rows
+    )
+    return f'<dl class="facts">{told}</dl>'
+
+
+def _warning(order: Mapping[str, Any] | None) -> str:
+    if not order or not order["warning"]:
         return ""
-    step = entry["steps"][-1]
-    return ratios_svg(step, ["all calls", *(suffix_of(part, step) for part in step["behaviours"])], rule.tolerance)
+    text = f"{order['warning']}. Remedy: {order['remedy']}.".replace("lifetimes", "runs")
+    return f'<p class="note">{in_markup(text[:1].upper() + text[1:])}</p>'
 
 
-def _all_builds(document: Mapping[str, Any], labels: Mapping[str, str]) -> list[str]:
-    """Return the table of all builds, if there are more than the two that were just compared."""
-    if len(labels) < 3:
-        return []
-    heads = "".join(f"<th>{in_markup(label)}</th>" for label in labels.values())
-    rows = []
-    for entry in by_weight(document):
-        steps = {step["new"]: step for step in entry["steps"]}
-        cells = "".join(_cell(steps.get(build)) for build in labels)
-        name = f"<a href='#{anchor(entry)}'>{in_markup(title(entry))}</a>"
-        rows.append(f"<tr><th>{name}</th>{cells}{_cell(entry['drift'])}</tr>")
+def _changes_table(
+    entries: Sequence[Mapping[str, Any]], sides: tuple[str, str], rule: Rule, drawn: set[tuple[str, str]]
+) -> str:
+    if not entries:
+        return "<p>No function was timed in both builds.</p>"
+    bodies = []
+    for group in change_groups(entries, rule.tolerance, most=_MOST_ROWS):
+        rows = "".join(_row(row, drawn) for row in group.rows)
+        bodies.append(
+            f'<tbody><tr class="group"><th colspan="6" scope="rowgroup">{group.text} · '
+            f"{count(group.functions)}</th></tr>"
+            f"{rows}</tbody>"
+        )
+    head = "".join(f'<th scope="col" class="r h1">{in_markup(each)}</th>' for each in sides)
+    caption = (
+        f"{SUMMED[rule.summary]} of runs unless said. Ratio: new by old, with its {100 * rule.level:g} % interval; "
+        f"the grey "
+        f"strip, ±{100 * rule.tolerance:g} %, counts as the same."
+    )
+    return (
+        f'<div class="scroll"><table><caption>{_words(caption)}</caption><thead><tr><th scope="col">Function</th>{head}'
+        f'<th scope="col" class="r">Ratio</th><th scope="col" class="picture">{ratio_axis()}</th>'
+        f'<th scope="col" class="h2">Note</th></tr></thead>{"".join(bodies)}</table></div>'
+    )
+
+
+def _row(row: ChangeRow, drawn: set[tuple[str, str]]) -> str:
+    name = in_markup(title(row.entry)) if row.name else ""
+    if name and _key(row.entry) in drawn:
+        name = f'<a class="f" href="#{anchor(row.entry)}">{name}</a>'
+    suffix = f' <span class="sub">{_words(row.suffix)}</span>' if row.suffix else ""
+    colour = row.kind if row.kind != "past" else ""
+    cells = "".join(f'<td class="r h1">{typeset(in_markup(each))}</td>' for each in row.seconds)
+    return (
+        f'<tr><th scope="row">{name}{suffix}</th>{cells}<td class="r"><span class="{colour}">{row.ratio}</span> '
+        f'<span class="was">{row.interval}</span></td><td class="picture">{row.picture}</td>'
+        f'<td class="h2">{_words(row.note)}</td></tr>'
+    )
+
+
+def _section(
+    entry: Mapping[str, Any],
+    group: Observed,
+    pair: tuple[str, str],
+    labels: Mapping[str, str],
+    rule: Rule,
+    document: Mapping[str, Any],
+) -> list[str]:
+    found = portrait(entry, group, pair, labels, rule.summary, rule.level)
+    colour = KINDS[Change(entry["verdict"])]
+    colour = colour if colour != "past" else "mute"
+    figures = [
+        (found.distribution, f"Durations of its calls, as shares of each build's own: {labels[pair[0]]} in grey, "
+         f"{labels[pair[1]]} in blue. Strokes are median and p99 of {labels[pair[1]]}."),
+        (found.runs, f"{found.which}, a dot a run; the stroke is their mean."),
+    ]  # fmt: skip
+    drawn = "".join(
+        f'<figure>{drawing}<figcaption class="cap">{_words(caption)}</figcaption></figure>'
+        for drawing, caption in figures
+        if drawing
+    )
     return [
-        "<h2>Over all builds</h2><p>Each build against the one before it; in the last column, the last against the"
-        " first. = is the same, ? not decided.</p>",
-        f"<div class='wide'><table><tr><th>function</th>{heads}<th>first to last</th></tr>",
-        f"{''.join(rows)}</table></div>",
+        f'<h2 id="{anchor(entry)}"><span class="f">{in_markup(shortened(title(entry), 60))}</span> '
+        f'<span class="{colour}">{_words(found.change)}</span></h2>',
+        f"<p>{_words(found.sentence)}</p>",
+        f'<div class="two">{drawn}</div>' if drawn else "",
+        specialists(entry, group, document, rule, labels),
     ]
 
 
-def _cell(step: Mapping[str, Any] | None) -> str:
-    if step is None:
-        return "<td></td>"
-    verdict = Change(step["verdict"])
-    if verdict in COLOURS:
-        ratio = (step if step["decided_by"] is None else step["behaviours"][step["decided_by"]])["ratio"]
-        return f"<td class='{verdict.value}'>{100 * (ratio - 1):+.2f} %</td>"
-    return f"<td title='{in_markup(step['reason'])}'>{'=' if verdict is Change.EQUIVALENT else '?'}</td>"
+def anchor(entry: Mapping[str, Any]) -> str:
+    """Return the place of a function on the page."""
+    return "f" + "".join(f"{letter:02x}" for letter in title(entry).encode("utf-8", "surrogateescape"))
 
 
-def _specialists(content: str) -> str:
-    return f"<details><summary>Single calls, for specialists</summary>{content}</details>" if content else ""
+def _words(text: str) -> str:
+    return typeset(in_markup(text))
 
 
-def _within_table(entry: Mapping[str, Any]) -> str:
-    """Return how the calls of a lifetime depend on each other, a row a build."""
-    rows = "".join(
-        f"<tr><td>{in_markup(build['label'])}</td>"
-        f"<td>{found['lifetimes_dependent']} of {found['lifetimes_in_order']}</td>"
-        f"<td>{' '.join(f'{each:.2f}' for each in found['autocorrelation'][:5]) or '-'}</td>"
-        f"<td>{_factor(found['impact_factor'])}</td><td>{_factor(found['impact_factor_centred'])}</td>"
-        f"<td>{found['lifetimes_sampled']}</td></tr>"
-        for build in entry["builds"]
-        if (found := build["within"])["lifetimes_in_order"] or found["lifetimes_sampled"]
+def _how_to_read(rule: Rule) -> str:
+    return (
+        "<h2>How to read this</h2>"
+        "<p><strong>Run</strong>: one start of the program. Calls of one run are not independent, so runs are what "
+        "is compared. "
+        "<strong>Median, p90, p99</strong>: half, nine tenths, 99 of 100 calls take at most so long. "
+        "<strong>Ratio</strong>: new by "
+        "old; 1.50× "
+        f"is half as long again. <strong>Interval</strong>: where the true ratio lies, with "
+        f"{100 * rule.level:g}&nbsp;% "
+        f"confidence. "
+        f"<strong>The same</strong>: the whole interval lies within ±{100 * rule.tolerance:g}&nbsp;%, for all "
+        f"calls, each "
+        f"class of "
+        "durations and each behaviour. <strong>Not decided</strong>: it may be the same and it may not; more runs "
+        "would show it. "
+        "<strong>Behaviour</strong>: calls that come by the same callers, as <i>by db_get</i>; "
+        "<strong>class</strong>: calls of about "
+        "the same "
+        "duration, as <i>over 36&nbsp;µs</i>.</p>"
     )
-    head = "".join(f"<th>{each}</th>" for each in (
-        "build", "lifetimes whose calls depend on each other", "autocorrelation at 1 to 5 calls", "impact factor",
-        "centred", "lifetimes sampled"))  # fmt: skip
-    return f"<div class='wide'><table><tr>{head}</tr>{rows}</table></div>" if rows else ""
-
-
-def _factor(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
-def _steps_table(entry: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-    """Return each step of a function with its parts: all calls, classes and behaviours."""
-    labels = {each["build"]: each["label"] for each in document["builds"]}
-    rows = "".join(
-        _part_row(part, step, labels, at)
-        for step in [*entry["steps"], *([entry["drift"]] if entry["drift"] else [])]
-        for at, part in enumerate([{**step, "verdict": step["verdict_of_summary"]}, *step["behaviours"]])
-    )
-    head = "".join(
-        f"<th>{each}</th>"
-        for each in ("newer", "older", "calls", "verdict", "older", "newer", "ratio", "interval", "runs", "why")
-    )
-    table = f"<div class='wide'><table><tr>{head}</tr>{rows}</table></div>"
-    return table if rows else "<p>Only one build was seen.</p>"
-
-
-def _part_row(part: Mapping[str, Any], step: Mapping[str, Any], labels: Mapping[str, str], at: int) -> str:
-    verdict = Change(part["verdict"])
-    builds = (labels[step["new"]], labels[step["base"]]) if at == 0 else ("", "")
-    calls = suffix_of(part, step) if at else "all"
-    seconds = ["–" if each is None else duration(each) for each in part["seconds"]]
-    why = _why(step) if at == 0 else part["reason"]
-    fields = [
-        *builds,
-        calls,
-        *seconds,
-        _number(part["ratio"]),
-        " .. ".join(map(_number, part["interval"] or ())) or "–",
-        f"{part['lifetimes'][0]}, {part['lifetimes'][1]}",
-        why,
-    ]
-    cells = [f"<td>{in_markup(each)}</td>" for each in fields]
-    cells.insert(3, f"<td class='{verdict.value}'>{GROUPS[verdict]}</td>")
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-def _why(step: Mapping[str, Any]) -> str:
-    change = step["change"]
-    return f"{step['reason']}; likely cause: {change['cause']} ({change['reason']})" if change else str(step["reason"])
-
-
-def _code_table(document: Mapping[str, Any]) -> str:
-    """Return the functions whose machine code differs from build to build, by rank."""
-    labels = {each["build"]: each["label"] for each in document["builds"]}
-    rows = "".join(
-        f"<tr><td>{in_markup(labels[step['new']])}</td><td>{in_markup(labels[step['base']])}</td>"
-        f"<td>{in_markup(title(one))}</td><td>{in_markup(_code(one))}</td></tr>"
-        for step in document["machine_code"]
-        for one in step["suspects"][:_MOST_SUSPECTS]
-    )
-    head = "".join(f"<th>{each}</th>" for each in ("newer", "older", "suspect", "why"))
-    return f"<h2>Machine code</h2><div class='wide'><table><tr>{head}</tr>{rows}</table></div>" if rows else ""
-
-
-def _code(one: Mapping[str, Any]) -> str:
-    change = {"changed": "its code changed", "new": "reached in the newer build only"}.get(one["code"], "")
-    parts = [change or f"calls {', '.join(one['through'][:3])}"]
-    if None not in one["self_share"]:
-        before, after = (100 * each for each in one["self_share"])
-        parts.append(f"{before:.3g} % of the CPU time inside it became {after:.3g} %")
-    if one["ratio"] is not None:
-        parts.append(f"{one['ratio']:.4g} times as long a call")
-    return "; ".join(parts)
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
-
-
-_WORDS = (
-    "<h2>How to read this</h2><p><strong>Run</strong>: one start of the program. <strong>Ratio</strong>: new by old;"
-    " 1.50× is half as long again. <strong>Interval</strong>: where the true ratio lies, judged by how runs differ, not"
-    " calls. <strong>The same</strong>: the whole interval lies within the tolerance, for all calls, each class of"
-    " durations and each behaviour. <strong>Not decided</strong>: it may be the same and it may not; more runs would"
-    " show it. <strong>Code unchanged</strong>: neither the function's machine code nor that of what it calls differs"
-    " between the builds.</p>"
-)
-_STYLE = (
-    ":root{color-scheme:light dark}"
-    "body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:68em;padding:0 1em}"
-    "table{border-collapse:collapse;margin:1em 0;font-variant-numeric:tabular-nums}"
-    "td,th{padding:.25em .7em;border-bottom:1px solid #8884;text-align:left;vertical-align:baseline}"
-    "figure{margin:.8em 0}figcaption{font-size:13px;opacity:.75;max-width:640px}"
-    ".wide{overflow-x:auto}.r{text-align:right;white-space:nowrap}.mute{opacity:.7}"
-    ".warn{border-left:4px solid #b0360c;padding:.3em .8em}"
-    "svg{display:block;background:#fafafa;color:#222;margin:.6em 0;max-width:100%;height:auto}"
-    "svg text{font:11px system-ui,sans-serif;fill:#333}"
-    ".worse{color:#c04a1e;font-weight:600}.better{color:#158071;font-weight:600}"
-)

@@ -20,6 +20,8 @@ STATES = (
 FEW_CALLS = 200
 """A window of fewer calls decides nothing."""
 VIOLATED = "violated"
+NOT_CALLED = "no call yet"
+"""Its calls are awaited: one that began before it was watched, as that of ``main`` did, is not seen."""
 LISTED = frozenset({VIOLATED, "holds", "known", "not decided", "too few calls", "learning", "unstable"})
 """Groups whose functions are always listed."""
 _WAITING = {
@@ -29,10 +31,12 @@ _WAITING = {
     "slow": "too few calls",
     "cold": "takes little time",
     "one-path": "waits",
+    "unnamed": "left out",
 }
+_SETTLED = {"unstable": "unstable", "refused": "cannot be timed", "excluded": "left out"}
 _ORDER = (
     VIOLATED, "holds", "known", "not decided", "too few calls", "learning", "unstable", "waits for budget", "waits",
-    "takes little time", "cannot be timed", "left out",
+    NOT_CALLED, "takes little time", "cannot be timed", "left out",
 )  # fmt: skip
 """Groups in the order in which they are listed and counted."""
 UNDECIDED = ("not decided", "too few calls")
@@ -42,23 +46,20 @@ _PLURAL = {
     "waits for budget": "wait for budget",
     "waits": "wait",
     "takes little time": "take little time",
+    NOT_CALLED: "without a call yet",
 }
 
 
 def group_of(entry: Entry) -> str:
     """Return the group of functions that one belongs to: holds, violated, learning, waits for budget ..."""
-    state, code = entry.get("state"), _code(entry)
+    state, code = str(entry.get("state")), _code(entry)
     if state in FINISHED:
         return _asserted_group(entry)
     if state in ("timing", "explaining"):
+        if entry.get("calls_counted") == 0 and not entry.get("timed"):
+            return NOT_CALLED
         return "too few calls" if code == "slow" else "learning"
-    if state == "unstable":
-        return "unstable"
-    if state == "refused":
-        return "cannot be timed"
-    if state == "excluded":
-        return "left out"
-    return _WAITING.get(code, "waits")
+    return _SETTLED.get(state) or _WAITING.get(code, "waits")
 
 
 def words(entry: Entry) -> str:

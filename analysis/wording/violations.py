@@ -17,3 +17,10 @@ def is_open(entry: Entry) -> bool:
 def is_problem(entry: Entry) -> bool:
     """Return whether an open violation means that calls are slower."""
     return is_open(entry) and entry.get("direction") == "slower"
+
+
+def is_of_data(entry: Entry) -> bool:
+    """Return whether calls work longer though as many come by the same callers: the data or the configuration."""
+    cause = entry.get("cause") or {}
+    load = (cause.get("evidence") or {}).get("load") or {"changed": True}
+    return cause.get("kind") == "load" and entry.get("what") != "path" and not load["changed"]

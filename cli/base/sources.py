@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import click
 
 from specmine.analysis.documents import Document, Entry, document_in, functions_of, is_store, pick_build
 from specmine.cli.text.function_names import of_program_and_build, with_labels
-from specmine.model.errors import InputError
+from specmine.model.errors import InputError, SpecmineError
 
 if TYPE_CHECKING:
     from specmine.store import Where
@@ -78,6 +78,23 @@ def read_violations(store: Where | None, socket: Path | None) -> Document:
     from specmine.analysis.violations import violations_in  # noqa: PLC0415
 
     return violations_in(store)
+
+
+def read_trends(store: Where | None, socket: Path | None, keys: Sequence[str], hours: float) -> Document:
+    """Return ``specmine.trends/1`` of functions, of not more than are told at once; {} where no windows are kept."""
+    from specmine.daemon.documents.trend import MOST_TRENDS, trends_of  # noqa: PLC0415
+    from specmine.store import read_store  # noqa: PLC0415
+
+    asked = list(keys)[:MOST_TRENDS]
+    try:
+        if store is None:
+            return _ask(socket, {"command": "trends", "functions": asked, "hours": hours})
+        if not is_store(store):
+            return {}
+        with read_store(store) as opened:
+            return trends_of(opened, asked, None, int(hours * 3_600e9))
+    except SpecmineError:
+        return {}
 
 
 def ask_daemon(socket: Path | None, request: Mapping[str, Any]) -> dict[str, Any]:

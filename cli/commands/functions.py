@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from specmine.analysis.documents import Entry
 from specmine.analysis.wording.function_order import SORTS
 from specmine.analysis.wording.levels import present
 from specmine.analysis.wording.states import LISTED, STATES, counted, group_of
 from specmine.cli.base.options import choice_options, globs_option, reading_options
 from specmine.cli.base.output import emit, width
-from specmine.cli.base.sources import read_functions
-from specmine.cli.base.typography import typeset
+from specmine.cli.base.sources import read_functions, read_trends
+from specmine.cli.base.typography import speaks_unicode, typeset
 from specmine.cli.text.function_names import matching
 from specmine.cli.text.functions import table
 from specmine.daemon.documents.json_text import json_text
@@ -27,6 +29,10 @@ _FIELDS = (
     "rate_per_second", "time_share", "utility", "observations", "grade", "price_ns", "verdict", "quantiles", "observed",
     "violations",
 )  # fmt: skip
+
+
+_WIDE, _HOURS = 100, 6
+"""Columns from which trends have room, and how long they are."""
 
 
 @click.command("functions", short_help="Every function: state, calls, durations.")
@@ -74,5 +80,14 @@ def command(
     shown = [each for each in chosen if asked or group_of(each) in LISTED or present(each)] or chosen
     hidden = len(chosen) - len(shown)
     more = f"{hidden} {'is' if hidden == 1 else 'are'} not listed here: --all." if hidden else ""
+    trends = _trends(shown, store, socket) if width() >= _WIDE and speaks_unicode() else {}
     said = " ".join(filter(None, (counted(chosen), more, "Why: specmine show FUNCTION.")))
-    emit(typeset("\n".join([*table(shown, width(), sort=sort), "", *textwrap.wrap(said, width())]) + "\n"))
+    emit(
+        typeset("\n".join([*table(shown, width(), sort=sort, trends=trends), "", *textwrap.wrap(said, width())]) + "\n")
+    )
+
+
+def _trends(entries: Sequence[Entry], store: Where | None, socket: Path | None) -> Mapping[str, Any]:
+    """Return how the medians of those went that were timed, the first ones; {} where no windows are kept."""
+    keys = [str(each["key"]) for each in sorted(entries, key=SORTS["state"]) if each.get("key") and present(each)]
+    return read_trends(store, socket, keys, _HOURS) if keys else {}

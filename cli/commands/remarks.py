@@ -15,6 +15,7 @@ from specmine.cli.base import completion
 from specmine.cli.base.options import PATH, format_option, socket_option
 from specmine.cli.base.output import emit
 from specmine.cli.base.sources import ask_daemon, one_place, send_label
+from specmine.cli.text.violations import clock, name_of
 from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import InputError
 from specmine.model.text import escaped
@@ -148,7 +149,7 @@ def _changes_in_store(
 
 def _violation_line(each: Mapping[str, Any]) -> str:
     comment = f": {each['comment']}" if each.get("comment") else ""
-    return f"{title(each)}: {each['change']} since {each['since']}, {each['state']}{comment}"
+    return f"{name_of(each)}: {each['change']} since {clock(str(each['since']), None)}, {each['state']}{comment}"
 
 
 def _line(each: Mapping[str, Any]) -> str:

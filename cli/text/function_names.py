@@ -101,4 +101,4 @@ def _names(entry: Entry) -> set[str]:
     build, offset = entry.get("build_id"), entry.get("offset")
     keys = {f"{build}+0x{offset:x}"} if isinstance(offset, int) else {str(entry.get("key", ""))}
     names = names_of(str(entry.get("function", "")), str(entry.get("module", "")))
-    return (names | keys | {str(entry.get("mangled", ""))}) - {""}
+    return (names | keys | {str(entry.get("mangled", "")), title(entry)}) - {""}

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from specmine.analysis.documents import Entry, is_recorded
+from specmine.analysis.documents import Entry, is_recorded, place_of
 from specmine.analysis.wording.function_order import SORTS
 from specmine.analysis.wording.levels import present, seconds, uncertainty_of
 from specmine.analysis.wording.states import steps_done, words
-from specmine.model.text import cells, cut, escaped, rate, share, shortened
+from specmine.model.text import age, cells, cut, escaped, rate, share, shortened
 from specmine.model.text import title as title_of
+
+from .sparkline import sparkline
 
 LEAST_NAME, MOST_NAME = 26, 44
 MOST_STATE = 30
 _GAP = "  "
 
 
-def table(entries: Sequence[Entry], columns: int, *, sort: str = "state") -> list[str]:
+def table(
+    entries: Sequence[Entry], columns: int, *, sort: str = "state", trends: Mapping[str, Any] | None = None
+) -> list[str]:
     """Return the list: a head, then a row a function.
 
     Columns that do not fit go from the right; names are cut in the middle. The program and the build have columns only
-    where they tell functions apart.
+    where they tell functions apart. ``trends`` is ``specmine.trends/1``, of which the last column is made.
     """
     ordered = sorted(entries, key=SORTS[sort])
     rows = [_cells(each) for each in ordered]
@@ -29,9 +34,22 @@ def table(entries: Sequence[Entry], columns: int, *, sort: str = "state") -> lis
                 ("BUILD", [str(each.get("build") or each.get("build_id") or "")[:8] for each in ordered])]  # fmt: skip
     told = [(head, texts) for head, texts in optional if _tells(head, texts, ordered)]
     heads = ["FUNCTION", *(head for head, _ in told), "STATE", "CALLS/S", "MEDIAN", "P99", "TIME"]
+    head, drawn = _trends(ordered, trends or {})
+    if head:
+        heads.append(head)
+        rows = [[*row, line] for row, line in zip(rows, drawn, strict=True)]
     table = [[row[0], *(escaped(texts[at]) for _, texts in told), *row[1:]] for at, row in enumerate(rows)]
     left = 2 + len(told)
-    return _drawn(heads, table, left, columns)
+    return _drawn(heads, table, left, columns, last_left=bool(head))
+
+
+def _trends(entries: Sequence[Entry], trends: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return head and cells of the column of trends; '' without any."""
+    known = trends.get("functions") or {}
+    if not any(known.values()):
+        return "", []
+    span_s = (datetime.fromisoformat(str(trends["end"])) - datetime.fromisoformat(str(trends["begin"]))).total_seconds()
+    return f"LAST {age(span_s).upper()}", [sparkline(known.get(str(each.get("key"))) or (), span_s) for each in entries]
 
 
 def progress_table(entries: Sequence[Entry], columns: int, *, ascii_only: bool) -> list[str]:
@@ -60,8 +78,8 @@ def _cells(entry: Entry) -> list[str]:
 
 def _name(entry: Entry) -> str:
     """Return the name, with the module where that is not the program's own."""
-    module = str(entry.get("module") or "")
-    return title_of(shortened(str(entry.get("function", "?")), 40), "" if module == entry.get("program") else module)
+    place = place_of(entry)
+    return title_of(shortened(str(entry.get("function", "?")), 40), "" if place == entry.get("program") else place)
 
 
 def _tells(head: str, texts: Sequence[str], entries: Sequence[Entry]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from specmine.analysis.documents import Document
 from specmine.analysis.wording.levels import normal_range
-from specmine.analysis.wording.violations import is_open, is_problem
+from specmine.analysis.wording.violations import is_of_data, is_open, is_problem
 from specmine.model.text import cells, count, escaped, plural, three_digits
 
 from .violations import Entry, cause_words, clock, lasted, name_of
@@ -63,7 +63,7 @@ def _entry(entry: Entry, at: str | None, width: int) -> Iterator[str]:
     """Yield what changed, since when, why, and what else is slower with it."""
     yield _numbers(f"{name_of(entry)}    {entry['change']}", entry, width)
     yield f"  since  {clock(str(entry['since']), at)}{lasted(entry, at)}"
-    yield f"  cause  {cause_words(entry)}"
+    yield f"  cause  {cause_words(entry)}{': other data or another configuration' if is_of_data(entry) else ''}"
     below = [f"{escaped(str(each['function']))} {each['text']}" for each in entry.get("explains") or ()]
     if below:
         yield f"  also   {', '.join(below)}"

@@ -139,12 +139,23 @@ def _plan(state: ControllerState, actions: list[Action]) -> tuple[ControllerStat
     if searching and all(function.state is State.CANDIDATE for function in state.functions.values()):
         return state, None
     left = left_out(state.orders, state.functions, state.settings, state.now_ns)
-    made = plan(_without(state.functions, left), _means_of(state, left), state.settings)
+    made = plan(_without(_named(state), left), _means_of(state, left), state.settings)
     made = replace(made, waiting={**made.waiting, **dict.fromkeys(left, reasons.shared())})
     functions = dict(state.functions)
     for key in sorted(functions):
         functions[key] = _watched(functions[key], made.watches.get(key), state.now_ns, actions)
     return replace(state, functions=functions, planned_ns=state.now_ns), made
+
+
+def _named(state: ControllerState) -> Mapping[str, FunctionState]:
+    """Return the functions that may be measured: where the user named some, those, and what is violated already."""
+    if not state.settings.watch:
+        return state.functions
+    return {key: each for key, each in state.functions.items() if not _is_unnamed(each, state.settings)}
+
+
+def _is_unnamed(function: FunctionState, settings: Settings) -> bool:
+    return bool(settings.watch) and not function.identity.hinted and not function.violations.open
 
 
 def _watched(function: FunctionState, watch: Watch | None, now_ns: int, actions: list[Action]) -> FunctionState:
@@ -195,6 +206,8 @@ def _with_reasons(
             watch = function.probe.watch
             if total and (due or function.reason is None or old is None or watch is not old.probe.watch):
                 reason = made.waiting.get(key) if made is not None else None
+                if _is_unnamed(function, state.settings):
+                    reason = reasons.unnamed()
                 reason = reason or _why_candidate(function, total)
                 functions[key] = function.moved(function.state, reason, state.now_ns)
         elif (due or not _goes_on_waiting(old, function)) and (made or old is None or _is_observed(old, function)):

@@ -39,6 +39,11 @@ def cold(share: float, least: float) -> Reason:
     )
 
 
+def unnamed() -> Reason:
+    """The user named functions, and not this one."""
+    return _because("unnamed", "functions.watch names other functions", "name it there, or name none")
+
+
 def counting() -> Reason:
     """It has its first look."""
     return _because("counting", "its first calls are being timed; they tell what its windows cost", "wait a second")

@@ -58,6 +58,7 @@ def description_of(
         "function": named.name,
         "program": program_of(function, state) or None,
         "module": named.module,
+        "in_program": named.in_program,
         "build_id": named.build_id,
         "key": named.key,
         "offset": named.offset,

@@ -26,9 +26,13 @@ NOW_NS = 600 * 10**9
 """Windows that ended within so long are now, unless a change began at another time."""
 MOST_WINDOWS = 1_000
 """Of each function and kind."""
+SHORT_POINTS, SHORT_WINDOWS = 24, 60
+"""Of a small picture: parts of the time, and windows of each function and kind."""
 MOST_STARTS = 20
 MOST_BUILDS = 20
 """Keys of one function."""
+MOST_TRENDS = 40
+"""Functions that are asked for at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +89,58 @@ def trend_of(store: Store, functions: Sequence[str], now_utc_ns: int | None, len
         "normal": _sum(normal),
         "now": _sum(now),
     }
+
+
+def trends_of(store: Store, functions: Sequence[str], now_utc_ns: int | None, length_ns: int) -> dict[str, Any]:
+    """Return ``specmine.trends/1``: the medians of many functions, for a small picture of each.
+
+    Parameters
+    ----------
+    store : Store
+    functions : sequence of str
+        Keys.
+    now_utc_ns : int, optional
+        By default the end of the newest window.
+    length_ns : int
+        How far back to look at most; it begins with the oldest window, if that is later.
+
+    Returns
+    -------
+    dict
+        ``begin``, ``end``; ``functions``: key to ``[[seconds after begin, median in s], ...]``.
+    """
+    offsets = {each.boot_id: each.utc_offset_ns for each in store.read(Host)}
+    read = {
+        key: [_dated(each, offsets) for each in store.read(Observation, newest=SHORT_WINDOWS, function=key)]
+        for key in functions
+    }
+    if now_utc_ns is None:
+        now_utc_ns = max((each.end for windows in read.values() for each in windows), default=0)
+    first = min((each.begin for windows in read.values() for each in windows), default=now_utc_ns)
+    begin = max(now_utc_ns - length_ns, first)
+    length_ns = max(1, now_utc_ns - begin)
+    return {
+        "schema": "specmine.trends/1",
+        "begin": rfc3339(begin),
+        "end": rfc3339(now_utc_ns),
+        "functions": {key: _medians(windows, begin, now_utc_ns, length_ns) for key, windows in read.items()},
+    }
+
+
+def _medians(windows: Sequence[_Dated], begin: int, end: int, length_ns: int) -> list[list[float]]:
+    parts: dict[int, list[Observation]] = defaultdict(list)
+    for each in windows:
+        if begin <= each.middle <= end:
+            parts[min(SHORT_POINTS - 1, (each.middle - begin) * SHORT_POINTS // length_ns)].append(each.window)
+    found = []
+    for part, members in sorted(parts.items()):
+        timed = sum(each.timed for each in members)
+        if timed < WINDOW_CALLS["p50"]:
+            continue
+        bias_ns = sum(each.bias_ns * each.timed for each in members) / timed
+        median_ns = max(0.0, Histogram.sum(each.histogram for each in members).quantile(0.5) - bias_ns)
+        found.append([(part + 0.5) / SHORT_POINTS * length_ns * 1e-9, median_ns * 1e-9])
+    return found
 
 
 def _dated(window: Observation, offsets: Mapping[str, int]) -> _Dated:

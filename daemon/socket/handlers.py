@@ -9,7 +9,7 @@ from typing import Any
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.documents.status import DaemonFacts, status_of
-from specmine.daemon.documents.trend import MOST_BUILDS, trend_of
+from specmine.daemon.documents.trend import MOST_BUILDS, MOST_TRENDS, trend_of, trends_of
 from specmine.daemon.documents.violation_context import violations_document, violations_of
 from specmine.daemon.regression.acknowledgements import acknowledgement_now, matching_alarms, open_alarms, shown_with
 from specmine.daemon.regression.watcher import ChangeWatcher
@@ -90,6 +90,7 @@ class RequestHandlers:
             "functions": lambda request, peer: self._specification(False),
             "show": self._show,
             "trend": self._trend,
+            "trends": self._trends,
             "violations": lambda request, peer: violations_document(self._now()),
             "label": self._give_label,
             "acknowledge": self._acknowledge,
@@ -147,15 +148,19 @@ class RequestHandlers:
 
     def _trend(self, request: Request, peer: Peer) -> dict[str, Any]:
         """Return how the durations of a function went; a list has its keys, one of each build."""
-        keys, hours = request.get("functions"), request.get("hours", 2)
-        if not isinstance(keys, list) or not 0 < len(keys) <= MOST_BUILDS or not all(isinstance(k, str) for k in keys):
-            raise InputError(f"functions is a list of 1 to {MOST_BUILDS} keys")
-        if isinstance(hours, bool) or not isinstance(hours, int | float) or not 0 < hours <= MOST_HOURS:
-            raise InputError(f"hours is a number above 0 and at most {MOST_HOURS}, not {hours!r:.100}")
+        keys, length_ns = _span_asked(request, MOST_BUILDS, 2)
         if self._stored is None:
             raise NoData("this daemon keeps no windows")
         with self._stored() as store:
-            return trend_of(store, keys, self._utc_ns(), int(hours * _HOUR_NS))
+            return trend_of(store, keys, self._utc_ns(), length_ns)
+
+    def _trends(self, request: Request, peer: Peer) -> dict[str, Any]:
+        """Return the medians of many functions."""
+        keys, length_ns = _span_asked(request, MOST_TRENDS, 6)
+        if self._stored is None:
+            raise NoData("this daemon keeps no windows")
+        with self._stored() as store:
+            return trends_of(store, keys, self._utc_ns(), length_ns)
 
     def _give_label(self, request: Request, peer: Peer) -> dict[str, Any]:
         _check_right(peer)
@@ -234,6 +239,16 @@ class RequestHandlers:
         _check_right(peer)
         switch(self._kill_switch, off=off)
         return {"kill_switch": str(self._kill_switch)}
+
+
+def _span_asked(request: Request, most: int, usual_hours: float) -> tuple[list[str], int]:
+    """Return the keys of functions and the time in ns that a request asks for."""
+    keys, hours = request.get("functions"), request.get("hours", usual_hours)
+    if not isinstance(keys, list) or not 0 < len(keys) <= most or not all(isinstance(k, str) for k in keys):
+        raise InputError(f"functions is a list of 1 to {most} keys")
+    if isinstance(hours, bool) or not isinstance(hours, int | float) or not 0 < hours <= MOST_HOURS:
+        raise InputError(f"hours is a number above 0 and at most {MOST_HOURS}, not {hours!r:.100}")
+    return keys, int(hours * _HOUR_NS)
 
 
 def _check_right(peer: Peer) -> None:

@@ -18,6 +18,7 @@ FLAGS = ("-O2", "-std=gnu11", "-o")
 LIBRARIES = ("-lpthread", "-lm")
 COMPILERS = ("cc", "gcc", "clang")
 REMEDY = "install gcc"
+_QUIETER = "try again when the host has less to do"
 _COMPILING_S = 60
 
 
@@ -103,5 +104,9 @@ def _compile(target: Path) -> None:
                 raise HostError(f"{path} failed: {message}", remedy=f"{REMEDY} and libc6-dev")
             made.chmod(0o755)
             made.replace(target)
+    except subprocess.TimeoutExpired as error:
+        raise HostError(
+            f"compiling the load worker took longer than {_COMPILING_S} s: this host is busy", remedy=_QUIETER
+        ) from error
     except (OSError, subprocess.SubprocessError) as error:
-        raise HostError(f"the load worker could not be compiled: {error}", remedy=REMEDY) from error
+        raise HostError(f"the load worker could not be compiled: {error}", remedy=f"see to {target.parent}") from error

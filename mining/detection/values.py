@@ -42,7 +42,7 @@ class Subject:
     """Expression and formula of each."""
     shared: frozenset[str] = frozenset()
     known: Collection[CallPath] = ()
-    """Complete paths that were learned; empty: none were."""
+    """Complete paths that were learned; empty: none were. What is farther out than ``CallPath.near`` may differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,8 @@ def values_of(observation: Observation, subject: Subject) -> tuple[Value, ...]:
     if subject.known and observation.paths:
         complete = [part for part in observation.paths if part.path.complete]
         calls = sum(part.histogram.total for part in complete)
-        unknown = sum(part.histogram.total for part in complete if part.path not in subject.known)
+        known = {path.near for path in subject.known}
+        unknown = sum(part.histogram.total for part in complete if part.path.near not in known)
         if calls >= LEAST_CALLS:
             found.append(_share(Stream(what=What.PATH, part="path"), unknown, calls))
     return tuple(found)

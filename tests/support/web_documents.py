@@ -6,18 +6,18 @@ import json
 import random
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from specmine.daemon.documents.trend import trend_of
+from specmine.daemon.documents.trend import trend_of, trends_of
 from specmine.daemon.documents.violations import Context, Named, explained_by, listed
 from specmine.model.batch import Lifetime
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
 from specmine.model.violation import Direction, ViolationState
-from specmine.store import Host, Writes, open_store, stored
+from specmine.store import Host, Store, Writes, open_store, stored
 from specmine.web.documents import Documents
 from tests.support.command_line import DATA
 from tests.support.violations import SECOND, violation
@@ -112,6 +112,16 @@ def sample(*, hostile: bool = False, copies: int = 1) -> Documents:
 
 def sample_trend(keys: Sequence[str], hours: float) -> dict[str, Any]:
     """Return a window a minute of a function that became 1.5 times as slow after 90 of 120 minutes, in a new build."""
+    return _with_sample(keys[0], hours, lambda store, end, length: trend_of(store, keys, end, length))
+
+
+def sample_trends(keys: Sequence[str], hours: float) -> dict[str, Any]:
+    """Return the medians of the same windows, for each function."""
+    found = _with_sample(keys[0], hours, lambda store, end, length: trends_of(store, keys[:1], end, length))
+    return {**found, "functions": dict.fromkeys(keys, found["functions"][keys[0]])}
+
+
+def _with_sample(key: str, hours: float, made: Callable[[Store, int, int], dict[str, Any]]) -> dict[str, Any]:
     rng = random.Random(1)
     end = datetime.fromisoformat(AT)
     begin = end - timedelta(hours=hours)
@@ -123,7 +133,7 @@ def sample_trend(keys: Sequence[str], hours: float) -> dict[str, Any]:
     ]  # fmt: skip
     windows = [
         Observation(
-            function=keys[0], lifetime=f"boot:{1 + (minute >= 85)}:1", kind=Kind.TIME,
+            function=key, lifetime=f"boot:{1 + (minute >= 85)}:1", kind=Kind.TIME,
             start_ns=_ns(begin + timedelta(minutes=minute)), end_ns=_ns(begin + timedelta(minutes=minute + 1)),
             calls=400, watched_ns=60 * SECOND,
             histogram=Histogram.from_durations(
@@ -134,9 +144,9 @@ def sample_trend(keys: Sequence[str], hours: float) -> dict[str, Any]:
         if not 40 <= minute < 52
     ]  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, open_store(Path(folder) / "sample.db") as store:
-        open_ = stored(violation(keys[0], factor=1.5, since_ns=_ns(begin + timedelta(minutes=86)), id="0" * 12), 0)
+        open_ = stored(violation(key, factor=1.5, since_ns=_ns(begin + timedelta(minutes=86)), id="0" * 12), 0)
         store.write(Writes((host, *lifetimes, *windows, open_)), _ns(end))
-        return trend_of(store, keys, _ns(end), round(hours * 3600) * SECOND)
+        return made(store, _ns(end), round(hours * 3600) * SECOND)
 
 
 def _ns(at: datetime) -> int:
@@ -161,3 +171,7 @@ class SampleSource:
     def trend(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
         """Return the same windows for every function, the last two hours of them; no more for a longer time."""
         return sample_trend(keys, 2) if hours == 2 else {}
+
+    def trends(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
+        """Return the medians of the same windows for every function."""
+        return sample_trends(keys, 2)

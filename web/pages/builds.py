@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from specmine.model.text import count, three_digits
-from specmine.web.charts.bars import ratio_bar
+from specmine.analysis.charts.bars import ratio_axis, ratio_bar
+from specmine.analysis.compare.rows import worst_first
+from specmine.analysis.report.changes import (
+    KINDS,
+    ChangeGroup,
+    ChangeRow,
+    change_groups,
+    lead_sentence,
+    verdict_sentence,
+)
+from specmine.analysis.report.portrait import Portrait
+from specmine.mining.regression.comparison import Change
+from specmine.model.text import count, plural
 from specmine.web.documents import Documents
 
 from .frame import frame
 
-_GROUPS = (("worse", "Slower", "slow"), ("better", "Faster", "fast"), ("undecided", "Not decided", "past"),
-           ("equivalent", "The same", "past"))  # fmt: skip
 TOLERANCE = 0.02
+_ROWS = 200
+_DRAWN = 3
+Entry = Mapping[str, Any]
 
 
 def page(
@@ -22,6 +34,7 @@ def page(
     builds: Sequence[tuple[str, str]],
     chosen: tuple[str, str],
     problem: str,
+    portrait: Callable[[Entry], Portrait] | None = None,
 ) -> dict[str, Any]:
     """Return the values of the template ``builds.html``.
 
@@ -36,79 +49,93 @@ def page(
         Old and new build.
     problem : str
         Why there is no comparison, '' if there is one.
+    portrait : callable, optional
+        Draws a function of the comparison.
     """
-    entries = comparison["functions"] if comparison is not None else list(documents.status.get("changes") or ())
-    tolerance = float(((comparison or {}).get("rule") or {}).get("tolerance") or TOLERANCE)
-    groups = [_group(verdict, text, kind, entries, tolerance) for verdict, text, kind in _GROUPS]
-    return {
+    names = dict(builds)
+    values: dict[str, Any] = {
         **frame(documents, "/builds", "Builds"),
-        "headline": _headline(groups, chosen if comparison is not None else ("", ""), dict(builds)),
-        "groups": [each for each in groups if each["rows"]],
         "builds": [{"id": build, "name": name} for build, name in builds],
         "old": chosen[0],
         "new": chosen[1],
-        "sides": [(comparison or {}).get(side) for side in ("base", "new") if comparison is not None],
+        "old_name": names.get(chosen[0], "Old"),
+        "new_name": names.get(chosen[1], "New"),
+        "axis": ratio_axis(),
         "problem": problem,
         "from_store": comparison is not None,
     }
-
-
-def _headline(groups: Sequence[Mapping[str, Any]], chosen: tuple[str, str], names: Mapping[str, str]) -> str:
-    numbers = {each["verdict"]: len(each["rows"]) for each in groups}
-    if not any(numbers.values()):
-        return "No two builds have been compared yet"
-    kinds = (("worse", "slower"), ("better", "faster"), ("undecided", "not decided"))
-    told = ", ".join(f"{count(numbers[verdict])} {word}" for verdict, word in kinds)
-    if chosen[1]:
-        return f"{names.get(chosen[1], chosen[1])} against {names.get(chosen[0], chosen[0])}: {told}"
-    return told
-
-
-def _group(
-    verdict: str, text: str, kind: str, entries: Sequence[Mapping[str, Any]], tolerance: float
-) -> dict[str, Any]:
-    rows = [row for each in entries if each.get("verdict") == verdict for row in _rows(each, kind, tolerance)]
-    return {"verdict": verdict, "text": text, "kind": kind, "rows": rows}
-
-
-def _rows(entry: Mapping[str, Any], kind: str, tolerance: float) -> list[dict[str, Any]]:
-    own = _row(entry, str(entry.get("function")), "", kind, tolerance)
-    parts = [
-        _row(each, "", str(each.get("expression") or each.get("name") or ""), kind, tolerance)
-        for each in entry.get("behaviours") or ()
-        if each.get("verdict") == entry.get("verdict") and entry.get("verdict") in ("worse", "better")
-    ]
-    return [own, *parts]
-
-
-def _row(entry: Mapping[str, Any], name: str, condition: str, kind: str, tolerance: float) -> dict[str, Any]:
-    ratio, interval = entry.get("ratio"), entry.get("interval")
-    bounds = (float(interval[0]), float(interval[1])) if interval and None not in interval else None
-    needed = entry.get("needed_lifetimes")
-    return {
-        "entry": entry,
-        "name": name,
-        "condition": condition,
-        "ratio": f"{ratio:.2f}×" if isinstance(ratio, int | float) else "–",
-        "interval": f"{bounds[0]:.2f}–{bounds[1]:.2f}" if bounds else "",
-        "kind": kind,
-        "picture": ratio_bar(float(ratio), bounds, tolerance, kind) if isinstance(ratio, int | float) else "",
-        "note": _note(entry, needed),
-        "summary": str(entry.get("summary") or "median"),
-        "old": _seconds(entry, 0),
-        "new": _seconds(entry, 1),
+    if comparison is None:
+        return values | _of_daemon(list(documents.status.get("changes") or ()))
+    entries = worst_first(comparison["functions"])
+    tolerance = float(comparison["rule"].get("tolerance") or TOLERANCE)
+    changed = [each for each in entries if Change(each["verdict"]) in (Change.WORSE, Change.BETTER)]
+    return values | {
+        "headline": f"{values['new_name']} against {values['old_name']}: {verdict_sentence(entries)}",
+        "lead": lead_sentence(entries, tolerance),
+        "groups": change_groups(entries, tolerance, most=_ROWS),
+        "drawn": [
+            {"entry": each, "kind": KINDS[Change(each["verdict"])], "shown": portrait(each)}
+            for each in (changed or entries)[:_DRAWN]
+        ]
+        if portrait is not None
+        else [],
+        "sides": [_side(comparison[side]) for side in ("base", "new") if comparison.get(side)],
+        "left_out": _left_out(entries),
+        "warning": str((comparison.get("order") or {}).get("warning") or ""),
+        "remedy": str((comparison.get("order") or {}).get("remedy") or ""),
     }
 
 
-def _note(entry: Mapping[str, Any], needed: Any) -> str:
-    if isinstance(needed, int | float) and needed:
-        return f"some {count(needed)} runs a side would decide"
+def _of_daemon(entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return the daemon's own comparisons: of each function its newest build with the one before."""
+    groups = []
+    for verdict, text in (
+        ("worse", "Slower"),
+        ("better", "Faster"),
+        ("undecided", "Not decided"),
+        ("equivalent", "The same"),
+    ):
+        rows = [_row(each, KINDS[Change(verdict)]) for each in entries if each.get("verdict") == verdict]
+        if rows:
+            groups.append(ChangeGroup(text=text, functions=len(rows), rows=rows))
+    told = ", ".join(f"{count(each.functions)} {each.text.lower()}" for each in groups)
+    return {"headline": told or "No two builds have been compared yet", "groups": groups}
+
+
+def _row(entry: Entry, kind: str) -> ChangeRow:
+    ratio, interval = entry.get("ratio"), entry.get("interval")
+    bounds = (float(interval[0]), float(interval[1])) if interval and None not in interval else None
+    known = isinstance(ratio, int | float)
     reason = entry.get("reason")
-    if isinstance(reason, Mapping):
-        return str(reason.get("text") or "")
-    return str(reason or "")
+    return ChangeRow(
+        entry=entry,
+        name=str(entry.get("function")),
+        suffix="",
+        seconds=("", ""),
+        ratio=f"{ratio:.2f}×" if known else "–",
+        interval=f"{bounds[0]:.2f}–{bounds[1]:.2f}" if bounds else "",
+        picture=ratio_bar(float(ratio or 0.0), bounds, TOLERANCE, kind)
+        if known
+        else ratio_bar(1.0, None, TOLERANCE, kind),
+        note=str(reason.get("text") or "") if isinstance(reason, Mapping) else str(reason or ""),
+        kind=kind,
+    )
 
 
-def _seconds(entry: Mapping[str, Any], side: int) -> str:
-    known = (entry.get("seconds") or (None, None))[side]
-    return three_digits(float(known)) if known is not None else ""
+def _side(side: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": side["name"],
+        "hosts": len(side["hosts"]),
+        "runs": side["lifetimes"],
+        "seen": side.get("lifetimes_seen"),
+    }
+
+
+def _left_out(entries: Sequence[Entry]) -> str:
+    """Return how many runs were not used, and why."""
+    reasons: dict[str, set[tuple[str, str]]] = {}
+    for each in entries:
+        for one in each["lifetimes_left_out"]:
+            reasons.setdefault(str(one["reason"]["text"]), set()).add((str(one["host"]), str(one["lifetime"])))
+    told = [f"{plural(len(runs), 'run')} for some functions: {why}" for why, runs in sorted(reasons.items())]
+    return f"Left out: {'; '.join(told)}." if told else ""

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from specmine.analysis.charts.call_paths import call_paths
+from specmine.analysis.charts.distribution import Marks, distribution
+from specmine.analysis.charts.inside import inside_bar
 from specmine.analysis.wording.assertions import assertion, class_names
 from specmine.analysis.wording.inside import OWN, not_timed, rows
 from specmine.analysis.wording.levels import asserted, normal_range, present, seconds, sentence, uncertainty_of
 from specmine.analysis.wording.reasons import why
 from specmine.analysis.wording.states import words as state_words
+from specmine.analysis.wording.typesetting import or_dash, typeset
 from specmine.analysis.wording.violations import is_open
 from specmine.model.text import age, count, duration, rate, share, three_digits
 from specmine.web import words
-from specmine.web.charts.call_paths import call_paths
-from specmine.web.charts.distribution import Marks, distribution
-from specmine.web.charts.inside import inside_bar
 from specmine.web.documents import Documents, Entry
 
 from .frame import frame
@@ -79,7 +80,7 @@ def page(
         "facts": _facts(entry),
         "rows": [_quantile_row("all calls", entry, None, entry), *_behaviours(entry)],
         "quantiles": QUANTILES,
-        "distribution": distribution(bins, _marks(entry, drawn, normal), words.typeset(title), before),
+        "distribution": distribution(bins, _marks(entry, drawn, normal), typeset(title), before),
         "sides": sides(known) if before else [],
         "trend": trend_figure(known, entry, violations),
         "ranges": [
@@ -90,7 +91,7 @@ def page(
         "inside": _inside(entry),
         "not_timed": not_timed(entry.get("classes") or []),
         "paths": call_paths(entry),
-        "assertion": words.typeset("\n".join(assertion(entry, _TEXT_WIDTH))),
+        "assertion": typeset("\n".join(assertion(entry, _TEXT_WIDTH))),
         "measured": _measured(entry),
         "others": [{"build": str(each.get("build_id"))[:12], "state": state_words(each)} for each in others],
     }
@@ -130,8 +131,7 @@ def _quantile_row(name: str, part: Entry, number: int | None, entry: Entry) -> d
         "number": number,
         "calls": count(part["calls"]) if number is not None and part.get("calls") is not None else "",
         "cells": [
-            {"now": words.or_dash(seconds(shown, key, known_to)), "normal": normal_range(normal, key)}
-            for key in QUANTILES
+            {"now": or_dash(seconds(shown, key, known_to)), "normal": normal_range(normal, key)} for key in QUANTILES
         ],
         "shares": ", ".join(share(float(each)) for each in part.get("shares") or ()) if number is not None else "",
     }

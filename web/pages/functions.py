@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from specmine.analysis.documents import is_recorded
+from specmine.analysis.charts.axis import LogAxis, axis_over
+from specmine.analysis.charts.distribution import axis_head, small_distribution
+from specmine.analysis.charts.drawing import Drawing
+from specmine.analysis.charts.trend import spark
+from specmine.analysis.documents import is_recorded, place_of
 from specmine.analysis.histogram_bins import histogram_bins
 from specmine.analysis.wording.function_order import SORTS
-from specmine.analysis.wording.levels import present, seconds, uncertainty_of
+from specmine.analysis.wording.levels import asserted, normal_range, present, seconds, uncertainty_of
 from specmine.analysis.wording.states import counted, group_of, open_violations
 from specmine.analysis.wording.states import words as state_words
-from specmine.model.text import count, rate, share
+from specmine.analysis.wording.typesetting import or_dash
+from specmine.model.text import age, count, rate, share
 from specmine.web import words
-from specmine.web.charts.axis import LogAxis, axis_over
-from specmine.web.charts.distribution import axis_head, small_distribution
 from specmine.web.documents import Documents, Entry
 
 from .frame import frame
 
 ROWS = 100
 """Rows on a page."""
+HOURS = 6
+"""The trend of a row is of so long at most."""
 COLUMNS = (("name", "Function", ""), ("state", "State", ""), ("calls", "Calls/s", "r h1"), ("median", "Median", "r"),
            ("p99", "p99", "r"), ("time", "Share of time", "r h1"))  # fmt: skip
 
 
-def page(documents: Documents, query: Mapping[str, str]) -> dict[str, Any]:
+def page(
+    documents: Documents, query: Mapping[str, str], trends: Callable[[Sequence[str]], Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return the values of the template ``functions.html``.
 
     Parameters
@@ -34,6 +42,8 @@ def page(documents: Documents, query: Mapping[str, str]) -> dict[str, Any]:
     documents : Documents
     query : mapping
         ``program``, ``state``, ``q`` (part of a name), ``sort``, ``page``; what is not known is as if not given.
+    trends : callable
+        Returns ``specmine.trends/1`` of functions, {} where there are no windows.
     """
     every = documents.functions
     chosen = [each for each in every if _matches(each, query)]
@@ -44,6 +54,8 @@ def page(documents: Documents, query: Mapping[str, str]) -> dict[str, Any]:
     number = min(last, max(1, int(query["page"]) if query.get("page", "").isdecimal() else 1))
     shown = ordered[(number - 1) * ROWS : number * ROWS]
     axis = _axis(shown)
+    known = trends([str(each["key"]) for each in shown if each.get("key") and present(each)])
+    span_s = _span_s(known)
     kept = {key: query.get(key, "") for key in ("program", "state", "q")}
 
     def link(**changed: object) -> str:
@@ -51,8 +63,14 @@ def page(documents: Documents, query: Mapping[str, str]) -> dict[str, Any]:
 
     return {
         **frame(documents, "/functions", "Functions"),
-        "rows": _with_heads([row(each, axis) for each in shown], Counter(map(group_of, chosen)), sort),
-        "known": len(every),
+        "rows": _with_heads(
+            [row(each, axis) | {"trend": _trend(each, known, span_s)} for each in shown],
+            Counter(map(group_of, chosen)),
+            sort,
+        ),
+        "trends": bool(span_s),
+        "span": age(span_s),
+        "all": len(every),
         "found": len(chosen),
         "counted": counted(every),
         "columns": [
@@ -85,11 +103,29 @@ def row(entry: Entry, axis: LogAxis) -> dict[str, Any]:
         "state": state_words(entry),
         "kind": "slow" if "slower" in worst else "fast" if worst else "" if group == "holds" else "mute",
         "rate": rate(entry["rate_per_second"]) if entry.get("rate_per_second") is not None else "–",
-        "median": words.or_dash(seconds(shown, "p50", known_to)),
-        "tail": words.or_dash(seconds(shown, "p99", known_to)),
+        "median": or_dash(seconds(shown, "p50", known_to)),
+        "tail": or_dash(seconds(shown, "p99", known_to)),
         "time": "–" if is_recorded(entry) or not entry.get("time_share") else share(entry["time_share"]),
         "picture": small_distribution(bins, axis, _seconds(shown, "p50"), _seconds(shown, "p99")),
     }
+
+
+def _span_s(known: Mapping[str, Any]) -> float:
+    """Return the length of the time that the trends show, s; 0 without any."""
+    if not any((known.get("functions") or {}).values()):
+        return 0.0
+    begin, end = (datetime.fromisoformat(str(known[name])) for name in ("begin", "end"))
+    return max(1.0, (end - begin).total_seconds())
+
+
+def _trend(entry: Entry, known: Mapping[str, Any], span_s: float) -> Drawing:
+    points = (known.get("functions") or {}).get(str(entry.get("key"))) or []
+    if not points:
+        return Drawing()
+    normal = asserted(entry).get("p50") if normal_range(asserted(entry), "p50") else None
+    band = (float(normal["low"]), float(normal["high"])) if normal else None
+    values = [(min(1.0, float(at) / span_s), float(seconds)) for at, seconds in points]
+    return spark(values, axis_over([*(seconds for _, seconds in values), *(band or ())], least_ratio=2.0), band)
 
 
 def _with_heads(rows: list[dict[str, Any]], groups: Mapping[str, int], sort: str) -> list[dict[str, Any]]:
@@ -105,8 +141,8 @@ def _with_heads(rows: list[dict[str, Any]], groups: Mapping[str, int], sort: str
 
 def _program(entry: Entry) -> str:
     """Return the program, and the library that the function is from."""
-    program, module = str(entry.get("program") or ""), str(entry.get("module") or "")
-    return program if not module or module == program else f"{program}, {module}" if program else module
+    program, place = str(entry.get("program") or ""), place_of(entry)
+    return program if not place or place == program else f"{program}, {place}" if program else place
 
 
 def _matches(entry: Entry, query: Mapping[str, str]) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from specmine.analysis.charts.bars import limit_bar
 from specmine.analysis.wording.reasons import why
 from specmine.analysis.wording.states import FINISHED, group_of
+from specmine.analysis.wording.typesetting import typeset
 from specmine.model.text import age, count, share, size
 from specmine.web import words
-from specmine.web.charts.bars import limit_bar
 from specmine.web.documents import Documents, Entry
 
 from .frame import frame
@@ -136,5 +137,5 @@ def _properties(documents: Documents) -> list[dict[str, str]]:
 
 def _plain(key: str, value: float) -> str:
     if key.endswith("_seconds"):
-        return age(value) if value >= 100 else words.typeset(f"{value * 1e3:.3g} ms")
+        return age(value) if value >= 100 else typeset(f"{value * 1e3:.3g} ms")
     return f"{value:.3g}"

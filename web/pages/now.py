@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from markupsafe import Markup
-
+from specmine.analysis.charts.drawing import Drawing
+from specmine.analysis.charts.timeline import Span, timeline
 from specmine.analysis.wording.states import group_of
+from specmine.analysis.wording.typesetting import typeset
 from specmine.analysis.wording.violations import is_open, is_problem
 from specmine.model.text import count, listed, plural
 from specmine.web import words
-from specmine.web.charts.timeline import Span, timeline
 from specmine.web.documents import Documents, Entry
 
 from .frame import frame
@@ -99,14 +99,14 @@ def _lead(documents: Documents, violations: Sequence[Entry]) -> str:
     return " ".join(said)
 
 
-def _timeline(violations: Sequence[Entry], now: datetime | None) -> Markup:
+def _timeline(violations: Sequence[Entry], now: datetime | None) -> Drawing:
     if now is None:
-        return Markup("")
+        return Drawing("")
     spans = [
         Span(
             begin=datetime.fromisoformat(str(each["since"])).astimezone(UTC),
             end=datetime.fromisoformat(str(each["closed"])).astimezone(UTC) if each.get("closed") else now,
-            text=words.typeset(
+            text=typeset(
                 f"{each.get('function')} {each.get('change')}{'' if is_open(each) else ', ' + str(each.get('state'))}"
             ),
             kind=("slow" if each.get("direction") == "slower" else "fast") if is_open(each) else "past",

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from markupsafe import Markup
-
+from specmine.analysis.charts.distribution import Marks, distribution
+from specmine.analysis.charts.drawing import Drawing
+from specmine.analysis.charts.trend import Change, Point, Start, Strip, trend
 from specmine.analysis.histogram_bins import Bin, histogram_bins
 from specmine.analysis.wording.levels import asserted, normal_range, seconds
+from specmine.analysis.wording.typesetting import moment_of
 from specmine.analysis.wording.violations import is_open
 from specmine.model.text import count
-from specmine.web import words
-from specmine.web.charts.distribution import Marks, distribution
-from specmine.web.charts.trend import Change, Point, Start, Strip, trend
 from specmine.web.documents import Entry
 
 QUANTILES = {"p50": "Median", "p90": "p90", "p99": "p99"}
@@ -23,7 +22,7 @@ LEAST_CALLS = 200
 """Calls of the normal time and of now from which the two are drawn side by side."""
 
 
-def trend_figure(known: Mapping[str, Any], entry: Entry, violations: Sequence[Entry]) -> Markup:
+def trend_figure(known: Mapping[str, Any], entry: Entry, violations: Sequence[Entry]) -> Drawing:
     """Return the strips of the three quantiles; '' without windows.
 
     Parameters
@@ -36,7 +35,7 @@ def trend_figure(known: Mapping[str, Any], entry: Entry, violations: Sequence[En
         All that are known of it.
     """
     if not known.get("points"):
-        return Markup("")
+        return Drawing("")
     begin, end = _moment(known["begin"]), _moment(known["end"])
     normal = asserted(entry)
     strips = [
@@ -71,11 +70,11 @@ def normal_and_now(known: Mapping[str, Any], entry: Entry) -> tuple[list[Bin], l
     return normal, now
 
 
-def before_and_now(known: Mapping[str, Any], violation: Entry) -> Markup:
+def before_and_now(known: Mapping[str, Any], violation: Entry) -> Drawing:
     """Return both sides drawn for a violation; '' where one of them holds too few calls."""
     normal, now = normal_and_now(known, {})
     if not normal:
-        return Markup("")
+        return Drawing("")
     seen, expected = violation.get("observed") or {}, violation.get("expected") or {}
     marks = Marks(
         median=float(seen["p50"]["seconds"]) if seen.get("p50") else None,
@@ -104,7 +103,7 @@ def sides(known: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def _started(entry: Mapping[str, Any]) -> str:
     build = entry.get("label") or f"build {str(entry.get('build_id') or '')[:8]}"
-    return f"{entry.get('program') or ''} {build} started {words.moment_of(_moment(entry['at']))}".strip()
+    return f"{entry.get('program') or ''} {build} started {moment_of(_moment(entry['at']))}".strip()
 
 
 def _kind(violation: Entry) -> str:

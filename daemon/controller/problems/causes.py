@@ -6,6 +6,7 @@ around it: its time split into running, waiting and blocked, calls a second, bui
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -21,7 +22,7 @@ from specmine.daemon.controller.violations.function_violations import OpenViolat
 from specmine.daemon.controller.violations.usual import Usual, usual_of
 from specmine.mining.regression.alarm import causes
 from specmine.mining.regression.code_diff import same_code
-from specmine.model.call_path import CallPath
+from specmine.model.call_path import Frame
 from specmine.model.host_environment import environment_from
 from specmine.model.observation import Observation
 from specmine.model.text import age
@@ -204,6 +205,7 @@ def _facts(
     quota, period = environment.quota_seconds, environment.period_seconds
     return Facts(
         direction=violation.direction,
+        new_paths=violation.what is What.PATH,
         usual=usual,
         now=now,
         quantile=violation.quantile if violation.what is What.LEVEL and violation.expression == TRUE else "",
@@ -257,18 +259,19 @@ def _started(violation: Violation, function: FunctionState, state: ControllerSta
 
 
 def _mix(function: FunctionState) -> float | None:
-    """Return the largest change of the share of a call path since the change; None without paths."""
+    """Return the largest change of a share of the calls since the change, by their near callers; None without paths."""
     result = function.explanation.result
     observed = [one for one in _since(function) if one.paths]
     if result is None or not observed:
         return None
-    before = {each.path: float(each.calls) for each in result.paths}
-    after: dict[CallPath, float] = {}
+    before, after = Counter[tuple[Frame, ...]](), Counter[tuple[Frame, ...]]()
+    for each in result.paths:
+        before[each.path.near] += each.calls
     for one in observed:
         for part in one.paths:
-            after[part.path] = after.get(part.path, 0.0) + part.histogram.total
-    totals = sum(before.values()), sum(after.values())
+            after[part.path.near] += part.histogram.total
+    totals = before.total(), after.total()
     if not totals[0] or not totals[1]:
         return None
     paths = {*before, *after}
-    return max(abs(before.get(path, 0.0) / totals[0] - after.get(path, 0.0) / totals[1]) for path in paths)
+    return max(abs(before[path] / totals[0] - after[path] / totals[1]) for path in paths)

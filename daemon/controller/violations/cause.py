@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from specmine.model.level import PROBABILITIES
-from specmine.model.text import rate, share
+from specmine.model.text import listed, rate, share
 from specmine.model.violation import Cause, CauseKind, Direction, Evidence
 
 from .usual import Usual
@@ -52,6 +52,8 @@ class Facts:
     direction: Direction
     usual: Usual
     now: Usual
+    new_paths: bool = False
+    """It is about calls over paths that were not learned, not about how long calls take."""
     quantile: str = ""
     """The one that moved most of all calls; '' where the violation is about some calls only."""
     new_build: str = ""
@@ -133,6 +135,8 @@ def _verdict(  # noqa: PLR0911  one for each rule
     parts: tuple[float, float, float] | None,
     evidence: dict[CauseKind, Evidence | None],
 ) -> tuple[CauseKind, bool, str]:
+    if facts.new_paths:
+        return _of_new_paths(facts)
     running, waiting, blocked = parts or (0.0, 0.0, 0.0)
     if waiting >= MOSTLY:
         limit = f"; {facts.limit}" if facts.limit else ""
@@ -156,9 +160,18 @@ def _verdict(  # noqa: PLR0911  one for each rule
     works = work is not None and work[0] >= WORK and work[1] >= MUCH_WORK
     if parts is not None and (running >= MOSTLY or works):
         longer = "less" if facts.direction is Direction.FASTER else "longer"
-        text = f"Its calls work {longer}, with the same machine code: arguments, data or configuration changed."
+        same = listed(("code", "host", *(("calls a second",) if evidence[CauseKind.LOAD] is not None else ())))
+        text = f"Its calls work {longer}, while {same} are as usual: other data or another configuration."
         return CauseKind.LOAD, False, text
     return CauseKind.UNKNOWN, False, "None of what is measured explains it."
+
+
+def _of_new_paths(facts: Facts) -> tuple[CauseKind, bool, str]:
+    """Return why calls come from elsewhere: neither the host nor waiting changes who calls a function."""
+    if facts.new_build and (facts.code != "same" or facts.changed_callees):
+        return CauseKind.CODE, False, f"Build {facts.new_build[:12]} calls it from places that did not call it before."
+    text = "It is called from places that did not call it before, with the same machine code."
+    return CauseKind.LOAD, False, text
 
 
 def _of_code(facts: Facts, running: float | None, evidence: dict[CauseKind, Evidence | None]) -> tuple[bool, str]:

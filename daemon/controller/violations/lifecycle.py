@@ -183,8 +183,8 @@ def _of_new_paths(violation: Violation, observation: Observation, around: Watchi
     calls = sum(part.histogram.total for part in complete)
     if violation.what is not What.PATH or around.result is None or not calls:
         return None
-    known = {each.path for each in around.result.paths}
-    new = sum(part.histogram.total for part in complete if part.path not in known)
+    known = {each.path.near for each in around.result.paths}
+    new = sum(part.histogram.total for part in complete if part.path.near not in known)
     return 0.0 if new < LEAST_SHARE * calls else math.log(max(violation.factor, 1e-9))
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from specmine.analysis.charts.inside import inside_bar
 from specmine.analysis.wording.inside import rows
 from specmine.cli.text.inside import inside_table, spread_tree
 from specmine.daemon.documents.inside import inside_facts, spread_facts
 from specmine.model.buckets import bucket_of
 from specmine.model.call_path import Frame
-from specmine.web.charts.inside import inside_bar
 from tests.support.insides import inside_of_calls
 
 LOCK = Frame("lock", "app")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from specmine.cli.text.status import headline
 from specmine.daemon.documents.violations import Context, Named, explained_by, listed
 from specmine.model.level import Level, Quantile
-from specmine.model.violation import Direction, Violation, What
+from specmine.model.violation import Cause, CauseKind, Direction, Evidence, Violation, What
 from tests.support.violations import violation
 
 NAMES = {
@@ -70,3 +70,11 @@ def test_nothing_asserted_is_not_well() -> None:
 def test_an_improvement_is_no_problem() -> None:
     """It is told as a change."""
     assert lines(violation("ab+0x30", direction=Direction.FASTER, factor=0.8))[0].startswith("1 change on shop-03")
+
+
+def test_more_work_by_as_many_calls_is_told_as_data_or_configuration() -> None:
+    """A load that did not change is no answer; where it did change, that is told."""
+    evidence = (Evidence(kind=CauseKind.LOAD, changed=False, text="351 calls/s, as usual"),)
+    same = violation("ab+0x10", cause=Cause(kind=CauseKind.LOAD, text="It works longer.", evidence=evidence))
+    assert lines(same)[4] == "  cause  load, likely: other data or another configuration"
+    assert lines(violation("ab+0x10"))[4] == "  cause  load, likely"

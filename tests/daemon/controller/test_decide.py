@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.decide import decide
-from specmine.daemon.controller.events import Arrived, Begun
+from specmine.daemon.controller.events import Arrived, Begun, Reloaded
+from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.hotness import FIND_NS
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
-from specmine.model.batch import Batch, HotSample, Lifetime, Sampling, Started
+from specmine.model.batch import Batch, HotSample, Lifetime, Sampling, Started, Unwatch, Watch
 from specmine.model.function import Function
 from tests.support.simulated import PRICES
 
@@ -44,3 +46,25 @@ def test_a_new_build_is_sampled_at_once() -> None:
     assert not sampled(state)
     assert not sampled(state, replace(OLD, id="b:3:3"))
     assert not sampled(state, replace(new, processes=0))
+
+
+def test_where_functions_are_named_only_those_are_measured() -> None:
+    """What a store knows of others is kept, and a reload that names them measures them again."""
+    other = replace(WORK, offset=2, name="other")
+    settings = Settings(watch=("work",))
+    started = Started(now_ns=SECOND, host={}, prices=PRICES, lifetimes=(OLD,))
+    state, _ = decide(ControllerState(), Begun(started=started, settings=settings))
+    known = {
+        each.key: FunctionState(identity=Identity(function=each, hinted=each is WORK), probe=ProbeState(rate=100.0))
+        for each in (WORK, other)
+    }
+    known = {key: each.moved(State.WAITING, None, SECOND) for key, each in known.items()}
+    state = replace(state, functions=known, catalog={key: each.function for key, each in known.items()})
+    batch = Batch(now_ns=FIND_NS + 5 * SECOND)
+    state, actions = decide(state, Arrived(batch=batch))
+    assert {each.function for each in actions if isinstance(each, Watch)} == {WORK.key}
+    assert other.key in state.functions
+    state, actions = decide(state, Reloaded(now_ns=batch.now_ns + SECOND, settings=Settings(watch=("work", "other"))))
+    assert {each.function for each in actions if isinstance(each, Watch)} == {other.key}
+    state, actions = decide(state, Reloaded(now_ns=batch.now_ns + 2 * SECOND, settings=settings))
+    assert [each.function for each in actions if isinstance(each, Unwatch)] == [other.key]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from specmine.daemon.documents.trend import POINTS, trend_of
+from specmine.daemon.documents.trend import POINTS, trend_of, trends_of
 from specmine.model.batch import Lifetime
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
@@ -126,3 +126,19 @@ def test_a_store_without_windows_has_no_point(tmp_path: Path) -> None:
     found = trend_of(open_store(tmp_path / "empty.db"), [OLD], None, LENGTH)
     assert found["points"] == []
     assert found["now"]["calls"] == 0
+
+
+def test_the_medians_of_many_functions_are_read_at_once(store: Store) -> None:
+    """Each key has its own points, in the order of time, and the time begins with the oldest window that is shown."""
+    found = trends_of(store, [OLD, NEW, "nobody"], BOOTED + LENGTH, LENGTH)
+    assert found["schema"] == "specmine.trends/1"
+    assert set(found["functions"]) == {OLD, NEW, "nobody"}
+    assert found["functions"]["nobody"] == []
+    whole_s = (datetime.fromisoformat(found["end"]) - datetime.fromisoformat(found["begin"])).total_seconds()
+    assert 0 < whole_s <= LENGTH * 1e-9
+    for key in (OLD, NEW):
+        points = found["functions"][key]
+        assert points == sorted(points)
+        assert all(0 <= at <= whole_s and seconds > 0 for at, seconds in points)
+    alone = trend_of(store, [OLD], BOOTED + LENGTH, LENGTH)["points"]
+    assert found["functions"][OLD][0][1] == pytest.approx(alone[-1]["p50"], rel=0.2)

@@ -56,6 +56,7 @@ def test_only_root_and_the_daemons_user_may_change(early: RequestHandlers, reque
         ({"command": "label", "build": "", "name": "b"}, "needs build"),
         ({"command": "trend"}, "functions is a list"),
         ({"command": "trend", "functions": ["k"] * 21}, "functions is a list"),
+        ({"command": "trends", "functions": ["k"] * 41}, "functions is a list"),
         ({"command": "trend", "functions": [7]}, "functions is a list"),
         ({"command": "trend", "functions": ["k"], "hours": 1e9}, "hours is a number"),
     ],
@@ -98,4 +99,6 @@ def test_a_trend_is_read_from_the_daemons_store(tmp_path: Path) -> None:
         )
         request = {"command": "trend", "functions": [FUNCTION.key], "hours": 1}
         found = handlers(request, Peer(connection=1, pid=1, uid=12345))
+        several = handlers({**request, "command": "trends"}, Peer(connection=1, pid=1, uid=12345))
     assert sum(each["calls"] for each in found["points"]) == 2000
+    assert list(several["functions"]) == [FUNCTION.key] and several["functions"][FUNCTION.key]

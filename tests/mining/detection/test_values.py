@@ -98,3 +98,19 @@ def test_too_few_calls_have_no_value() -> None:
     assert [one.stream.part for one in values_of(_observation(rng, 200, 0), Subject())] == ["all"]
     assert [one.stream.part for one in values_of(_observation(rng, 210, 0), Subject())] == ["all", "upper"]
     assert all(math.isfinite(one.place) for one in values_of(_observation(rng, 1_000, 0), SUBJECT))
+
+
+def test_a_process_that_was_forked_elsewhere_has_no_new_paths() -> None:
+    """What is farther out than three callers is how the process came to be; a nearer caller that is new counts."""
+    near = [Frame(name, "app") for name in ("make_child", "child_main", "serve", "z")]
+    known = CallPath((Frame("main", "app"), Frame("startup", "app"), *near))
+    restarted = CallPath((Frame("main", "app"), Frame("maintenance", "app"), *near))
+    elsewhere = CallPath((*known.frames[:-1], Frame("timer", "app"), known.frames[-1]))
+    for path, share in ((known, 0.0), (restarted, 0.0), (elsewhere, 1.0)):
+        calls = Histogram.from_durations([1_000.0] * 100)
+        seen = Observation(
+            function="z", lifetime="a", kind=Kind.PATH, start_ns=0, end_ns=10, histogram=calls, calls=100,
+            watched_ns=10, paths=(PathHistogram(path=path, histogram=calls),),
+        )  # fmt: skip
+        (value,) = [one for one in values_of(seen, Subject(known=(known,))) if one.stream.part == "path"]
+        assert share_of(value.place) == pytest.approx(share)

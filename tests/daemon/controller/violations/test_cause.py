@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -128,3 +129,24 @@ def test_without_a_split_little_is_known() -> None:
     cause = cause_of(Facts(direction=Direction.SLOWER, usual=blank, now=Usual(calls=10, total_ns=9e6)))
     assert cause.kind is CauseKind.UNKNOWN
     assert CauseKind.WAIT not in changed(cause)
+
+
+def test_more_work_by_as_many_calls_is_data_or_configuration() -> None:
+    """The sentence says what is as usual, and nothing that was not measured."""
+    counted = found(usual(200.0))
+    assert counted.text == (
+        "Its calls work longer, while code, host and calls a second are as usual: other data or another configuration."
+    )
+    blank = replace(usual(200.0), counted=0, watched_ns=0)
+    assert "code and host are as usual" in found(blank).text
+
+
+def test_neither_host_nor_waiting_changes_who_calls() -> None:
+    """A violation about new call paths is put down to another build, else to what is asked for."""
+    waits = usual(100.0, waiting_us=100.0)
+    assert found(waits).kind is CauseKind.HOST
+    cause = found(waits, new_paths=True)
+    assert (cause.kind, cause.proven) == (CauseKind.LOAD, False)
+    assert found(waits, new_paths=True, common=True).kind is CauseKind.LOAD
+    assert found(waits, new_paths=True, new_build="b2e", code="changed").kind is CauseKind.CODE
+    assert found(waits, new_paths=True, new_build="b2e", code="same").kind is CauseKind.LOAD

@@ -6,11 +6,17 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from specmine.analysis.wording.typesetting import typeset
 from specmine.model.text import three_digits
-from specmine.web.words import typeset
 
 _MOST_TICKS = 9
-_STEPS: tuple[tuple[int, ...], ...] = ((1, 2, 5), (1, 3), (1,))
+_STEPS: tuple[tuple[float, ...], ...] = ((1, 2, 5), (1, 3), (1,))
+_FINE_STEPS: tuple[tuple[float, ...], ...] = (
+    (1, 1.5, 2, 3, 4, 5, 7),
+    (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9),
+)
+"""Of a short axis, where the others have fewer than three ticks."""
+_FEWEST_TICKS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +40,20 @@ class LogAxis:
         """Return at most nine round durations within the axis, with their text."""
         found: list[float] = []
         for steps in _STEPS:
-            decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            found = [step * 10.0**decade for decade in decades for step in steps]
-            found = [each for each in found if self.low * 0.999 <= each <= self.high * 1.001]
+            found = self._round(steps)
             if len(found) <= _MOST_TICKS:
                 break
+        for steps in _FINE_STEPS:
+            if len(found) < _FEWEST_TICKS:
+                found = self._round(steps)
         every = max(1, math.ceil(len(found) / _MOST_TICKS))
         return [(each, typeset(three_digits(each))) for each in found[::every]]
+
+    def _round(self, steps: tuple[float, ...]) -> list[float]:
+        """Return the durations within the axis that are one of the steps in some decade."""
+        decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        found = [step * 10.0**decade for decade in decades for step in steps]
+        return [each for each in found if self.low * 0.999 <= each <= self.high * 1.001]
 
 
 def axis_over(values: Iterable[float], *, least_ratio: float = 4.0) -> LogAxis:

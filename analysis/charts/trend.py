@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from markupsafe import Markup
-
+from specmine.analysis.wording.typesetting import moment_of, typeset
 from specmine.model.text import in_markup, three_digits
-from specmine.web.words import moment_of, typeset
 
 from .axis import LogAxis, axis_over
+from .drawing import Drawing
 
 _TOP, _HEAD, _BODY, _APART, _FOOT = 22, 20, 62, 12, 20
 _MOST_TICKS = 3
@@ -69,7 +68,7 @@ def trend(
     changes: Sequence[Change],
     span: tuple[datetime, datetime],
     title: str,
-) -> Markup:
+) -> Drawing:
     """Return the figure, '' without points.
 
     Parameters
@@ -86,7 +85,7 @@ def trend(
     """
     strips = [each for each in strips if any(each.key in point.seconds for point in points)]
     if not strips:
-        return Markup("")
+        return Drawing("")
     begin, end = span
     bottom = _TOP + len(strips) * (_HEAD + _BODY + _APART) - _APART
     parts = [f'<svg height="{bottom + _FOOT}" role="img" aria-labelledby="trend">']
@@ -108,16 +107,16 @@ def trend(
     for number, strip in enumerate(strips):
         parts += _strip(points, strip, _TOP + number * (_HEAD + _BODY + _APART), span)
     parts += _started(starts, bottom, span)
-    return Markup("".join(parts) + "</svg>")
+    return Drawing("".join(parts) + "</svg>")
 
 
-def spark(values: Sequence[tuple[float, float]], axis: LogAxis, band: tuple[float, float] | None) -> Markup:
+def spark(values: Sequence[tuple[float, float]], axis: LogAxis, band: tuple[float, float] | None) -> Drawing:
     """Return a small trend for a row of a table: (place in time in [0, 1], s); hidden from screen readers."""
     if not values:
-        return Markup("")
+        return Drawing("")
     places = [f"{1000 * at:.0f} {_y(axis, seconds):.4g}" for at, seconds in values]
     drawn = f"M{'L'.join(places)}"
-    return Markup(
+    return Drawing(
         '<svg height="24" aria-hidden="true"><svg y="3" width="100%" height="18" viewBox="0 0 1000 100" '
         f'preserveAspectRatio="none">{_band(axis, band)}<path class="trend" d="{drawn}h1"/></svg></svg>'
     )

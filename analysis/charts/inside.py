@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from markupsafe import Markup
-
 from specmine.analysis.wording.inside import OWN, Row
 from specmine.model.text import in_markup, share, shortened
+
+from .drawing import Drawing
 
 _NARROWEST, _LABELLED = 0.004, 0.08
 
 
-def inside_bar(name: str, rows: Sequence[Row]) -> Markup:
+def inside_bar(name: str, rows: Sequence[Row]) -> Drawing:
     """Return the figure of one class; '' for no parts. Own code has no filling."""
     if not rows:
-        return Markup("")
+        return Drawing("")
     parts, left = [], 0.0
     for row in rows:
         if row.share >= _NARROWEST:
             parts.append(_part(row, left))
         left += row.share
     title = f"Inside a call that takes {name}: {', '.join(f'{row.name} {share(row.share)}' for row in rows)}"
-    return Markup(
+    return Drawing(
         f'<svg height="28" role="img" aria-label="{in_markup(title)}"><title>{in_markup(title)}</title>'
         + "".join(parts)
         + "</svg>"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from starlette.testclient import TestClient
 
+from specmine.analysis.charts.inside import inside_bar
 from specmine.analysis.wording.inside import rows
 from specmine.web.app import make_app
-from specmine.web.charts.inside import inside_bar
 from tests.support.web_documents import HOSTILE, SampleSource, sample
 
 SLOW = {

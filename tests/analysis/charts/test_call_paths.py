@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from specmine.web.charts.call_paths import call_paths
+from specmine.analysis.charts.call_paths import call_paths
 
 
 def path(frames: str, calls: int, behaviour: int | None, *, complete: bool = True) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from markupsafe import Markup
-
 from specmine.model.text import in_markup
+
+from .drawing import Drawing
 
 _ROW, _TOP = 24, 8
 _MOST_ROWS = 8
@@ -25,12 +25,12 @@ class Span:
     """Class of the bar: slow, fast or past."""
 
 
-def timeline(spans: Sequence[Span], now: datetime, hours: int) -> Markup:
+def timeline(spans: Sequence[Span], now: datetime, hours: int) -> Drawing:
     """Return a figure of the newest spans within the last ``hours`` before ``now``; '' if there are none."""
     start = now - timedelta(hours=hours)
     shown = [each for each in spans if each.end >= start][:_MOST_ROWS]
     if not shown:
-        return Markup("")
+        return Drawing("")
     bottom = _TOP + _ROW * len(shown) + 4
     title = f"Last {hours} hours: {len(shown)} {'change' if len(shown) == 1 else 'changes'}"
     parts = [f'<svg height="{bottom + 18}" role="img" aria-labelledby="timeline"><title id="timeline">{title}</title>']
@@ -48,7 +48,7 @@ def timeline(spans: Sequence[Span], now: datetime, hours: int) -> Markup:
     parts.append(f'<text x="100%" y="{bottom + 14}" text-anchor="end" class="ink">now</text>')
     for row, each in enumerate(shown):
         parts += _bar(each, _TOP + _ROW * row, start, now)
-    return Markup("".join(parts) + "</svg>")
+    return Drawing("".join(parts) + "</svg>")
 
 
 def _bar(span: Span, y: int, start: datetime, now: datetime) -> list[str]:

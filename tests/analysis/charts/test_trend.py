@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree
 
-from specmine.web.charts.trend import Change, Point, Start, Strip, trend
+from specmine.analysis.charts.trend import Change, Point, Start, Strip, trend
 
 BEGIN = datetime(2026, 11, 22, 1, 0, tzinfo=UTC)
 END = BEGIN + timedelta(hours=2)

@@ -6,13 +6,12 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from specmine.analysis.histogram_bins import Bin
+from specmine.analysis.wording.typesetting import typeset
 from specmine.model.text import duration, in_markup, share, three_digits
-from specmine.web.words import typeset
 
 from .axis import LogAxis, axis_over
+from .drawing import Drawing
 from .steps import heights, step_path
 
 STEPS, SMALL_STEPS = 72, 40
@@ -31,7 +30,7 @@ class Marks:
     borders: tuple[float, ...] = ()
 
 
-def distribution(bins: Sequence[Bin], marks: Marks, title: str, before: Sequence[Bin] = ()) -> Markup:
+def distribution(bins: Sequence[Bin], marks: Marks, title: str, before: Sequence[Bin] = ()) -> Drawing:
     """Return the figure, '' without calls.
 
     Parameters
@@ -45,7 +44,7 @@ def distribution(bins: Sequence[Bin], marks: Marks, title: str, before: Sequence
         The calls of the normal time, drawn behind the others; each side has the height of its own shares.
     """
     if not bins:
-        return Markup("")
+        return Drawing("")
     both = [*bins, *before]
     axis = axis_over([*(low for low, _, _ in both), *(high for _, high, _ in both), *(marks.normal or ())])
     total = sum(calls for _, _, calls in bins)
@@ -73,7 +72,7 @@ def distribution(bins: Sequence[Bin], marks: Marks, title: str, before: Sequence
     parts += [_border(axis, border, bins, total, bottom) for border in marks.borders]
     parts += _quantile_marks(axis, marks, bottom)
     parts.append(f'<text x="0" y="10" class="ink">{typeset(share(most))} of the calls in the highest step</text>')
-    return Markup("".join(parts) + "</svg>")
+    return Drawing("".join(parts) + "</svg>")
 
 
 def _shares(bins: Sequence[Bin], axis: LogAxis) -> list[float]:
@@ -82,23 +81,23 @@ def _shares(bins: Sequence[Bin], axis: LogAxis) -> list[float]:
     return [each / total for each in heights(bins, axis, STEPS)]
 
 
-def small_distribution(bins: Sequence[Bin], axis: LogAxis, median: float | None, tail: float | None) -> Markup:
+def small_distribution(bins: Sequence[Bin], axis: LogAxis, median: float | None, tail: float | None) -> Drawing:
     """Return a picture for a row of a table, on an axis that all rows share; hidden from screen readers."""
     if not bins:
-        return Markup("")
+        return Drawing("")
     lines = "".join(
         f'<line x1="{axis.percent(each)}" x2="{axis.percent(each)}" y1="15" y2="23" class="mark"/>'
         for each in (median, tail)
         if each
     )
-    return Markup(
+    return Drawing(
         '<svg height="24" aria-hidden="true"><svg y="1" width="100%" height="18" viewBox="0 0 1000 100" '
         f'preserveAspectRatio="none"><path class="plain" d="{step_path(heights(bins, axis, SMALL_STEPS))}"/></svg>'
         f'<line x1="0" x2="100%" y1="19.5" y2="19.5" class="base"/>{lines}</svg>'
     )
 
 
-def axis_head(axis: LogAxis) -> Markup:
+def axis_head(axis: LogAxis) -> Drawing:
     """Return the labels of the axis that the rows of a table share."""
     ticks = axis.ticks()
     chosen = ticks[:: max(1, -(-len(ticks) // 3))]
@@ -107,7 +106,7 @@ def axis_head(axis: LogAxis) -> Markup:
         for value, text in chosen
         if 0.08 < axis.place(value) < 0.92
     )
-    return Markup(f'<svg height="15" aria-hidden="true">{labels}</svg>')
+    return Drawing(f'<svg height="15" aria-hidden="true">{labels}</svg>')
 
 
 def _grid(axis: LogAxis, bottom: int) -> list[str]:

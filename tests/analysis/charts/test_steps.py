@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from specmine.web.charts.axis import LogAxis, axis_over
-from specmine.web.charts.steps import heights, step_path
+from specmine.analysis.charts.axis import LogAxis, axis_over
+from specmine.analysis.charts.steps import heights, step_path
 
 
 def test_no_call_is_lost_or_made() -> None:

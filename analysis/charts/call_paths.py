@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from markupsafe import Markup
-
 from specmine.model.text import count, in_markup, share, shortened
+
+from .drawing import Drawing
 
 _ROW = 26
 _MOST_ROWS, _NARROWEST = 14, 0.004
@@ -23,14 +23,14 @@ class _Node:
     children: dict[str, _Node] = field(default_factory=dict)
 
 
-def call_paths(entry: Mapping[str, Any]) -> Markup:
+def call_paths(entry: Mapping[str, Any]) -> Drawing:
     """Return the figure; '' where no complete path is known. Frames that all calls share stand on one line."""
     root = _Node("")
     for path in entry.get("paths") or ():
         if path.get("complete", True):
             _add(root, path)
     if not root.calls:
-        return Markup("")
+        return Drawing("")
     prefix = []
     node = root
     while len(node.children) == 1 and next(iter(node.children.values())).children:
@@ -43,7 +43,7 @@ def call_paths(entry: Mapping[str, Any]) -> Markup:
             0, _frame(" → ".join(shortened(each, 30) for each in prefix[-6:]), 0.0, 1.0, 0, "trough", root.calls)
         )
     title = f"Call paths to {entry.get('function')}; the width is the share of its {count(root.calls)} calls"
-    return Markup(
+    return Drawing(
         f'<svg height="{_ROW * depth}" role="img" aria-labelledby="paths"><title id="paths">{in_markup(title)}</title>'
         + "".join(parts)
         + "</svg>"
