@@ -13,7 +13,7 @@ import click
 
 from specmine.cli.base.exit_codes import FINE, NO_DATA, VIOLATED
 from specmine.cli.base.output import emit, write_stderr
-from specmine.cli.text.fleet import hosts_table, levels_text, status_text
+from specmine.cli.text.fleet import duties_table, hosts_table, levels_text, statements_table, status_text
 from specmine.daemon.documents.json_text import json_text
 from specmine.fleet.place import need_psycopg
 from specmine.model.errors import InputError
@@ -54,6 +54,11 @@ def run_init(url: str, authority: Path) -> int:
     lines = [f"The fleet has schema {version}, and its authority is {certificate}.", "PostgreSQL needs:"]
     for file, text in rules.items():
         lines += ["", f"# {file}", text]
+    lines += [
+        "",
+        f"PostgreSQL runs as another user: copy ca.crt and ca.crl of {certificate.parent} to where it can read them,",
+        "such as its data folder, and name the copies. After fleet revoke, copy ca.crl again.",
+    ]
     emit("\n".join(lines) + "\n")
     return FINE
 
@@ -76,11 +81,11 @@ def run_enroll(url: str, host: str, labels: tuple[str, ...], authority: Path, ou
     return FINE
 
 
-def run_serve(url: str, *, once: bool, ages: tuple[str, str, str], limit: str, metrics: Path | None) -> int:
-    """Load until a signal ends it."""
+def run_serve(url: str, *, once: bool, ages: tuple[str, str, str], limit: str, metrics: Path | None, roles: str) -> int:
+    """Load, plan and mine until a signal ends it."""
     need_psycopg()
     from specmine.fleet.database.levels import FleetRetention  # noqa: PLC0415
-    from specmine.fleet.database.serving import serve  # noqa: PLC0415
+    from specmine.fleet.database.serving import ROLES, serve  # noqa: PLC0415
 
     minutes, hours, fleet = (age(each) for each in ages)
     assert minutes is not None
@@ -90,15 +95,19 @@ def run_serve(url: str, *, once: bool, ages: tuple[str, str, str], limit: str, m
         limit_bytes = parse_size(limit)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--limit") from error
+    chosen = [each.strip() for each in roles.split(",")]
+    if not set(chosen) <= set(ROLES) or not chosen:
+        raise click.BadParameter(f"roles are {', '.join(ROLES)}", param_hint="--roles")
     retention = FleetRetention(observations=minutes, host_hours=hours, fleet_hours=fleet, limit_bytes=limit_bytes)
     ended: list[int] = []
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda number, _: ended.append(number))
     served = serve(url, retention, once=once, tell=lambda line: write_stderr(f"specmine: {line}"),
-                   stopped=lambda: bool(ended), metrics=metrics)  # fmt: skip
+                   stopped=lambda: bool(ended), metrics=metrics, roles=chosen)  # fmt: skip
     write_stderr(
         f"specmine: loaded {served.pushes} pushes with {served.rows} rows, {served.refused} refused;"
-        f" folded {served.hours} hours, dropped {served.dropped} partitions"
+        f" folded {served.hours} hours, dropped {served.dropped} partitions; planned {served.plans} times,"
+        f" mined {served.mined} functions"
     )
     return FINE
 
@@ -156,6 +165,33 @@ def run_levels(url: str, labels: tuple[str, ...], since: str, *, level: float, e
     return FINE if document["functions"] else NO_DATA
 
 
+def run_duties(url: str, host: str | None, form: str) -> int:
+    """Print ``specmine.fleet_duties/1``."""
+    need_psycopg()
+    from specmine.fleet.database.hosts import host_named  # noqa: PLC0415
+    from specmine.fleet.database.sharing import duty_entries  # noqa: PLC0415
+
+    with _database(url) as db:
+        if host is not None:
+            host_named(db, host)
+        entries = duty_entries(db, host)
+    document = {"schema": "specmine.fleet_duties/1", "duties": entries}
+    emit(json_text(document) if form == "json" else duties_table(entries))
+    return FINE
+
+
+def run_statements(url: str, form: str) -> int:
+    """Print ``specmine.fleet_statements/1``; return 3 if nothing is stated."""
+    need_psycopg()
+    from specmine.fleet.database.sharing import statement_entries  # noqa: PLC0415
+
+    with _database(url) as db:
+        entries = statement_entries(db)
+    document = {"schema": "specmine.fleet_statements/1", "statements": entries}
+    emit(json_text(document) if form == "json" else statements_table(entries))
+    return FINE if any(each["state"] != "none" for each in entries) else NO_DATA
+
+
 def run_quarantine(url: str, host: str, *, end: bool) -> int:
     """Let a host send, or not."""
     need_psycopg()
@@ -175,7 +211,8 @@ def run_revoke(url: str, host: str, authority: Path, *, but_newest: bool) -> int
     number = revoke(authority, role_of(host), but_newest=but_newest)
     with _database(url) as db:
         end_sessions(db, role_of(host))
-    emit(f"{plural(number, 'certificate')} of {host} revoked; PostgreSQL reads {authority}/ca.crl\n")
+    emit(f"{plural(number, 'certificate')} of {host} revoked in {authority}/ca.crl: copy it to where PostgreSQL"
+         " reads it, then call SELECT pg_reload_conf()\n")  # fmt: skip
     return FINE
 
 

@@ -26,9 +26,49 @@ def status_text(document: Mapping[str, Any]) -> str:
         f"hosts: {hosts}",
         f"inbox: {inbox['pushes']} waiting{waits}",
         f"known: {plural(document['functions'], 'function')}, {plural(document['lifetimes'], 'lifetime')}",
+        _sharing(document["sharing"]),
         f"held: {size(document['bytes'])}" + (f"; {levels}" if levels else ""),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _sharing(sharing: Mapping[str, Any]) -> str:
+    duties = ", ".join(f"{number} as {purpose}" for purpose, number in sharing["duties"].items()) or "none"
+    mined = f"; {sharing['waiting_to_be_mined']} wait to be mined" if sharing["waiting_to_be_mined"] else ""
+    nobody = "" if sharing["planner"] else "; nobody plans now"
+    return f"shared: {plural(sharing['stated'], 'function')} stated; duties: {duties}{mined}{nobody}"
+
+
+def duties_table(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return a row for each duty."""
+    if not entries:
+        return "No duty.\n"
+    rows = [["HOST", "FUNCTION", "PURPOSE", "SINCE", "LEFT OUT"]]
+    for each in entries:
+        left = "did not deliver" if each["missed"] else ""
+        rows.append([escaped(str(cell)) for cell in (each["host"], each["function"], each["purpose"],
+                                                     each["since"][:19], left)])  # fmt: skip
+    return _table(rows)
+
+
+def statements_table(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return a row for each function that was mined from many hosts."""
+    if not entries:
+        return "Nothing is stated yet.\n"
+    rows = [["FUNCTION", "STATE", "HOSTS", "CALLS", "CLASSES", "EXPRESSIONS", "LEFT OUT"]]
+    for each in entries:
+        state = each["state"] if each["state"] != "none" else f"none ({each['found']})"
+        cells_of = (each["function"], state, each["hosts"], each["calls"], each["classes"] or "-",
+                    "; ".join(each["expressions"]) or "-", ", ".join(each["left_out"]))  # fmt: skip
+        rows.append([escaped(str(cell)) for cell in cells_of])
+    return _table(rows)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    sizes = [max(cells(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return "".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, sizes, strict=True)).rstrip() + "\n" for row in rows
+    )
 
 
 def hosts_table(entries: Sequence[Mapping[str, Any]]) -> str:
@@ -40,10 +80,7 @@ def hosts_table(entries: Sequence[Mapping[str, Any]]) -> str:
         labels = " ".join(f"{key}={value}" for key, value in sorted(each["labels"].items()))
         seen = str(each["seen_at"])[:19] if each["seen_at"] else "never"
         rows.append([escaped(str(cell)) for cell in (each["host"], each["state"], seen, each["version"], labels)])
-    sizes = [max(cells(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return "".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, sizes, strict=True)).rstrip() + "\n" for row in rows
-    )
+    return _table(rows)
 
 
 def levels_text(document: Mapping[str, Any], *, everything: bool) -> str:

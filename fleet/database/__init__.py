@@ -4,6 +4,7 @@
 - Hosts come and go: ``hosts``. Retention: ``levels``.
 - Pushes become rows: ``loading`` takes them, ``storing`` and ``copying`` write them with the numbers of ``numbering``.
 - Rows become hours: ``hours``. Medians of hosts: ``host_levels``.
-- A host's pushes: ``pushing``. A file as pushes: ``importing``. The process of the centre: ``serving``.
+- Who observes what: ``planning``. What many hosts say together: ``analysing``. Both for people: ``sharing``.
+- What a host may ask and send: ``pushing``. A file as pushes: ``importing``. The process of the centre: ``serving``.
 - The fleet as a store: ``reading``. Rows for other tools: ``exporting``.
 """

@@ -1,4 +1,4 @@
-"""The one thing that a host may do in the database: push."""
+"""What a host may do in the database: push, ask for its duties, ask for statements about its functions."""
 
 from __future__ import annotations
 
@@ -39,6 +39,18 @@ class Reply:
     """Number of the last push that it has of the stream."""
     conflict: bool
     """It has another content under this number, or later ones: two hosts use one stream."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What the fleet asks a host for."""
+
+    age_s: float
+    """Since it was decided, s."""
+    document: bytes
+    """Compressed JSON."""
+    newest: int
+    """Number of the newest statement: less than before means that the database was restored."""
 
 
 _REFUSALS = (psycopg.errors.ConfigurationLimitExceeded, psycopg.errors.InvalidAuthorizationSpecification)
@@ -88,6 +100,23 @@ class HostConnection:
                 raise PushRefused(f"the fleet refuses a push: {what}", remedy="ask whoever runs the fleet") from error
         assert row is not None
         return Reply(accepted=row["accepted"], conflict=row["conflict"])
+
+    def duties(self) -> Told | None:
+        """Return what the fleet asks this host for; None if it asks for nothing. Raises FleetError."""
+        with told(self._url):
+            try:
+                row = self._db.execute("SELECT * FROM specmine.duties()", binary=True).fetchone()
+            except (psycopg.errors.UndefinedFunction, psycopg.errors.InsufficientPrivilege):
+                return None  # an older fleet
+        if row is None:
+            return None
+        return Told(age_s=row["age_seconds"], document=bytes(row["document"]), newest=row["newest"])
+
+    def statements(self, since: int) -> list[tuple[int, bytes]]:
+        """Return statements about functions of this host newer than a number, each with its own, at most 200."""
+        with told(self._url):
+            rows = self._db.execute("SELECT * FROM specmine.statements(%s)", (since,), binary=True).fetchall()
+        return [(row["number"], bytes(row["document"])) for row in rows]
 
     def __enter__(self) -> Self:
         """Return it."""

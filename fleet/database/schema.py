@@ -11,12 +11,14 @@ import psycopg
 
 from .connecting import Connection, FleetError, connected, told
 
-OWNER, HOST, LOAD, READ = "specmine_owner", "specmine_host", "specmine_load", "specmine_read"
+OWNER, HOST, LOAD, READ, MINE = (
+    "specmine_owner", "specmine_host", "specmine_load", "specmine_read", "specmine_mine",
+)  # fmt: skip
 _ROLES = f"""
 DO $$
 DECLARE name text;
 BEGIN
-    FOREACH name IN ARRAY ARRAY['{OWNER}', '{HOST}', '{LOAD}', '{READ}'] LOOP
+    FOREACH name IN ARRAY ARRAY['{OWNER}', '{HOST}', '{LOAD}', '{READ}', '{MINE}'] LOOP
         BEGIN
             EXECUTE format('CREATE ROLE %I NOLOGIN', name);
         EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
@@ -76,8 +78,8 @@ def initialize(
             db.execute("REVOKE ALL ON SCHEMA public FROM PUBLIC")
             db.execute(psycopg.sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(name, psycopg.sql.Identifier(OWNER)))
             db.execute(
-                psycopg.sql.SQL("GRANT CONNECT ON DATABASE {} TO {}, {}, {}").format(
-                    name, *map(psycopg.sql.Identifier, (HOST, LOAD, READ))
+                psycopg.sql.SQL("GRANT CONNECT ON DATABASE {} TO {}, {}, {}, {}").format(
+                    name, *map(psycopg.sql.Identifier, (HOST, LOAD, READ, MINE))
                 )
             )
             _close_public_functions(db)
@@ -130,8 +132,8 @@ def _close_public_functions(db: Connection) -> None:
     ).fetchall()
     for row in rows:
         db.execute(f"REVOKE EXECUTE ON FUNCTION {row['name']} FROM PUBLIC")
-        if "try_advisory_lock(bigint)" in row["name"]:  # the loader takes turns by it
-            db.execute(f"GRANT EXECUTE ON FUNCTION {row['name']} TO {LOAD}")
+        if "try_advisory_lock(bigint)" in row["name"]:  # loader and planner take turns by it
+            db.execute(f"GRANT EXECUTE ON FUNCTION {row['name']} TO {LOAD}, {MINE}")
 
 
 def access_rules(database: str, authority: Path) -> Mapping[str, str]:

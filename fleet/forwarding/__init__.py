@@ -1,4 +1,5 @@
 """The host's side: from its store to the fleet, in a process of its own with neither capabilities nor root.
 
-- From the store to what waits: ``taking``. From there to the fleet: ``contact``. The command line: ``main``.
+- From the store to what waits: ``taking``. From there to the fleet: ``contact``. What the fleet says: ``receiving``.
+- The command line: ``main``.
 """

@@ -30,6 +30,8 @@ class Contact:
     waiting: int
     streams_begun: int
     """More than none: another host has this stream, or the database was restored from an older backup."""
+    duties: int | None = None
+    """Functions that the fleet asks this host to observe; None: it asks for nothing."""
 
 
 def send(outbox: Outbox, receiver: Receiver, boot_id: str, now_ns: Callable[[], int]) -> Contact:

@@ -6,6 +6,7 @@ import random
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from specmine.daemon.config.loader import load_config
@@ -19,6 +20,7 @@ from specmine.store.sqlite import SqliteStore
 
 from .arguments import parser
 from .contact import Contact, send
+from .receiving import receive
 from .taking import lost_push, take
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -106,8 +108,13 @@ def _contact(outbox: Outbox, fleet: FleetSettings) -> Contact:
     files = Credentials(
         certificate=Path(fleet.certificate), key=Path(fleet.private_key), authority=Path(fleet.authority)
     )
+    boot_id, clock = _BOOT_ID.read_text(encoding="ascii").strip(), SystemClock()
     with HostConnection(fleet.connect, fleet.role, files) as connection:
-        return send(outbox, connection, _BOOT_ID.read_text(encoding="ascii").strip(), SystemClock().now_ns)
+        contact = send(outbox, connection, boot_id, clock.now_ns)
+        if fleet.mode == "share":
+            received = receive(Path(fleet.spool_folder), connection, boot_id, clock.now_ns)
+            return replace(contact, duties=len(received.duties) if received is not None else None)
+        return contact
 
 
 def _config(path: Path | None) -> Config:
@@ -122,7 +129,8 @@ def _print(contact: Contact) -> None:
             " this is a cloned host, or the database was restored from a backup",
             file=sys.stderr,
         )
-    print(f"sent {contact.sent}, {contact.waiting} wait", flush=True)
+    asked = f", asked for {contact.duties} functions" if contact.duties is not None else ""
+    print(f"sent {contact.sent}, {contact.waiting} wait{asked}", flush=True)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from tests.support.promtool import Case
 _RULES = ROOT / "systemd" / "specmine-fleet-alerts.yaml"
 _STATUS: dict[str, Any] = {
     "hosts": {"active": 9, "silent": 1}, "inbox": {"pushes": 0, "oldest_seconds": None}, "functions": 4,
+    "sharing": {"planner": True, "duties": {"panel": 30}, "stated": 3, "waiting_to_be_mined": 1},
     "bytes": 1 << 40, "levels": {"observation": {"partitions": 2, "bytes": 77}},
 }  # fmt: skip
 _LEVELS: dict[str, Any] = {
@@ -39,6 +40,7 @@ def test_the_file_is_what_prometheus_reads() -> None:
     }  # fmt: skip
     assert found["specmine_fleet_hosts", ("silent",)] == 1
     assert found["specmine_fleet_bytes", ()] == 1 << 40
+    assert found["specmine_fleet_assigned_duties", ("panel",)] == 30
     assert found["specmine_fleet_pushes_total", ("loaded",)] == 7
     assert found["specmine_fleet_outlier_host_factor_ratio", ("h17",)] == 2.3
     assert found["specmine_fleet_build_factor_ratio", ('f"\\\n', "app", "v1", "v2")] == 1.25

@@ -69,16 +69,25 @@ def enroll(host: str, url: str, authority: Path, labels: tuple[str, ...], output
 @click.option("--keep-fleet", default="400d", show_default=True, metavar="AGE", help="Hours of the fleet.")
 @click.option("--limit", default="100GiB", show_default=True, metavar="SIZE", help="Beyond it the oldest rows go.")
 @click.option("--metrics", type=PATH, metavar="FILE", help="Write metrics there each minute, for node_exporter.")
+@click.option("--roles", default="load,plan,mine", show_default=True, metavar="LIST", help="What this process does.")
 def serve(
-    url: str, once: bool, keep_minutes: str, keep_hours: str, keep_fleet: str, limit: str, metrics: Path | None
+    url: str,
+    once: bool,
+    keep_minutes: str,
+    keep_hours: str,
+    keep_fleet: str,
+    limit: str,
+    metrics: Path | None,
+    roles: str,
 ) -> int:
-    """Load what hosts sent, fold it into hours, delete what is old. It runs until ^C.
+    """Load what hosts sent, decide who observes what, mine functions from many hosts. It runs until ^C.
 
-    Several may run at once: one works, the others take over when it ends.
+    Several may run at once. One loads and one plans; when it ends, another takes over. Any number mine.
     """
     from specmine.cli.runners.fleet import run_serve  # noqa: PLC0415
 
-    return run_serve(url, once=once, ages=(keep_minutes, keep_hours, keep_fleet), limit=limit, metrics=metrics)
+    ages = (keep_minutes, keep_hours, keep_fleet)
+    return run_serve(url, once=once, ages=ages, limit=limit, metrics=metrics, roles=roles)
 
 
 @command.command("status", short_help="Is all well.")
@@ -118,6 +127,27 @@ def levels(url: str, labels: tuple[str, ...], since: str, level: float, everythi
     from specmine.cli.runners.fleet import run_levels  # noqa: PLC0415
 
     return run_levels(url, labels, since, level=level, everything=everything, form=form)
+
+
+@command.command("duties", short_help="Who observes what.")
+@click.argument("host", required=False)
+@database_option
+@format_option
+def duties(host: str | None, url: str, form: str) -> int:
+    """List what each host, or HOST, is asked to observe, and what it did not deliver."""
+    from specmine.cli.runners.fleet import run_duties  # noqa: PLC0415
+
+    return run_duties(url, host, form)
+
+
+@command.command("statements", short_help="What many hosts say together.")
+@database_option
+@format_option
+def statements(url: str, form: str) -> int:
+    """List what was mined of each function from all hosts; hosts inherit it."""
+    from specmine.cli.runners.fleet import run_statements  # noqa: PLC0415
+
+    return run_statements(url, form)
 
 
 @command.command("quarantine", short_help="Stop a host from sending.")
