@@ -53,6 +53,7 @@ def live_source(
         ignore=ignore,
         sampling=sampling,
         waiting=config.kernel.waiting,
+        wait_kind=config.kernel.wait_kind,
         max_open_ns=config.windows.max_open_ns,
         kill_switch=config.kill_switch,
     )

@@ -14,6 +14,7 @@ from specmine.daemon.controller.events import (
     Acknowledged,
     Action,
     Arrived,
+    Asked,
     Assigned,
     Begun,
     Event,
@@ -28,7 +29,7 @@ from specmine.daemon.controller.events import (
 )
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.worker.process import Worker
-from specmine.model.batch import Sampling, Source, Unwatch, Watch
+from specmine.model.batch import FollowWaits, Sampling, Source, Unwatch, Watch
 from specmine.model.clock import Clock
 
 POLL_EVERY_NS = 50 * MS
@@ -60,7 +61,7 @@ class Step:
 
 Listener = Callable[[Step], None]
 """Called after each step, in the loop's thread: recorder, store, metrics, progress. Must not block."""
-Message = Reloaded | Acknowledged | Surveyed | Assigned | Stated | Stopping
+Message = Reloaded | Acknowledged | Asked | Surveyed | Assigned | Stated | Stopping
 Inbox = Callable[[int], Iterable[Message]]
 """Called once a turn with the time; returns what the user wants (a new configuration, an end), and news of the host and
 of its fleet."""
@@ -201,7 +202,7 @@ class _Steps:
         self._number += 1
         for action in actions:
             match action:
-                case Watch() | Unwatch() | Sampling():
+                case Watch() | Unwatch() | Sampling() | FollowWaits():
                     if not ended:
                         self._source.apply(action)
                         self.asked = True

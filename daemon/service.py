@@ -18,7 +18,7 @@ from specmine.daemon.config.loader import ConfigError, load_config
 from specmine.daemon.config.reload import changed_keys, until_restart
 from specmine.daemon.config.settings import settings_of
 from specmine.daemon.config.tree import Config, Program
-from specmine.daemon.controller.events import Acknowledged, Arrived, Begun, Reloaded, Restored, Stopping
+from specmine.daemon.controller.events import Acknowledged, Arrived, Asked, Begun, Reloaded, Restored, Stopping
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.documents.violation_context import context_of, violations_of
@@ -91,7 +91,7 @@ class Services:
     metrics: MetricsServer | None
 
 
-Message = Callable[[Services, int], Reloaded | Acknowledged | Stopping | None]
+Message = Callable[[Services, int], Reloaded | Acknowledged | Asked | Stopping | None]
 """Something to do at the next turn of the loop, given its time; returns an event for the controller, or None."""
 
 
@@ -202,6 +202,7 @@ class Daemon:
             labels=lambda: store.labels,
             changes=changes,
             acknowledge=self._acknowledge,
+            follow=self._follow,
             kill_switch=Path(config.kill_switch),
             stored=lambda: read_store(Path(config.store.path)),
         )
@@ -299,6 +300,11 @@ class Daemon:
         """Acknowledge violations at the next turn of the loop; comes from the server's thread."""
         with self._lock:
             self._messages.append(lambda _, now_ns: Acknowledged(now_ns=now_ns, ids=ids, by=by, comment=comment))
+
+    def _follow(self, functions: tuple[str, ...]) -> None:
+        """Have waits followed from the next turn of the loop on; comes from the server's thread."""
+        with self._lock:
+            self._messages.append(lambda _, now_ns: Asked(now_ns=now_ns, functions=functions))
 
     def _lease_changed(self, ratio: float) -> None:
         """Plan with what is not leased; comes from the server's thread."""

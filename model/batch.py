@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Protocol
 
 from .function import Function, Reason
+from .inside.waits import Waits
 from .observation import Kind, Observation
 
 
@@ -212,6 +213,8 @@ class Batch:
     activity: tuple[Activity, ...] = ()
     call_samples: tuple[CallSamples, ...] = ()
     hot_samples: tuple[HotSample, ...] = ()
+    waits: tuple[Waits, ...] = ()
+    """Where calls waited, of functions for which that was asked."""
     runtime: tuple[HotSample, ...] = ()
     """Where time went in code made at run time. No file holds it, so it belongs to no function."""
     functions: tuple[Function, ...] = ()
@@ -288,7 +291,14 @@ class Sampling:
     hertz: int
 
 
-Request = Watch | Unwatch | Sampling
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowWaits:
+    """Request: find out where the calls of these functions wait, from time to time; of no others."""
+
+    functions: tuple[str, ...]
+
+
+Request = Watch | Unwatch | Sampling | FollowWaits
 
 
 class Source(Protocol):

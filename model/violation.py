@@ -57,6 +57,24 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """What takes most of what the calls of a function take more than usual."""
+
+    what: str
+    """``callee``, or for what they wait: a word of ``model.inside.waits.WaitKind``."""
+    call: str = ""
+    """Name of the system call in which they wait, '' if it has none."""
+    function: str = ""
+    """The callee, or the function that waits; '': the function itself."""
+    module: str = ""
+    """Of that function."""
+    more_ns: float = 0.0
+    """What it takes more of a call, ..."""
+    of_ns: float = 0.0
+    """... of what the call takes more in all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """The likely cause of a violation, and what was ruled out."""
 
@@ -66,6 +84,8 @@ class Cause:
     text: str = ""
     """One sentence for people."""
     evidence: tuple[Evidence, ...] = ()
+    growth: Growth | None = None
+    """What in the calls has most of the difference; None: not known, or nothing has half of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from specmine.model.batch import Batch, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
+from specmine.model.batch import Batch, FollowWaits, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
 from specmine.model.buckets import BUCKETS
 from specmine.model.errors import HelperError
 from specmine.model.restart_pause import RestartPause
@@ -31,6 +31,7 @@ from specmine.probes.kernel.links import LinkNews, Links
 from specmine.probes.kernel.loader import LINK_KINDS, Loaded, load
 from specmine.probes.kernel.maps import CachedMap, HashMap, RingBuffer, kernel_at_least, map_array
 from specmine.probes.kernel.structs import (
+    CALL_WAIT,
     COUNTERS,
     EPOCHS,
     EVENT,
@@ -64,6 +65,7 @@ from specmine.probes.symbols.return_addresses import ReturnAddresses
 from specmine.probes.symbols.symbolizer import Symbolizer, outcomes
 from specmine.probes.timing.address_spaces import PROCESSES_PER_LOOK, AddressSpaces
 from specmine.probes.timing.factory import registry_over
+from specmine.probes.timing.waits import WaitMeter
 
 LOOK_NS = 1_000_000_000
 HOLDER_PAUSE_NS = 4_000_000_000
@@ -94,6 +96,8 @@ class SourceSettings:
     """False: nothing will be sampled; what does it is not loaded, since that takes a second."""
     waiting: bool = True
     """False: timed calls are not split into running, waiting and blocked."""
+    wait_kind: bool = True
+    """False: it is never looked where and for what calls wait."""
     kill_switch: str = ""
     """While there is a file of this path no probe is on; '' for no switch."""
 
@@ -174,16 +178,7 @@ class BpfSource:
         self._programs = ProcessTracker(self._selections, CachedMap(maps["processes"], "<u4", PROCESS, epochs))
         self._bystanders = Bystanders()
         return_addresses = ReturnAddresses()
-        self._profiler = Profiler(
-            self._links,
-            self._symbolizer,
-            HashMap(maps["samples"], SAMPLE, SAMPLE_VALUE),
-            HashMap(maps["waits"], "<u4", WAIT),
-            map_array(maps["wait_marks"], WAIT_MARKS, "<u8", writable=True),
-            map_array(maps["settings"], 1, SETTINGS, writable=True),
-            map_array(maps["switches"], 1, SWITCHES),
-            return_addresses,
-        )
+        self._begin_sampling(loaded, return_addresses)
         code_sizes = CodeSizes(PROCESSES_PER_LOOK)
         self._registry = registry_over(
             loaded,
@@ -199,6 +194,7 @@ class BpfSource:
             max_open_ns=s.max_open_ns,
             code_sizes=code_sizes,
             return_addresses=return_addresses,
+            waits=self._wait_meter,
         )
         self._address_spaces = AddressSpaces(
             self._modules, self._symbolizer, self._programs, self._bystanders, self._registry, code_sizes
@@ -224,6 +220,31 @@ class BpfSource:
             lifetimes=self._programs.lifetimes(self._address_spaces.build_ids()),
             notes=tuple(loaded.notes),
         )
+
+    def _begin_sampling(self, loaded: Loaded, return_addresses: ReturnAddresses) -> None:
+        """Prepare to sample stacks and to follow waits."""
+        maps = loaded.maps
+        waits, settings = HashMap(maps["waits"], "<u4", WAIT), map_array(maps["settings"], 1, SETTINGS, writable=True)
+        self._profiler = Profiler(
+            self._links,
+            self._symbolizer,
+            HashMap(maps["samples"], SAMPLE, SAMPLE_VALUE),
+            waits,
+            map_array(maps["wait_marks"], WAIT_MARKS, "<u8", writable=True),
+            settings,
+            map_array(maps["switches"], 1, SWITCHES),
+            return_addresses,
+        )
+        self._wait_meter: WaitMeter | None = None
+        if self._settings.wait_kind and "on_switch" in loaded.programs:
+            self._wait_meter = WaitMeter(
+                self._profiler.tracepoint,
+                settings,
+                waits,
+                HashMap(maps["call_waits"], CALL_WAIT, SAMPLE_VALUE),
+                self._symbolizer,
+                map_array(maps["histogram"], loaded.entries["histogram"], "<u8"),
+            )
 
     def _waking(self, *descriptors: int) -> select.epoll:
         """Return what is readable when one of these is."""
@@ -315,6 +336,8 @@ class BpfSource:
         elif isinstance(request, Sampling) and self._settings.sampling:
             waits = "on_switch" in self._links.programs
             self._profiler.set_rate(request.hertz, now_ns, sample_ns=self._prices.sample_ns, waits=waits)
+        elif isinstance(request, FollowWaits) and self._wait_meter is not None:
+            self._wait_meter.ask(request.functions, now_ns)
 
     # polling
 
@@ -365,6 +388,8 @@ class BpfSource:
         prices = None if self._idle else self._recalibrated(now_ns)
         observations, activity = self._registry.poll(now_ns)
         found = self._profiler.poll(now_ns)
+        meter = self._wait_meter
+        waits = () if meter is None or self._idle else meter.poll(self._registry.by_function, now_ns)
         hot_samples = self._wrappers.with_wrappers(tuple(each for each in found if each.function != NO_FUNCTION))
         self._symbolizer.ask()
         self._code_digests.ask()
@@ -378,6 +403,7 @@ class BpfSource:
             activity=tuple(activity),
             call_samples=self._registry.windows.call_samples.news(),
             hot_samples=hot_samples,
+            waits=waits,
             runtime=tuple(each for each in found if each.function == NO_FUNCTION),
             functions=functions,
             refusals=refusals,
@@ -411,9 +437,13 @@ class BpfSource:
         return hits | {
             "durations": durations_ns,
             "open": timed_ns - durations_ns,
-            "sampling": self._profiler.sampled * self._prices.sample_ns + switches_ns,
+            "sampling": self._walked() * self._prices.sample_ns + switches_ns,
             "exits": self._nonlocal_exits.cost_ns,
         }
+
+    def _walked(self) -> int:
+        """Return how many stacks were walked besides those of timed calls."""
+        return self._profiler.sampled + (self._wait_meter.walked if self._wait_meter is not None else 0)
 
     def _take_notes(self) -> tuple[str, ...]:
         notes, self._notes = (*self._notes, *self._reader.take_notes()), []

@@ -77,7 +77,7 @@ def costs(pid: int, switches: Callable[[], int], pairs: int) -> tuple[str, ...]:
         for _ in range(pairs):
             took = {}
             for on in random.sample([True, False], 2):
-                finder._settings[0] = (EVERY, 10_000_000)
+                finder._settings["wait_every"][0] = EVERY
                 link = links.tracepoint("sched_switch", "on_switch") if on else 0
                 time.sleep(SETTLE_S)
                 source.poll(time.monotonic_ns())

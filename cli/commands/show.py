@@ -21,10 +21,12 @@ from specmine.cli.base.options import choice_options, reading_options
 from specmine.cli.base.output import emit, width
 from specmine.cli.base.sources import read_functions
 from specmine.cli.base.typography import speaks_unicode, typeset
+from specmine.cli.runners.waits import followed_waits
 from specmine.cli.text.call_tree import deciding_edges, tree
 from specmine.cli.text.function_names import single_match
 from specmine.cli.text.histogram import distribution
 from specmine.cli.text.inside import inside_table, spread_tree
+from specmine.cli.text.waits import waits_table
 from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import NoData
 from specmine.model.text import age, cells, count, cut, duration, escaped, plural, rate, share
@@ -39,11 +41,13 @@ LEAST_NAME, MOST_NAME = 14, 36
 @click.command("show", short_help="One function: distribution, borders, call paths.")
 @click.argument("function", shell_complete=completion.functions)
 @click.option("--why", is_flag=True, help="Only what the spread of its durations consists of, down its callees.")
+@click.option("--waits", is_flag=True, help="Only where its calls wait, and for what: the daemon looks now.")
 @choice_options
 @reading_options
 def command(
     function: str,
     why: bool,
+    waits: bool,
     program: str | None,
     build: str | None,
     store: Where | None,
@@ -56,11 +60,16 @@ def command(
     """
     entries = read_functions(store, socket, program, build)
     entry = single_match(entries, function)
+    if waits:
+        entries = followed_waits(entry, store, socket, lambda: read_functions(store, socket, program, build))
+        entry = single_match(entries, function)
     if form == "json":
         emit(json_text({"schema": "specmine.function/1", **entry}))
         return
-    if why:
-        lines = spread_tree(entry, entries, width())
+    if why or waits:
+        lines = spread_tree(entry, entries, width()) if why else []
+        if waits:
+            lines += ([""] if lines else []) + ["Waits", *waits_table(entry, width())]
         if not lines:
             raise NoData(f"nothing that {escaped(str(entry.get('function')))} calls was timed in its calls yet")
         emit(typeset("\n".join(lines) + "\n"))
@@ -78,6 +87,7 @@ def portrait(entry: Entry, columns: int, *, ascii_only: bool) -> list[str]:
         ("Durations", _durations(entry, columns, ascii_only)),
         ("Classes", _classes(entry)),
         ("Inside a call", inside_table(entry, columns, ascii_only=ascii_only)),
+        ("Waits", waits_table(entry, columns)),
         ("Time", [line for text in (*overall(entry), *on_cpu(entry)) for line in _paragraph(text, columns)]),
         ("Call paths", _paths(entry, columns)),
         ("Observed", _observed(entry, columns)),

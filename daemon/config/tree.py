@@ -183,6 +183,8 @@ class Kernel:
     """The Python that can import bcc."""
     waiting: bool = True
     """Split timed calls into running, waiting for a CPU and blocked."""
+    wait_kind: bool = True
+    """Look where and for what calls wait, while a violation is open or somebody asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from specmine.daemon.config.settings import MS, SECOND, Settings
-from specmine.model.batch import Sampling, Unwatch, Watch
+from specmine.model.batch import FollowWaits, Sampling, Unwatch, Watch
 from specmine.model.function import Reason
 
 from . import reasons
@@ -33,6 +33,7 @@ from .hotness import (
 from .phase import FINISHED, State
 from .sharing.orders import left_out
 from .state import ControllerState
+from .wait_requests import followed
 
 PLAN_EVERY_NS, PLAN_IN_DEBT_NS, PLAN_UNDER_PRESSURE_NS = SECOND, 250 * MS, 10 * SECOND
 """How often plans are made if no function moved: usually, with an overrun to pay back, with no CPU time of our own."""
@@ -59,7 +60,7 @@ def act(state: ControllerState, before: Mapping[str, FunctionState]) -> tuple[Co
     if moved or state.now_ns - state.planned_ns >= every_ns:
         state, made = _plan(state, actions)
         news = sorted(state.functions)
-    state = _with_reasons(_mine(state, news, actions), before, news, made)
+    state = _with_reasons(_follow(_mine(state, news, actions), actions), before, news, made)
     moved = moved or any(_is_turned(old, new) for old, new in pairs)
     if moved or state.now_ns - state.published_ns >= PUBLISH_EVERY_NS:
         actions.append(Publish(why="moved" if moved else ""))
@@ -191,6 +192,15 @@ def _mine(state: ControllerState, keys: Sequence[str], actions: list[Action]) ->
     if next_job == state.next_job:
         return state
     return replace(state, functions=functions, next_job=next_job, worked_ns=state.now_ns)
+
+
+def _follow(state: ControllerState, actions: list[Action]) -> ControllerState:
+    """Request that waits are followed, if of other functions than before."""
+    wanted = followed(state)
+    if wanted == state.followed:
+        return state
+    actions.append(FollowWaits(functions=wanted))
+    return replace(state, followed=wanted)
 
 
 def _with_reasons(

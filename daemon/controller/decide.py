@@ -22,6 +22,7 @@ from .events import (
     Acknowledged,
     Action,
     Arrived,
+    Asked,
     Assigned,
     Begun,
     Event,
@@ -45,6 +46,7 @@ from .sharing.adoption import waiting, with_statements
 from .sharing.orders import told
 from .state import ControllerState, with_lifetimes
 from .violations.host_detection import with_window
+from .wait_requests import with_question, with_waits
 
 FADED_SAMPLES = 0.1
 """A function that nobody follows is forgotten once its samples have faded to fewer."""
@@ -82,6 +84,8 @@ def decide(  # noqa: PLR0911  one for each kind of event
             return _acknowledge(state, event)
         case Assigned() | Stated():
             return _ordered(state, event)
+        case Asked():
+            return act(with_question(state, event.functions, event.now_ns), state.functions)
         case Surveyed() | Stopping():
             return _noted(state, event)
 
@@ -158,9 +162,12 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
             functions[key] = transitions.counted(function, now_ns)
         elif function.state is State.UNSTABLE and now_ns - function.phase.since_ns >= transitions.PARKED_NS:
             functions[key] = function.moved(State.WAITING, None, now_ns)
+    for waits in batch.waits:
+        if waits.function in functions:
+            functions[waits.function] = with_waits(functions[waits.function], waits)
     climb(functions, before, state, now_ns)
     descend(functions, before, state)
-    if batch.observations:
+    if batch.observations or batch.waits:
         with_successors(functions, state)
         with_learned_during(functions, state.settings, now_ns)
         with_causes(functions, before, state, host.disturbed)

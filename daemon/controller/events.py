@@ -86,6 +86,15 @@ class Acknowledged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Somebody wants to know where the calls of these functions wait."""
+
+    now_ns: int
+    functions: tuple[str, ...]
+    """Keys."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
     """A window of time in which an experiment loaded CPUs of the host."""
 
@@ -136,7 +145,7 @@ class Stated:
     statements: tuple[InheritedStatement, ...]
 
 
-Event = Begun | Restored | Arrived | Mined | Reloaded | Acknowledged | Surveyed | Assigned | Stated | Stopping
+Event = Begun | Restored | Arrived | Mined | Reloaded | Acknowledged | Asked | Surveyed | Assigned | Stated | Stopping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

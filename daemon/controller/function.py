@@ -9,6 +9,7 @@ from specmine.mining.assertions.checks import Verification
 from specmine.mining.assertions.explanation import Explanation
 from specmine.model.batch import Lifetime
 from specmine.model.function import Function, Reason
+from specmine.model.inside.waits import Waits
 from specmine.model.observation import Kind
 
 from .call_counts import ProbeState
@@ -70,6 +71,8 @@ class FunctionState:
     explanation: ExplanationState = field(default_factory=ExplanationState)
     verification: Verification = field(default_factory=Verification)
     violations: FunctionViolations = field(default_factory=FunctionViolations)
+    waits: tuple[Waits, ...] = ()
+    """Where its calls waited, in the newest phases in which that was followed; oldest first."""
     provisional: Provisional | None = None
     """What another build stated, until there is a statement of its own."""
 

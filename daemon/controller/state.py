@@ -64,6 +64,10 @@ class ControllerState:
     """What the fleet asks for, and what it states."""
     marks: tuple[Mark, ...] = ()
     """The newest experiments on the host."""
+    asked: Mapping[str, int] = field(default_factory=dict)
+    """Functions of which somebody asked where their calls wait, with until when that is followed."""
+    followed: tuple[str, ...] = ()
+    """Functions whose waits are followed, as requested last."""
     stopped: str = ""
     """Why the loop ended, '' while it runs."""
 

@@ -19,11 +19,12 @@ from specmine.mining.off_cpu.host_causes import host_times
 from specmine.mining.regression.host_effect import host_evidence
 from specmine.model.function import Reason
 from specmine.model.host_environment import environment_from
+from specmine.model.inside.waits import pooled_waits
 from specmine.model.json_codec import encode
 from specmine.model.verdict import Verdict
 
 from .data import Data, data_of
-from .inside import inside_facts, known_inside, spread_facts
+from .inside import class_waits_facts, inside_facts, known_inside, spread_facts, waits_facts
 from .levels import Levels, level_facts, levels_of, quantiles
 from .programs import program_of
 from .statements import statements
@@ -102,9 +103,11 @@ def description_of(
     }
     inside = known_inside(function.history)
     entry["spread"] = spread_facts(inside, bias)
+    waits = pooled_waits(function.waits)
+    entry["waits"] = waits_facts(waits, date_of(state, waits.end_ns) if waits is not None else None)
     if data is not None:
-        facts = inside_facts(inside, data.edges, data.bias_ns)
-        entry["classes"] = [one | more for one, more in zip(entry["classes"], facts, strict=True)]
+        facts = zip(inside_facts(inside, data.edges, data.bias_ns), class_waits_facts(waits, data.edges), strict=True)
+        entry["classes"] = [one | more | at for one, (more, at) in zip(entry["classes"], facts, strict=True)]
     if data is not None and data.split is not None:
         entry |= _explained_by_time(entry, function, data, data.split, state)
     if detail:

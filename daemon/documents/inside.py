@@ -8,8 +8,10 @@ from typing import Any
 from specmine.daemon.controller.history import History
 from specmine.mining.inside.composition import ClassInside, best_known, composition
 from specmine.mining.inside.spread import Spread, SpreadPart, spread
+from specmine.mining.inside.waits import ClassWaits, WaitPart, waits_of
 from specmine.model.call_path import Frame
 from specmine.model.inside.parts import OTHERS, Inside
+from specmine.model.inside.waits import Waits
 
 OTHERS_SHOWN = {"callee": "(others)", "module": ""}
 """Stands for callees that are not told apart; no function has this name."""
@@ -41,6 +43,38 @@ def spread_facts(known: Inside | None, bias_ns: float) -> dict[str, Any] | None:
         "excess_seconds": None if found.excess_ns is None else found.excess_ns * 1e-9,
         "parts": [_part(each, found) for each in found.parts],
         "not_timed": [_named(frame) for frame in known.partly],
+    }
+
+
+def waits_facts(known: Waits | None, at: str | None) -> dict[str, Any] | None:
+    """Return where all calls waited, as followed until a moment; None where that was not looked for."""
+    if known is None:
+        return None
+    return {"followed_seconds": known.followed_ns * 1e-9, "at": at, **_waits(waits_of(known)[0])}
+
+
+def class_waits_facts(known: Waits | None, edges: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the same of each class, for its entry."""
+    if known is None:
+        return [{}] * (len(edges) + 1)
+    return [{"waits": _waits(each)} for each in waits_of(known, edges)]
+
+
+def _waits(each: ClassWaits) -> dict[str, Any]:
+    return {"calls": each.calls, "mean_seconds": each.mean_ns * 1e-9, "parts": [_wait(part) for part in each.parts]}
+
+
+def _wait(part: WaitPart) -> dict[str, Any]:
+    return {
+        "kind": part.kind.value,
+        "system_call": part.call or None,
+        "place": part.place.name if part.place else None,
+        "place_module": part.place.module if part.place else None,
+        "within": part.within.name if part.within else None,
+        "share": part.share,
+        "waits_per_call": part.waits,
+        "mean_seconds": part.mean_ns * 1e-9,
+        "frames": [frame.name for frame in reversed(part.frames)],
     }
 
 

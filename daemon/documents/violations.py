@@ -11,10 +11,10 @@ from typing import Any
 
 from specmine.model.level import PROBABILITIES, Level
 from specmine.model.text import age
-from specmine.model.violation import Cause, Violation
+from specmine.model.violation import Cause, Growth, Violation
 
 from .timestamps import rfc3339
-from .violation_text import Subject, change, metric_text, title
+from .violation_text import Subject, change, growth_words, metric_text, title
 
 SCHEMA = "specmine.violations/1"
 BEFORE_NS, AFTER_NS = 300_000_000_000, 30_000_000_000
@@ -133,7 +133,20 @@ def cause_facts(cause: Cause) -> dict[str, Any]:
         text = one["text"] if before is None else f"{before['text']}; {one['text']}"
         changed = bool(one["changed"]) or (before is not None and before["changed"])
         evidence[str(one["what"])] = {"changed": changed, "text": text}
-    return {"kind": cause.kind.value, "proven": cause.proven, "text": cause.text, "evidence": evidence, "facts": facts}
+    found = {"kind": cause.kind.value, "proven": cause.proven, "text": cause.text, "evidence": evidence, "facts": facts}
+    return found | {"growth": _growth_facts(cause.growth) if cause.growth is not None else None}
+
+
+def _growth_facts(growth: Growth) -> dict[str, Any]:
+    return {
+        "kind": growth.what,
+        "system_call": growth.call or None,
+        "place": growth.function or None,
+        "place_module": growth.module or None,
+        "more_seconds": growth.more_ns * 1e-9,
+        "of_seconds": growth.of_ns * 1e-9,
+        "text": growth_words(growth),
+    }
 
 
 def explained_by(violations: Sequence[Violation]) -> dict[str, tuple[Violation, ...]]:

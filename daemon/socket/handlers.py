@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from specmine.daemon.controller.phase import FINISHED
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.wait_requests import ASKED_NS
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.documents.trend import MOST_BUILDS, MOST_TRENDS, trend_of, trends_of
@@ -42,6 +44,7 @@ class RequestHandlers:
         labels: Callable[[], Mapping[str, str]] = dict,
         changes: ChangeWatcher | None = None,
         acknowledge: Callable[[tuple[str, ...], str, str], None] = lambda *_: None,
+        follow: Callable[[tuple[str, ...]], None] = lambda _: None,
         utc_ns: Callable[[], int] = utc_ns,
         kill_switch: Path = DEFAULT,
         stored: Callable[[], Store] | None = None,
@@ -66,6 +69,8 @@ class RequestHandlers:
             Has the alarms between builds.
         acknowledge : callable
             Gets the ids of violations that a person knows, the person's name, and the comment.
+        follow : callable
+            Gets the keys of functions whose waits somebody wants followed.
         utc_ns : callable
             The wall clock.
         kill_switch : path
@@ -81,6 +86,7 @@ class RequestHandlers:
         self._labels = labels
         self._changes = changes
         self._acknowledge_violations = acknowledge
+        self._follow = follow
         self._utc_ns = utc_ns
         self._kill_switch = kill_switch
         self._stored = stored
@@ -94,6 +100,7 @@ class RequestHandlers:
             "violations": lambda request, peer: violations_document(self._now()),
             "label": self._give_label,
             "acknowledge": self._acknowledge,
+            "waits": self._follow_waits,
             "share": self._lease,
             "off": lambda request, peer: self._switch(peer, off=True),
             "on": lambda request, peer: self._switch(peer, off=False),
@@ -204,6 +211,19 @@ class RequestHandlers:
             if each["id"] in ids
         ]
         return {"violations": shown, "changes": changes}
+
+    def _follow_waits(self, request: Request, peer: Peer) -> dict[str, Any]:
+        """Have the waits of one function followed: others pay for it, so not everybody may."""
+        _check_right(peer)
+        key, state = _text(request, "function"), self._now()
+        function = state.functions.get(key)
+        if function is None:
+            raise InputError(f"no function has the key {key!r}", remedy="specmine functions lists them")
+        if function.probe.watch is None and function.state not in FINISHED:
+            reason = function.reason.text if function.reason else function.state.value
+            raise NoData(f"{function.function.name} is not timed now: {reason}")
+        self._follow((key,))
+        return {"functions": [key], "seconds": ASKED_NS / 10**9}
 
     def _violations(self) -> list[dict[str, Any]]:
         state = self._state()

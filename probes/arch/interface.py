@@ -66,6 +66,8 @@ class Machine:
     """The machine's number where a seccomp filter reads it (AUDIT_ARCH_*)."""
     parser_calls: Mapping[str, int]
     """Numbers of the system calls that the parser of foreign files may make."""
+    blocking_calls: Mapping[int, BlockingCall]
+    """Number -> system call in which threads wait."""
     bpf: Path
     """Folder of arch.h, the part of the BPF programs that reads registers."""
     unwind: UnwindRegisters
@@ -77,6 +79,14 @@ class Machine:
     """Assemble the program for so many calls of the empty (deep) or outer (wide) function."""
     instruction_set: Callable[[], InstructionSet]
     """Load what takes its code apart. It needs a disassembler: for the parser child alone."""
+
+
+class BlockingCall(NamedTuple):
+    """A system call in which threads wait."""
+
+    name: str
+    kind: str
+    """What for, a word of ``model.inside.waits.WaitKind``; '': the kind of the descriptor in its first argument."""
 
 
 class Handling(Enum):

@@ -223,13 +223,32 @@ struct wait {
 	u64 start;
 	u64 path;
 	u32 program;
-	u32 weight;    /* number of waits that this one represents */
+	u32 weight;    /* number of waits that this one represents; 0: only the call below wants it */
+	u64 begun;     /* when the timed call began whose waits are followed, 0: it is in none */
+	u32 cookie;    /* of that call, low 32 bits without the flags of a link */
+	u32 call_weight; /* as ``weight``, for that call */
+	u16 call;      /* number of the system call, NO_CALL without one */
+	u16 object;    /* kind of its descriptor, see waits.h */
+	u32 spare;
+};
+
+/* Waits of timed calls that have ended. */
+struct call_wait {
+	u64 path;      /* where the thread waited */
+	u32 cookie;    /* of the timed call */
+	u16 call;
+	u16 object;
+	u16 bucket;    /* of the time that the call had taken when the wait ended */
+	u16 spare[3];
 };
 
 /* Settings that change at run time. */
 struct settings {
-	u32 wait_every;    /* one wait in so many is timed */
+	u32 wait_every;    /* one wait in so many is timed; 0: none */
 	u32 period_ns;     /* of the CPU clock */
+	u32 followed;      /* identity of the function whose calls' waits are followed; 0: none */
+	u32 follow_every;  /* one of these in so many */
+	u64 left;          /* so many more stacks may be walked for them */
 };
 
 /* What a ring buffer had no room for. Paths and rate limits are sent again. */

@@ -28,6 +28,7 @@ BPF_HASH(seen_paths, u64, u64, 1);
 BPF_HASH(return_sites, struct return_site, u64, 1);
 BPF_HASH(samples, struct sample, struct sample_value, 1);
 BPF_HASH(waits, u32, struct wait, 1);
+BPF_HASH(call_waits, struct call_wait, struct sample_value, 4096);
 /* Memory of threads, see threads.h. */
 BPF_F_TABLE("array", u32, struct thread, thread_cells, THREAD_CELLS, 0);
 BPF_HASH(cell_owners, u32, u32, THREAD_CELLS); /* cells in use */

@@ -57,7 +57,7 @@ int on_cpu(struct bpf_perf_event_data *ctx)
 #define TASK_DEAD 0x80
 
 /* The next thread may have ended a wait that is timed. Few have; a mark excludes most of the others. */
-static inline __attribute__((always_inline)) void end_wait(u32 tid, u64 now)
+static inline __attribute__((always_inline)) void end_wait(u64 next, u32 tid, u64 now)
 {
 	u32 at = tid & (WAIT_MARKS - 1);
 	u64 *mark = wait_marks.lookup(&at);
@@ -70,36 +70,12 @@ static inline __attribute__((always_inline)) void end_wait(u32 tid, u64 now)
 		return;
 	if (!now)
 		now = bpf_ktime_get_ns();
-	add_sample(ended->path, ended->program, 1, ended->weight, (now - ended->start) * ended->weight);
+	if (ended->weight)
+		add_sample(ended->path, ended->program, 1, ended->weight, (now - ended->start) * ended->weight);
+	if (ended->begun)
+		add_call_wait(ended, next, now);
 	waits.delete(&tid);
 	atomic_add(*mark, -1);
-}
-
-static inline __attribute__((always_inline)) void begin_wait(u64 thread, u32 every)
-{
-	u64 id = bpf_get_current_pid_tgid(), *mark;
-	u32 tgid = id >> 32, tid = id, state = 0, key = SCRATCH_SWITCH, at = tid & (WAIT_MARKS - 1);
-	struct process *p = processes.lookup(&tgid);
-	struct wait fresh = {};
-	struct walk *w;
-
-	if (!p)
-		return;
-	bpf_probe_read_kernel(&state, 4, (void *)thread + TASK_STATE);
-	if (!state || state & TASK_DEAD) /* preempted, or gone for good: not waiting */
-		return;
-	w = walks.lookup(&key);
-	mark = wait_marks.lookup(&at);
-	if (!w || !mark)
-		return;
-	fresh.start = bpf_ktime_get_ns();
-	fresh.program = p->program;
-	fresh.weight = every;
-	fresh.path = user_path(w, p->layout, false); /* a probe does not wait */
-	if (!waits.insert(&tid, &fresh))
-		atomic_add(*mark, 1);
-	else /* the end of the wait before was missed */
-		waits.update(&tid, &fresh);
 }
 
 static inline __attribute__((always_inline)) bool is_watched(u32 tgid)
@@ -117,6 +93,64 @@ static inline __attribute__((always_inline)) bool is_watched(u32 tgid)
 		barrier_var(value);                                                                                    \
 	})
 
+/* When the followed call began in which the current thread blocks; 0: none, or this wait is not one of those drawn. */
+static inline __attribute__((always_inline)) u64 followed_wait(struct settings *s)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+	u64 sp = 0, begun;
+
+	if (!s->followed || (s64)s->left <= 0)
+		return 0;
+	bpf_probe_read_kernel(&sp, 8, &STACK_POINTER(regs));
+	begun = followed_since(s->followed, sp);
+	if (!begun || (u64)bpf_get_prandom_u32() * s->follow_every >> 32)
+		return 0;
+	atomic_add(s->left, -1);
+	return begun;
+}
+
+static inline __attribute__((always_inline)) void begin_wait(u64 thread, u32 every, struct settings *s)
+{
+	u64 id = bpf_get_current_pid_tgid(), *mark, begun, first = 0;
+	u32 tgid = id >> 32, tid = id, state = 0, key = SCRATCH_SWITCH, at = tid & (WAIT_MARKS - 1);
+	struct process *p = processes.lookup(&tgid);
+	struct wait fresh = {};
+	struct pt_regs *regs;
+	struct walk *w;
+
+	if (!p)
+		return;
+	bpf_probe_read_kernel(&state, 4, (void *)thread + TASK_STATE);
+	if (!state || state & TASK_DEAD) /* preempted, or gone for good: not waiting */
+		return;
+	begun = followed_wait(s);
+	if (!begun && !every)
+		return;
+	FORGET(begun, thread);
+	FORGET(every, (u32)thread);
+	w = walks.lookup(&key);
+	mark = wait_marks.lookup(&at);
+	if (!w || !mark)
+		return;
+	fresh.start = bpf_ktime_get_ns();
+	fresh.program = p->program;
+	fresh.weight = every;
+	fresh.begun = begun;
+	fresh.path = user_path(w, p->layout, false); /* a probe does not wait */
+	if (begun) {
+		regs = (struct pt_regs *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+		bpf_probe_read_kernel(&first, 8, &FIRST_ARGUMENT(regs));
+		fresh.cookie = s->followed;
+		fresh.call_weight = s->follow_every;
+		fresh.call = system_call(regs);
+		fresh.object = object_of(thread, first);
+	}
+	if (!waits.insert(&tid, &fresh))
+		atomic_add(*mark, 1);
+	else /* the end of the wait before was missed */
+		waits.update(&tid, &fresh);
+}
+
 /* The current thread is still the one that leaves the CPU; the next one is only an address. This runs at every switch of
  * the host, so whether the wait is timed is drawn before anything is looked up. */
 int on_switch(struct bpf_raw_tracepoint_args *ctx)
@@ -124,15 +158,18 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	u32 random = bpf_get_prandom_u32(), tid = 0, tgid = 0, zero = 0;
 	u64 prev = ctx->args[1], next = ctx->args[2], began = 0;
 	struct settings *s = settings.lookup(&zero);
+	u32 every = 0;
 	struct switches *c;
 
 	if (!(random & (SWITCHES_A_TIMED - 1)))
 		began = bpf_ktime_get_ns();
 	bpf_probe_read_kernel(&tid, 4, (void *)next + TASK_PID);
-	end_wait(tid, began);
+	end_wait(next, tid, began);
 	FORGET(began, next);
 	if (s && s->wait_every && !((u64)random * s->wait_every >> 32))
-		begin_wait(prev, s->wait_every);
+		every = s->wait_every;
+	if (s && (every || s->followed) && !ctx->args[0] /* preempted */)
+		begin_wait(prev, every, s);
 	c = began ? switches.lookup(&zero) : 0;
 	if (c) {
 		bpf_probe_read_kernel(&tgid, 4, (void *)next + TASK_TGID);

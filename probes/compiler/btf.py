@@ -2,8 +2,8 @@
 import struct
 
 KERNEL_STRUCTS = {  # structs of the kernel, and the members that the programs read
-    "task_struct": ("pid", "tgid", "start_time", "__state", "state", "sched_info", "se", "bpf_ctx", "utask"),
-    "sched_info": ("pcount", "run_delay"),
+    "task_struct": ("pid", "tgid", "start_time", "__state", "state", "sched_info", "se", "bpf_ctx", "utask", "files"),
+    "sched_info": ("pcount", "run_delay", "last_queued"),
     "sched_entity": ("sum_exec_runtime", "exec_start", "cfs_rq"),
     "cfs_rq": ("rq",),
     "rq": ("clock", "clock_task", "curr"),
@@ -12,6 +12,10 @@ KERNEL_STRUCTS = {  # structs of the kernel, and the members that the programs r
     "bpf_uprobe": ("cookie",),
     "uprobe_task": ("return_instances",),
     "return_instance": ("stack", "orig_ret_vaddr", "next"),
+    "files_struct": ("fdt",),
+    "fdtable": ("max_fds", "fd"),
+    "file": ("f_inode",),
+    "inode": ("i_mode", "i_flags"),
     "bpf_rdonly_cast": (),
 }
 KFUNC = 0x70000000  # added to the number of a function of the kernel, which bcc takes for a helper's
@@ -81,6 +85,7 @@ def waiting_flags(types):
         places = {
             "TASK_ARRIVALS": task["sched_info"] + info["pcount"],
             "TASK_RUN_DELAY": task["sched_info"] + info["run_delay"],
+            "TASK_QUEUED": task["sched_info"] + info["last_queued"],
             "TASK_SUM_EXEC": task["se"] + entity["sum_exec_runtime"],
             "TASK_EXEC_START": task["se"] + entity["exec_start"],
             "TASK_CFS_RQ": task["se"] + entity["cfs_rq"],
@@ -91,6 +96,23 @@ def waiting_flags(types):
     except KeyError:
         return []
     return ["-DWAITING"] + ["-D%s=%d" % item for item in sorted(places.items())]
+
+
+def descriptor_flags(types):
+    """Return the definitions for waits.h; none where the structs of open files are not known."""
+    try:
+        values = {
+            "TASK_FILES": types["task_struct"][1]["files"],
+            "FILES_TABLE": types["files_struct"][1]["fdt"],
+            "TABLE_SIZE": types["fdtable"][1]["max_fds"],
+            "TABLE_FILES": types["fdtable"][1]["fd"],
+            "FILE_INODE": types["file"][1]["f_inode"],
+            "INODE_MODE": types["inode"][1]["i_mode"],
+            "INODE_FLAGS": types["inode"][1]["i_flags"],
+        }
+    except KeyError:
+        return []
+    return ["-DDESCRIPTORS"] + ["-D%s=%d" % item for item in sorted(values.items())]
 
 
 def field_flags(types):

@@ -9,7 +9,7 @@ import time
 
 from .bytecode import cached_object
 from .bpf_syscall import KPROBE, PERF_EVENT, RAW_TRACEPOINT, SYSCALLS, UPROBE_MULTI, load_program, make_map
-from .btf import field_flags, kernel_types, scheduler_accounts, waiting_flags
+from .btf import descriptor_flags, field_flags, kernel_types, scheduler_accounts, waiting_flags
 from .link_selftest import load_calls
 from .program_loads import ProgramLoads
 
@@ -46,7 +46,7 @@ def build(request):
     waiting = waiting_flags(types) if request.get("waiting") and scheduler_accounts() else []
     flags = ["-Wno-everything"] + request["flags"] + waiting
     flags += ["-DTASK_PID=%d" % offsets.get("pid", 0), "-DTASK_TGID=%d" % offsets.get("tgid", 0)]
-    flags += ["-DTASK_STATE=%d" % (state or 0)]
+    flags += ["-DTASK_STATE=%d" % (state or 0)] + descriptor_flags(types)
     compiled = cached_object(request, flags + field_flags(types))
     made = [make_map(spec, request["sizes"]) for spec in compiled["maps"]]
     numbers = [fd for fd, _ in made]

@@ -54,6 +54,7 @@ _SOURCES = (
     "call/entry.h",
     "call/return.h",
     "calls.bpf.c",
+    "call/waits.h",
     "samples.bpf.c",
     "lifetimes.bpf.c",
 )

@@ -90,8 +90,27 @@ INSIDE_SUMS = np.dtype([("ns", "<u8"), ("waiting", "<u8"), ("blocked", "<u8"), (
 INSIDE_VALUE = np.dtype([("calls", "<u8"), ("waiting", "<u8"), ("blocked", "<u8"), ("of", INSIDE_SUMS, MAX_CALLEES)])
 SAMPLE = np.dtype([("path", "<u8"), ("program", "<u4"), ("waiting", "<u4")])
 SAMPLE_VALUE = np.dtype([("count", "<u8"), ("ns", "<u8")])
-WAIT = np.dtype([("start", "<u8"), ("path", "<u8"), ("program", "<u4"), ("weight", "<u4")])
-SETTINGS = np.dtype([("wait_every", "<u4"), ("period_ns", "<u4")])
+WAIT = np.dtype(
+    [
+        ("start", "<u8"),
+        ("path", "<u8"),
+        ("program", "<u4"),
+        ("weight", "<u4"),
+        ("begun", "<u8"),
+        ("cookie", "<u4"),
+        ("call_weight", "<u4"),
+        ("call", "<u2"),
+        ("object", "<u2"),
+        ("spare", "<u4"),
+    ]
+)
+CALL_WAIT = np.dtype(
+    [("path", "<u8"), ("cookie", "<u4"), ("call", "<u2"), ("object", "<u2"), ("bucket", "<u2"), ("spare", "<u2", 3)]
+)
+NO_CALL = 0xFFFF
+SETTINGS = np.dtype(
+    [("wait_every", "<u4"), ("period_ns", "<u4"), ("followed", "<u4"), ("follow_every", "<u4"), ("left", "<i8")]
+)
 SWITCHES = np.dtype([("timed", "<u8"), ("ns", "<u8"), ("own", "<u8")])
 EPOCHS = np.dtype([("by_user", "<u8"), ("by_kernel", "<u8")])
 NEST = np.dtype([("inner", "<u8", MAX_SLOTS // 64)])

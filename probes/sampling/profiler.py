@@ -19,6 +19,8 @@ from specmine.probes.symbols.modules import Modules
 from specmine.probes.symbols.return_addresses import ReturnAddresses
 from specmine.probes.symbols.symbolizer import RUNTIME, Symbolizer
 
+from .switches import SwitchTracepoint
+
 SUM_NS = 500_000_000
 """Samples are summed over so long before they are told."""
 PATIENCE_NS = 3_000_000_000
@@ -68,10 +70,12 @@ class Profiler:
         """Sample nothing yet; ``returns`` takes in where the calls on sampled stacks return to."""
         self._returns = returns
         self._links, self._symbolizer = links, naming
-        self._samples, self._waits, self._marks = samples, waits, marks
+        self._samples, self._waits = samples, waits
         self._settings, self._switches = settings, switches
         self._clock: list[int] = []
-        self._tracepoint: list[int] = []
+        self.tracepoint = SwitchTracepoint(links, waits, marks, switches)
+        self._follows = False
+        """The tracepoint is on for this sum."""
         self._hertz, self._sample_ns, self._may_wait = 0, 0.0, False
         self._due_ns = 0
         self._every, self._one_in, self._turn, self._sums = 8, 1, 0, 0
@@ -98,27 +102,27 @@ class Profiler:
 
     def stop(self) -> None:
         """Take the clock and the tracepoint off."""
-        for number in (*self._clock, *self._tracepoint):
+        self._take_off()
+        self._hertz = 0
+
+    def _take_off(self) -> None:
+        for number in self._clock:
             self._links.close(number)
-        self._clock, self._tracepoint, self._hertz = [], [], 0
+        self._clock = []
+        self._follow(on=False)
 
     def resume(self, now_ns: int) -> None:
         """Begin anew after the holder took everything off, except what was requested before that was known."""
-        for number in (*self._clock, *self._tracepoint):
-            self._links.close(number)
-        self._clock, self._tracepoint, self._turn = [], [], 0
+        self._take_off()
+        self.tracepoint.resume()
+        self._turn = 0
         if self._hertz:
             self._samples.drain()
             self.begin(now_ns)
 
     def passes_ns(self) -> tuple[float, float]:
-        """Return what the switch tracepoint has cost watched programs, and everybody, ns.
-
-        A pass whose time is taken takes longer by telling whose it is: about what the kernel takes to call the program.
-        """
-        s = self._switches[0]
-        one = SWITCHES_A_TIMED * int(s["ns"]) / max(1, int(s["timed"]))
-        return int(s["own"]) * one, int(s["timed"]) * one
+        """Return what the switch tracepoint has cost watched programs, and everybody, ns."""
+        return self.tracepoint.passes_ns()
 
     def _begin_sum(self, now_ns: int) -> None:
         """Have the tracepoint on in one sum of so many that it stays cheap."""
@@ -126,15 +130,13 @@ class Profiler:
         self._before = self._switches[0].copy()
         wanted = self._may_wait and self._turn % self._one_in == 0
         self._turn += 1
-        if wanted and not self._tracepoint:
-            self._waits.drain()
-            self._marks[:] = 0
-            self._tracepoint = [self._links.tracepoint("sched_switch", "on_switch")]
-        elif not wanted:
-            for number in self._tracepoint:
-                self._links.close(number)
-            self._tracepoint = []
-        self._settings[0] = (self._every, 1_000_000_000 // self._hertz)
+        self._follow(on=wanted)
+        self._settings["period_ns"][0] = 1_000_000_000 // self._hertz
+
+    def _follow(self, *, on: bool) -> None:
+        self._settings["wait_every"][0] = self._every if on else 0
+        self.tracepoint.want("profiler", on=on)
+        self._follows = on
 
     def poll(self, now_ns: int) -> tuple[HotSample, ...]:
         """Return the hot_samples whose names are known by now; of ``NO_FUNCTION`` those of code made at run time."""
@@ -155,7 +157,7 @@ class Profiler:
         waiting = keys["waiting"] == 1
         samples, seen = int(values["count"][~waiting].sum()), int(values["count"][waiting].sum())
         self.sampled += samples + round(seen / self._every)
-        if self._tracepoint:
+        if self._follows:
             keys, values = self._with_open(keys, values, now_ns)
             # each wait that is followed costs a stack walk: follow so few that it stays cheap
             self._sums += 1
@@ -171,6 +173,7 @@ class Profiler:
     ) -> tuple[NDArray[np.void], NDArray[np.void]]:
         """Add the waits that go on, since the last sum at most; those of sums that are not followed are like these."""
         waits, since = self._waits.entries()
+        waits, since = waits[since["weight"] > 0], since[since["weight"] > 0]
         if len(waits):
             begun = np.maximum(since["start"], np.uint64(self._due_ns - SUM_NS))
             still = np.clip(now_ns - begun.astype(np.int64), 0, None) * since["weight"]

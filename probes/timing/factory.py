@@ -45,6 +45,7 @@ from .registry import Registry
 from .reservoir import CallReservoir
 from .return_probes import ReturnProbes
 from .slot_rows import SlotRows
+from .waits import WaitMeter
 from .windows import Windows
 
 MAX_PERF = 6
@@ -66,6 +67,7 @@ def registry_over(
     max_open_ns: int,
     code_sizes: CodeSizes,
     return_addresses: ReturnAddresses,
+    waits: WaitMeter | None = None,
 ) -> Registry:
     """Return the registry of timed functions; ``isolate``: probes are detached for another function's sake."""
     maps, emulates_nops = loaded.maps, kernel_at_least(6, 16)
@@ -84,6 +86,7 @@ def registry_over(
         CallReservoir(map_array(maps["call_samples"], MAX_SLOTS, CALL_SAMPLE_PAGE, writable=True), random.Random(0)),
         InsideMeter(HashMap(maps["inside"], INSIDE_KEY, INSIDE_VALUE), counters, isolation, split=loaded.waiting),
         SlotRows(HashMap(maps["off_cpu"], OFF_CPU, OFF_CPU_VALUE)) if loaded.waiting else None,
+        waits,
     )
     activity = ActivityMeter(prices)
     choice = ProcessChoice(modules, tracker, bystanders, gate, chance)

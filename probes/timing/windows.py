@@ -28,6 +28,7 @@ from .off_cpu import by_path, split_of
 from .reservoir import CallReservoir
 from .return_probes import IDENTITY
 from .slot_rows import SlotRows
+from .waits import WaitMeter
 
 NAMES_PATIENCE_NS = 5_000_000_000
 """A window whose paths have no names after so long is reported with incomplete paths."""
@@ -62,8 +63,10 @@ class Windows:
         call_samples: CallReservoir,
         inside: InsideMeter,
         off_cpu: SlotRows | None = None,
+        waits: WaitMeter | None = None,
     ) -> None:
-        """Cut nothing yet. Without ``off_cpu`` calls are not split."""
+        """Cut nothing yet. Without ``off_cpu`` calls are not split, without ``waits`` none is followed."""
+        self._waits = waits
         self._histogram = histogram.reshape(MAX_SLOTS, BUCKETS)
         self._path_histogram, self._symbolizer, self._prices = path_histogram, symbolizer, prices
         self._isolation, self._inside, self._off_cpu = isolation, inside, off_cpu
@@ -107,6 +110,8 @@ class Windows:
     def changed(self, w: TimedFunction, *, on: bool) -> None:
         """Take in that a function's probes are on now, or are about to be detached."""
         self._inside.changed(w, on=on)
+        if self._waits is not None:
+            self._waits.changed(w, on=on)
 
     def timed(self, w: TimedFunction) -> int:
         """Return the number of timed calls in the open window."""
@@ -132,6 +137,8 @@ class Windows:
             w = by_identity.get(int(key["cookie"]) & IDENTITY)
             if w is not None and w.window is not None:
                 w.window.add(int(key["path"]), int(key["bucket"]), int(calls))
+                if self._waits is not None:
+                    self._waits.add_path(w.slot.number, int(key["bucket"]), int(calls))
 
     def cut_if_due(self, w: TimedFunction, now_ns: int) -> bool:
         """Cut the window if it holds enough calls, or is old enough and holds some; tell whether it was cut."""

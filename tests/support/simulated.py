@@ -10,6 +10,7 @@ import numpy as np
 from specmine.model.batch import (
     Activity,
     Batch,
+    FollowWaits,
     HotSample,
     Lifetime,
     Prices,
@@ -110,6 +111,8 @@ class SimulatedSource:
     def apply(self, request: Request) -> None:
         self._count()
         self.requests.append((self.last_ns, request))
+        if isinstance(request, FollowWaits):
+            return
         if isinstance(request, Sampling):
             self.hertz = request.hertz
         elif isinstance(request, Unwatch):

@@ -106,7 +106,7 @@ def driven(pid: int, *names: str, links: tuple[str, ...] = LINK_KINDS, **setting
     cache = os.environ["CACHE_DIRECTORY"]
     source = BpfSource(
         [Selection(pid=pid)],
-        SourceSettings(watch=names, links=links, cache=cache, sampling=not names, **settings),
+        SourceSettings(watch=names, links=links, cache=cache, **({"sampling": not names} | settings)),
     )
     try:
         source.start()

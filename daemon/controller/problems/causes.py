@@ -19,14 +19,16 @@ from specmine.daemon.controller.violations.asserted import TRUE
 from specmine.daemon.controller.violations.cause import CALLEE, Callee, Facts, cause_of
 from specmine.daemon.controller.violations.change import since
 from specmine.daemon.controller.violations.function_violations import OpenViolation
+from specmine.daemon.controller.violations.growth import callee_growth, wait_growth
 from specmine.daemon.controller.violations.usual import Usual, usual_of
 from specmine.mining.regression.alarm import causes
 from specmine.mining.regression.code_diff import same_code
 from specmine.model.call_path import Frame
 from specmine.model.host_environment import environment_from
+from specmine.model.inside.waits import Waits, pooled_waits
 from specmine.model.observation import Observation
 from specmine.model.text import age
-from specmine.model.violation import Cause, Direction, Violation, What
+from specmine.model.violation import Cause, CauseKind, Direction, Violation, What
 
 from .call_edges import callees_of, calls_among, part_through
 
@@ -75,6 +77,7 @@ def with_causes(
                 share(function, total),
                 common,
                 fresh=_is_fresh(one, before.get(key)),
+                seen=_has_waits(function, before.get(key)),
             )
             for one in function.violations.standing
         )
@@ -83,7 +86,14 @@ def with_causes(
 
 
 def _is_same(before: FunctionState | None, now: FunctionState) -> bool:
-    return before is not None and before.violations.standing == now.violations.standing
+    if before is None or before.waits is not now.waits:
+        return False
+    return before.violations.standing == now.violations.standing
+
+
+def _has_waits(now: FunctionState, before: FunctionState | None) -> bool:
+    """Tell whether more is known of where its calls wait."""
+    return bool(now.waits) and (before is None or before.waits is not now.waits)
 
 
 def _is_fresh(one: OpenViolation, before: FunctionState | None) -> bool:
@@ -155,6 +165,17 @@ def _since(function: FunctionState) -> tuple[Observation, ...]:
     return since(function.history.longest, moment_ns)
 
 
+def _before(function: FunctionState) -> tuple[Observation, ...]:
+    """Return the windows that ended before the first of the open violations began."""
+    moment_ns = min((one.since_ns for one in function.violations.open), default=0)
+    return tuple(one for one in function.history.longest if one.end_ns <= moment_ns)
+
+
+def _followed(violation: Violation, function: FunctionState) -> Waits | None:
+    """Return where calls waited since a violation began."""
+    return pooled_waits(each for each in function.waits if each.end_ns > violation.since_ns)
+
+
 def _decided(
     one: OpenViolation,
     function: FunctionState,
@@ -165,6 +186,7 @@ def _decided(
     common: bool,
     *,
     fresh: bool,
+    seen: bool,
 ) -> OpenViolation:
     """Return an open violation with its cause, the function that explains it, and what it costs."""
     violation = one.violation
@@ -176,6 +198,9 @@ def _decided(
     if usual is not None and now.calls and (young or key != violation.because or cause == Cause()):
         facts = _facts(violation, function, through, functions, state, usual, now)
         cause = cause_of(replace(facts, common=common))
+    elif usual is not None and seen and cause.kind is CauseKind.WAIT:
+        followed = _followed(violation, function)
+        cause = replace(cause, growth=wait_growth(usual, now, followed) or cause.growth)
     lost = violation.time_share if not fresh else 0.0
     if fresh and usual is not None and now.mean_ns > 0 and violation.direction is Direction.SLOWER:
         lost = time_share * max(0.0, 1 - usual.mean_ns / now.mean_ns)
@@ -215,6 +240,8 @@ def _facts(
         started=_started(violation, function, state),
         callee=through,
         mix=_mix(function),
+        waits=wait_growth(usual, now, _followed(violation, function)),
+        inside=callee_growth(_before(function), _since(function)),
         limit=f"a CPU limit of {100 * quota / period:.0f} % of a CPU" if quota and period else "",
     )
 

@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 
 from specmine.model.level import PROBABILITIES
-from specmine.model.text import listed, rate, share
-from specmine.model.violation import Cause, CauseKind, Direction, Evidence
+from specmine.model.text import listed, rate, share, title
+from specmine.model.violation import Cause, CauseKind, Direction, Evidence, Growth
 
 from .usual import Usual
 
@@ -69,6 +69,10 @@ class Facts:
     """Most functions of the host are slower at once."""
     mix: float | None = None
     """Largest change of the share of a call path; None: not known."""
+    waits: Growth | None = None
+    """The wait that has most of the difference, if it is known."""
+    inside: Growth | None = None
+    """The callee that has most of it, by what was timed in its calls."""
     limit: str = ""
     """The CPU limit of the host, in words; '' without one."""
 
@@ -86,7 +90,16 @@ def cause_of(facts: Facts) -> Cause:
     kind, proven, text = _verdict(facts, parts, evidence)
     known = {name: one for name, one in evidence.items() if one is not None}
     ordered = sorted(known, key=lambda name: (name is not kind, not known[name].changed))
-    return Cause(kind=kind, proven=proven, text=text, evidence=tuple(known[name] for name in ordered))
+    growth = {CauseKind.WAIT: facts.waits, CauseKind.CALLEE: _of_callee(facts)}.get(kind)
+    return Cause(kind=kind, proven=proven, text=text, evidence=tuple(known[name] for name in ordered), growth=growth)
+
+
+def _of_callee(facts: Facts) -> Growth | None:
+    """Return the growth of the callee that is the cause."""
+    if facts.callee is None or facts.inside is None:
+        return facts.inside
+    names = facts.inside.function, title(facts.inside.function, facts.inside.module)
+    return facts.inside if facts.callee.name in names else None
 
 
 def _parts(facts: Facts) -> tuple[float, float, float] | None:
@@ -163,6 +176,10 @@ def _verdict(  # noqa: PLR0911  one for each rule
         same = listed(("code", "host", *(("calls a second",) if evidence[CauseKind.LOAD] is not None else ())))
         text = f"Its calls work {longer}, while {same} are as usual: other data or another configuration."
         return CauseKind.LOAD, False, text
+    if facts.inside is not None:
+        has = facts.inside.more_ns / facts.inside.of_ns
+        text = f"Its callee {facts.inside.function} has {share(has)} of the difference."
+        return CauseKind.CALLEE, has >= NEARLY_ALL, text
     return CauseKind.UNKNOWN, False, "None of what is measured explains it."
 
 

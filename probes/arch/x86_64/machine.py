@@ -6,6 +6,7 @@ from pathlib import Path
 
 from specmine.probes.arch.interface import InstructionSet, Machine, UnwindRegisters
 
+from .blocking_calls import BLOCKING_CALLS
 from .calibration_program import assemble
 
 
@@ -55,6 +56,7 @@ X86_64 = Machine(
         "getrandom": 318,
         "memfd_create": 319,
     },
+    blocking_calls=BLOCKING_CALLS,
     bpf=Path(__file__).parent / "bpf",
     unwind=UnwindRegisters(
         stack_pointer=7,

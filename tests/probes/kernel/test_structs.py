@@ -34,6 +34,7 @@ STRUCTS = {
     "sample": structs.SAMPLE,
     "sample_value": structs.SAMPLE_VALUE,
     "wait": structs.WAIT,
+    "call_wait": structs.CALL_WAIT,
     "settings": structs.SETTINGS,
     "switches": structs.SWITCHES,
     "event": structs.EVENT,

@@ -33,6 +33,22 @@ struct bpf_perf_event_data {
 #define SIGNAL_SP 160
 #define SIGNAL_FP 120
 
+/* The number of the system call that a thread is in, NO_CALL if an exception entered the kernel for it: the instruction
+ * of a system call leaves its return address in cx. */
+#define NO_CALL 0xffff
+static inline __attribute__((always_inline)) u32 system_call(struct pt_regs *user)
+{
+	u64 number = 0, next = 0, ip = 0;
+
+	bpf_probe_read_kernel(&number, 8, &user->orig_ax);
+	bpf_probe_read_kernel(&next, 8, &user->cx);
+	bpf_probe_read_kernel(&ip, 8, &user->ip);
+	return next == ip && number < NO_CALL ? number : NO_CALL;
+}
+
+/* The first argument of that call. */
+#define FIRST_ARGUMENT(regs) ((regs)->di)
+
 /* Would a sample at this moment show a probe at work, not the program? The kernel handles a breakpoint, or the step
  * after it: both leave -1 here, other exceptions and interrupts do not. Until the handler has set it back, the
  * instruction pointer stands behind the breakpoint, where another row holds. */

@@ -1,0 +1,99 @@
+"""Where the calls of each class waited, and for what, as shares. Pure.
+
+The waits were followed in phases, in some of the calls: these are estimates from samples, unlike the times of callees.
+A wait counts for the class in which its call was when it ended. So of a call that waits several times the first waits
+may count for a lower class than the call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from specmine.model.buckets import BUCKETS
+from specmine.model.call_path import Frame
+from specmine.model.inside.waits import Wait, WaitKind, Waits
+
+_C_LIBRARY = re.compile(r"(libc|libpthread|libc\.musl|ld-linux|ld-musl|ld)[-.\d]")
+"""Begins of the names of modules that only pass a wait on to the kernel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitPart:
+    """The waits of one kind at one place, in the calls of a class."""
+
+    kind: WaitKind
+    call: str
+    """Name of the system call; '' without one, or for one that is not known."""
+    place: Frame | None
+    """The innermost function that is not of the C library; None: the function whose calls these are."""
+    within: Frame | None
+    """The timed function nearest to the wait; None: likewise."""
+    share: float
+    """Of the time that the calls of the class waited."""
+    waits: float
+    """Number in one call of the class."""
+    mean_ns: float
+    """Time in one call of the class."""
+    frames: tuple[Frame, ...] = ()
+    """Where most of that was: innermost first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassWaits:
+    """One class."""
+
+    calls: int
+    """Calls that ended while waits were followed."""
+    parts: tuple[WaitPart, ...] = ()
+    """The largest first."""
+
+    @property
+    def mean_ns(self) -> float:
+        """Time that one call waited."""
+        return sum(part.mean_ns for part in self.parts)
+
+
+def waits_of(known: Waits, edges: Sequence[int] = ()) -> tuple[ClassWaits, ...]:
+    """Divide the waits of each class by kind and place.
+
+    Parameters
+    ----------
+    known : Waits
+        What was followed.
+    edges : sequence of int
+        First bucket of each class but the lowest.
+    """
+    return tuple(_class(known, low, high) for low, high in pairwise([0, *edges, BUCKETS]))
+
+
+def place_of(wait: Wait) -> Frame | None:
+    """Return the innermost function of a wait that is not of the C library; None: the function itself."""
+    return next((frame for frame in wait.frames if not _C_LIBRARY.match(frame.module)), None)
+
+
+def _class(known: Waits, low: int, high: int) -> ClassWaits:
+    number = known.calls.part(low, high).total
+    groups: dict[tuple[str, str, Frame | None, Frame | None], list[tuple[int, int, Wait]]] = {}
+    for wait in known.waits:
+        time, count = wait.blocked_ns.part(low, high).total, wait.waits.part(low, high).total
+        if time and number:
+            groups.setdefault((wait.kind.value, wait.call, place_of(wait), wait.within), []).append((time, count, wait))
+    whole = sum(time for group in groups.values() for time, _, _ in group)
+    parts = [
+        WaitPart(
+            kind=group[0][2].kind,
+            call=call,
+            place=place,
+            within=within,
+            share=sum(time for time, _, _ in group) / whole,
+            waits=sum(count for _, count, _ in group) / number,
+            mean_ns=sum(time for time, _, _ in group) / number,
+            frames=max(group, key=lambda each: each[0])[2].frames,
+        )
+        for (_, call, place, within), group in groups.items()
+    ]
+    parts.sort(key=lambda part: (-part.share, part.kind.value, part.call, part.place or Frame("", "")))
+    return ClassWaits(calls=number, parts=tuple(parts))

@@ -1,0 +1,258 @@
+"""Where the calls of a function wait, and for what: followed in short phases, one function at a time.
+
+All threads of the host pass the switch tracepoint while a phase lasts, so phases are short and far apart. Within one
+the kernel walks the stack of each thread that blocks in a timed call of the function, or of some of these at random.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specmine.model.buckets import BUCKETS, bucket_of
+from specmine.model.call_path import Frame
+from specmine.model.histogram import Histogram
+from specmine.model.inside.waits import Wait, WaitKind, Waits
+from specmine.probes.kernel.maps import HashMap
+from specmine.probes.kernel.structs import MAX_SLOTS
+from specmine.probes.sampling.switches import SwitchTracepoint
+from specmine.probes.symbols.symbolizer import Symbolizer
+
+from .function.timed_function import TimedFunction
+from .return_probes import IDENTITY
+from .wait_places import kind_of, place_of
+
+PHASE_NS = 1_000_000_000
+"""How long a phase lasts, counting the time in which the function's probes are on, ..."""
+LONGEST_NS = 5_000_000_000
+"""... and in all."""
+LINGER_NS = 1_000_000_000
+"""How long the end of waits is awaited that began in a phase."""
+RESTS, SOON_NS = (3, 19), 30_000_000_000
+"""A pause is so many times as long as the phase before: at first, and once a function has been followed so long."""
+MOST_WALKS, WANTED_WALKS = 2000, 400
+"""Stacks walked in a phase: at most, and about as many are wanted."""
+SPARSER = 8
+"""Where the most was reached the phase says nothing, and one wait in so many times as many is followed from then on."""
+MOST_PLACES = 16
+"""Places that are told of one phase, those with most time; the others are told together."""
+NAMES_PATIENCE_NS = 5_000_000_000
+
+_Key = tuple[WaitKind, str, tuple[Frame, ...], Frame | None]
+
+
+@dataclass(slots=True, eq=False)
+class _Phase:
+    """One function while its waits are followed."""
+
+    function: str
+    since_ns: int
+    watched_ns: int
+    """How long the function's probes had been on in all when it began."""
+    slot: int
+    identity: int = 0
+    """Of the attachment that is on; 0: its probes are off."""
+    before: NDArray[np.int64] = field(default_factory=lambda: np.zeros(BUCKETS, np.int64))
+    """Durations of the slot when that attachment began."""
+    calls: NDArray[np.int64] = field(default_factory=lambda: np.zeros(BUCKETS, np.int64))
+    """Durations of calls that ended in attachments before."""
+    on_ns: int = 0
+    """How long the probes were on in it, once it has ended."""
+    ended_ns: int = 0
+    """Since when only the end of waits is awaited; 0: not yet."""
+
+
+@dataclass(slots=True, eq=False)
+class _Unnamed:
+    """A phase whose stacks have no names yet."""
+
+    phase: _Phase
+    keys: NDArray[np.void]
+    values: NDArray[np.void]
+
+
+class WaitMeter:
+    """The phases."""
+
+    def __init__(
+        self,
+        tracepoint: SwitchTracepoint,
+        settings: NDArray[np.void],
+        open_waits: HashMap,
+        ended_waits: HashMap,
+        symbolizer: Symbolizer,
+        histogram: NDArray[np.uint64],
+    ) -> None:
+        """Follow nothing yet; ``histogram`` is that of the durations of all slots."""
+        self._tracepoint, self._settings, self._symbolizer = tracepoint, settings, symbolizer
+        self._open, self._ended = open_waits, ended_waits
+        self._histogram = histogram.reshape(MAX_SLOTS, BUCKETS)
+        self._asked: dict[str, int] = {}
+        """Key -> since when its waits are wanted, in the order of their turns."""
+        self._every: dict[str, int] = {}
+        """Key -> one wait in so many is followed."""
+        self._phase: _Phase | None = None
+        self._unnamed: list[_Unnamed] = []
+        self._due_ns = 0
+        self.walked = 0
+        """Stacks walked."""
+
+    def ask(self, functions: Sequence[str], now_ns: int) -> None:
+        """Follow the waits of these functions from now on, and of no others."""
+        self._asked = {key: self._asked.get(key, now_ns) for key in functions}
+        self._every = {key: every for key, every in self._every.items() if key in self._asked}
+
+    def changed(self, w: TimedFunction, *, on: bool) -> None:
+        """Take in that a function's probes are on now, or are about to be detached."""
+        phase = self._phase
+        if phase is not None and phase.function == w.function.key and not phase.ended_ns:
+            self._pause(phase)
+            if on:
+                self._go_on(phase, w)
+
+    def add_path(self, slot: int, bucket: int, calls: int) -> None:
+        """Count calls whose durations are counted by path."""
+        if self._phase is not None and self._phase.identity and self._phase.slot == slot:
+            self._phase.calls[bucket] += calls
+
+    def poll(self, functions: Mapping[str, TimedFunction], now_ns: int) -> tuple[Waits, ...]:
+        """Begin and end phases; return what was followed and has names by now."""
+        if self._phase is not None:
+            self._advance(self._phase, functions, now_ns)
+        elif now_ns >= self._due_ns:
+            self._begin(functions, now_ns)
+        told: list[Waits] = []
+        timed = {key for key, w in functions.items() if w.probe.timed}
+        for one in tuple(self._unnamed):
+            found = self._named(one, timed, give_up=now_ns - one.phase.ended_ns > LINGER_NS + NAMES_PATIENCE_NS)
+            if found is not None:
+                self._unnamed.remove(one)
+                told.append(found)
+        return tuple(told)
+
+    def _begin(self, functions: Mapping[str, TimedFunction], now_ns: int) -> None:
+        """Begin a phase of the function whose turn it is."""
+        for key in self._asked:
+            w = functions.get(key)
+            if w is not None and w.probe.timed:
+                break
+        else:
+            return
+        self._asked[key] = self._asked.pop(key)  # its next turn comes last
+        self._tracepoint.want("waits", on=True)
+        self._ended.drain()
+        self._settings["left"][0] = MOST_WALKS
+        self._settings["follow_every"][0] = self._every.get(key, 1)
+        self._phase = _Phase(
+            function=key, since_ns=now_ns, watched_ns=w.attachment.watched_until(now_ns), slot=w.slot.number
+        )
+        if w.attachment.on_ns:
+            self._go_on(self._phase, w)
+
+    def _go_on(self, phase: _Phase, w: TimedFunction) -> None:
+        """Follow the calls of the attachment that is on."""
+        phase.identity, phase.slot = w.attachment.cookies[0] & IDENTITY, w.slot.number
+        phase.before = self._histogram[phase.slot].astype(np.int64)
+        self._settings["followed"][0] = phase.identity
+
+    def _pause(self, phase: _Phase) -> None:
+        """Follow no further call."""
+        self._settings["followed"][0] = 0
+        if phase.identity:
+            phase.calls += self._histogram[phase.slot].astype(np.int64) - phase.before
+        phase.identity = 0
+
+    def _advance(self, phase: _Phase, functions: Mapping[str, TimedFunction], now_ns: int) -> None:
+        if not phase.ended_ns:
+            w = functions.get(phase.function)
+            if w is not None:
+                phase.on_ns = w.attachment.watched_until(now_ns) - phase.watched_ns
+            wanted = w is not None and phase.function in self._asked
+            if wanted and phase.on_ns < PHASE_NS and now_ns - phase.since_ns < LONGEST_NS:
+                return
+            self._pause(phase)
+            phase.ended_ns = now_ns
+        if now_ns - phase.ended_ns >= LINGER_NS or not self._still_open():
+            self._end(phase, now_ns)
+
+    def _still_open(self) -> bool:
+        """Tell whether a wait that is followed goes on."""
+        return bool(self._open.entries()[1]["begun"].any())
+
+    def _end(self, phase: _Phase, now_ns: int) -> None:
+        keys, values = self._with_open(*self._ended.drain(), now_ns)
+        self._tracepoint.want("waits", on=False)
+        self._phase = None
+        walks = MOST_WALKS - int(self._settings["left"][0])
+        self.walked += walks
+        every, asked_ns = self._every.get(phase.function, 1), self._asked.get(phase.function, now_ns)
+        self._due_ns = now_ns + (now_ns - phase.since_ns) * RESTS[now_ns - asked_ns > SOON_NS]
+        if walks >= MOST_WALKS:
+            self._every[phase.function] = every * SPARSER
+            return
+        self._every[phase.function] = max(1, round(every * walks / WANTED_WALKS))
+        if phase.calls.any():
+            self._unnamed.append(_Unnamed(phase, keys, values))
+
+    def _with_open(
+        self, keys: NDArray[np.void], values: NDArray[np.void], now_ns: int
+    ) -> tuple[NDArray[np.void], NDArray[np.void]]:
+        """Add the waits that go on."""
+        _, waits = self._open.entries()
+        waits = waits[waits["begun"] > 0]
+        more, extra = np.zeros(len(waits), keys.dtype), np.zeros(len(waits), values.dtype)
+        for name in ("path", "cookie", "call", "object"):
+            more[name] = waits[name]
+        taken = np.clip(now_ns - waits["begun"].astype(np.int64), 0, None)
+        more["bucket"] = bucket_of(taken)
+        extra["count"] = waits["call_weight"]
+        extra["ns"] = np.clip(now_ns - waits["start"].astype(np.int64), 0, None) * waits["call_weight"]
+        return np.concatenate([keys, more]), np.concatenate([values, extra])
+
+    def _named(self, one: _Unnamed, timed: set[str], *, give_up: bool) -> Waits | None:
+        """Return what a phase says, None while names are outstanding."""
+        found: dict[_Key, list[tuple[int, int, int]]] = defaultdict(list)
+        for key, value in zip(one.keys, one.values, strict=True):
+            stack = self._symbolizer.stack(int(key["path"]), exact=True)
+            if stack is None:
+                if not give_up:
+                    return None
+                stack = []
+            frames, within = place_of(stack, one.phase.function, timed)
+            kind, call = kind_of(int(key["call"]), int(key["object"]))
+            found[kind, call, frames, within].append((int(key["bucket"]), int(value["count"]), int(value["ns"])))
+        waits = [_wait(key, rows) for key, rows in found.items()]
+        waits.sort(key=lambda each: (-each.blocked_ns.total, each.kind, each.call, each.frames))
+        told, others = waits[:MOST_PLACES], waits[MOST_PLACES:]
+        if others:
+            told.append(
+                Wait(
+                    kind=WaitKind.OTHER,
+                    waits=Histogram.sum(each.waits for each in others),
+                    blocked_ns=Histogram.sum(each.blocked_ns for each in others),
+                )
+            )
+        return Waits(
+            function=one.phase.function,
+            calls=Histogram.from_dense(one.phase.calls.astype(np.uint64)),
+            followed_ns=one.phase.on_ns,
+            end_ns=one.phase.ended_ns,
+            waits=tuple(told),
+        )
+
+
+def _wait(key: _Key, rows: Sequence[tuple[int, int, int]]) -> Wait:
+    kind, call, frames, within = key
+    buckets, counts, times = zip(*rows, strict=True)
+    return Wait(
+        kind=kind,
+        call=call,
+        frames=frames,
+        within=within,
+        waits=Histogram.from_pairs(buckets, counts),
+        blocked_ns=Histogram.from_pairs(buckets, times),
+    )
