@@ -65,6 +65,29 @@ class _Phase:
     ended_ns: int = 0
     """Since when only the end of waits is awaited; 0: not yet."""
 
+    def go_on(self, w: TimedFunction, histogram: NDArray[np.uint64]) -> None:
+        """Follow the calls of the attachment that is on."""
+        self.identity, self.slot = w.attachment.cookies[0] & IDENTITY, w.slot.number
+        self.before = histogram[self.slot].astype(np.int64)
+
+    def pause(self, histogram: NDArray[np.uint64]) -> None:
+        """Follow no further call."""
+        if self.identity:
+            self.calls += histogram[self.slot].astype(np.int64) - self.before
+        self.identity = 0
+
+    def add(self, bucket: int, calls: int) -> None:
+        """Count calls that no histogram of a slot has."""
+        self.calls[bucket] += calls
+
+    def measure(self, w: TimedFunction, now_ns: int) -> None:
+        """Note for how long the probes were on."""
+        self.on_ns = w.attachment.watched_until(now_ns) - self.watched_ns
+
+    def end(self, now_ns: int) -> None:
+        """Await the end of the waits that go on, and nothing else."""
+        self.ended_ns = now_ns
+
 
 @dataclass(slots=True, eq=False)
 class _Unnamed:
@@ -117,7 +140,7 @@ class WaitMeter:
     def add_path(self, slot: int, bucket: int, calls: int) -> None:
         """Count calls whose durations are counted by path."""
         if self._phase is not None and self._phase.identity and self._phase.slot == slot:
-            self._phase.calls[bucket] += calls
+            self._phase.add(bucket, calls)
 
     def poll(self, functions: Mapping[str, TimedFunction], now_ns: int) -> tuple[Waits, ...]:
         """Begin and end phases; return what was followed and has names by now."""
@@ -155,27 +178,24 @@ class WaitMeter:
 
     def _go_on(self, phase: _Phase, w: TimedFunction) -> None:
         """Follow the calls of the attachment that is on."""
-        phase.identity, phase.slot = w.attachment.cookies[0] & IDENTITY, w.slot.number
-        phase.before = self._histogram[phase.slot].astype(np.int64)
+        phase.go_on(w, self._histogram)
         self._settings["followed"][0] = phase.identity
 
     def _pause(self, phase: _Phase) -> None:
         """Follow no further call."""
         self._settings["followed"][0] = 0
-        if phase.identity:
-            phase.calls += self._histogram[phase.slot].astype(np.int64) - phase.before
-        phase.identity = 0
+        phase.pause(self._histogram)
 
     def _advance(self, phase: _Phase, functions: Mapping[str, TimedFunction], now_ns: int) -> None:
         if not phase.ended_ns:
             w = functions.get(phase.function)
             if w is not None:
-                phase.on_ns = w.attachment.watched_until(now_ns) - phase.watched_ns
+                phase.measure(w, now_ns)
             wanted = w is not None and phase.function in self._asked
             if wanted and phase.on_ns < PHASE_NS and now_ns - phase.since_ns < LONGEST_NS:
                 return
             self._pause(phase)
-            phase.ended_ns = now_ns
+            phase.end(now_ns)
         if now_ns - phase.ended_ns >= LINGER_NS or not self._still_open():
             self._end(phase, now_ns)
 
