@@ -15,6 +15,7 @@ from specmine.model.text import age, escaped, in_markup, shortened
 Entry = Mapping[str, Any]
 _BREAKS = re.compile(r"(?<=[_:,.])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST_NAME = 90
+_NOW_S = 1.5
 
 
 def name(text: object) -> Markup:
@@ -39,7 +40,8 @@ def ago(told: object, now: datetime | None) -> str:
     """Return how long ago a moment was: ``25 min ago``; '' where now is not known."""
     if not told or now is None:
         return ""
-    return f"{age((now - datetime.fromisoformat(str(told))).total_seconds())} ago"
+    seconds = (now - datetime.fromisoformat(str(told))).total_seconds()
+    return "now" if seconds < _NOW_S else f"{age(seconds)} ago"
 
 
 def date(now: datetime | None) -> str:

@@ -36,17 +36,17 @@ class LogAxis:
         """Return the place as an attribute of SVG."""
         return f"{100 * self.place(seconds):.2f}%"
 
-    def ticks(self) -> list[tuple[float, str]]:
-        """Return at most nine round durations within the axis, with their text."""
+    def ticks(self, most: int = _MOST_TICKS) -> list[tuple[float, str]]:
+        """Return some round durations within the axis, with their text."""
         found: list[float] = []
         for steps in _STEPS:
             found = self._round(steps)
-            if len(found) <= _MOST_TICKS:
+            if len(found) <= most:
                 break
         for steps in _FINE_STEPS:
             if len(found) < _FEWEST_TICKS:
                 found = self._round(steps)
-        every = max(1, math.ceil(len(found) / _MOST_TICKS))
+        every = max(1, math.ceil(len(found) / most))
         return [(each, typeset(three_digits(each))) for each in found[::every]]
 
     def _round(self, steps: tuple[float, ...]) -> list[float]:

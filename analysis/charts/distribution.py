@@ -30,7 +30,9 @@ class Marks:
     borders: tuple[float, ...] = ()
 
 
-def distribution(bins: Sequence[Bin], marks: Marks, title: str, before: Sequence[Bin] = ()) -> Drawing:
+def distribution(
+    bins: Sequence[Bin], marks: Marks, title: str, before: Sequence[Bin] = (), *, ticks: int = 9
+) -> Drawing:
     """Return the figure, '' without calls.
 
     Parameters
@@ -42,6 +44,8 @@ def distribution(bins: Sequence[Bin], marks: Marks, title: str, before: Sequence
         What the picture says, for those who do not see it.
     before : sequence
         The calls of the normal time, drawn behind the others; each side has the height of its own shares.
+    ticks : int
+        How many labels the axis has at most.
     """
     if not bins:
         return Drawing("")
@@ -62,7 +66,7 @@ def distribution(bins: Sequence[Bin], marks: Marks, title: str, before: Sequence
             f'<rect x="{100 * low:.2f}%" width="{max(0.3, 100 * (high - low)):.2f}%" y="{_TOP - 6}" '
             f'height="{_HEIGHT + 6}" class="band"/>'
         )
-    parts += _grid(axis, bottom)
+    parts += _grid(axis, bottom, ticks)
     parts.append(
         f'<svg x="0" y="{_TOP}" width="100%" height="{_HEIGHT}" viewBox="0 0 1000 100" preserveAspectRatio="none">'
         f'<path class="usual" d="{step_path(usual, most=most)}"/>'
@@ -109,9 +113,9 @@ def axis_head(axis: LogAxis) -> Drawing:
     return Drawing(f'<svg height="15" aria-hidden="true">{labels}</svg>')
 
 
-def _grid(axis: LogAxis, bottom: int) -> list[str]:
+def _grid(axis: LogAxis, bottom: int, ticks: int) -> list[str]:
     parts = []
-    for number, (value, text) in enumerate(axis.ticks()):
+    for number, (value, text) in enumerate(axis.ticks(ticks)):
         at = axis.percent(value)
         anchor = "start" if axis.place(value) < 0.03 else "end" if axis.place(value) > 0.97 else "middle"
         wide = ' class="w"' if number % 2 else ""

@@ -41,7 +41,7 @@ def runs(builds: Sequence[BuildRuns], title: str) -> Drawing:
         f'<svg height="{bottom + _FOOT}" role="img" aria-labelledby="{name}">'
         f'<title id="{name}">{in_markup(title)}</title>'
     ]
-    for seconds, text in axis.ticks():
+    for seconds, text in axis.ticks(6):
         at, place = axis.percent(seconds), axis.place(seconds)
         anchor = "start" if place < 0.05 else "end" if place > 0.95 else "middle"
         parts.append(f'<line x1="{at}" x2="{at}" y1="{_TOP}" y2="{bottom}" class="grid"/>')

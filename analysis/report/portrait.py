@@ -77,7 +77,7 @@ def portrait(
         tail=_quantile(new, 0.99) if sum(each.sample.calls for each in new) >= FEWEST_CALLS["p99"] else None,
     )
     title = f"Durations of {name}: {labels[pair[0]]} in grey, {labels[pair[1]]} in blue"
-    drawn = distribution(sides[1], marks, title, sides[0]) if all(sides) else Drawing()
+    drawn = distribution(sides[1], marks, title, sides[0], ticks=7) if all(sides) else Drawing()
     return Portrait(
         change=change_words(entry),
         sentence=_sentence(entry, labels[pair[0]], labels[pair[1]], summary, level),

@@ -59,8 +59,8 @@ def three_digits_of(number: float) -> str:
 def waits(of: Any) -> str:
     """Return which shares of a part were waits, '' if none is notable."""
     words = {"waiting": "waiting for a CPU", "blocked": "blocked"}
-    told = [f"{share(float(of[key]))} {word}" for key, word in words.items() if float(of.get(key) or 0.0) >= NOTABLE]
-    return f"{' and '.join(told)} of it" if told else ""
+    known = [(share(float(of[key])), word) for key, word in words.items() if float(of.get(key) or 0.0) >= NOTABLE]
+    return " and ".join(f"{part}{'' if at else ' of it'} {word}" for at, (part, word) in enumerate(known))
 
 
 def not_timed(classes: Sequence[Any]) -> str:

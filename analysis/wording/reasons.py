@@ -5,6 +5,14 @@ from __future__ import annotations
 from specmine.analysis.documents import Entry
 from specmine.model.text import duration, escaped, plural, share
 
+from .states import group_of
+
+_UNDECIDED = {
+    "not decided": "The newest calls are as asserted, but too few or too varied to show every change that matters",
+    "too few calls": "The newest calls are too few to compare",
+    "known": "It was learned a moment ago and not checked yet",
+}
+
 
 def why(entry: Entry) -> list[str]:
     """Return sentences: why the function is in its state, and what would move it on."""
@@ -24,6 +32,8 @@ def why(entry: Entry) -> list[str]:
         sentences.append(_provisional(before))
     if isinstance(reason, dict):
         sentences.append(escaped(f"{reason.get('text', '')} [{reason.get('code', '?')}]".strip()))
+    if not reason and group_of(entry) in _UNDECIDED:
+        sentences.append(_UNDECIDED[group_of(entry)])
     next_step = needed or (reason.get("remedy") if isinstance(reason, dict) else "")
     if next_step:
         sentences.append(f"Next: {escaped(str(next_step))}")

@@ -39,7 +39,7 @@ _ORDER = (
     NOT_CALLED, "takes little time", "cannot be timed", "left out",
 )  # fmt: skip
 """Groups in the order in which they are listed and counted."""
-UNDECIDED = ("not decided", "too few calls")
+UNDECIDED = ("known", "not decided", "too few calls")
 """Groups of functions with an assertion of which the newest calls do not say whether it holds."""
 _PLURAL = {
     "holds": "hold",

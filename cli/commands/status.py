@@ -58,7 +58,7 @@ def command(verbose: bool, store: Where | None, socket: Path | None, form: str) 
     if store is None:
         first = [*not_seen(status), *first]
         if verbose:
-            lines += list(_lines({key: value for key, value in status.items() if key != "schema"}))
+            lines += list(_lines(_without_unmeasured(status)))
         else:
             lines += list(facts(status))
     wrapped = [
@@ -68,6 +68,21 @@ def command(verbose: bool, store: Where | None, socket: Path | None, form: str) 
     kept = [line for at, line in enumerate(shown) if line or not at or shown[at - 1]]  # one empty line between parts
     emit(typeset("\n".join(kept) + "\n"))
     return code
+
+
+def _without_unmeasured(status: Document) -> dict[str, Any]:
+    """Return the facts to list, without what has never been measured of the host: its names alone."""
+    environment = dict(status.get("environment") or {})
+    properties = environment.pop("properties", None) or {}
+    missing = [name for name, each in properties.items() if (each or {}).get("reason") == "never-measured"]
+    kept = {key: value for key, value in environment.items() if key not in missing and key != "schema"}
+    measured = {name: each for name, each in properties.items() if name not in missing}
+    if measured:
+        kept["properties"] = measured
+    if missing:
+        kept["not measured yet"] = ", ".join(name.replace("_", " ") for name in missing)
+    facts = {key: value for key, value in status.items() if key != "schema"}
+    return {**facts, "environment": kept} if kept else facts
 
 
 def _of_store(document: Document, store: Where) -> dict[str, Any]:

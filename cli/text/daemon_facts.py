@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from specmine.analysis.documents import Document
+from specmine.analysis.wording.own_cost import own_limit, up_s
 from specmine.model.text import age, cells, count, escaped, share
 
 SILENT_S = 180.0
@@ -74,18 +75,23 @@ def _fleet(fleet: Mapping[str, Any], now: float | None) -> Iterator[str]:
 
 
 def _programs(status: Document) -> Iterator[tuple[str, ...]]:
-    yield "PROGRAM", "PROCESSES", "LAST CALL"
+    yield "PROGRAM", "BUILD", "PROCESSES", "LAST CALL"
     now = _seconds(status.get("updated"))
+    builds: dict[str, list[str]] = {}
+    for each in status.get("lifetimes") or ():
+        builds.setdefault(str(each.get("program")), []).append(str(each.get("build_id") or "")[:8])
     for each in status.get("watched") or ():
         last, number = _seconds(each.get("last_call")), int(each.get("processes") or 0)
         told = "-" if last is None or now is None else "now" if now - last < 1.5 else f"{age(now - last)} ago"
-        yield escaped(str(each["program"])), count(number) if number else "not running", told
+        known = list(dict.fromkeys(builds.get(str(each["program"]), ())))
+        build = known[0] + (f" +{len(known) - 1}" if len(known) > 1 else "") if known else "-"
+        yield escaped(str(each["program"])), build, count(number) if number else "not running", told
 
 
 def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    sizes = [max(cells(row[at]) for row in rows) for at in range(3)]
-    for name, number, last in rows:
-        yield f"{name.ljust(sizes[0])}  {number.rjust(sizes[1])}  {last.rjust(sizes[2])}"
+    sizes = [max(cells(row[at]) for row in rows) for at in range(4)]
+    for name, build, number, last in rows:
+        yield f"{name.ljust(sizes[0])}  {build.ljust(sizes[1])}  {number.rjust(sizes[2])}  {last.rjust(sizes[3])}"
 
 
 def _cost(status: Document) -> Iterator[str]:
@@ -96,12 +102,12 @@ def _cost(status: Document) -> Iterator[str]:
         yield f"Overhead: {share(inside['spent_ratio'])} of the programs' CPU time (limit {_limit(inside)}{floor})"
     said = []
     if own.get("spent_ratio") is not None:
-        said.append(f"{share(own['spent_ratio'])} of one CPU (limit {_limit(own)})")
+        said.append(f"{share(own['spent_ratio'])} of one CPU ({own_limit(status)})")
     if status.get("resident_bytes"):
         said.append(f"{status['resident_bytes'] / 1e6:.0f} MB")
-    begun, now = _seconds(status.get("started")), _seconds(status.get("updated"))
-    if begun is not None and now is not None:
-        said.append(f"up {age(now - begun)}")
+    seconds = up_s(status)
+    if seconds is not None:
+        said.append(f"up {age(seconds)}")
     if said:
         yield f"specmine {escaped(str(status.get('version') or ''))}: {', '.join(said)}"
     yield from _held_back(inside, own)

@@ -8,6 +8,7 @@ from typing import Any
 from specmine.analysis.documents import Document, Entry, functions_of, title
 from specmine.analysis.wording.assertions import assertion, is_asserted, wrapped
 from specmine.analysis.wording.levels import present, sentence, uncertainty_of
+from specmine.analysis.wording.losses import words_of
 from specmine.analysis.wording.states import counted
 from specmine.model.text import age, count, duration, escaped, listed, plural, share
 
@@ -98,7 +99,9 @@ def _cost(collection: Any) -> str:
         parts.append(f"specmine's own processes took {collection['agent_cpu_seconds']:.1f} s of CPU")
     lost = {name: number for name, number in (collection.get("lost") or {}).items() if number}
     if lost:
-        parts.append("lost " + listed(f"{count(number)} {_words(name)}" for name, number in sorted(lost.items())))
+        parts.append(
+            "not used: " + listed(f"{count(number)} {words_of(name)}" for name, number in sorted(lost.items()))
+        )
     return text + "".join(f"; {part}" for part in parts) + "."
 
 
@@ -115,7 +118,3 @@ def _read(source: Any) -> str:
     where = "standard input" if path == "-" else escaped(str(path))
     text = f"Read {plural(source.get('records') or 0, 'call')} from {where} ({escaped(str(source.get('format')))})"
     return text + (f"; skipped {plural(source['skipped'], 'bad line')}." if source.get("skipped") else ".")
-
-
-def _words(name: str) -> str:
-    return escaped(name).replace("_", " ")

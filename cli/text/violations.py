@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from specmine.analysis.wording.levels import normal_range
 from specmine.analysis.wording.violations import is_open, is_problem
 from specmine.daemon.documents.violation_text import typeset
 from specmine.model.text import age, cells, escaped, plural, shortened, three_digits
@@ -158,13 +159,10 @@ def _seconds(quantile: Any) -> str:
 
 
 def _range(quantile: Any) -> str:
-    from specmine.model.text import duration_range  # noqa: PLC0415
-
+    """Return the normal range; of one so wide that it says nothing the quantile alone."""
     if not quantile:
         return "-"
-    if quantile["low"] is None or quantile["high"] is None:
-        return three_digits(float(quantile["seconds"]))
-    return duration_range(float(quantile["low"]), float(quantile["high"]))
+    return normal_range({"p": quantile}, "p") or three_digits(float(quantile["seconds"]))
 
 
 def _where(entry: Entry) -> str:

@@ -91,7 +91,7 @@ def learning(have: int, need: int, what: str, rate: float | None, settings: Sett
     text = f"{have} of {need} {what} of at least {least_calls} calls"
     missing = max(1, need - have)
     if rate is None or rate <= 0:
-        return _because("learning", text, "no call seen yet: it must be called")
+        return _because("learning", f"{text}; no call yet", "it must be called: a call that began before is not timed")
     seconds = max(least_calls / rate, 0.0) * missing
     if seconds > 2 * missing * settings.window_ns / SECOND:
         return _because("slow", f"{text}; {_calls(rate)}", f"{missing} more: {seconds:,.0f} s at this rate")

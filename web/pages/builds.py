@@ -65,7 +65,9 @@ def page(
         "from_store": comparison is not None,
     }
     if comparison is None:
-        return values | _of_daemon(list(documents.status.get("changes") or ()))
+        return values | _of_daemon(
+            list(documents.status.get("changes") or ()), str((documents.status.get("store") or {}).get("path") or "")
+        )
     entries = worst_first(comparison["functions"])
     tolerance = float(comparison["rule"].get("tolerance") or TOLERANCE)
     changed = [each for each in entries if Change(each["verdict"]) in (Change.WORSE, Change.BETTER)]
@@ -86,7 +88,7 @@ def page(
     }
 
 
-def _of_daemon(entries: Sequence[Entry]) -> dict[str, Any]:
+def _of_daemon(entries: Sequence[Entry], store: str) -> dict[str, Any]:
     """Return the daemon's own comparisons: of each function its newest build with the one before."""
     groups = []
     for verdict, text in (
@@ -99,7 +101,7 @@ def _of_daemon(entries: Sequence[Entry]) -> dict[str, Any]:
         if rows:
             groups.append(ChangeGroup(text=text, functions=len(rows), rows=rows))
     told = ", ".join(f"{count(each.functions)} {each.text.lower()}" for each in groups)
-    return {"headline": told or "No two builds have been compared yet", "groups": groups}
+    return {"headline": told or "No two builds have been compared yet", "groups": groups, "store": store}
 
 
 def _row(entry: Entry, kind: str) -> ChangeRow:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from specmine.analysis.charts.bars import limit_bar
+from specmine.analysis.wording.losses import words_of
+from specmine.analysis.wording.own_cost import is_starting, own_limit
 from specmine.analysis.wording.reasons import why
-from specmine.analysis.wording.states import FINISHED, group_of
+from specmine.analysis.wording.states import FINISHED, NOT_CALLED, group_of
 from specmine.analysis.wording.typesetting import typeset
 from specmine.model.text import age, count, share, size
 from specmine.web import words
@@ -40,7 +42,7 @@ def page(documents: Documents) -> dict[str, Any]:
         "blind": _blind(documents),
         "properties": _properties(documents),
         "notes": list(status.get("notes") or ()),
-        "lost": {key.replace("_", " "): count(number) for key, number in (status.get("lost") or {}).items() if number},
+        "lost": {words_of(key): count(number) for key, number in (status.get("lost") or {}).items() if number},
         "probes_off": status.get("probes") == "off",
     }
 
@@ -58,20 +60,20 @@ def _tiles(documents: Documents) -> list[dict[str, Any]]:
             }
         )
     if agent.get("spent_ratio") is not None:
+        starting = is_starting(documents.status)
         tiles.append(
             {
                 "value": share(agent["spent_ratio"]),
-                "text": f"of one CPU for specmine itself since the start; limit {share(agent['promised_ratio'])}",
-                "bar": limit_bar(agent["spent_ratio"], agent["promised_ratio"]),
+                "text": f"of one CPU for specmine itself since the start; {own_limit(documents.status)}",
+                "bar": "" if starting else limit_bar(agent["spent_ratio"], agent["promised_ratio"]),
             }
         )
     if documents.status.get("resident_bytes"):
         tiles.append({"value": size(documents.status["resident_bytes"]), "text": "memory of its processes", "bar": ""})
-    busy = sum(float(each.get("time_share") or 0.0) for each in documents.functions)
+    called = [each for each in documents.functions if group_of(each) != NOT_CALLED]
+    busy = sum(float(each.get("time_share") or 0.0) for each in called)
     if busy:
-        known = sum(
-            float(each.get("time_share") or 0.0) for each in documents.functions if each.get("state") in FINISHED
-        )
+        known = sum(float(each.get("time_share") or 0.0) for each in called if each.get("state") in FINISHED)
         tiles.append(
             {
                 "value": share(known / busy),

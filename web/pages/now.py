@@ -23,6 +23,8 @@ from .violation_card import card
 HOURS = 24
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
 _NAMED = 3
+_SPANS_H = (2, 6, 24)
+"""The time shown is the shortest of these that holds all changes of a day."""
 _DRAWN = 4
 """Problems whose durations are drawn."""
 
@@ -114,7 +116,10 @@ def _timeline(violations: Sequence[Entry], now: datetime | None) -> Drawing:
         for each in violations
         if not each.get("because")
     ]
-    return timeline(sorted(spans, key=lambda each: each.begin, reverse=True), now, HOURS)
+    recent = [each for each in spans if now - each.end <= timedelta(hours=HOURS)]
+    oldest = max((now - each.begin for each in recent), default=timedelta())
+    hours = next((each for each in _SPANS_H if oldest < timedelta(hours=each)), HOURS)
+    return timeline(sorted(recent, key=lambda each: each.begin, reverse=True), now, hours)
 
 
 def _explained(entry: Entry, violations: Sequence[Entry]) -> bool:

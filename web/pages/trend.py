@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from specmine.analysis.charts.distribution import Marks, distribution
@@ -37,6 +37,9 @@ def trend_figure(known: Mapping[str, Any], entry: Entry, violations: Sequence[En
     if not known.get("points"):
         return Drawing("")
     begin, end = _moment(known["begin"]), _moment(known["end"])
+    first = _moment(known["points"][0]["begin"])
+    if first - begin > (end - begin) / 2:  # it has not been watched for so long
+        begin = first
     normal = asserted(entry)
     strips = [
         Strip(key=key, name=name, normal=_span(normal, key), normal_text=normal_range(normal, key))
@@ -54,8 +57,12 @@ def trend_figure(known: Mapping[str, Any], entry: Entry, violations: Sequence[En
         for each in violations
         if each.get("since")
     ]
-    changes = [Change(begin=since, end=until, kind=kind) for since, until, kind in spans if until > begin]
-    starts = [Start(at=_moment(each["at"]), text=_started(each)) for each in known["starts"]]
+    changes = [Change(begin=max(begin, since), end=until, kind=kind) for since, until, kind in spans if until > begin]
+    starts = [
+        Start(at=max(begin, at), text=_started(each))
+        for each in known["starts"]
+        if (at := _moment(each["at"])) >= begin - timedelta(minutes=1)
+    ]
     title = f"{entry.get('function')}: median, p90 and p99 over time, {len(points)} points"
     return trend(points, strips, starts, changes, (begin, end), title)
 
@@ -81,7 +88,9 @@ def before_and_now(known: Mapping[str, Any], violation: Entry) -> Drawing:
         tail=float(seen["p99"]["seconds"]) if seen.get("p99") else None,
         normal=_span(expected, "p50") if expected.get("p50") else None,
     )
-    return distribution(now, marks, f"Durations of {violation.get('function')}: normal in grey, now in blue", normal)
+    return distribution(
+        now, marks, f"Durations of {violation.get('function')}: normal in grey, now in blue", normal, ticks=5
+    )
 
 
 def sides(known: Mapping[str, Any]) -> list[dict[str, str]]:

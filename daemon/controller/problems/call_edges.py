@@ -16,7 +16,7 @@ def calls_among(
 ) -> set[tuple[str, str]]:
     """Return the pairs (caller, callee) of functions of which one lies above the other on stacks.
 
-    Call paths tell it where they were observed, samples of stacks elsewhere.
+    Call paths tell it where they were observed, and what was timed inside calls; samples of stacks elsewhere.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def calls_among(
         What sampling found of functions between these that nobody follows.
     """
     named = {(functions[key].function.name, functions[key].function.module): key for key in keys}
-    found = set()
+    found = {(key, below) for key in keys for below in _inside(functions[key], named) if below != key}
     for key in keys:
         for above in {*_on_paths(functions[key], named), *_sampled(key, functions, unfollowed)}:
             if above in keys and above != key:
@@ -56,6 +56,16 @@ def _on_paths(function: FunctionState, named: Mapping[tuple[str, str], str]) -> 
             key = named.get((frame.name, frame.module))
             if key is not None:
                 yield key
+
+
+def _inside(function: FunctionState, named: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    """Yield the functions that were timed inside its newest calls."""
+    for one in (*function.history.timing[-1:], *function.history.paths[-1:]):
+        for part in one.inside:
+            for callee in (each.callee for reached in part.sets for each in reached.callees):
+                key = named.get((callee.name, callee.module))
+                if key is not None:
+                    yield key
 
 
 def _sampled(key: str, functions: Mapping[str, FunctionState], unfollowed: Mapping[str, Profile]) -> set[str]:

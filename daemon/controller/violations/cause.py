@@ -216,12 +216,12 @@ def _host(facts: Facts, parts: tuple[float, float, float] | None) -> Evidence | 
     elif facts.common:
         text = f"{text}; most functions changed at once"
     else:
-        text = f"{text}, as usual; most other functions hold"
+        text = f"{text}, as usual; most functions did not change at once"
     return Evidence(kind=CauseKind.HOST, changed=changed, text=text)
 
 
 def _common(facts: Facts) -> Evidence | None:
-    text = "most functions changed at once" if facts.common else "most other functions hold"
+    text = f"most functions {'changed' if facts.common else 'did not change'} at once"
     return Evidence(kind=CauseKind.HOST, changed=facts.common, text=text)
 
 

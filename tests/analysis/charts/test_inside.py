@@ -32,7 +32,7 @@ def test_the_page_has_a_bar_and_a_row_for_each_part() -> None:
     assert section.count('aria-label="Inside a call that takes') == 1
     assert "810\N{NO-BREAK SPACE}µs" in section
     assert "81\N{NO-BREAK SPACE}%" in section
-    assert "2 calls, 96\N{NO-BREAK SPACE}% blocked of it" in section
+    assert "2 calls, 96\N{NO-BREAK SPACE}% of it blocked" in section
     assert "parse (shop)" in section
     assert HOSTILE not in text
 

@@ -15,6 +15,11 @@ STATUS: dict[str, Any] = {
         {"program": "nginx", "chosen": True, "processes": 0, "last_call": None},
         {"program": "shop", "chosen": True, "processes": 4, "last_call": "2026-11-22T03:12:39.500Z"},
     ],
+    "lifetimes": [
+        {"program": "shop", "build_id": "1f2e3d4c5b6a"},
+        {"program": "shop", "build_id": "1f2e3d4c5b6a"},
+        {"program": "shop", "build_id": "0a0b0c0d0e0f"},
+    ],
     "functions": {"single": 30, "timing": 8, "explaining": 3, "waiting": 9, "refused": 6},
     "budget": {
         "overhead": {"promised_ratio": 0.01, "spent_ratio": 0.0062, "floor_seconds": 0.001},
@@ -31,9 +36,9 @@ def test_one_screen() -> None:
     assert list(facts(STATUS)) == [
         "Not asserted: 11 being learned, 9 waiting, 6 cannot be timed.",
         "",
-        "PROGRAM    PROCESSES  LAST CALL",
-        "nginx    not running          -",
-        "shop               4        now",
+        "PROGRAM  BUILD          PROCESSES  LAST CALL",
+        "nginx    -            not running          -",
+        "shop     1f2e3d4c +1            4        now",
         "",
         "Overhead: 0.6 % of the programs' CPU time (limit 1 %, or 1 ms/s)",
         "specmine 0.1.0: 0.7 % of one CPU (limit 1 %), 96 MB, up 2 h",
@@ -67,3 +72,13 @@ def test_what_is_wrong_with_specmine_itself_is_said() -> None:
     assert "All probes are off: /run/specmine/off. Next: specmine on" in said
     assert "The store fails: 3 attempts to write to s.db" in said
     assert "Note: host experiments are skipped" in said
+
+
+def test_a_start_may_cost_more() -> None:
+    """In the first ten minutes the limit does not hold yet, and what loading took is said."""
+    agent = {**STATUS["budget"]["agent"], "spent_ratio": 0.088, "start_seconds": 2.71}
+    young = {**STATUS, "started": "2026-11-22T03:11:48.000Z", "budget": {"agent": agent}}
+    assert (
+        "specmine 0.1.0: 8.8 % of one CPU (limit 1 % after the first 10 min, 2.7 s of it to load), 96 MB, up 52 s"
+        in facts(young)
+    )

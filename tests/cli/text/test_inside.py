@@ -40,7 +40,7 @@ def test_each_class_has_its_parts(columns: int) -> None:
     text = " ".join(" ".join(lines).split())
     assert "over 400 us: mean 2.0 ms of " in text
     assert "lock 2.0 ms 98 %" in text
-    assert "98 % blocked of it" in text
+    assert "98 % of it blocked" in text
     fast = [line.split() for line in lines[: lines.index(next(each for each in lines if "over 400 us" in each))]]
     assert ["own", "code", "50", "us", "100", "%", "#" * 20] in fast or columns == 60
 

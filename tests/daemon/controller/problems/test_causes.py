@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from specmine.daemon.config.settings import Settings
+from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.function import FunctionState, Identity
+from specmine.daemon.controller.history import History
+from specmine.daemon.controller.problems.call_edges import calls_among
+from specmine.model.function import Function
+from specmine.model.histogram import Histogram
+from specmine.model.inside.parts import CalleeSet, CalleeTime, Inside
+from specmine.model.observation import Kind, Observation
 from specmine.model.violation import CauseKind
 from tests.support.changing import Change, Life, lived, slower
 from tests.support.planted import Planted, Way
@@ -76,3 +83,24 @@ def test_a_caller_with_a_difference_of_its_own_is_a_cause() -> None:
     """A callee that has a tenth of the difference explains nothing."""
     changes = [(200.0, "inner", slower(2.0)), (200.0, "outer", longer(10 * INNER_NS))]
     assert because_of(lived(program(), 320.0, changes)) == {"inner": "", "outer": ""}
+
+
+def test_what_was_timed_inside_calls_is_a_call_edge() -> None:
+    """Where neither paths nor samples tell who calls a function, the calls around it do."""
+    inner, outer = (
+        Function(build_id="b", offset=at, name=name, module="app") for at, name in enumerate(("inner", "outer"))
+    )
+    calls = Histogram.from_durations([1_000.0] * 50)
+    timed = CalleeTime(callee=inner.frame, calls=calls, time_ns=calls)
+    inside = Inside(calls=calls, timed=(inner.frame,), sets=(CalleeSet(calls=calls, callees=(timed,)),))
+    window = Observation(
+        function=outer.key, lifetime="a", kind=Kind.TIME, start_ns=0, end_ns=SECOND, histogram=calls, calls=50,
+        watched_ns=SECOND, inside=(inside,),
+    )  # fmt: skip
+    functions = {
+        inner.key: FunctionState(identity=Identity(function=inner)),
+        outer.key: FunctionState(identity=Identity(function=outer), history=History(timing=(window,))),
+    }
+    assert calls_among(tuple(functions), functions, {}) == {(outer.key, inner.key)}
+    bare = {**functions, outer.key: FunctionState(identity=Identity(function=outer))}
+    assert calls_among(tuple(bare), bare, {}) == set()
