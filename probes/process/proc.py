@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from specmine.model.errors import HostError
 
 from .mappings import FileId
-from .proc_files import PROC
+from .proc_files import PROC, read_proc
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -30,8 +30,7 @@ class Process:
 def process(pid: int) -> Process | None:
     """Return the process, or None if there is none (any more)."""
     try:
-        with open(f"{PROC}/{pid}/stat", "rb") as file:  # noqa: PTH123 (often called; a Path costs as much as the read)
-            return parse_process(pid, file.read())
+        return parse_process(pid, read_proc(f"{PROC}/{pid}/stat"))
     except OSError:
         return None
 
@@ -56,8 +55,7 @@ def parse_process(pid: int, stat: bytes) -> Process | None:
 def resident_bytes(pid: int) -> int:
     """Return the resident memory of a process, 0 if there is none (any more)."""
     try:
-        with open(f"{PROC}/{pid}/statm", "rb") as file:  # noqa: PTH123
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(read_proc(f"{PROC}/{pid}/statm").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):
         return 0
 

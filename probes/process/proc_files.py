@@ -12,11 +12,19 @@ from pathlib import Path
 PROC = Path("/proc")
 """Paths with process ids in them are made as text: a ``Path`` has each of its parts kept by ``sys.intern``."""
 
+_PART = 1 << 16
+
 
 def read_proc(path: Path | str) -> bytes:
     """Return what a file of /proc says; OSError if it may not be read, or its process has ended."""
-    with open(path, "rb") as file:  # noqa: PTH123
-        return file.read()
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = []
+        while part := os.read(fd, _PART):  # a file object costs as much as all of it, and this is often called
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(fd)
 
 
 def proc_lines(text: bytes) -> list[bytes]:

@@ -23,15 +23,19 @@ def is_changed(pid: int, address: int, expected: bytes, root: Path = PROC) -> bo
     """
     pages = range(address // _PAGE, (address + len(expected) - 1) // _PAGE + 1)
     try:
-        with open(f"{root}/{pid}/pagemap", "rb", buffering=0) as pagemap:  # noqa: PTH123
-            pagemap.seek(8 * pages.start)
-            flags = memoryview(pagemap.read(8 * len(pages))).cast("Q")
+        flags = memoryview(_read_at(f"{root}/{pid}/pagemap", 8 * pages.start, 8 * len(pages))).cast("Q")
         if not any(each & _PRESENT and not each & _FROM_FILE for each in flags):
             return False
-        with open(f"{root}/{pid}/mem", "rb", buffering=0) as memory:  # noqa: PTH123
-            memory.seek(address)
-            found = memory.read(len(expected))
+        found = _read_at(f"{root}/{pid}/mem", address, len(expected))
     except (OSError, ValueError):
         return False
     trap = machine().breakpoint
     return any(here not in (there, *trap) for here, there in zip(found, expected, strict=False))
+
+
+def _read_at(path: str, offset: int, length: int) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.pread(fd, length, offset)
+    finally:
+        os.close(fd)

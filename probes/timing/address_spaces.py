@@ -12,13 +12,13 @@ from specmine.probes.symbols.symbolizer import Symbolizer
 
 from .registry import Registry
 
-REMAP_NS = 2_000_000_000
-"""How often one process's mappings are read again: libraries come and go."""
+REMAP_NS = 10_000_000_000
+"""How often one process's mappings are read again: libraries come and go, at times without a change of the sizes."""
 SOON_NS = 100_000_000
 """How long a process that has just come may take to map its libraries."""
-CODE_NS, CODE_BY_SITE_NS = 100_000_000, 1_000_000_000
+CODE_NS, CODE_OF_ALL_NS = 100_000_000, 1_000_000_000
 """How often processes are asked whether they execute more or less memory than before: those in which return addresses
-are replaced, which a library that has just come may stumble over, and all that have probes."""
+are replaced, which a library that has just come may stumble over, and all."""
 PROCESSES_PER_LOOK = 8
 
 
@@ -102,14 +102,14 @@ class AddressSpaces:
         return found
 
     def _with_changed_code(self, now_ns: int) -> list[int]:
-        """Return processes with probes to which a library has come, or from which one has gone."""
+        """Return processes to which a library has come, or from which one has gone."""
         if now_ns < self._code_ns:
             return []
         self._code_ns = now_ns + CODE_NS
         everybody = now_ns >= self._all_code_ns
         if everybody:
-            self._all_code_ns = now_ns + CODE_BY_SITE_NS
-        return self._code_sizes.changed(self._registry.probed_pids(replaced=not everybody))
+            self._all_code_ns = now_ns + CODE_OF_ALL_NS
+        return self._code_sizes.changed(self._programs.members if everybody else self._registry.replaced_pids())
 
     def _some(self, now_ns: int) -> list[int]:
         """Return the members whose turn it is."""

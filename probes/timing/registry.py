@@ -232,10 +232,10 @@ class Registry:
         if function is not None:  # known the next time
             self._returns.note(function, layout, address)
 
-    def probed_pids(self, *, replaced: bool) -> set[int]:
-        """Return the processes in which a function is timed now; ``replaced``: with return addresses replaced."""
-        timed = [w for w in self.by_function.values() if w.probe.timed and not (replaced and w.by_site)]
-        linked = {pid for w in timed for pid in w.attachment.pids}
+    def replaced_pids(self) -> set[int]:
+        """Return the processes in which return addresses are replaced now."""
+        replacing = [w for w in self.by_function.values() if w.probe.timed and not w.by_site]
+        linked = {pid for w in replacing for pid in w.attachment.pids}
         return set(self._tracker.members) if 0 in linked else linked & self._tracker.members.keys()
 
     def return_pids(self) -> list[int]:
