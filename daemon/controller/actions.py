@@ -35,7 +35,7 @@ from .sharing.orders import left_out
 from .state import ControllerState
 from .wait_requests import followed
 
-PLAN_EVERY_NS, PLAN_IN_DEBT_NS, PLAN_UNDER_PRESSURE_NS = SECOND, 250 * MS, 10 * SECOND
+PLAN_EVERY_NS, PLAN_IN_DEBT_NS, PLAN_UNDER_PRESSURE_NS = SECOND, 500 * MS, 10 * SECOND
 """How often plans are made if no function moved: usually, with an overrun to pay back, with no CPU time of our own."""
 REASON_EVERY_NS = 5 * SECOND
 """How often the reasons of functions that nothing is done about are renewed."""
