@@ -7,6 +7,7 @@ from typing import Any
 
 from specmine.analysis.charts.axis import axis_over
 from specmine.analysis.charts.distribution import Marks, axis_head, distribution, small_distribution
+from specmine.analysis.charts.drawing import Drawing
 from specmine.analysis.documents import title
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
 from specmine.analysis.wording.typesetting import typeset
@@ -74,7 +75,7 @@ def _section(entry: Mapping[str, Any], group: Sequence[FunctionLifetime], labels
         f", 99 of 100 at most {_seconds(tail)}" if tail else ""
     )
     drawn = distribution(bins_of(group), Marks(median=median, tail=tail), f"Durations of {name}")
-    dots = runs_of(group, labels, "median", f"Median of each run of {name}")
+    dots = runs_of(group, labels, "median", f"Median of each run of {name}") if len(group) > 1 else Drawing()
     figures = [
         (drawn, "Durations on a logarithmic axis, as counted; each step is as high as its share of the calls."),
         (dots, "Median of each run, a dot a run; the stroke is their mean."),

@@ -43,7 +43,18 @@ def read_functions(
     InputError
         If there is no such program or build.
     """
-    entries = functions_of(read_document(store, socket))
+    return functions_in(read_document(store, socket), store, program, build)
+
+
+def functions_in(document: Document, store: Where | None, program: str | None, build: str | None) -> list[Entry]:
+    """Return the functions of a program and build in a document, with the label of their build.
+
+    Raises
+    ------
+    InputError
+        If there is no such program or build.
+    """
+    entries = functions_of(document)
     if store is not None:
         entries = with_labels(entries, _labels(store))
     labels = {str(each["build_id"]): str(each["build"]) for each in entries if each.get("build")}
@@ -78,6 +89,23 @@ def read_violations(store: Where | None, socket: Path | None) -> Document:
     from specmine.analysis.violations import violations_in  # noqa: PLC0415
 
     return violations_in(store)
+
+
+def read_trend(store: Where | None, socket: Path | None, keys: Sequence[str], hours: float) -> Document:
+    """Return ``specmine.trend/1`` of one function; {} where no windows are kept."""
+    from specmine.daemon.documents.trend import MOST_BUILDS, trend_of  # noqa: PLC0415
+    from specmine.store import read_store  # noqa: PLC0415
+
+    asked = list(keys)[:MOST_BUILDS]
+    try:
+        if store is None:
+            return _ask(socket, {"command": "trend", "functions": asked, "hours": hours})
+        if not is_store(store):
+            return {}
+        with read_store(store) as opened:
+            return trend_of(opened, asked, None, int(hours * 3_600e9))
+    except SpecmineError:
+        return {}
 
 
 def read_trends(store: Where | None, socket: Path | None, keys: Sequence[str], hours: float) -> Document:

@@ -8,6 +8,7 @@ from typing import Any
 from specmine.analysis.charts.call_paths import call_paths
 from specmine.analysis.charts.distribution import Marks, distribution
 from specmine.analysis.charts.inside import inside_bar
+from specmine.analysis.normal_and_now import normal_and_now
 from specmine.analysis.wording.assertions import assertion, class_names
 from specmine.analysis.wording.inside import OWN, not_timed, rows
 from specmine.analysis.wording.levels import asserted, normal_range, present, seconds, sentence, uncertainty_of
@@ -20,7 +21,7 @@ from specmine.web import words
 from specmine.web.documents import Documents, Entry
 
 from .frame import frame
-from .trend import QUANTILES, RANGES, normal_and_now, sides, trend_figure
+from .trend import QUANTILES, RANGES, sides, trend_figure
 from .violation_card import card
 
 _TEXT_WIDTH = 110

@@ -9,7 +9,7 @@ from typing import Any
 from specmine.analysis.charts.distribution import Marks, distribution
 from specmine.analysis.charts.drawing import Drawing
 from specmine.analysis.charts.trend import Change, Point, Start, Strip, trend
-from specmine.analysis.histogram_bins import Bin, histogram_bins
+from specmine.analysis.normal_and_now import normal_and_now
 from specmine.analysis.wording.levels import asserted, normal_range, seconds
 from specmine.analysis.wording.typesetting import moment_of
 from specmine.analysis.wording.violations import is_open
@@ -18,8 +18,6 @@ from specmine.web.documents import Entry
 
 QUANTILES = {"p50": "Median", "p90": "p90", "p99": "p99"}
 RANGES = {2: "2 hours", 24: "24 hours", 168: "7 days"}
-LEAST_CALLS = 200
-"""Calls of the normal time and of now from which the two are drawn side by side."""
 
 
 def trend_figure(known: Mapping[str, Any], entry: Entry, violations: Sequence[Entry]) -> Drawing:
@@ -65,16 +63,6 @@ def trend_figure(known: Mapping[str, Any], entry: Entry, violations: Sequence[En
     ]
     title = f"{entry.get('function')}: median, p90 and p99 over time, {len(points)} points"
     return trend(points, strips, starts, changes, (begin, end), title)
-
-
-def normal_and_now(known: Mapping[str, Any], entry: Entry) -> tuple[list[Bin], list[Bin]]:
-    """Return the histograms of the normal time and of now; of all calls as now where one of the two holds too few."""
-    bias = float(entry.get("bias_seconds") or 0.0)
-    sides = [known.get(name) or {} for name in ("normal", "now")]
-    if any(int(each.get("calls") or 0) < LEAST_CALLS for each in sides):
-        return [], histogram_bins(entry.get("histogram"), bias)
-    normal, now = (histogram_bins(each["histogram"], float(each["bias_seconds"])) for each in sides)
-    return normal, now
 
 
 def before_and_now(known: Mapping[str, Any], violation: Entry) -> Drawing:

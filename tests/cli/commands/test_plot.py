@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from specmine.cli.pictures.figure import is_flattened, picture
+from specmine.cli.commands.plot import place_and_date
+from specmine.cli.pictures.durations import is_flattened
+from specmine.cli.pictures.figure import picture
 from specmine.model.text import three_digits
 from tests.support.recordings import calls, csv_text
 
@@ -131,3 +133,31 @@ def test_without_matplotlib_the_extra_is_named(
     code, out, err = outcome("plot", "--store", specification)
     assert (code, out) == (4, "")
     assert "pip install 'specmine[plot]'" in err
+
+
+def test_the_picture_says_where_and_when(store: Path, document: dict[str, Any], outcome: Outcome) -> None:
+    """Program, build, host and date stand below a headline that is a sentence."""
+    known = {
+        **document,
+        "host": {"hostname": "shop-03"},
+        "collection": {**document["collection"], "at": "2026-11-22T03:12:40Z"},
+    }
+    assert place_and_date(known) == "shop-03, 22 Nov 2026, 03:12 UTC"
+    assert place_and_date({}) == ""
+    entry = document["functions"][0]
+    shown = texts(picture(entry, "svg", place=place_and_date(known)))
+    assert any(each.endswith("shop-03, 22 Nov 2026, 03:12 UTC") for each in shown)
+    assert any(re.match(r"z \(app\): .*half of the calls within \d", each) for each in shown)
+
+
+def test_the_normal_time_is_drawn_behind_now(document: dict[str, Any]) -> None:
+    """Where windows of both are known; without them all calls are drawn as before."""
+    entry = document["functions"][0]
+    sides = {
+        name: {"calls": 300, "bias_seconds": 0.0, "histogram": [[bucket, 300]]}
+        for name, bucket in (("normal", 300), ("now", 340))
+    }
+    drawn = picture(entry, "svg", known=sides)
+    assert "Durations of calls: normal in grey, now in blue" in texts(drawn)
+    few = {name: {**each, "calls": 10} for name, each in sides.items()}
+    assert picture(entry, "svg", known=few) == picture(entry, "svg")
