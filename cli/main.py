@@ -38,6 +38,7 @@ COMMANDS = (
     "experiment",
     "compare",
     "plan",
+    "bench",
     "check",
     "report",
     "web",

@@ -19,6 +19,7 @@ from .protocol import Store
 from .retention import Retention
 from .schema import Record
 from .sqlite import SqliteStore
+from .tables.benchmarks import BenchmarkHost, BenchmarkResult, BenchmarkRun, StoredBenchmark
 from .tables.documents import Document
 from .tables.functions import FunctionRecord
 from .tables.host_environments import EnvironmentVector, ExperimentWindow, environment_at
@@ -36,6 +37,9 @@ open_store = SqliteStore.open
 
 __all__ = [
     "WHOLE_PROGRAM",
+    "BenchmarkHost",
+    "BenchmarkResult",
+    "BenchmarkRun",
     "Build",
     "Contents",
     "Document",
@@ -54,6 +58,7 @@ __all__ = [
     "StoreError",
     "StorePlace",
     "StoreWriter",
+    "StoredBenchmark",
     "StoredViolation",
     "StoredWindow",
     "Verdict",

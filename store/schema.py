@@ -15,6 +15,16 @@ from specmine.model.function import Function
 from specmine.model.observation import Observation
 
 from .table import Column, Database, Table
+from .tables.benchmarks import (
+    BENCHMARK_HOSTS,
+    BENCHMARK_RESULTS,
+    BENCHMARK_RUNS,
+    BENCHMARKS,
+    BenchmarkHost,
+    BenchmarkResult,
+    BenchmarkRun,
+    StoredBenchmark,
+)
 from .tables.call_samples import CALL_SAMPLES
 from .tables.documents import DOCUMENTS, Document
 from .tables.functions import FUNCTION_RECORDS, FUNCTIONS, FunctionRecord
@@ -43,6 +53,10 @@ Record = (
     | ExperimentWindow
     | CallSamples
     | StoredViolation
+    | StoredBenchmark
+    | BenchmarkRun
+    | BenchmarkResult
+    | BenchmarkHost
 )
 """What can be written."""
 
@@ -111,6 +125,10 @@ SCHEMA = Schema(
         ENVIRONMENTS,
         EXPERIMENT_WINDOWS,
         VIOLATIONS,
+        BENCHMARKS,
+        BENCHMARK_RUNS,
+        BENCHMARK_RESULTS,
+        BENCHMARK_HOSTS,
     ),
     migrations=(Migration(name="uncertainty of old observations", version=7, apply=_uncertainty_of_old_observations),),
 )

@@ -27,6 +27,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "experiment": ("specmine experiment list", "specmine experiment run timeslice noise"),
     "compare": ("specmine compare --store shop.db v2.4.1 v2.5.0", "specmine compare old.db new.db"),
     "plan": ("specmine plan shop.db --precision 2% --restart 20s",),
+    "bench": (
+        "specmine bench plan sort --file sort.yaml --store b.db",
+        "specmine bench run sort --store b.db",
+        "specmine bench status sort --store b.db --report sort.html",
+    ),
     "check": (
         "specmine check shop.json --against live",
         "specmine check --formula 'p99(load) <= 2 ms' --junit check.xml",

@@ -6,5 +6,6 @@
 - Rows become hours: ``hours``. Medians of hosts: ``host_levels``.
 - Who observes what: ``planning``. What many hosts say together: ``analysing``. Both for people: ``sharing``.
 - What a host may ask and send: ``pushing``. A file as pushes: ``importing``. The process of the centre: ``serving``.
+- Benchmark runs: ``benchmarks``.
 - The fleet as a store: ``reading``. Rows for other tools: ``exporting``.
 """

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from specmine.mining.regression.comparison import LifetimeSample
+from specmine.mining.regression.ratio_estimate import FEWEST_HOSTS
 from specmine.mining.regression.sample import FEWEST_CALLS, SUMMARIES, Sample, mean, quantile, variance
 from specmine.mining.regression.sample_size import FEWEST, Counts, optimal_counts
 from specmine.mining.regression.variance_components import Leaf, components
+from specmine.mining.statistics.distributions import chi2_sf
 from specmine.mining.statistics.student_t import t_quantile
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
@@ -42,6 +44,10 @@ class Variances:
     """Between builds of one version; None where builds are not repeated."""
     lifetimes: int
     builds: int
+    observed: float = math.nan
+    """Between lifetimes of one build, with what their calls explain."""
+    freedom: int = 0
+    """Degrees of freedom of ``observed``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +122,40 @@ def variances_of(
         build=max(0.0, between.variance) if rebuilds and math.isfinite(between.variance) else None,
         lifetimes=len(every),
         builds=len({build for (_, build), _ in groups}),
+        observed=within.variance,
+        freedom=freedom,
     )
+
+
+def cautious(found: Variances, certainty: float) -> Variances:
+    """Return variances of which the one between lifetimes is an upper limit.
+
+    Parameters
+    ----------
+    found : Variances
+        As estimated from a pilot of few lifetimes.
+    certainty : float
+        How surely the true variance is not larger, such as 0.8.
+
+    Notes
+    -----
+    A plan from the estimate itself is too small in half of the cases. Browne (On the use of a pilot sample for sample
+    size determination, 1995) plans with the upper limit of a chi-squared interval instead.
+    """
+    if found.freedom < 1 or not found.observed > 0.0:
+        return found
+    larger = found.freedom / _chi2_quantile(1.0 - certainty, found.freedom) - 1.0
+    return replace(found, lifetime=found.lifetime + larger * found.observed)
+
+
+def _chi2_quantile(probability: float, freedom: int) -> float:
+    low, high = 0.0, float(freedom)
+    while 1.0 - chi2_sf(high, freedom) < probability:
+        high *= 2.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if 1.0 - chi2_sf(middle, freedom) < probability else (low, middle)
+    return high
 
 
 def noise_of(sample: Sample, summary: str) -> float:
@@ -135,7 +174,14 @@ def noise_of(sample: Sample, summary: str) -> float:
 
 
 def planned(
-    found: Variances, costs: Costs, precision: float, level: float, fewest: tuple[int, int] = (FEWEST, FEWEST)
+    found: Variances,
+    costs: Costs,
+    precision: float,
+    level: float,
+    fewest: tuple[int, int] = (FEWEST, FEWEST),
+    *,
+    hosts: int = 1,
+    fixed_calls: int | None = None,
 ) -> Plan | None:
     """Return the cheapest plan by the optimal counts that reaches a precision.
 
@@ -149,6 +195,10 @@ def planned(
         Confidence of the interval.
     fewest : pair of int
         Calls and lifetimes that are never undercut, so that the comparison itself can estimate variances.
+    hosts : int
+        Hosts that run equal parts of both sides. From ``FEWEST_HOSTS`` on they are what repeats.
+    fixed_calls : int, optional
+        Calls of a lifetime, where the program decides on them.
 
     Returns
     -------
@@ -166,51 +216,71 @@ def planned(
     start = max(costs.restart + costs.warmup, costs.call)
     optimal = optimal_counts(found.call, found.lifetime, build, warmup=start / costs.call,
                              build_cost=costs.build / costs.call)  # fmt: skip
+    wanted = _Wanted(precision=precision, level=level, hosts=hosts)
     calls, lifetimes = optimal.rounded
+    if fixed_calls is not None:
+        calls = fixed_calls
     if build > 0.0:
-        calls_each = max(fewest[0], int(min(calls, MOST_CALLS)))
+        calls_each = fixed_calls or max(fewest[0], int(min(calls, MOST_CALLS)))
         each = max(fewest[1], int(min(lifetimes, MOST)))
         variance_of_build = build + lifetime / each + found.call / (each * calls_each)
-        builds = _fewest(variance_of_build, precision, level)
-        return _plan(builds, each, calls_each, found, costs, level, optimal) if builds else None
+        builds = _fewest(variance_of_build, wanted)
+        return _plan(builds, each, calls_each, found, costs, wanted, optimal) if builds else None
     plans = []
-    calls = max(calls, fewest[0])
-    if math.isfinite(calls) and (number := _fewest(lifetime + found.call / calls, precision, level)):
-        plans.append(_plan(1, max(number, fewest[1]), int(calls), found, costs, level, optimal))
-    for number in range(fewest[1], TRIED + 1):
-        left = number * _variance_allowed(precision, level, number) - lifetime
+    calls = calls if fixed_calls is not None else max(calls, fewest[0])
+    least = wanted.whole(max(fewest[1], FEWEST * hosts))
+    if math.isfinite(calls) and (number := _fewest(lifetime + found.call / calls, wanted)):
+        plans.append(_plan(1, max(number, least), int(calls), found, costs, wanted, optimal))
+    for number in range(least, TRIED * hosts + 1, hosts) if fixed_calls is None else ():
+        left = number * wanted.variance_allowed(number) - lifetime
         if left > 0.0 and found.call / left <= MOST_CALLS:
             needed = max(fewest[0], math.ceil(found.call / left))
-            plans.append(_plan(1, number, needed, found, costs, level, optimal))
+            plans.append(_plan(1, number, needed, found, costs, wanted, optimal))
     return min(plans, key=lambda each: (each.seconds, each.lifetimes), default=None)
 
 
-def _variance_allowed(precision: float, level: float, number: int) -> float:
-    """Return the variance of one side's centre that gives an interval of this half-width."""
-    return (math.log1p(precision) / t_quantile(0.5 + 0.5 * level, 2.0 * (number - 1))) ** 2 / 2.0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """How narrow the interval must be, and over how many hosts its units are spread."""
+
+    precision: float
+    level: float
+    hosts: int
+
+    def whole(self, number: int) -> int:
+        """Return a number that hosts can share, not below this one."""
+        return -(-number // self.hosts) * self.hosts
+
+    def quantile(self, number: int) -> float:
+        """Return the quantile of t with so many units a side, as ``ratio_estimate`` counts degrees of freedom."""
+        freedom = self.hosts - 1.0 if self.hosts >= FEWEST_HOSTS else 2.0 * (number - self.hosts)
+        return t_quantile(0.5 + 0.5 * self.level, freedom)
+
+    def variance_allowed(self, number: int) -> float:
+        """Return the variance of one side's centre that gives an interval of this half-width."""
+        return (math.log1p(self.precision) / self.quantile(number)) ** 2 / 2.0
 
 
-def _fewest(variance_each: float, precision: float, level: float) -> int:
+def _fewest(variance_each: float, wanted: _Wanted) -> int:
     """Return how many units of this variance a side needs, 0 if too many."""
-    number = FEWEST
-    while variance_each / number > _variance_allowed(precision, level, number):
-        number = max(
-            number + 1, min(2 * number, math.ceil(variance_each / _variance_allowed(precision, level, number)))
-        )
+    least = number = FEWEST * wanted.hosts
+    while variance_each / number > wanted.variance_allowed(number):
+        jump = math.ceil(variance_each / wanted.variance_allowed(number))
+        number = wanted.whole(max(number + 1, min(2 * number, jump)))
         if number > MOST:
             return 0
-    while number > FEWEST and variance_each / (number - 1) <= _variance_allowed(precision, level, number - 1):
-        number -= 1
+    while number > least and variance_each / (number - wanted.hosts) <= wanted.variance_allowed(number - wanted.hosts):
+        number -= wanted.hosts
     return number
 
 
 def _plan(
-    builds: int, lifetimes: int, calls: int, found: Variances, costs: Costs, level: float, optimal: Counts
+    builds: int, lifetimes: int, calls: int, found: Variances, costs: Costs, wanted: _Wanted, optimal: Counts
 ) -> Plan:
     repeated = builds if (found.build or 0.0) > 0.0 else lifetimes
     spread = (found.build or 0.0) / builds + max(found.lifetime, 0.0) / (builds * lifetimes)
     spread += found.call / (builds * lifetimes * calls)
-    half = t_quantile(0.5 + 0.5 * level, 2.0 * (repeated - 1)) * math.sqrt(2.0 * spread)
+    half = wanted.quantile(repeated) * math.sqrt(2.0 * spread)
     return Plan(
         builds=builds,
         lifetimes=lifetimes,

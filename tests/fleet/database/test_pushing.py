@@ -110,6 +110,10 @@ _ATTEMPTS = {
     "notify": "SELECT pg_notify('x', 'y')",
     "end the server's processes": "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'postgres'",
     "read settings": "SELECT * FROM pg_hba_file_rules",
+    "plan a benchmark": "INSERT INTO specmine.bench_plan(name, document, plan) VALUES ('x', '{}', '{}')",
+    "change what is run": "UPDATE specmine.bench_plan SET document = '{}'",
+    "read results of others": "SELECT * FROM specmine.bench_run",
+    "claim as another": "SELECT specmine.bench_for(NULL::specmine.host, 'b')",
     "read passwords": "SELECT * FROM pg_authid",
 }
 

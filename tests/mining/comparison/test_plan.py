@@ -8,8 +8,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from specmine.mining.comparison.plan import QUANTILES, Costs, Plan, Variances, noise_of, planned, variances_of
+from specmine.mining.comparison.plan import (
+    QUANTILES,
+    Costs,
+    Plan,
+    Variances,
+    cautious,
+    noise_of,
+    planned,
+    variances_of,
+)
 from specmine.mining.regression.comparison import LifetimeSample, Rule, compare
+from specmine.mining.regression.ratio_estimate import ratio_estimate
 from specmine.mining.regression.sample import sample_of_durations
 
 
@@ -51,6 +61,44 @@ def test_no_other_plan_of_one_build_is_cheaper(call: float, lifetime: float) -> 
             cheapest = min(cheapest, number * (3 + max(2, call / allowed) * 0.001))
     assert plan.seconds <= 1.03 * cheapest
     assert plan.half_width <= 0.02 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("hosts", [2, 3, 5])
+def test_a_plan_over_hosts_is_as_precise_as_planned(hosts: int) -> None:
+    """Hosts share the lifetimes equally; the intervals of simulated ratios have the planned width."""
+    rng = np.random.default_rng(hosts)
+    plan = planned(variances(0.0, 0.0004), Costs(build=0, restart=1, warmup=0, call=1), 0.02, 0.95, hosts=hosts)
+    assert plan is not None and plan.lifetimes % hosts == 0
+    widths = []
+    for _ in range(300):
+        sides = [
+            {str(host): np.exp(rng.normal(0, 0.02, plan.lifetimes // hosts)) for host in range(hosts)} for _ in range(2)
+        ]
+        found = ratio_estimate(sides[0], sides[1], level=0.95)
+        assert found is not None
+        widths.append(math.log(found.high / found.low) / 2)
+    assert float(np.sqrt(np.mean(np.square(widths)))) == pytest.approx(math.log1p(plan.half_width), rel=0.1)
+    assert plan.half_width <= 0.02 * (1 + 1e-9)
+
+
+def test_calls_that_a_program_decides_on_stay() -> None:
+    """Only lifetimes are then planned."""
+    costs = Costs(build=0, restart=1, warmup=0, call=0.001)
+    plan = planned(variances(0.04, 1e-4), costs, 0.02, 0.95, fixed_calls=7)
+    assert plan is not None and plan.calls == 7
+    each = 1e-4 + 0.04 / 7
+    assert stats.t.ppf(0.975, 2 * plan.lifetimes - 2) * math.sqrt(2 * each / plan.lifetimes) <= math.log(1.02)
+    fewer = plan.lifetimes - 1
+    assert stats.t.ppf(0.975, 2 * fewer - 2) * math.sqrt(2 * each / fewer) > math.log(1.02)
+
+
+@pytest.mark.parametrize("freedom", [1, 4, 10, 60])
+def test_cautious_variances_are_upper_limits_of_chi_squared(freedom: int) -> None:
+    """Of lifetimes and calls together, as scipy has them."""
+    found = Variances(call=0.01, lifetime=3e-4, build=None, lifetimes=99, builds=1, observed=4e-4, freedom=freedom)
+    limit = 4e-4 * freedom / stats.chi2.ppf(0.2, freedom)
+    assert cautious(found, 0.8).lifetime == pytest.approx(limit - 1e-4, rel=1e-9)
+    assert cautious(variances(0.01, 3e-4), 0.8) == variances(0.01, 3e-4)
 
 
 def test_a_precision_out_of_reach_is_no_plan() -> None:

@@ -1,0 +1,5 @@
+"""``specmine bench``."""
+
+from .command import command
+
+__all__ = ["command"]
