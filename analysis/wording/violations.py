@@ -24,3 +24,11 @@ def is_of_data(entry: Entry) -> bool:
     cause = entry.get("cause") or {}
     load = (cause.get("evidence") or {}).get("load") or {"changed": True}
     return cause.get("kind") == "load" and entry.get("what") != "path" and not load["changed"]
+
+
+def growth_of(entry: Entry) -> str:
+    """Return what in the calls has most of the difference, as a sentence; '' if that is not known."""
+    growth = (entry.get("cause") or {}).get("growth")
+    if not isinstance(growth, dict):
+        return ""
+    return f"{'Callee' if growth.get('kind') == 'callee' else 'Waits'}: {growth.get('text')}."

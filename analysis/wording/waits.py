@@ -13,6 +13,8 @@ from .inside import three_digits_of
 
 NOTABLE = 0.005
 """Smaller shares are not told."""
+LEAST_OFTEN = 0.1
+"""Fewer waits a call are told as one in so many calls."""
 ITSELF = "(itself)"
 """Stands for the function whose calls these are: a place within it is no other function."""
 
@@ -46,8 +48,15 @@ def _row(part: Any) -> WaitRow:
         within=escaped(str(part["within"])) if part.get("within") else "",
         share=float(part["share"]),
         mean=duration(float(part.get("mean_seconds") or 0.0)),
-        note=f"{three_digits_of(often)} a call" if often else "",
+        note=_often(often),
     )
+
+
+def _often(waits: float) -> str:
+    """Return how often a call waits there."""
+    if not waits:
+        return ""
+    return f"{three_digits_of(waits)} a call" if waits >= LEAST_OFTEN else f"once in {count(round(1 / waits))} calls"
 
 
 def waits_head(entry: Entry) -> str:

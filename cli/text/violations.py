@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from specmine.analysis.wording.levels import normal_range
-from specmine.analysis.wording.violations import is_open, is_problem
+from specmine.analysis.wording.violations import growth_of, is_open, is_problem
 from specmine.daemon.documents.violation_text import typeset
 from specmine.model.text import age, cells, escaped, plural, shortened, three_digits
 
@@ -65,6 +65,7 @@ def portrait(entry: Entry, at: str | None, width: int, *, ascii_only: bool = Fal
         ("when", _when(entry, at)),
         ("cause", cause_words(entry)),
         ("", str(cause.get("text") or "")),
+        ("", growth_of(entry)),
     ):
         if text:
             lines += textwrap.wrap(

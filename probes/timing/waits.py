@@ -125,7 +125,9 @@ class WaitMeter:
         """Stacks walked."""
 
     def ask(self, functions: Sequence[str], now_ns: int) -> None:
-        """Follow the waits of these functions from now on, and of no others."""
+        """Follow the waits of these functions from now on, and of no others; of new ones at once."""
+        if not set(functions) <= self._asked.keys():
+            self._due_ns = now_ns
         self._asked = {key: self._asked.get(key, now_ns) for key in functions}
         self._every = {key: every for key, every in self._every.items() if key in self._asked}
 

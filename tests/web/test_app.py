@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import pytest
@@ -285,3 +285,19 @@ def test_a_store_tells_how_a_function_went(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text("{}")
     with pytest.raises(NoData):
         StoreSource(tmp_path / "s.json").trend([FUNCTION.key], 2)
+
+
+def test_a_function_shows_where_its_calls_wait() -> None:
+    """The section is there once waits were followed, with names as text."""
+    documents = sample()
+    address = f"/function?name={quote(str(documents.functions[0]['function']))}"
+    assert "Where its calls wait" not in client(documents).get(address).text
+    part = {"kind": "file", "system_call": "fsync", "place": "save<b>", "within": None, "share": 0.9}
+    part |= {"waits_per_call": 0.001, "mean_seconds": 2e-6}
+    waits = {"calls": 4000, "followed_seconds": 3.0, "mean_seconds": 2.2e-6, "at": None, "parts": [part]}
+    cast("dict[str, Any]", documents.functions[0])["waits"] = waits
+    text = client(documents).get(address).text
+    section = text[text.index("Where its calls wait") :]
+    assert "file fsync" in section
+    assert "save&lt;b&gt;" in section
+    assert "once in 1,000 calls" in section

@@ -16,6 +16,7 @@ from specmine.analysis.wording.reasons import why
 from specmine.analysis.wording.states import words as state_words
 from specmine.analysis.wording.typesetting import or_dash, typeset
 from specmine.analysis.wording.violations import is_open
+from specmine.analysis.wording.waits import WaitRow, wait_rows, waits_head
 from specmine.model.text import age, count, duration, rate, share, three_digits
 from specmine.web import words
 from specmine.web.documents import Documents, Entry
@@ -91,6 +92,8 @@ def page(
         ],
         "classes": _classes(entry),
         "inside": _inside(entry),
+        "waits_head": waits_head(entry),
+        "waits": [{"row": row, "share": share(row.share), "note": _note(row)} for row in wait_rows(entry.get("waits"))],
         "not_timed": not_timed(entry.get("classes") or []),
         "paths": call_paths(entry),
         "assertion": typeset("\n".join(assertion(entry, _TEXT_WIDTH))),
@@ -176,6 +179,10 @@ def _inside(entry: Entry) -> list[dict[str, Any]]:
                 }
             )
     return told
+
+
+def _note(row: WaitRow) -> str:
+    return ", ".join(filter(None, (row.note, f"in {row.within}" if row.within else "")))
 
 
 def _measured(entry: Entry) -> list[str]:

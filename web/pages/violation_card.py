@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from specmine.analysis.wording.levels import normal_range, seconds
-from specmine.analysis.wording.violations import is_open
+from specmine.analysis.wording.violations import growth_of, is_open
 from specmine.model.text import share
 from specmine.web import words
 
@@ -42,7 +42,7 @@ def card(entry: Entry, now: datetime | None) -> dict[str, Any]:
         "where": _where(entry),
         "cause_head": "Cause" if cause.get("proven") or kind == "unknown" else "Likely cause",
         "cause_kind": _CAUSES.get(kind, kind),
-        "cause_text": str(cause.get("text") or ""),
+        "cause_text": " ".join(filter(None, (str(cause.get("text") or ""), growth_of(entry)))),
         "facts": [
             {
                 "changed": bool(each.get("changed")),

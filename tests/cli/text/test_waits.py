@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from specmine.analysis.wording.violations import growth_of
 from specmine.cli.text.waits import waits_table
 
 
@@ -43,3 +44,11 @@ def test_what_was_not_followed_is_not_told() -> None:
     assert waits_table({"function": "f", "waits": None}, 80) == []
     none = {"calls": 12, "mean_seconds": 0.0, "parts": [], "followed_seconds": 1.0}
     assert waits_table({"function": "f", "waits": none}, 80) == ["  No wait in 12 calls, followed for 1.0 s."]
+
+
+def test_a_violation_says_what_grew() -> None:
+    """A wait and a callee are told as sentences; nothing where nothing is known."""
+    text = "file fsync under save, +4.1 ms of +4.3 ms a call"
+    assert growth_of({"cause": {"growth": {"kind": "file", "text": text}}}) == f"Waits: {text}."
+    assert growth_of({"cause": {"growth": {"kind": "callee", "text": "save"}}}) == "Callee: save."
+    assert growth_of({"cause": {"growth": None}}) == growth_of({}) == ""
