@@ -38,12 +38,12 @@ deb: ## build the Debian package into dist/
 	@.ci/packages python3-venv
 	@packaging/deb.sh
 
-test: setup ## everything: checks, then all tests (those marked kernel need root, and run one by one)
+test: setup ## everything: checks, then all tests (those marked kernel need root)
 	@.ci/packages gcc g++ libc6-dev libdw-dev gdb golang-go libboost-context-dev musl-tools libluajit-5.1-dev strace prometheus prometheus-alertmanager openssl postgresql chromium man-db
 	@$(MAKE) --no-print-directory check
 	@status=0; \
 	$(BIN)/pytest -m 'not kernel' -n auto --dist worksteal || status=1; \
-	$(BIN)/pytest -m kernel || status=1; \
+	$(BIN)/pytest -m kernel -n 2 --dist loadfile || status=1; \
 	exit $$status
 
 check: setup ## what is wrong without running it: ruff, mypy, who imports whom

@@ -20,15 +20,17 @@ import numpy as np
 from specmine.model.batch import Batch, FollowWaits, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
 from specmine.model.buckets import BUCKETS
 from specmine.model.errors import HelperError
+from specmine.model.observation import Kind
 from specmine.model.restart_pause import RestartPause
 from specmine.probes.arch.machine import machine
-from specmine.probes.calibration.calibrate import calibrated
+from specmine.probes.calibration.calibrate import calibrated, kept_prices
 from specmine.probes.calibration.cold_cache import scaled
 from specmine.probes.calibration.recalibrate import Recalibration
 from specmine.probes.elf.client import Reader
 from specmine.probes.kernel.cache import prepare
+from specmine.probes.kernel.later_programs import LaterPrograms
 from specmine.probes.kernel.links import LinkNews, Links
-from specmine.probes.kernel.loader import LINK_KINDS, Loaded, load
+from specmine.probes.kernel.loader import LINK_KINDS, PATHS, SAMPLING, Loaded, load, loaded_earlier
 from specmine.probes.kernel.maps import CachedMap, HashMap, RingBuffer, kernel_at_least, map_array
 from specmine.probes.kernel.structs import (
     CALL_WAIT,
@@ -122,6 +124,8 @@ class BpfSource:
         self._holder_died_ns = 0
         self._notes = [each for each in waits if each]
         self._remaining = Remaining()
+        self._held: dict[str, Request] = {}
+        """Requests for programs that are not loaded yet, by function, or by their type."""
         self._unheard: list[LinkNews] = []
         """Reports of the holder, in order, that are to be taken in."""
 
@@ -134,19 +138,8 @@ class BpfSource:
         self._reader = Reader()
         self._started.callback(self._reader.close)
         self._warm()
-        cache = Path(s.cache) if s.cache else None
-        if cache is not None and not prepare(cache):
-            cache = None
-        self._loaded = loaded = load(
-            interpreter=s.interpreter,
-            memory_bytes=s.memory_bytes,
-            buckets=BUCKETS,
-            modes=s.links,
-            cache=cache,
-            sampling=s.sampling,
-            waiting=s.waiting,
-        )
-        self._started.callback(loaded.close)
+        cache = Path(s.cache) if s.cache and prepare(Path(s.cache)) else None
+        loaded, known = self._load(cache)
         maps, entries = loaded.maps, loaded.entries
         slots = map_array(maps["slots"], MAX_SLOTS, SLOT, writable=True)
         self._outcomes = map_array(maps["walk_outcomes"], entries["walk_outcomes"], "<u8")
@@ -164,7 +157,7 @@ class BpfSource:
         self._wake = self._waking(self._links.fileno(), self._reader.fileno(), self._events.fd)
         self._wake_urgently = self._waking(self._events.fd)
         self._reader.check()
-        prices = calibrated(loaded, self._links, slots, self._counters, cache)
+        prices = known or calibrated(loaded, self._links, slots, self._counters, cache)
         self._prices, self._factor = prices, 1.0
         self._recalibration = Recalibration(
             interpreter=s.interpreter, mode=loaded.mode, cache=cache, now_ns=time.monotonic_ns()
@@ -210,6 +203,8 @@ class BpfSource:
         )
         self._arm_switch()
         self._self_cpu.take_ended()
+        if s.sampling and not s.watch:
+            self._later.awaited(SAMPLING)
         now_ns = time.monotonic_ns()
         self._programs.begin(now_ns)
         self._address_spaces.look_around(now_ns)
@@ -236,7 +231,7 @@ class BpfSource:
             return_addresses,
         )
         self._wait_meter: WaitMeter | None = None
-        if self._settings.wait_kind and "on_switch" in loaded.programs:
+        if self._settings.wait_kind and ("on_switch" in loaded.programs or SAMPLING in loaded.later):
             self._wait_meter = WaitMeter(
                 self._profiler.tracepoint,
                 settings,
@@ -245,6 +240,26 @@ class BpfSource:
                 self._symbolizer,
                 map_array(maps["histogram"], loaded.entries["histogram"], "<u8"),
             )
+
+    def _load(self, cache: Path | None) -> tuple[Loaded, Prices | None]:
+        """Load the programs, some of them later if all went well earlier in this boot; also return prices of then."""
+        s = self._settings
+        earlier = loaded_earlier(cache, s.interpreter) if cache is not None else None
+        known = kept_prices(cache, earlier.mode) if cache is not None and earlier is not None else None
+        self._loaded = loaded = load(
+            interpreter=s.interpreter,
+            memory_bytes=s.memory_bytes,
+            buckets=BUCKETS,
+            modes=s.links,
+            cache=cache,
+            sampling=s.sampling,
+            waiting=s.waiting,
+            postponing=known is not None,  # calibration needs all programs
+        )
+        self._started.callback(loaded.close)
+        self._later = LaterPrograms(loaded, s.interpreter)
+        self._started.callback(self._later.close)
+        return loaded, known if earlier is not None and earlier.mode == loaded.mode else None
 
     def _waking(self, *descriptors: int) -> select.epoll:
         """Return what is readable when one of these is."""
@@ -328,6 +343,11 @@ class BpfSource:
 
     def apply(self, request: Request) -> None:
         """Carry out a request of the controller."""
+        about = request.function if isinstance(request, Watch | Unwatch) else type(request).__name__
+        self._held.pop(about, None)
+        if self._later.awaited(_group(request)):
+            self._held[about] = request
+            return
         now_ns = time.monotonic_ns()
         if isinstance(request, Watch):
             self._registry.watch(request, now_ns)
@@ -338,6 +358,17 @@ class BpfSource:
             self._profiler.set_rate(request.hertz, now_ns, sample_ns=self._prices.sample_ns, waits=waits)
         elif isinstance(request, FollowWaits) and self._wait_meter is not None:
             self._wait_meter.ask(request.functions, now_ns)
+
+    def _take_later_programs(self) -> None:
+        """Hand on the programs that were loaded meanwhile, and carry out what waited for them."""
+        programs, notes, used_ns = self._later.take()
+        self._notes += notes
+        self._self_cpu.ns += used_ns
+        if programs:
+            self._links.add(programs)
+            held, self._held = self._held, {}
+            for request in held.values():
+                self.apply(request)
 
     # polling
 
@@ -354,6 +385,7 @@ class BpfSource:
         if self._holder_due_ns and now_ns >= self._holder_due_ns:
             self._restart_holder(now_ns)
         self._hear(now_ns)
+        self._take_later_programs()
         events = self._events.read()
         if events:
             told = np.frombuffer(b"".join(events), EVENT)
@@ -493,6 +525,14 @@ class BpfSource:
             "modules": self._modules.lost,
             "modules_evicted": self._modules.evictions,
         }
+
+
+def _group(request: Request) -> str:
+    """Return the group of programs that a request needs, '' if those that are always there will do."""
+    if isinstance(request, Watch) and request.kind is Kind.PATH:
+        return PATHS
+    wanted = request.hertz if isinstance(request, Sampling) else isinstance(request, FollowWaits) and request.functions
+    return SAMPLING if wanted else ""
 
 
 def _host(mode: str) -> dict[str, str]:

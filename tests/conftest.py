@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.support.turns import turn
+
 PROGRAMS = Path(__file__).parent / "programs"
 
 _WITH_BCC = "/usr/bin/python3"
@@ -71,10 +73,27 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         end(f"kernel test: {missing_for_kernel_tests()}")
 
 
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that all processes of a run of the tests have in common."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(autouse=True)
+def in_turn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Run kernel tests beside each other, but one marked ``alone`` while no other runs."""
+    if request.node.get_closest_marker("kernel") is None or "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    with turn(shared_folder(tmp_path_factory), alone=request.node.get_closest_marker("alone") is not None):
+        yield
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Return the folder in which all tests keep compiled BPF programs and calibrated prices; daemons use it too."""
-    folder = tmp_path_factory.mktemp("cache")
+    folder = shared_folder(tmp_path_factory) / "cache"
+    folder.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CACHE_DIRECTORY", str(folder))
         yield folder

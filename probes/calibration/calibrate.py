@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -46,6 +45,7 @@ from specmine.probes.kernel.structs import (
     RETURN_SITE,
     SLOT,
 )
+from specmine.probes.kernel.work_folder import work_folder
 from specmine.probes.process import proc
 
 from .cold_cache import geometric_mean
@@ -247,7 +247,7 @@ def measured(loaded: Loaded, links: Links, slots: NDArray[np.void], counters: ND
         slots[slot] = np.zeros(1, SLOT)[0]
         slots["limit"][slot] = 1 << 62
     sites = loaded.mode != "perf"
-    with tempfile.TemporaryDirectory(prefix="specmine-") as folder:
+    with work_folder() as folder:
         deep = _Bench(Path(folder), loaded, links, 4000, "deep_emulated")
         bare = _cpu_ns(deep.rounds())
 

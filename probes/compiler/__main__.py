@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Start the child, without leaving a path to our other modules for bcc to find.
 
-usage: __main__.py FD        FD: a connected SEQPACKET socket that carries one JSON request, see request.py
+usage: __main__.py FD NICENESS        FD: a connected SEQPACKET socket that carries one JSON request, see request.py
 """
 import importlib
 import os

@@ -21,13 +21,20 @@ ATTACH_TYPES = {"session": SESSION, "multi": UPROBE_MULTI, "perf": 0}
 SITE_PROGRAMS = ["call_site_return", "call_landing", "call_context"]
 
 
-def programs_over(mode, names, site_programs):
-    """Return {name: what is to be loaded} for calls over a kind of link."""
+def timing_programs(mode, names, site_programs):
+    """Return {name: what is to be loaded} for timed calls over a kind of link."""
     attach = ATTACH_TYPES[mode]
     wanted = {name: (name, KPROBE, attach) for name in names}
     # Return sites are ordinary probes; they need links that detach fast
     if attach:
-        wanted.update({name: (name, KPROBE, UPROBE_MULTI) for name in site_programs + SITE_PROGRAMS})
+        wanted.update({name: (name, KPROBE, UPROBE_MULTI) for name in site_programs})
+    return wanted
+
+
+def programs_over(mode, names, site_programs):
+    """Return {name: what is to be loaded} for all calls over a kind of link."""
+    attach = ATTACH_TYPES[mode]
+    wanted = timing_programs(mode, names, site_programs + SITE_PROGRAMS)
     # counting has no return: over sessions it is a plain multi link
     count = "call_count" if attach else "call_count_perf"
     wanted["call_count"] = (count, KPROBE, UPROBE_MULTI if attach else 0)
@@ -44,7 +51,7 @@ def load_calls(request, loads, fds):
             loads.loaded(*wanted[names[0]])  # a kernel without such links says so at once
             loads.begin(wanted.values())
             programs = {name: loads.loaded(*each) for name, each in wanted.items()}
-            if not request["selftest"] or fires(mode, programs, fds["counters"]):
+            if fires(mode, programs, fds["counters"]):
                 return mode, programs, notes
             notes.append("%s links do not fire on this kernel" % mode)
         except (OSError, RuntimeError) as error:
@@ -52,6 +59,15 @@ def load_calls(request, loads, fds):
                 raise
             notes.append("%s links: %s" % (mode, error))
     raise RuntimeError("no kind of uprobe link works: " + "; ".join(notes))
+
+
+def load_more_calls(request, loads):
+    """Load programs for calls over links that are known to work; {name: fd}."""
+    wanted = {}  # type: dict[str, tuple[str, int, int]]
+    for mode, names in request["modes"]:
+        wanted.update(timing_programs(mode, names, request["site_programs"]))
+    loads.begin(wanted.values())
+    return {name: loads.loaded(*each) for name, each in wanted.items()}
 
 
 def fires(mode, programs, counters):

@@ -114,6 +114,8 @@ class Holder:
                 LinkThreads({self.channel.fileno(), self.pulse.fileno(), *self.programs.values()})
                 for _ in range(TABLES)
             ]
+        elif op == "more":
+            self.programs.update(zip(m["names"], fds, strict=True))
         elif op == "switch":
             self.switch, self.off = m["path"], None
         elif op == "close":

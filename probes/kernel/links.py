@@ -8,7 +8,7 @@ import json
 import select
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from specmine.model.errors import HelperError
@@ -42,7 +42,7 @@ class Links:
     def __init__(self, loaded: Loaded) -> None:
         """Start the holder and hand it the programs. Raises HelperError if it cannot be started."""
         self._loaded = loaded
-        self.mode, self.programs = loaded.mode, frozenset(loaded.programs)
+        self.mode, self.programs = loaded.mode, dict(loaded.programs)
         self._next = 1
         self._switch = ""
         self._epoll = select.epoll()
@@ -62,17 +62,21 @@ class Links:
         self._holder = holder
         self._epoll.register(channel.fileno(), select.EPOLLIN)
         loaded = self._loaded
-        names = list(loaded.programs)
         message = {
             "op": "programs",
-            "names": names,
+            "names": list(self.programs),
             "alarms": loaded.entries["alarms"],
             "syscalls": dict(machine().syscalls),
         }
-        self._send(message, [loaded.programs[n] for n in names] + [loaded.maps["alarms"]])
+        self._send(message, [*self.programs.values(), loaded.maps["alarms"]])
         if self._switch:
             self._send({"op": "switch", "path": self._switch})
         return holder
+
+    def add(self, programs: Mapping[str, int]) -> None:
+        """Hand the holder programs that were loaded later; the fds stay the caller's, and stay open."""
+        self.programs |= programs
+        self._send({"op": "more", "names": list(programs)}, list(programs.values()))
 
     def restart(self) -> None:
         """Start another holder after ``news`` told that it is dead; it holds no link. HelperError if that fails."""

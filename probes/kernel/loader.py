@@ -1,28 +1,21 @@
-"""Compile and load the BPF programs in the child that has bcc; receive maps and programs as fds."""
+"""Which BPF programs and maps are loaded, for which kernel; a child compiles and loads them."""
 
 from __future__ import annotations
 
-import array
-import errno
 import hashlib
 import itertools
-import json
 import os
-import select
-import socket
-import subprocess
-import tempfile
-import time
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-from specmine.model.errors import HelperError, HostError, ProbeError
+from specmine.model.errors import HostError, ProbeError
 from specmine.model.probe_kind import PROBE_KINDS
 from specmine.probes.arch.machine import machine
-from specmine.probes.holder.process_state import is_stopped
-from specmine.probes.holder.time_scale import TIME_SCALE
 
 from .cache import read_json, this_boot, write_json
+from .compiling_child import Answer, answer
 from .maps import kernel_at_least
 from .structs import MAX_SLOTS
 
@@ -63,12 +56,9 @@ LINK_KINDS = ("session", "multi", "perf")
 """Kinds of uprobe link, best first."""
 VARIANTS: tuple[tuple[str, ...], ...] = (("-DMAY_GOTO",), (), ("-DMAX_FRAMES=32",))
 """Flags to compile with, best first; the verifier counts rounds itself from 6.9 on, and without faults from 6.12."""
-_TIMEOUT_S = 60.0 * TIME_SCALE
-LOOK_S, STOPPED_LOOKS = 0.25, 4
-"""How often it is looked whether the child is stopped, and how often in a row it must be to be killed."""
-PAUSES_S = (0.5, 2.0)
-"""After a child that broke another is started, so often and after such pauses."""
 _MIB = 1 << 20
+PATHS, SAMPLING = "paths", "sampling"
+"""Groups of programs that may be loaded later: the verifier takes six times as long for them as for all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +75,8 @@ class Loaded:
     seconds: float
     waiting: bool = False
     """Calls are split into running, waiting and blocked."""
+    later: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Group of programs -> the request that loads it; empty if all are loaded."""
 
     def close(self) -> None:
         """Close all fds; what holds no link is freed by the kernel."""
@@ -92,10 +84,19 @@ class Loaded:
             os.close(fd)
 
 
-def _programs(mode: str) -> list[str]:
-    """Return the programs of timing probes over a kind of link."""
-    kinds = [probe.programs[mode] for probe in PROBE_KINDS.values() if probe.timed]
+def _programs(mode: str, by_path: Iterable[bool]) -> list[str]:
+    """Return the programs of timing probes over a kind of link, of those with call paths or without."""
+    kinds = [probe.programs[mode] for probe in PROBE_KINDS.values() if probe.timed and probe.by_path in by_path]
     return [name for programs in kinds for name in (programs.entry, programs.back) if name]
+
+
+def _calls(modes: Iterable[str], by_path: Iterable[bool]) -> dict[str, Any]:
+    """Return the part of a request that tells which programs for calls are wanted."""
+    probes = [probe for probe in PROBE_KINDS.values() if probe.timed and probe.by_path in by_path]
+    return {
+        "modes": [[mode, _programs(mode, by_path)] for mode in modes],
+        "site_programs": [probe.entry_at_site for probe in probes],
+    }
 
 
 def bpf_sources() -> list[Path]:
@@ -146,11 +147,14 @@ def load(
     cache: Path | None = None,
     sampling: bool = True,
     waiting: bool = True,
+    postponing: bool = False,
     variants: tuple[tuple[str, ...], ...] | None = None,
 ) -> Loaded:
     """Compile and load the programs; without ``sampling`` not those that sample, which take the verifier a second.
 
-    With ``waiting`` calls are split into running, waiting and blocked where the kernel accounts for that.
+    With ``waiting`` calls are split into running, waiting and blocked where the kernel accounts for that. With
+    ``postponing`` the groups ``Loaded.later`` are left for later, if all of them were loaded earlier in this boot:
+    else this kernel may refuse them, and has to get other programs.
 
     ``variants`` are the flags to try, one after the other; None: those that suit this kernel.
 
@@ -158,31 +162,64 @@ def load(
     ------
     HostError
         No privilege, no bcc, or a kernel that refuses all programs; the message says which.
+    HelperError
+        The child was killed, or stopped, again and again.
     """
-    request = {
+    common = {
         "sources": [str(path) for path in bpf_sources()],
         "include": str(_PROBES / "bpf" / "include"),
         "sizes": map_sizes(memory_bytes, buckets),
-        "modes": [[mode, _programs(mode)] for mode in modes],
-        "site_programs": [probe.entry_at_site for probe in PROBE_KINDS.values() if probe.timed],
         "syscalls": dict(machine().syscalls),
-        "selftest": True,
-        "sampling": sampling,
         "cache": str(cache) if cache else None,
     }
     if variants is None:
         variants = VARIANTS if kernel_at_least(6, 12) else VARIANTS[1:]
+    ways = list(itertools.product(variants, sorted({waiting, False}, reverse=True)))
+    earlier = loaded_earlier(cache, interpreter) if postponing and cache is not None and modes == LINK_KINDS else None
     error = HostError("nothing was tried")
-    for flags, split in itertools.product(variants, sorted({waiting, False}, reverse=True)):
+    if earlier is not None and (earlier.flags, earlier.waiting) in ways:
         try:
-            loaded = _tried(interpreter, request | {"flags": list(flags), "waiting": split})
-            if cache is not None and sampling and modes == LINK_KINDS:
-                kept = {"mode": loaded.mode, "notes": list(loaded.notes), "seconds": loaded.seconds}
-                write_json(_kept_at(cache, interpreter), kept)
-            return loaded
+            return _loaded_first(interpreter, common, earlier, sampling=sampling)
+        except ProbeError as failed:
+            error = failed
+    for flags, split in ways:
+        request = common | {"flags": list(flags), "waiting": split, "following": True, "sampling": sampling}
+        try:
+            made = answer(interpreter, request | _calls(modes, (False, True)))
         except ProbeError as failed:  # an older verifier may need a shorter walk, or may trust no struct
             error = failed
+            continue
+        if cache is not None and sampling and modes == LINK_KINDS:
+            record = Earlier(
+                mode=made.mode, notes=made.notes, seconds=made.seconds, flags=flags, waiting=split, fields=made.fields
+            )
+            write_json(_kept_at(cache, interpreter), asdict(record))
+        return _loaded(made, made.notes)
     raise error
+
+
+def _loaded_first(interpreter: str, common: Mapping[str, Any], earlier: Earlier, *, sampling: bool) -> Loaded:
+    """Load what the first probes need, as it was loaded earlier."""
+    same = {**common, "flags": list(earlier.flags), "waiting": earlier.waiting, "fields": earlier.fields}
+    made = answer(interpreter, same | _calls([earlier.mode], (False,)) | {"following": True, "sampling": False})
+    more = same | {"following": False, "maps": list(made.maps)}
+    later = {PATHS: more | _calls([earlier.mode], (True,)) | {"sampling": False}}
+    if sampling:
+        later[SAMPLING] = more | _calls([], ()) | {"sampling": True}
+    return _loaded(made, earlier.notes, later)
+
+
+def _loaded(made: Answer, notes: tuple[str, ...], later: Mapping[str, Mapping[str, Any]] | None = None) -> Loaded:
+    return Loaded(
+        mode=made.mode,
+        maps=made.maps,
+        entries=made.entries,
+        programs=made.programs,
+        notes=notes,
+        seconds=made.seconds,
+        waiting=made.waiting,
+        later=later or {},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,14 +229,25 @@ class Earlier:
     mode: str
     notes: tuple[str, ...]
     seconds: float
+    flags: tuple[str, ...] = ()
+    waiting: bool = False
+    """It was asked for that calls are split."""
+    fields: bool = True
+    """The programs may read fields of the kernel's structs."""
 
 
 def loaded_earlier(cache: Path, interpreter: str) -> Earlier | None:
     """Return what came of loading the same programs earlier in this boot; None if nothing is known of it."""
     kept = read_json(_kept_at(cache, interpreter))
     try:
-        mode, notes = str(kept["mode"]), tuple(map(str, kept["notes"]))
-        return Earlier(mode=mode, notes=notes, seconds=float(kept["seconds"]))
+        return Earlier(
+            mode=str(kept["mode"]),
+            notes=tuple(map(str, kept["notes"])),
+            seconds=float(kept["seconds"]),
+            flags=tuple(map(str, kept["flags"])),
+            waiting=bool(kept["waiting"]),
+            fields=bool(kept["fields"]),
+        )
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -207,90 +255,3 @@ def loaded_earlier(cache: Path, interpreter: str) -> Earlier | None:
 def _kept_at(cache: Path, interpreter: str) -> Path:
     which = hashlib.sha256(f"{sources_digest()} {interpreter}".encode()).hexdigest()[:12]
     return cache / f"loaded-{this_boot()}-{which}.json"
-
-
-def _tried(interpreter: str, request: dict[str, object]) -> Loaded:
-    """Run the child, and again after a pause if it breaks."""
-    for pause_s in PAUSES_S:
-        try:
-            return _run(interpreter, request)
-        except HelperError:
-            time.sleep(pause_s)
-    return _run(interpreter, request)
-
-
-def _run(interpreter: str, request: dict[str, object]) -> Loaded:
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    script = str(_PROBES / "compiler" / "__main__.py")
-    with ours, tempfile.TemporaryDirectory(prefix="specmine-") as folder, tempfile.TemporaryFile() as words:
-        try:
-            with theirs:
-                child = subprocess.Popen(
-                    [interpreter, "-I", "-B", script, str(theirs.fileno())],
-                    pass_fds=[theirs.fileno()],
-                    stdin=subprocess.DEVNULL,
-                    stdout=words,
-                    stderr=words,
-                    cwd=folder,
-                    env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": folder, "HOME": folder},
-                )
-        except OSError as error:
-            raise HostError(f"cannot run {interpreter}: {error.strerror}") from error
-        try:
-            ours.send(json.dumps(request).encode())
-            _await_answer(ours, child.pid)
-            data, fds = _receive(ours)
-        except OSError as error:
-            child.kill()
-            raise HelperError(f"the compiling child did not answer: {error}") from error
-        finally:
-            child.wait()
-        words.seek(0)
-        noise = words.read().decode(errors="replace").strip().splitlines()
-    if not data:
-        failed = HelperError if child.returncode < 0 else ProbeError  # killed, or of itself
-        raise failed("the compiling child ended without an answer: " + " | ".join(noise[-3:]))
-    return _answered(json.loads(data), fds, interpreter, noise)
-
-
-def _answered(answer: dict[str, object], fds: list[int], interpreter: str, noise: list[str]) -> Loaded:
-    if not answer["ok"]:
-        kind, text = answer["kind"], str(answer["error"])
-        if kind == "bcc":
-            raise HostError(f"{interpreter} has no bcc ({text})", remedy="install python3-bpfcc")
-        refused = os.strerror(errno.EPERM)
-        if kind == "permission" or any(refused in line for line in noise):  # bcc only prints why it made no map
-            raise HostError(
-                f"the kernel does not permit BPF ({text})", remedy="run as root or with CAP_BPF and CAP_PERFMON"
-            )
-        raise ProbeError(f"{text} {' | '.join(noise[-3:])}".strip())
-    maps, programs = answer["maps"], answer["programs"]
-    assert isinstance(maps, list) and isinstance(programs, list)
-    names = [m["name"] for m in maps]
-    return Loaded(
-        mode=str(answer["mode"]),
-        maps=dict(zip(names, fds, strict=False)),
-        entries={m["name"]: m["entries"] for m in maps},
-        programs=dict(zip(programs, fds[len(names) :], strict=True)),
-        notes=tuple(str(n) for n in answer["notes"]) if isinstance(answer["notes"], list) else (),
-        waiting=bool(answer["waiting"]),
-        seconds=float(str(answer["seconds"])),
-    )
-
-
-def _await_answer(channel: socket.socket, pid: int) -> None:
-    """Wait for the child's answer, or its end. TimeoutError if it is stopped, or takes too long."""
-    stopped, until_s = 0, time.monotonic() + _TIMEOUT_S
-    while not select.select([channel], [], [], LOOK_S)[0]:
-        stopped = stopped + 1 if is_stopped(pid) else 0
-        if stopped >= STOPPED_LOOKS or time.monotonic() > until_s:
-            raise TimeoutError("it was stopped" if stopped else "it takes too long")
-
-
-def _receive(channel: socket.socket) -> tuple[bytes, list[int]]:
-    data, extra, _, _ = channel.recvmsg(1 << 18, socket.CMSG_SPACE(4 * 250))
-    fds = array.array("i")
-    for level, kind, payload in extra:
-        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-            fds.frombytes(payload[: len(payload) - len(payload) % 4])
-    return data, list(fds)

@@ -16,7 +16,7 @@ from tests.support.attacks import ATTACKS, NOBODY, Aim, run_as_nobody
 from tests.support.breakpoints import family
 from tests.support.product import Daemon, daemon, running, wait_for_probes, wait_until
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.alone]  # an attack is a signal to all processes of nobody
 
 
 def calls(one: Daemon, program: str) -> int:

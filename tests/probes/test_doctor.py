@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -41,8 +42,8 @@ def test_without_a_record_the_programs_are_compiled(folder: Path) -> None:
 
 def test_what_was_loaded_earlier_is_told(folder: Path) -> None:
     """With the kind of links that worked, and what was noted."""
-    kept = {"mode": "multi", "notes": ["session links: refused"], "seconds": 1.25}
-    write_json(loader._kept_at(folder, "/usr/bin/python3"), kept)
+    kept = loader.Earlier(mode="multi", notes=("session links: refused",), seconds=1.25)
+    write_json(loader._kept_at(folder, "/usr/bin/python3"), asdict(kept))
     found = bpf()
     assert found["bpf"].ok and "earlier in this boot, in 1.2 s" in found["bpf"].detail
     assert found["links"].ok and found["links"].detail == "multi links work; session links: refused"
@@ -50,7 +51,8 @@ def test_what_was_loaded_earlier_is_told(folder: Path) -> None:
 
 def test_a_record_that_others_could_have_written_counts_for_nothing(folder: Path) -> None:
     """Whoever may write it could say anything."""
-    write_json(loader._kept_at(folder, "/usr/bin/python3"), {"mode": "multi", "notes": [], "seconds": 1.0})
+    kept = loader.Earlier(mode="multi", notes=(), seconds=1.0)
+    write_json(loader._kept_at(folder, "/usr/bin/python3"), asdict(kept))
     folder.chmod(0o777)
     assert bpf()["bpf"].detail == "compiled"
 
