@@ -244,12 +244,12 @@ def test_no_more_calls_are_timed_than_counted(program: Programs, kind: str) -> N
 
 
 def test_what_no_ring_buffer_had_room_for_is_counted_and_made_up_for(
-    program: Programs, monkeypatch: pytest.MonkeyPatch
+    program: Programs, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Programs execute while nobody reads: what was not told is counted, and a process among them is found."""
     sizes = map_sizes
     monkeypatch.setattr("specmine.probes.kernel.loader.map_sizes", lambda *a: {**sizes(*a), "events": 4096})
-    source = BpfSource([Selection(exe=str(program("paths")))], SourceSettings(sampling=False))
+    source = BpfSource([Selection(exe=str(program("paths")))], SourceSettings(sampling=False, cache=str(cache)))
     source.start()
     try:
         for _ in range(150):  # 128 fit

@@ -98,7 +98,7 @@ def test_a_path_goes_through_a_call_whose_return_address_was_replaced(
     names = ("light", "inner")
     with running(program("nests"), 600) as child, driven(child.pid, *names, links=links, isolate=False) as driver:
         light, inner = driver.watch("light", Kind.TIME, window_calls=100), driver.watch("inner", Kind.PATH)
-        driver.poll(lambda: any(o.function == light for o in driver.observations))
+        driver.poll(lambda: {o.function for o in driver.observations} == {light, inner})
         driver.observations.clear()
         driver.poll(lambda: sum(o.function == light for o in driver.observations) >= 2)
     found: Counter[bool] = Counter()
