@@ -202,9 +202,8 @@ class BpfSource:
             emulates_nops=kernel_at_least(6, 16),
         )
         self._arm_switch()
-        self._self_cpu.take_ended()
-        if s.sampling and not s.watch:
-            self._later.awaited(SAMPLING)
+        if known is None:
+            self._self_cpu.take_ended()  # the calibrating programs
         now_ns = time.monotonic_ns()
         self._programs.begin(now_ns)
         self._address_spaces.look_around(now_ns)
@@ -259,6 +258,9 @@ class BpfSource:
         self._started.callback(loaded.close)
         self._later = LaterPrograms(loaded, s.interpreter)
         self._started.callback(self._later.close)
+        self._self_cpu.take_ended()
+        if s.sampling and not s.watch:
+            self._later.awaited(SAMPLING)
         return loaded, known if earlier is not None and earlier.mode == loaded.mode else None
 
     def _waking(self, *descriptors: int) -> select.epoll:

@@ -11,10 +11,10 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from .compiling_child import Answer, answer
-from .loader import Loaded
+from .loader import PATHS, Loaded
 
-NICENESS = 5
-"""Of the child, above the daemon's: what watches already goes before."""
+NICENESS = {PATHS: 5}
+"""Of the child, above the daemon's: what watches already goes before, but nothing is found without samples."""
 
 
 class LaterPrograms:
@@ -33,9 +33,13 @@ class LaterPrograms:
         if group not in self._requests:
             return False
         if group not in self._running:
-            fds = tuple(self._maps.values())
             self._running[group] = self._pool.submit(
-                answer, self._interpreter, self._requests[group], fds, niceness=NICENESS, given_up=self._given_up
+                answer,
+                self._interpreter,
+                self._requests[group],
+                tuple(self._maps.values()),
+                niceness=NICENESS.get(group, 0),
+                given_up=self._given_up,
             )
         return True
 

@@ -17,11 +17,13 @@ class SelfCpu:
         self.resident: dict[str, int] = {}
         """Bytes of resident memory at the last look, by name."""
         self._last: dict[int, int] = {}
+        self._ended_ns = 0
 
     def take_ended(self) -> None:
-        """Add what the children have used that ended by now; called once, when the compiling child is done."""
+        """Add what the children have used that ended since the last call: those of the start, which nobody looks at."""
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        self.ns += int((ended.ru_utime + ended.ru_stime) * 1e9)
+        ended_ns = int((ended.ru_utime + ended.ru_stime) * 1e9)
+        self.ns, self._ended_ns = self.ns + ended_ns - self._ended_ns, ended_ns
 
     def look(self, named: Mapping[str, Sequence[int]]) -> None:
         """Add what each used since the last look; processes by name."""

@@ -213,10 +213,13 @@ def test_a_second_daemon(program: Programs, tmp_path: Path) -> None:
 
 def test_a_stripped_program_is_mined_by_offsets(program: Programs) -> None:
     """Functions without names are found, timed and shown by module and file offset."""
-    done = specmine("mine", "--duration", 5, "--format", "json", "--", program("paths", "stripped"), 60)
-    assert "Traceback" not in done.stderr
-    assert done.returncode in (0, 3)
-    own = [each for each in json.loads(done.stdout)["functions"] if each["module"] == "paths"]
+    for seconds in (5, 15, 45):  # how soon one is timed depends on the host
+        done = specmine("mine", "--duration", seconds, "--format", "json", "--", program("paths", "stripped"), 60)
+        assert "Traceback" not in done.stderr
+        assert done.returncode in (0, 3)
+        own = [each for each in json.loads(done.stdout)["functions"] if each["module"] == "paths"]
+        if any(each["timed"] > 0 for each in own):
+            break
     assert all(re.fullmatch(r"paths\+0x[0-9a-f]+|_start|_init", each["function"]) for each in own)
     assert any(each["timed"] > 0 for each in own)
 

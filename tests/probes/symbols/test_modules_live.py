@@ -177,9 +177,7 @@ def test_one_library_in_two_versions(started: Callable[..., int], cache: Path, t
     assert len({function.offset for function in found}) == 2
 
 
-def test_a_file_that_was_closed_is_timed_again(
-    program: Programs, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_was_closed_is_timed_again(program: Programs, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process maps a program for a while, its file is closed; when it runs again, its calls are timed as before."""
     monkeypatch.setattr("specmine.probes.symbols.modules.MOST_FILES", 0)
     monkeypatch.setattr("specmine.probes.symbols.modules.REST_NS", 0)
