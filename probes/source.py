@@ -365,7 +365,7 @@ class BpfSource:
         """Hand on the programs that were loaded meanwhile, and carry out what waited for them."""
         programs, notes, used_ns = self._later.take()
         self._notes += notes
-        self._self_cpu.ns += used_ns
+        self._self_cpu.add(used_ns)
         if programs:
             self._links.add(programs)
             held, self._held = self._held, {}

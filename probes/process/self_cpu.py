@@ -25,6 +25,10 @@ class SelfCpu:
         ended_ns = int((ended.ru_utime + ended.ru_stime) * 1e9)
         self.ns, self._ended_ns = self.ns + ended_ns - self._ended_ns, ended_ns
 
+    def add(self, used_ns: int) -> None:
+        """Add what a child has used that nobody looked at."""
+        self.ns += used_ns
+
     def look(self, named: Mapping[str, Sequence[int]]) -> None:
         """Add what each used since the last look; processes by name."""
         used: dict[int, int] = {}
