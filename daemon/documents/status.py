@@ -122,7 +122,7 @@ def _fleet(state: ControllerState) -> dict[str, Any]:
         "told": rfc3339(orders.told_ns + utc_offset_ns(state)) if orders.told_ns is not None else None,
         "in_force": in_force,
         "duties": {each.value: purposes[each.value] for each in Purpose},
-        "left_to_others": len(left_out(orders, functions, state.settings, state.now_ns)),
+        "left_to_others": len(left_out(orders, functions, state.settings, state.now_ns, state.began_ns)),
         "statements": len(orders.statements),
         "inherited": sum(
             each.inference.inherited is not None and each.state in FINISHED for each in functions.values()

@@ -17,7 +17,6 @@ from specmine.fleet.codec import deflated
 from specmine.mining.fleet.duties import NEED_CALLS, SPREAD, Assignment, FleetFunction, FleetHost, assignments
 from specmine.model.function import Function
 from specmine.model.json_codec import decode, encode
-from specmine.model.observation import Kind
 
 from .connecting import Connection
 from .storing import document
@@ -110,11 +109,9 @@ class Planner:
         for row in running:
             number, model = row["function_id"], models.get(row["function_id"])
             state, came_to = (model["state"], model["found"]) if model is not None else ("", "")
-            kind = Kind.PATH if came_to == "paths" else Kind.TIME
+            column = "timed_by_path" if came_to == "paths" else "timed"
             seen = sightings.get(number, [])
-            calls = {
-                hosts[each["host_id"]].name: each["timed_by_path" if kind is Kind.PATH else "timed"] for each in seen
-            }
+            calls = {hosts[each["host_id"]].name: each[column] for each in seen}
             rates = {
                 hosts[each["host_id"]].name: each["calls"] / (each["watched_ns"] * 1e-9)
                 for each in seen if each["watched_ns"] > 0
@@ -129,7 +126,7 @@ class Planner:
                     hosts=frozenset(hosts[each].name for each in row["hosts"]),
                     known=state in ("stated", "inherited"),
                     stated=state == "stated" or (came_to == "unstable" and given >= ENOUGH * NEED_CALLS),
-                    kind=kind, calls=calls, rates=rates, predecessor=predecessors.get(row["key"], ""),
+                    calls=calls, rates=rates, predecessor=predecessors.get(row["key"], ""),
                 )
             )  # fmt: skip
         return found

@@ -57,10 +57,10 @@ class FleetFunction:
     """Whether the fleet states something of it, be it of the build before."""
     stated: bool = False
     """Whether that was learned of this very build."""
-    kind: Kind = Kind.TIME
-    """What is missing: durations, or call paths."""
+    kind: Kind = Kind.PATH
+    """What scouts observe: call paths say durations too, so nothing is asked for twice."""
     calls: Mapping[str, int] = field(default_factory=dict)
-    """Timed calls of the kind that is missing that each host sent."""
+    """Timed calls that each host sent; only those with call paths, once these alone are missing."""
     rates: Mapping[str, float] = field(default_factory=dict)
     """Calls a second, as each host says."""
     share: float = 0.0

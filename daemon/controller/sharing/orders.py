@@ -8,11 +8,11 @@ rules the fleet can slow a host down, but not blind it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
-from specmine.daemon.controller.phase import FINISHED
+from specmine.daemon.controller.phase import FINISHED, State
 from specmine.mining.fleet.duty import Duty, Purpose
 from specmine.mining.fleet.statement import InheritedStatement
 
@@ -24,6 +24,10 @@ CHECKED_EVERY_NS = 1_200 * SECOND
 """What others observe is still checked here so often ..."""
 LEFT_FOR_NS = 1_800 * SECOND
 """... and learned here if nothing is stated of it for so long."""
+FIRST_WORD_NS = 300 * SECOND
+"""So long a host waits for the first word: it finds functions and looks at each, and learns what the user named."""
+LEAST_WINDOW = 1.05
+"""Calls of a window while work is shared, in multiples of those without which it is not judged."""
 PLACES = 64
 """Functions that a host learns at a time for the fleet, less its own share."""
 MOST_STATEMENTS = 512
@@ -83,12 +87,26 @@ def told(
     return Orders(told_ns=told_ns, duties=taken, left=since, goals=goals, statements=before.statements)
 
 
-def left_out(orders: Orders, functions: Mapping[str, FunctionState], settings: Settings, now_ns: int) -> frozenset[str]:
+def shared(orders: Orders, settings: Settings, now_ns: int) -> Settings:
+    """Return the settings while hosts share the work: windows of just enough calls to be judged."""
+    if not orders.in_force(settings, now_ns):
+        return settings
+    return replace(settings, window_calls=min(settings.window_calls, round(LEAST_WINDOW * settings.minimum_calls)))
+
+
+def left_out(
+    orders: Orders, functions: Mapping[str, FunctionState], settings: Settings, now_ns: int, began_ns: int = 0
+) -> frozenset[str]:
     """Return the functions that are not to be observed now, since other hosts do or this one has done its part.
+
+    Before the first word of the fleet these are all that are being learned, for some minutes after the start.
 
     Never those that the user named, or that are suspected to have changed.
     """
-    if not orders.in_force(settings, now_ns):
+    is_left = _is_left
+    if settings.shares and orders.told_ns is None and now_ns - began_ns < FIRST_WORD_NS:
+        is_left = _waits
+    elif not orders.in_force(settings, now_ns):
         return frozenset()
     return frozenset(
         key
@@ -96,8 +114,12 @@ def left_out(orders: Orders, functions: Mapping[str, FunctionState], settings: S
         if not function.identity.hinted
         and not function.violations.urgency
         and not function.violations.standing
-        and _is_left(orders, function, now_ns)
+        and is_left(orders, function, now_ns)
     )
+
+
+def _waits(orders: Orders, function: FunctionState, now_ns: int) -> bool:
+    return function.state in (State.WAITING, State.TIMING, State.EXPLAINING)
 
 
 def _is_left(orders: Orders, function: FunctionState, now_ns: int) -> bool:
