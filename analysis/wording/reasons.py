@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from specmine.analysis.documents import Entry
-from specmine.model.text import duration, escaped, plural, share
+from specmine.model.text import duration, escaped, listed, plural, share, shortened
 
 from .states import group_of
 
+_NAMED = 3
 _UNDECIDED = {
     "not decided": "The newest calls are as asserted, but too few or too varied to show every change that matters",
     "too few calls": "The newest calls are too few to compare",
@@ -38,6 +41,21 @@ def why(entry: Entry) -> list[str]:
     if next_step:
         sentences.append(f"Next: {escaped(str(next_step))}")
     return sentences
+
+
+def grouped(entries: Sequence[Entry]) -> list[str]:
+    """Return why functions are in their states, a text for each reason: that of the first, with the names of all."""
+    groups: dict[tuple[str, str], list[Entry]] = {}
+    for each in entries:
+        groups.setdefault((str((each.get("reason") or {}).get("code", "")), group_of(each)), []).append(each)
+    told = []
+    for (code, _), members in groups.items():
+        sentences = why(members[0])
+        if code and sentences:
+            names = [escaped(shortened(str(each.get("function")), 40)) for each in members[:_NAMED]]
+            more = len(members) - _NAMED
+            told.append(f"{listed([*names, *([f'{more} more'] if more > 0 else [])])}: {' '.join(sentences)}")
+    return told
 
 
 def _provisional(before: Entry) -> str:

@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import functions_of, title
+from specmine.analysis.documents import functions_of
 from specmine.analysis.wording.assertions import is_asserted, wrapped
-from specmine.analysis.wording.reasons import why
+from specmine.analysis.wording.levels import present
+from specmine.analysis.wording.reasons import grouped
 from specmine.analysis.wording.states import counted
 from specmine.cli.base.exit_codes import data_code
 from specmine.cli.base.options import PATH, check_selection, output_option, program_options, result_format_option
@@ -19,7 +20,6 @@ from specmine.cli.runners.progress import Progress, wants_live
 from specmine.cli.text.functions import table
 from specmine.cli.text.specification import busiest_first, specification
 from specmine.model.errors import InputError
-from specmine.model.text import escaped
 
 MOST_SHOWN = 12
 """Functions that are listed where nothing is asserted."""
@@ -105,6 +105,9 @@ def run_mining(
     return document
 
 
+_NEXT = "Next: a longer --duration, a larger --budget, or --function NAME to learn few functions."
+
+
 def form_of(form: str | None, output: Path | None) -> str:
     """Return the format of a result: the one asked for, else text for people and JSON into a file."""
     return form or ("text" if output is None else "json")
@@ -113,15 +116,19 @@ def form_of(form: str | None, output: Path | None) -> str:
 def result_text(document: dict[str, Any], form: str) -> str:
     """Return a specification as text for people or as canonical JSON.
 
-    Where nothing is asserted the text says of the busiest functions why.
+    Where nothing is asserted the text has a row for each of the busiest functions that were called, and says why.
     """
     if form == "json":
         return specification_text(document)
-    lines = specification(document, width(), timed=True)
     entries = functions_of(document)
-    if entries and not any(map(is_asserted, entries)):
-        busiest = busiest_first(entries)[:MOST_SHOWN]
-        lines += ["", *table(busiest, width(), sort="time")]
-        for entry in busiest:
-            lines += wrapped(" ".join([f"{escaped(title(entry))}:", *why(entry)]), width(), hang="    ")
+    nothing = bool(entries) and not any(map(is_asserted, entries))
+    lines = specification(document, width(), timed=not nothing)
+    if nothing:
+        busiest = busiest_first(entries)
+        called = [each for each in busiest if present(each).get("p50")] or busiest
+        lines += ["", *table(called[:MOST_SHOWN], width(), sort="time"), ""]
+        for text in grouped(busiest):
+            lines += wrapped(text, width(), hang="    ")
+        if not isinstance((document.get("collection") or {}).get("source"), dict):
+            lines += ["", *wrapped(_NEXT, width(), hang="    ")]
     return typeset("\n".join(lines) + "\n")

@@ -53,7 +53,7 @@ def no_budget(rate: float, cost: float, budget: float) -> Reason:
     """No share of the budget is left for it."""
     return _because(
         "budget",
-        f"{_calls(rate)} would cost {cost / 1e6:.3g} ms a second; the budget ({budget / 1e6:.3g}) is in use",
+        f"{_calls(rate)} would cost {cost / 1e6:.3g} ms a second; the budget ({budget / 1e6:.3g} ms) is in use",
         "wait until others are learned, or raise the budget",
     )
 
