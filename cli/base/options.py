@@ -178,11 +178,17 @@ def rule_options(function: F) -> F:
                 help="What is compared of each lifetime.",
             ),
             click.option(
-                "--level", type=level_of, default="0.95", show_default=True, help="Confidence of the intervals."
+                "--level",
+                type=level_of,
+                metavar="RATIO",
+                default="0.95",
+                show_default=True,
+                help="Confidence of the intervals.",
             ),
             click.option(
                 "--tolerance",
                 type=tolerance_of,
+                metavar="RATIO",
                 default="2%",
                 show_default=True,
                 help="Changes within it do not matter.",

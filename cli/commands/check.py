@@ -42,8 +42,15 @@ if TYPE_CHECKING:
     help="How comparisons are decided; the other three are those of the paper.",
 )
 @click.option("--summary", help="What a function's name stands for, unless a file says it.  [default: median]")
-@click.option("--level", type=level_of, help="Confidence of each formula, unless a file says it.  [default: 0.95]")
-@click.option("--tolerance", type=tolerance_of, help="Sensitivity limit of comparisons.  [default: 0; of =, 2%]")
+@click.option(
+    "--level",
+    type=level_of,
+    metavar="RATIO",
+    help="Confidence of each formula, unless a file says it.  [default: 0.95]",
+)
+@click.option(
+    "--tolerance", type=tolerance_of, metavar="RATIO", help="Sensitivity limit of comparisons.  [default: 0; of =, 2%]"
+)
 @click.option("--junit", "junit_file", type=PATH, metavar="FILE", help="Write the result as JUnit XML too.")
 @fleet_options
 @skip_bad_option

@@ -29,7 +29,9 @@ def seconds(value: str) -> float:
 @click.option("--build", type=seconds, default="60", show_default=True, metavar="S", help="What a build costs.")
 @click.option("--summary", type=click.Choice(["median", "mean", "p90", "p99"]), default="median", show_default=True,
               help="What will be compared of each lifetime.")  # fmt: skip
-@click.option("--level", type=level_of, default="0.95", show_default=True, help="Confidence of the interval.")
+@click.option(
+    "--level", type=level_of, metavar="RATIO", default="0.95", show_default=True, help="Confidence of the interval."
+)
 @globs_option
 @skip_bad_option
 @output_option
