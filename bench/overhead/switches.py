@@ -3,7 +3,9 @@
     .venv/bin/python -m bench.overhead.switches [--pairs 60]
 
 Two processes hand a byte to each other over pipes on one CPU. In random order the tracepoint that follows waits is on
-or off for a quarter of a second. First the two are watched, then another program. Needs root and gcc.
+or off for a quarter of a second. First the two are watched, then another program; once while it is sampled where
+programs wait, and once while the waits within the calls of one function are followed, in none of which the two are.
+Needs root and gcc.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 
 PHASE_S, SETTLE_S = 0.25, 0.05
+NOBODY = 1 << 16
+"""Identity of no function."""
 EVERY = 100
 """One wait in so many is followed, as of a server under load."""
 
@@ -55,15 +59,30 @@ def main() -> int:
                     return int(struct.unpack("<Q", memory[:8])[0])
 
                 pids = {"the two": handing.pid, "another program": other.pid}
-                rows = [(what, *costs(pid, switches, options.pairs)) for what, pid in pids.items()]
+                rows = [
+                    (how, what, *costs(pid, switches, options.pairs, how))
+                    for how in ("sampled", "of calls")
+                    for what, pid in pids.items()
+                ]
         finally:
             stopped(handing)
             stopped(other)
-    table(["watched", "ns a switch without", "added, ns", "95 %", "reported, ns", "reported as the program's"], rows)
+    table(
+        [
+            "waits are",
+            "watched",
+            "ns a switch without",
+            "added, ns",
+            "95 %",
+            "reported, ns",
+            "reported as the program's",
+        ],
+        rows,
+    )
     return 0
 
 
-def costs(pid: int, switches: Callable[[], int], pairs: int) -> tuple[str, ...]:
+def costs(pid: int, switches: Callable[[], int], pairs: int, how: str) -> tuple[str, ...]:
     """Watch a program, have the tracepoint on and off in turn; return what that added to each switch."""
     source = BpfSource([Selection(pid=pid)], SourceSettings(cache=DEFAULT_CACHE))
     os.sched_setaffinity(0, set(range(os.cpu_count() or 1)) - {LAST_CPU} or {0})
@@ -77,7 +96,9 @@ def costs(pid: int, switches: Callable[[], int], pairs: int) -> tuple[str, ...]:
         for _ in range(pairs):
             took = {}
             for on in random.sample([True, False], 2):
-                finder._settings["wait_every"][0] = EVERY
+                finder._settings["wait_every"][0] = EVERY if how == "sampled" else 0
+                finder._settings["followed"][0] = 0 if how == "sampled" else NOBODY
+                finder._settings["left"][0] = 1000
                 link = links.tracepoint("sched_switch", "on_switch") if on else 0
                 time.sleep(SETTLE_S)
                 source.poll(time.monotonic_ns())

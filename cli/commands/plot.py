@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,7 +55,7 @@ def command(
     chosen = form or (suffix if suffix in FORMATS else "svg")
     with destination(output) as write:
         known = read_trend(store, socket, [str(entry["key"])], _HOURS) if entry.get("key") else {}
-        write(_picture(entry, chosen, place_and_date(document), known))
+        write(_picture(entry, chosen, place_and_date(document), known, functions_in(document, store, program, build)))
     if output is not None:
         write_stderr(f"specmine: wrote {output}")
 
@@ -69,7 +70,7 @@ def place_and_date(document: Document) -> str:
     return ", ".join(filter(None, (host, f"{day_of(at)}, {moment_of(at)} UTC" if at else "")))
 
 
-def _picture(entry: Entry, form: str, place: str, known: Document) -> bytes:
+def _picture(entry: Entry, form: str, place: str, known: Document, entries: Sequence[Entry]) -> bytes:
     # without a home it says at length where its cache goes
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
@@ -78,4 +79,4 @@ def _picture(entry: Entry, form: str, place: str, known: Document) -> bytes:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise HostError("matplotlib, which draws, is not installed", remedy="pip install 'specmine[plot]'") from error
-    return picture(entry, form, place=place, known=known)
+    return picture(entry, form, place=place, known=known, entries=entries)

@@ -21,6 +21,7 @@ from specmine import __version__
 from specmine.analysis.documents import Entry, title
 from specmine.analysis.wording.assertions import class_names, condition
 from specmine.analysis.wording.levels import present, sentence, uncertainty_of
+from specmine.analysis.wording.spread_tree import Branch, branches, signed
 from specmine.analysis.wording.states import open_violations, words, worst_change
 from specmine.cli.text.call_tree import deciding_edges
 from specmine.model.text import count, escaped, plural, share, shortened
@@ -51,7 +52,14 @@ _TOP, _HEADING, _AXIS, _BETWEEN, _FOOT = 0.6, 0.42, 0.3, 0.45, 0.3
 """Inches above all parts, above each, below the durations, between layers of the graph, and below all."""
 
 
-def picture(entry: Entry, form: str, *, place: str = "", known: Mapping[str, Any] = MappingProxyType({})) -> bytes:
+def picture(
+    entry: Entry,
+    form: str,
+    *,
+    place: str = "",
+    known: Mapping[str, Any] = MappingProxyType({}),
+    entries: Sequence[Entry] = (),
+) -> bytes:
     """Return the picture of a function, equal bytes for equal contents.
 
     Parameters
@@ -65,6 +73,8 @@ def picture(entry: Entry, form: str, *, place: str = "", known: Mapping[str, Any
         Host and date.
     known : mapping
         ``specmine.trend/1``: the normal time is drawn behind now.
+    entries : sequence
+        All functions: what the spread of its callees consists of.
     """
     graph = drawing(entry.get("paths") or [], deciding_edges(entry.get("behaviours") or []))
     layers = _layer_heights(graph)
@@ -72,6 +82,9 @@ def picture(entry: Entry, form: str, *, place: str = "", known: Mapping[str, Any
     parts: list[tuple[float, Callable[[Axes], None]]] = [(2.5 + _AXIS, lambda axes: draw_durations(axes, entry, known))]
     if len(entry.get("classes") or []) > 1 and behaviours:
         parts.append((0.44 * len(behaviours), lambda axes: _shares(axes, entry)))
+    tree = branches(entry, entries)
+    if tree:
+        parts.append((0.24 * len(tree), lambda axes: _spread(axes, tree)))
     if graph.boxes:
         parts.append((sum(layers) + _BETWEEN * (len(layers) - 1) + 0.1, lambda axes: _graph(axes, graph, layers)))
     # text of a graph that is too wide shrinks to four fifths before the picture grows, and further when it is widest
@@ -121,6 +134,22 @@ def _saved(figure: Figure, form: str) -> bytes:
     }
     figure.savefig(data, format=form, dpi=130, metadata=dict(dated[form]), facecolor="white")
     return data.getvalue()
+
+
+def _spread(axes: Axes, tree: Sequence[Branch]) -> None:
+    """Draw a bar for each part of the spread, indented below the function that it is a part of."""
+    axes.set_title("Spread: share of the variance of the durations, down its callees", loc="left", fontsize=10)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(len(tree) - 0.4, -0.6)
+    axes.axis("off")
+    for at, branch in enumerate(tree):
+        share_of = branch.row.variance
+        filled = share_of > 0 and branch.row.key is not None
+        axes.barh(at, 0.45 * min(1.0, abs(share_of)), left=0.42, height=0.6,
+                  color=COLOURS[0] if filled else "none", edgecolor=COLOURS[0], linewidth=0.8)  # fmt: skip
+        name = textwrap.shorten(branch.row.name, 44, placeholder=" ...")
+        axes.text(0.025 * (branch.depth - 1), at, name, ha="left", va="center", fontsize=9)
+        axes.text(1, at, f"{signed(share_of)} of {branch.row.mean}", ha="right", va="center", fontsize=8, color=SOFT)
 
 
 def _shares(axes: Axes, entry: Entry) -> None:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from specmine.analysis.documents import Entry
 from specmine.analysis.wording.assertions import class_names, wrapped
-from specmine.analysis.wording.inside import OWN, SpreadRow, not_timed, rows, spread_rows
+from specmine.analysis.wording.inside import OWN, not_timed, rows
+from specmine.analysis.wording.spread_tree import Branch, branches, signed
 from specmine.model.text import cells, count, cut, duration, escaped, share
 
 MOST_NAME, MOST_BAR = 32, 20
-DEEPEST = 4
-"""Levels of the tree."""
-NOTABLE = 0.02
-"""Parts that account for less of the spread are left out, but for the own code."""
-
-Key = tuple[str, str]
-"""Name and module of a function."""
 
 
 def inside_table(entry: Entry, columns: int, *, ascii_only: bool) -> list[str]:
@@ -52,20 +46,19 @@ def spread_tree(entry: Entry, entries: Sequence[Entry], columns: int) -> list[st
     found = entry.get("spread")
     if not isinstance(found, dict):
         return []
-    by_key = {(str(each.get("function")), str(each.get("module"))): each for each in entries}
     name = escaped(str(entry.get("function")))
     deviation, mean = duration(found["deviation_seconds"]), duration(found["mean_seconds"])
     lines = wrapped(f"{name}: mean {mean}, standard deviation {deviation}, of {count(found['calls'])} calls", columns)
     excess = found.get("excess_seconds")
     if excess:
         lines += wrapped(f"The slowest 1 % of the calls take {duration(excess)} more than usual ones.", columns)
-    told = [*_branches(entry, by_key, "", 1, frozenset())]
+    told = [(f"{_indent(branch)}{branch.row.name}", branch.row) for branch in branches(entry, entries)]
     size = min(columns - 32, max(cells(label) for label, _ in told))
     head = f"{' ' * size}  {'SPREAD':>8}  {'SLOWEST':>8}  {'MEAN':>8}"
     lines += ["", head]
     for label, row in told:
-        slow = "-" if row.excess is None else _signed(row.excess)
-        lines.append(f"{cut(label, size).ljust(size)}  {_signed(row.variance):>8}  {slow:>8}  {row.mean:>8}")
+        slow = "-" if row.excess is None else signed(row.excess)
+        lines.append(f"{cut(label, size).ljust(size)}  {signed(row.variance):>8}  {slow:>8}  {row.mean:>8}")
     lines += ["", *wrapped(_READING, columns)]
     untold = not_timed([found])
     return [*lines, *wrapped(untold, columns)] if untold else lines
@@ -77,20 +70,6 @@ _READING = (
 )
 
 
-def _signed(part: float) -> str:
-    """Write a share that may be negative: a part that is shorter in long calls."""
-    return f"{part:.0%}".replace("%", " %").replace("-0 %", "0 %")
-
-
-def _branches(
-    entry: Entry, by_key: Mapping[Key, Entry], indent: str, depth: int, above: frozenset[Key]
-) -> Iterator[tuple[str, SpreadRow]]:
-    found = spread_rows(entry)
-    shown = [row for row in found if abs(row.variance) >= NOTABLE or (row.excess or 0.0) >= NOTABLE] or found[:1]
-    above |= {(str(entry.get("function")), str(entry.get("module")))}
-    for at, row in enumerate(shown):
-        last = at == len(shown) - 1
-        yield f"{indent}{'`- ' if last else '|- '}{row.name}", row
-        below = by_key.get(row.key) if row.key is not None and row.key not in above else None
-        if below is not None and depth < DEEPEST:
-            yield from _branches(below, by_key, f"{indent}{'   ' if last else '|  '}", depth + 1, above)
+def _indent(branch: Branch) -> str:
+    above = "".join("   " if last else "|  " for last in branch.lasts[:-1])
+    return f"{above}{'`- ' if branch.lasts[-1] else '|- '}"

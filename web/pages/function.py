@@ -8,11 +8,13 @@ from typing import Any
 from specmine.analysis.charts.call_paths import call_paths
 from specmine.analysis.charts.distribution import Marks, distribution
 from specmine.analysis.charts.inside import inside_bar
+from specmine.analysis.charts.spread import spread_tree_chart
 from specmine.analysis.normal_and_now import normal_and_now
 from specmine.analysis.wording.assertions import assertion, class_names
 from specmine.analysis.wording.inside import OWN, not_timed, rows
 from specmine.analysis.wording.levels import asserted, normal_range, present, seconds, sentence, uncertainty_of
 from specmine.analysis.wording.reasons import why
+from specmine.analysis.wording.spread_tree import branches
 from specmine.analysis.wording.states import words as state_words
 from specmine.analysis.wording.typesetting import or_dash, typeset
 from specmine.analysis.wording.violations import is_open
@@ -92,6 +94,7 @@ def page(
         ],
         "classes": _classes(entry),
         "inside": _inside(entry),
+        "spread": spread_tree_chart(str(entry.get("function")), branches(entry, documents.functions)),
         "waits_head": waits_head(entry),
         "waits": [{"row": row, "share": share(row.share), "note": _note(row)} for row in wait_rows(entry.get("waits"))],
         "not_timed": not_timed(entry.get("classes") or []),

@@ -73,6 +73,16 @@ def test_one_step_does_not_flatten_all_others() -> None:
     assert "0 %" in texts(picture(alike, "svg"))
 
 
+def test_the_spread_is_drawn_down_the_callees(specification: Path) -> None:
+    """Where it is known what a function's spread consists of, its parts and their shares are in the picture."""
+    (entry,) = json.loads(specification.read_text())["functions"]
+    part = {"what": "callee", "callee": "lock", "module": "m", "variance": 0.83, "excess": None, "mean_seconds": 1e-4}
+    told = texts(picture({**entry, "spread": {"parts": [part]}}, "svg"))
+    assert "lock" in told
+    assert any(each.startswith("83 % of 100") for each in told)
+    assert "lock" not in texts(picture(entry, "svg"))
+
+
 def test_deciding_edges_and_behaviours_have_colours(specification: Path) -> None:
     """Without the formula nothing is orange; without histograms of behaviours the bars have one colour."""
     (entry,) = json.loads(specification.read_text())["functions"]
