@@ -26,11 +26,20 @@ MOST_HOSTS = 300
 FEWEST_CALLS = 20
 """Of a function in a lifetime: fewer say nothing about its median."""
 _AT_ONCE = 4000
+# Hosts that scout are those that are called most, so those under most load: where there is a panel, it alone states
+# levels.
+_OF_PANEL = (
+    " AND (NOT EXISTS (SELECT 1 FROM duty d WHERE d.function_id = {level}.function_id AND d.purpose <> 'scout')"
+    " OR EXISTS (SELECT 1 FROM duty d WHERE d.function_id = {level}.function_id AND d.host_id = {level}.host_id"
+    " AND d.purpose <> 'scout'))"
+)
 _CHOSEN = (
     "SELECT function_id, host_id, lifetime_id, ends_at, timed, bias_ns, counts FROM observation"
     " WHERE ends_at >= now() - %(since)s AND host_id = ANY(%(hosts)s) AND timed > 0"
+    f"{_OF_PANEL.format(level='observation')}"
     " UNION ALL SELECT function_id, host_id, lifetime_id, ends_at, timed, bias_ns, counts FROM host_hour"
     " WHERE ends_at >= now() - %(since)s AND host_id = ANY(%(hosts)s) AND timed > 0"
+    f"{_OF_PANEL.format(level='host_hour')}"
     " AND ends_at < (SELECT coalesce(date_trunc('hour', min(ends_at)), 'infinity') FROM observation)"
 )
 _Key = tuple[str, str]

@@ -106,9 +106,10 @@ def assignments(
     for function in ordered:
         if function.known:
             for name, purpose in _panel(function, builds, by_name, week, panel).items():
-                duties[name].setdefault(function.key, Duty(function=function.key, purpose=purpose, calls=PANEL_CALLS))
+                kind = Kind.TIME if function.stated else function.kind
+                duties[name][function.key] = Duty(function=function.key, purpose=purpose, calls=PANEL_CALLS, kind=kind)
                 asked.setdefault(function.key, set()).add(name)
-    scouts = _scouts([one for one in ordered if not one.stated], by_name)
+    scouts = _scouts([one for one in ordered if not one.known and not one.stated], by_name)
     for name, given in scouts.items():
         for duty in given:
             duties[name][duty.function] = duty

@@ -98,3 +98,17 @@ def test_the_command_names_the_host_and_the_build(fleet: str, outcome: Outcome) 
     assert [each["method"] for each in document["builds"]] == ["changes"] * 4
     code, text, _ = outcome("fleet", "levels", "--database", fleet, "--since", "1s")
     assert (code, text) == (3, "Nothing was observed.\n")
+
+
+def test_where_there_is_a_panel_scouts_state_no_level(fleet: str, db: Connection) -> None:
+    """They are the hosts under most load; functions without a panel have the levels of all hosts."""
+    db.execute(
+        "INSERT INTO specmine.duty(host_id, function_id, purpose) SELECT h.host_id, f.function_id,"
+        " CASE WHEN h.name < 'h4' THEN 'panel' ELSE 'scout' END FROM specmine.host h, specmine.function f"
+        " WHERE f.key = %s",
+        (_function("aa", 1).key,),
+    )
+    found = {each.name: each for each in read_levels(db, timedelta(days=36_500), {})}
+    hosts = {name: {host for build, host in each.levels if build == "aa"} for name, each in found.items()}
+    assert hosts["read"] == {host for host in hosts["write"] if host < "h4"}
+    assert len(hosts["write"]) > len(hosts["read"]) > 0
