@@ -16,10 +16,12 @@ from specmine.model.observation import Kind
 
 from .duty import Duty, Purpose
 
-NEED_CALLS = 3_000
-"""Timed calls of all hosts together from which a function can be mined."""
+NEED_CALLS = 2_000
+"""Timed calls of all hosts together from which a function is mined: eight windows; a host alone needs five."""
 SPREAD = 8
 """Hosts that these calls come from: none gives more than its part."""
+ASKED = 12
+"""Hosts that are asked for them: those that are done first count. Scouts state no level, so that does no harm."""
 PANEL = 30
 PANEL_CALLS = 200
 """Timed calls of a host of a panel every five minutes: one window that can be judged."""
@@ -208,9 +210,9 @@ def _scouts(functions: Sequence[FleetFunction], hosts: Mapping[str, FleetHost]) 
         for function, able, part in order:
             if function.key in done:
                 continue
-            number = min(SPREAD, len(able))
+            number = min(ASKED, len(able))
             free = [name for name in able if len(given[name]) < hosts[name].places - spared[name]]
-            if len(free) < min(number, len(able)):
+            if len(free) < min(SPREAD, len(able)):
                 continue
             done.add(function.key)
             for name in _round_robin(free, hosts)[:number]:

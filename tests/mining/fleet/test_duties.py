@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from specmine.mining.fleet.duties import (
+    ASKED,
     NEED_CALLS,
     PANEL,
     SPREAD,
@@ -60,17 +61,17 @@ def test_nobody_is_asked_for_more_than_it_may(functions: list[FleetFunction], pl
         assert not {duty.function for duty in each.duties} & set(each.left)
     for one in functions:
         scouts = _asked(found, Purpose.SCOUT, one.key)
-        assert len(scouts) <= SPREAD
+        assert len(scouts) <= ASKED
         assert one.known or not _asked(found, Purpose.PANEL, one.key)
 
 
-def test_what_is_not_known_is_learned_on_eight_hosts() -> None:
+def test_what_is_not_known_is_learned_on_a_few_hosts() -> None:
     """Each gives its part, those that are called most are asked, and the others leave it to them."""
     rates = {name: float(number) for number, name in enumerate(_NAMES)}
     found = assignments(_HOSTS, [_function(rates=rates)], week=1)
-    assert _asked(found, Purpose.SCOUT) == set(_NAMES[-SPREAD:])
+    assert _asked(found, Purpose.SCOUT) == set(_NAMES[-ASKED:])
     assert {duty.calls for each in found.values() for duty in each.duties} == {NEED_CALLS // SPREAD}
-    assert sum("f" in each.left for each in found.values()) == len(_NAMES) - SPREAD
+    assert sum("f" in each.left for each in found.values()) == len(_NAMES) - ASKED
 
 
 def test_a_panel_is_drawn_by_lot() -> None:
@@ -117,7 +118,7 @@ def test_who_does_not_deliver_is_left_out() -> None:
     rates = {name: float(number) for number, name in enumerate(_NAMES)}
     hosts = [replace(each, missed=frozenset({"f"})) if each.name == "h59" else each for each in _HOSTS]
     found = assignments(hosts, [_function(rates=rates)], week=1)
-    assert _asked(found, Purpose.SCOUT) == set(_NAMES[-SPREAD - 1 : -1])
+    assert _asked(found, Purpose.SCOUT) == set(_NAMES[-ASKED - 1 : -1])
 
 
 def test_one_host_that_lies_moves_nobody_elses_duties_beyond_its_place() -> None:
