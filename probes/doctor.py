@@ -185,7 +185,7 @@ def _kernel(interpreter: str, *, priced: bool, cache: Path | None) -> Iterator[C
         name="btf",
         ok=btf,
         detail="/sys/kernel/btf/vmlinux" if btf else "the kernel has no type information",
-        remedy="waits are not sampled without it; use a kernel built with CONFIG_DEBUG_INFO_BTF",
+        remedy="waits are neither sampled nor followed without it; use a kernel built with CONFIG_DEBUG_INFO_BTF",
         needed=False,
     )
     lacking = _without(_effective_capabilities(), "CAP_BPF", "CAP_PERFMON")

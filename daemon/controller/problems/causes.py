@@ -19,7 +19,7 @@ from specmine.daemon.controller.violations.asserted import TRUE
 from specmine.daemon.controller.violations.cause import CALLEE, Callee, Facts, cause_of
 from specmine.daemon.controller.violations.change import since
 from specmine.daemon.controller.violations.function_violations import OpenViolation
-from specmine.daemon.controller.violations.growth import callee_growth, wait_growth
+from specmine.daemon.controller.violations.growth import callee_growth, steady, wait_growth
 from specmine.daemon.controller.violations.usual import Usual, usual_of
 from specmine.mining.regression.alarm import causes
 from specmine.mining.regression.code_diff import same_code
@@ -198,9 +198,11 @@ def _decided(
     if usual is not None and now.calls and (young or key != violation.because or cause == Cause()):
         facts = _facts(violation, function, through, functions, state, usual, now)
         cause = cause_of(replace(facts, common=common))
+        if cause.growth is not None:
+            cause = replace(cause, growth=steady(violation.cause.growth, cause.growth))
     elif usual is not None and seen and cause.kind is CauseKind.WAIT:
         followed = _followed(violation, function)
-        cause = replace(cause, growth=wait_growth(usual, now, followed) or cause.growth)
+        cause = replace(cause, growth=steady(cause.growth, wait_growth(usual, now, followed)))
     lost = violation.time_share if not fresh else 0.0
     if fresh and usual is not None and now.mean_ns > 0 and violation.direction is Direction.SLOWER:
         lost = time_share * max(0.0, 1 - usual.mean_ns / now.mean_ns)

@@ -18,6 +18,23 @@ FEWEST_CALLS = 20
 """Calls during which waits were followed, or in which callees were timed, from which these are told."""
 
 
+STEADY = 1.25
+"""Numbers that changed by a smaller factor stay as they were told: who reads them gains nothing by others."""
+
+
+def steady(before: Growth | None, now: Growth | None) -> Growth | None:
+    """Return what grew as it was told before, where only its numbers changed, and little."""
+    if before is None or now is None:
+        return now or before
+    same = all(getattr(before, name) == getattr(now, name) for name in ("what", "call", "function", "module"))
+    near = all(
+        1 / STEADY < new / old < STEADY
+        for old, new in ((before.more_ns, now.more_ns), (before.of_ns, now.of_ns))
+        if old > 0
+    )
+    return before if same and near else now
+
+
 def more_ns(usual: Usual, now: Usual) -> float:
     """Return what a call takes more than usual, ns; negative: less."""
     return now.mean_ns - usual.mean_ns if usual.calls and now.calls else 0.0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from specmine.daemon.controller.violations.growth import callee_growth, wait_growth
+from specmine.daemon.controller.violations.growth import callee_growth, steady, wait_growth
 from specmine.daemon.controller.violations.usual import Usual
 from specmine.model.buckets import bucket_of
 from specmine.model.call_path import Frame
@@ -70,6 +72,20 @@ def test_the_wait_that_grew_is_named_with_its_numbers() -> None:
 def test_none_is_named_without_half_of_the_difference(before: Usual, now: Usual, waits: Waits | None) -> None:
     """What is not known, or may have been there before, is not named."""
     assert wait_growth(before, now, waits) is None
+
+
+def test_numbers_that_hardly_change_stay() -> None:
+    """A tenth more is no news; twice as much is, and so is another place. What was known is not forgotten."""
+    first = wait_growth(usual(MS, 0.0), usual(MS, 4 * MS), followed(lock=4 * MS))
+    assert first is not None
+    near = replace(first, more_ns=1.1 * first.more_ns)
+    assert steady(first, near) is first
+    twice = replace(first, more_ns=2 * first.more_ns)
+    assert steady(first, twice) is twice
+    other = replace(first, function="save")
+    assert steady(first, other) is other
+    assert steady(None, first) is first
+    assert steady(first, None) is first
 
 
 def window(flush_ns: float, parse_ns: float, own_ns: float, start_ns: int) -> Observation:
