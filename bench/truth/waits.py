@@ -78,7 +78,7 @@ def main() -> int:
         return 4
     modes = options.only.split(",")
     runs: dict[str, list[tuple[bool, bool, float, float]]] = {mode: [] for mode in modes}
-    with tempfile.TemporaryDirectory(prefix="specmine-bench-", dir=".") as folder:
+    with tempfile.TemporaryDirectory(prefix="specmine-bench-") as folder:
         program = built(Path(folder).resolve(), ROOT / "tests" / "programs" / "blocked.c")
         settings = SourceSettings(watch=("top",), isolate=False, cache=folder)
         source = BpfSource([Selection(exe=str(program))], settings)

@@ -41,7 +41,7 @@ static uint64_t blocked_ns(void)
 static void *giver(void *unused)
 {
     struct uffdio_zeropage zero = {.mode = 0};
-    while (!stop) {
+    for (;;) { // to the end: who waits for a page cannot be interrupted
         if (!strcmp(mode, "lock") || !strcmp(mode, "two")) {
             pthread_mutex_lock(&mutex);
             held = 1;
@@ -62,10 +62,9 @@ static void *giver(void *unused)
             zero.range.len = PAGE;
             ioctl(faults, UFFDIO_ZEROPAGE, &zero);
         } else if (write(ends[1], "x", 1) < 0) {
-            break;
+            return unused;
         }
     }
-    return unused;
 }
 
 FUNCTION void take_lock(void)
