@@ -155,6 +155,7 @@ class Registry:
         self._dropped |= dict.fromkeys(w.attachment.cookies, w.function.key)
         for cookie in list(self._dropped)[:-MOST_DROPPED]:
             del self._dropped[cookie]
+        w.drop_window()  # 9 kB, and as much for each path: late reports of its attachments name it for long
         if self.by_function.get(w.function.key) is w:
             del self.by_function[w.function.key]
             self._free.append((w.slot, w.open_calls))

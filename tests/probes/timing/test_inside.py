@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from specmine.model.batch import Unwatch
 from specmine.model.call_path import Frame
 from specmine.model.histogram import Histogram
 from specmine.model.inside.parts import CalleeSet, Inside
@@ -105,6 +106,19 @@ def test_calls_while_a_callee_is_not_timed_stay_apart(program: Programs) -> None
         assert only.calls == part.calls
         assert only.callees[0].calls.total == 2 * part.calls.total
     assert all(not part.timed for part in parts("partly"))
+
+
+@pytest.mark.kernel
+def test_a_function_that_is_given_up_holds_no_window(program: Programs) -> None:
+    """Its attachments can be named for long after; its histograms, 9 kB and more each, are forgotten."""
+    with running(program("insides"), 600) as child, driven(child.pid, "request", isolate=False) as driver:
+        for number in range(1, 4):
+            key = driver.watch("request", Kind.TIME, window_calls=50)
+            driver.poll(lambda number=number: len(driver.observations) >= number)  # type: ignore[misc]
+            driver.source.apply(Unwatch(function=key))
+        known = set(driver.source._registry.windows._inside._attached.values())
+        assert len(known) >= 2
+        assert [each for each in known if each.window is not None] == []
 
 
 def test_parts_of_the_same_callees_add_up() -> None:
