@@ -2,7 +2,7 @@
 
 - Histograms and call paths as bytes: ``codec`` and ``blocks``, over ``varints``. Rows added up: ``sums``.
 - What a host sends: ``push``, ``records``; what arrives is checked by ``received``.
-- Which host and which build is slow: ``host_levels``.
+- Which host and which build is slow: ``host_levels``. All of a fleet as one document: ``overview``.
 - Windows as rows of five minutes: ``folding``.
 - The database, the only users of psycopg: ``database/``. Certificates of hosts: ``certificates``.
 - A host's side, the process specmined-forward: ``forwarding/``.

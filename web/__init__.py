@@ -1,1 +1,1 @@
-"""The page: what is wrong, what is normal, what that costs; read from a daemon or a store, never written to it."""
+"""The page: what is wrong, what is normal, what that costs; read from a daemon, a store or a fleet, never written."""

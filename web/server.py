@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable
 
 import uvicorn
+from starlette.applications import Starlette
 
 from specmine.model.errors import InputError
 
@@ -37,10 +38,23 @@ def serve(source: Source, host: str, port: int, *, user: str, tell: Callable[[st
     InputError
         If the address cannot be used, or there is no such user.
     """
+    serve_app(make_app(source, host), host, port, user=user, tell=tell, readable=lambda: _check_readable(source, user))
+
+
+def serve_app(
+    app: Starlette,
+    host: str,
+    port: int,
+    *,
+    user: str,
+    tell: Callable[[str], None],
+    readable: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve an application as ``serve`` does; ``readable`` raises if its data cannot be read with the rights left."""
     listener = _listening(host, port)
     with listener:
         config = uvicorn.Config(
-            make_app(source, host),
+            app,
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -51,7 +65,7 @@ def serve(source: Source, host: str, port: int, *, user: str, tell: Callable[[st
         )
         config.load()  # whatever it takes from files, before the files may be out of reach
         _become(user)
-        _check_readable(source, user)
+        readable()
         shown = f"[{host}]" if ":" in host else host
         tell(f"http://{shown}:{listener.getsockname()[1]}/")
         uvicorn.Server(config).run(sockets=[listener])

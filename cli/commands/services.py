@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import click
@@ -32,25 +33,40 @@ NEXT = (
 @click.option("--user", default="nobody", show_default=True, metavar="NAME", help="Whose rights root keeps.")
 @store_option
 @socket_option
-def web(listen: str, user: str, store: Path | None, socket: Path | None) -> None:
+@click.option("--fleet", metavar="URL", help="One page of a fleet: hosts, levels, what is open where.")
+def web(listen: str, user: str, store: Path | None, socket: Path | None, fleet: str | None) -> None:
     """Serve pages: what is wrong, all functions, one function, builds, host and cost.
 
-    The process only reads: the daemon's socket, or with --store a store. Every page is also JSON, with ?format=json. It
-    runs until ^C.
+    The process only reads: the daemon's socket, with --store a store, with --fleet the database of a fleet. Every page
+    is also JSON, with ?format=json. It runs until ^C.
     """
     one_place(store, socket)
+    if fleet is not None and (store is not None or socket is not None):
+        raise click.UsageError("--fleet names a database, --store a file, --socket a daemon: choose one.")
     host, port = _address(listen)
     try:
         from specmine.web.documents import DaemonSource, Source, StoreSource  # noqa: PLC0415
-        from specmine.web.server import serve  # noqa: PLC0415
+        from specmine.web.server import serve, serve_app  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise HostError(
             f"the page needs the package {error.name}", remedy="install it with: pip install 'specmine[web]'"
         ) from error
     from specmine.daemon.socket.client import DEFAULT_SOCKET  # noqa: PLC0415
 
+    def tell(address: str) -> None:
+        write_stderr(f"specmine: the page is at {address}")
+
+    if fleet is not None:
+        from specmine.fleet.overview import overview_of  # noqa: PLC0415
+        from specmine.fleet.place import need_psycopg  # noqa: PLC0415
+        from specmine.web.fleet_page import make_fleet_app  # noqa: PLC0415
+
+        need_psycopg()
+        overview_of(fleet)  # fails now if it does, and loads what it needs before root is given up
+        serve_app(make_fleet_app(partial(overview_of, fleet), host), host, port, user=user, tell=tell)
+        return
     source: Source = StoreSource(store) if store is not None else DaemonSource(socket or DEFAULT_SOCKET)
-    serve(source, host, port, user=user, tell=lambda address: write_stderr(f"specmine: the page is at {address}"))
+    serve(source, host, port, user=user, tell=tell)
 
 
 def _address(listen: str) -> tuple[str, int]:
