@@ -142,7 +142,8 @@ class HotSample:
     cpu_samples: int = 0
     """Samples of the CPU clock with the function innermost."""
     callee_ns: float = 0.0
-    """Inclusive time within one callee, the one with most of it."""
+    """Inclusive time within one callee, the one with most of it, times the share of that one's time that comes from
+    here: what two functions have in common that say the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,8 +29,8 @@ IDLE_WAITS = frozenset(
     }
 )  # fmt: skip
 """Functions of the C library that wait for work or for time to pass."""
-_CALLED = 0.02
-"""Weight of the time in callees, compared with the function's own."""
+_CALLED = 0.2
+"""Weight of the time in callees, compared with the function's own: a slower call shows in its callers, too."""
 HALF_LIFE_NS = 60 * SECOND
 """A time profile fades by half in this time."""
 
@@ -117,14 +117,15 @@ def next_burst_ns(burst_ns: int, pressure: float) -> int:
 def own_share(function: FunctionState, total: Total) -> float:
     """Return the share of CPU or of wall-clock time, whichever is more, inside the function itself.
 
-    Time in callees counts a little, as far as it is spread over several of them. A function that only calls one
-    other adds nothing to what is learned of that one.
+    Time in callees counts a little, unless it is that of one callee which nobody else calls. A function that only calls
+    such a one adds nothing to what is learned of that.
     """
     if total.wall_ns <= 0:
         return 0.0
     profile = function.profile
     cpu = profile.cpu_ns / total.cpu_ns if total.cpu_ns > 0 else 0.0
-    spread = max(0.0, profile.inclusive_ns - profile.callee_ns) / total.wall_ns
+    spread_ns = max(0.0, profile.inclusive_ns - profile.own_ns - profile.callee_ns)
+    spread = min(1.0, spread_ns / (min(total.wall_ns, total.cpu_ns) or total.wall_ns))
     return max(profile.own_ns / total.wall_ns, cpu) + _CALLED * spread
 
 

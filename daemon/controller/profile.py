@@ -20,7 +20,7 @@ class Profile:
     """The part of it on CPU."""
     inclusive_ns: float = 0.0
     callee_ns: float = 0.0
-    """The part of the inclusive time in the callee that takes most of it."""
+    """The part of it in the callee that takes most of it, as far as nobody else calls that one."""
     callers: tuple[tuple[str, float], ...] = ()
     """Key and time of each caller, by time."""
     loop_bottom: bool = False

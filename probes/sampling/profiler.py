@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -220,7 +221,7 @@ class Profiler:
             self._add(sums, path, named, waiting, int(value["count"]), float(value["ns"]))
         if pending and not give_up:
             return None
-        return tuple(_finding(key, s) for key, s in sorted(sums.items()))
+        return tuple(_finding(key, s, sums) for key, s in sorted(sums.items()))
 
     @staticmethod
     def _add(sums: dict[str, _Sum], path: int, named: list[str], waiting: bool, count: int, ns: float) -> None:
@@ -282,14 +283,14 @@ class Wrappers:
         self._modules.ask("wrappers", module.fd, then, offsets=[function.offset], module=module.name)
 
 
-def _finding(key: str, s: _Sum) -> HotSample:
+def _finding(key: str, s: _Sum, sums: Mapping[str, _Sum]) -> HotSample:
     callers = sorted(s.callers.items(), key=lambda item: (-item[1], item[0]))
     largest = max(s.waits.values(), default=0.0)
     return HotSample(
         function=key,
         samples=s.samples,
         cpu_samples=s.cpu_samples,
-        callee_ns=max(s.callees.values(), default=0.0),
+        callee_ns=max((ns * min(1.0, ns / sums[callee].inclusive) for callee, ns in s.callees.items()), default=0.0),
         on_cpu_ns=s.on_cpu,
         off_cpu_ns=s.off_cpu,
         inclusive_ns=s.inclusive,

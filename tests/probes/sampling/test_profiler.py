@@ -130,3 +130,22 @@ def test_nothing_stays_on() -> None:
         assert sorted(kernel.on.values()) == ["clock", "sched_switch"]
     kernel.finder.set_rate(0, 5 * SUM_NS, sample_ns=SAMPLE_NS)
     assert not kernel.on
+
+
+def test_what_a_function_has_in_common_with_a_callee_is_the_part_that_nobody_else_calls() -> None:
+    """A callee of two tells nothing of either; one that only this function calls tells all of it."""
+    kernel = Kernel(0.0, 0.0)
+    work, render, load = (Function(build_id="0", offset=at, name=f"f{at}", module="m") for at in (2, 3, 4))
+    stacks = {1: [work, render], 2: [work, load]}
+    kernel.finder._symbolizer = SimpleNamespace(stack=lambda path, exact: stacks[path])  # type: ignore[assignment]
+    kernel.finder.set_rate(HERTZ, 0, sample_ns=SAMPLE_NS, waits=False)
+    kernel.samples.rows += [((1, 0, 0), (30, 300_000)), ((2, 0, 0), (10, 100_000))]
+    found = {each.function: each for each in kernel.finder.poll(SUM_NS)}
+    assert found[render.key].inclusive_ns == 300_000
+    assert found[render.key].callee_ns == pytest.approx(300_000 * 0.75)
+    assert found[load.key].callee_ns == pytest.approx(100_000 * 0.25)
+    assert found[work.key].callee_ns == 0
+    stacks[2] = [work, render]
+    kernel.samples.rows += [((1, 0, 0), (30, 300_000)), ((2, 0, 0), (10, 100_000))]
+    found = {each.function: each for each in kernel.finder.poll(2 * SUM_NS)}
+    assert found[render.key].callee_ns == found[render.key].inclusive_ns == 400_000
