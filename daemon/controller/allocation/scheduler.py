@@ -80,7 +80,7 @@ def _window_calls(functions: Mapping[str, FunctionState], means: Means, settings
     """
     learning = sum(function.state in _LEARNING for function in functions.values())
     dear = [dearness_of(one, means) for one in functions.values() if one.probe.paid.hits >= PAID_HITS]
-    crowd = max(1.0, learning / AT_ONCE) * (statistics.median(dear) if dear else 1.0)
+    crowd = max(1.0, learning / AT_ONCE) ** 2 * (statistics.median(dear) if dear else 1.0)
     return affordable_window(means.income / 2 ** round(math.log2(crowd)), means.prices, settings)
 
 
