@@ -65,8 +65,10 @@ def _fleet(fleet: Mapping[str, Any], now: float | None) -> Iterator[str]:
     if not fleet.get("shares"):
         return
     if not fleet.get("in_force"):
-        when = "not reached yet" if told is None or now is None else f"not reached for {age(now - told)}"
-        yield f"Fleet: {when}; this host observes all by itself"
+        if told is None or now is None:
+            yield "Fleet: not reached yet; five minutes after its start this host observes all by itself"
+        else:
+            yield f"Fleet: not reached for {age(now - told)}; this host observes all by itself"
         return
     duties: Mapping[str, int] = fleet.get("duties") or {}
     asked = ", ".join(f"{count(number)} as {name}" for name, number in duties.items() if number) or "nothing"

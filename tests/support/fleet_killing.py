@@ -1,7 +1,8 @@
-"""A fleet under SIGKILL: database, loader and forwarders die at random moments amid traffic."""
+"""A fleet under SIGKILL: database, loader, forwarders, planner and analyst die at random moments amid traffic."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -13,10 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from specmine.fleet.codec import inflated
 from specmine.fleet.database.connecting import FleetError, connected
+from specmine.fleet.database.serving import ROLES, serve
+from specmine.fleet.database.sharing import duty_entries, statement_entries
 from specmine.model.observation import Observation
 from specmine.store import open_store
-from tests.support.fleets import EnrolledHost, digest, enrolled, load_all, place
+from tests.support.fleets import FOR_EVER, EnrolledHost, digest, enrolled, load_all, place
 from tests.support.paths import ROOT
 from tests.support.postgres import Postgres
 
@@ -24,9 +28,14 @@ _LOADER = "import sys; from tests.support.fleets import FOR_EVER; from specmine.
     " serve(sys.argv[1], FOR_EVER, once=False, tell=lambda _: None)"  # fmt: skip
 
 
+_PLANNER = _LOADER.replace("tell=lambda _: None", "tell=lambda _: None, roles=('plan', 'mine'), plan_s=0.2")
+KINDS = ("database", "loader", "forwarder", "planner")
+"""What is killed in turn; the planner's process mines too."""
+
+
 @dataclass(slots=True)
 class KilledFleet:
-    """Some hosts, a loader and a database."""
+    """Some hosts, a loader, a planner and a database."""
 
     postgres: Postgres
     url: str
@@ -34,20 +43,22 @@ class KilledFleet:
     seed: int
     kills: Counter[str] = field(default_factory=Counter)
     _loader: subprocess.Popen[bytes] | None = None
+    _planner: subprocess.Popen[bytes] | None = None
     _second: int = 0
 
     def run(self, hosts: int, kills: int) -> tuple[dict[str, str], dict[str, str]]:
-        """Kill so often, each of the three in turn; return the digests of what was observed and of what arrived."""
+        """Kill so often, each kind in turn; return the digests of what was observed and of what arrived."""
         rng = random.Random(self.seed)
         members = [enrolled(self.postgres, self.url, self.folder, f"h{number}") for number in range(hosts)]
-        self._start_loader()
+        self._loader, self._planner = _serving(_LOADER, self.url), _serving(_PLANNER, self.url)
         try:
             while sum(self.kills.values()) < kills:
-                what = ("database", "loader", "forwarder")[sum(self.kills.values()) % 3]
+                what = KINDS[sum(self.kills.values()) % len(KINDS)]
                 self._round(members, what, rng)
             self._finish(members)
         finally:
-            self._stop_loader()
+            _stop(self._loader, signal.SIGTERM)
+            _stop(self._planner, signal.SIGTERM)
         load_all(self.url)
         expected: list[Observation] = []
         for each in members:
@@ -61,14 +72,18 @@ class KilledFleet:
         for each in members:
             each.observe(range(self._second, self._second + 6))
         self._second += 6
+        self._want_mined()
         forwarders = [_forwarder(each) for each in members]
         time.sleep(rng.uniform(0.0, 0.9))
         self.kills[what] += 1
         if what == "forwarder":
             forwarders[0].kill()
         elif what == "loader":
-            self._stop_loader(signal.SIGKILL)
-            self._start_loader()
+            _stop(self._loader, signal.SIGKILL)
+            self._loader = _serving(_LOADER, self.url)
+        elif what == "planner":
+            _stop(self._planner, signal.SIGKILL)
+            self._planner = _serving(_PLANNER, self.url)
         else:
             self.postgres.kill()
             self.postgres.start()
@@ -89,13 +104,40 @@ class KilledFleet:
                     return
             time.sleep(0.1)
 
-    def _start_loader(self) -> None:
-        self._loader = subprocess.Popen([sys.executable, "-c", _LOADER, self.url], cwd=ROOT, env=_environment())
+    def planned(self) -> bool:
+        """Plan and mine once more; return whether what hosts are told is what the tables of duties and models say."""
+        with connected(self.url, autocommit=True) as db:
+            db.execute("UPDATE specmine.job SET leased_until = NULL")  # as when the leases of the killed have run out
+        serve(self.url, FOR_EVER, once=True, tell=print, roles=ROLES)
+        with connected(self.url, autocommit=True) as db:
+            told = {
+                (row["name"], each["function"], each["purpose"])
+                for row in db.execute(
+                    "SELECT h.name, a.document FROM specmine.assignment a JOIN specmine.host h USING (host_id)"
+                )
+                for each in json.loads(inflated(bytes(row["document"]))).get("duties", ())
+            }
+            duties = {(each["host"], each["key"], each["purpose"]) for each in duty_entries(db) if not each["missed"]}
+            left = db.execute("SELECT count(*) AS jobs FROM specmine.job").fetchone()
+            mined = statement_entries(db)
+        return told == duties and left == {"jobs": 0} and len(mined) > 0
 
-    def _stop_loader(self, number: int = signal.SIGTERM) -> None:
-        assert self._loader is not None
-        self._loader.send_signal(number)
-        self._loader.wait()
+    def _want_mined(self) -> None:
+        """Let the one function be mined again, so that the analyst has something to do."""
+        with suppress(FleetError), connected(self.url, autocommit=True) as db:
+            db.execute(
+                "INSERT INTO specmine.job(function_id) SELECT function_id FROM specmine.function ON CONFLICT DO NOTHING"
+            )
+
+
+def _serving(program: str, url: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", program, url], cwd=ROOT, env=_environment())
+
+
+def _stop(process: subprocess.Popen[bytes] | None, number: int) -> None:
+    if process is not None:
+        process.send_signal(number)
+        process.wait()
 
 
 def _environment() -> dict[str, str]:
