@@ -12,16 +12,14 @@ import select
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from specmine.model.batch import Batch, FollowWaits, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
 from specmine.model.buckets import BUCKETS
-from specmine.model.errors import HelperError
 from specmine.model.observation import Kind
-from specmine.model.restart_pause import RestartPause
 from specmine.probes.arch.machine import machine
 from specmine.probes.calibration.calibrate import calibrated, kept_prices
 from specmine.probes.calibration.cold_cache import scaled
@@ -29,7 +27,7 @@ from specmine.probes.calibration.recalibrate import Recalibration
 from specmine.probes.elf.client import Reader
 from specmine.probes.kernel.cache import prepare
 from specmine.probes.kernel.later_programs import LaterPrograms
-from specmine.probes.kernel.links import LinkNews, Links
+from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.loader import LINK_KINDS, PATHS, SAMPLING, Loaded, load, loaded_earlier
 from specmine.probes.kernel.maps import CachedMap, HashMap, RingBuffer, kernel_at_least, map_array
 from specmine.probes.kernel.structs import (
@@ -57,7 +55,6 @@ from specmine.probes.process.code_sizes import CodeSizes
 from specmine.probes.process.selection import Selection, check_choice
 from specmine.probes.process.self_cpu import SelfCpu
 from specmine.probes.process.tracker import ProcessTracker
-from specmine.probes.safety.breakpoints import Remaining
 from specmine.probes.safety.nonlocal_exits import NonlocalExits
 from specmine.probes.sampling.profiler import NO_FUNCTION, Profiler, Wrappers
 from specmine.probes.symbols.code_digests import CodeDigests
@@ -69,9 +66,10 @@ from specmine.probes.timing.address_spaces import PROCESSES_PER_LOOK, AddressSpa
 from specmine.probes.timing.factory import registry_over
 from specmine.probes.timing.waits import WaitMeter
 
+from .presence import Presence
+from .spending import Spending
+
 LOOK_NS = 1_000_000_000
-HOLDER_PAUSE_NS = 4_000_000_000
-"""The longest pause before another holder: one costs next to nothing, and without it nothing is watched."""
 _NOTABLE = 0.1
 """A change of what hits cost in the programs that plans must know of."""
 
@@ -115,19 +113,11 @@ class BpfSource:
         self._loaded: Loaded | None = None
         self._look_ns = 0
         self._self_cpu = SelfCpu()
-        self._off = False
         self._started = ExitStack()
         """Ends what was started, the newest first."""
-        self._holder_pause = RestartPause(longest_ns=HOLDER_PAUSE_NS)
-        self._holder_due_ns = 0
-        """When another holder is started, 0 while there is one."""
-        self._holder_died_ns = 0
         self._notes = [each for each in waits if each]
-        self._remaining = Remaining()
         self._held: dict[str, Request] = {}
         """Requests for programs that are not loaded yet, by function, or by their type."""
-        self._unheard: list[LinkNews] = []
-        """Reports of the holder, in order, that are to be taken in."""
 
     # start and stop
 
@@ -201,7 +191,20 @@ class BpfSource:
             prices=prices,
             emulates_nops=kernel_at_least(6, 16),
         )
-        self._arm_switch()
+        self._spending = Spending(
+            self._registry, self._profiler, self._wait_meter, self._nonlocal_exits, self._modules, self._counters
+        )
+        self._presence = Presence(
+            self._links,
+            self._tracepoints,
+            self._registry,
+            self._nonlocal_exits,
+            self._profiler,
+            self._programs,
+            self._recalibration,
+            self._notes.append,
+        )
+        self._presence.begin(s.kill_switch)
         if known is None:
             self._self_cpu.take_ended()  # the calibrating programs
         now_ns = time.monotonic_ns()
@@ -277,64 +280,10 @@ class BpfSource:
         self._reader.request("facts", fd)
         os.close(fd)
 
-    def _arm_switch(self) -> None:
-        """Name the kill switch to the holder, and begin unless it is on."""
-        switch = self._settings.kill_switch
-        if switch:
-            self._links.switch(switch)
-        self._off = bool(switch) and os.path.lexists(switch)
-        self._registry.switch(off=self._off)
-        self._unheard = [] if self._off else self._tracepoints.follow()
-
-    def _switched(self, news: LinkNews, now_ns: int) -> None:
-        """The holder saw the kill switch come, and has taken everything off, or go."""
-        was, self._off = self._off, news.what == "off"
-        self._registry.switch(off=self._idle)
-        self._remaining.begin()
-        if self._off:
-            self._recalibration.close()
-            self._released(news, now_ns)
-        elif was:
-            self._resume(now_ns)
-
-    def _released(self, news: LinkNews, now_ns: int) -> None:
-        """No link is left."""
-        gone = replace(news, what="released")
-        self._nonlocal_exits.hear(gone, now_ns)
-        self._registry.hear(gone, now_ns)
-
     @property
-    def _idle(self) -> bool:
-        """Nothing may, or can, be attached."""
-        return self._off or bool(self._holder_due_ns)
-
-    def _holder_died(self, news: LinkNews, now_ns: int) -> None:
-        """All probes are gone; another holder is started after a pause."""
-        self._holder_died_ns = self._holder_died_ns or now_ns
-        self._holder_due_ns = self._holder_pause.ended(now_ns)
-        self._notes.append(f"the process that holds the probes is gone ({self._links.why_dead}): all probes are off")
-        self._registry.switch(off=True)
-        self._released(news, now_ns)
-
-    def _restart_holder(self, now_ns: int) -> None:
-        """Start another holder, and have everything attached again."""
-        try:
-            self._links.restart()
-        except HelperError as error:
-            self._holder_due_ns = self._holder_pause.ended(now_ns)
-            self._notes.append(error.message)
-            return
-        lost_s, self._holder_due_ns, self._holder_died_ns = (now_ns - self._holder_died_ns) / 1e9, 0, 0
-        self._notes.append(f"the probes are held by a new process; no call was seen for {lost_s:.1f} s")
-        self._registry.switch(off=self._off)
-        if not self._off:
-            self._programs.rescan()  # forks and execs were not reported meanwhile
-            self._resume(now_ns)
-
-    def _resume(self, now_ns: int) -> None:
-        """Attach again what the holder detached; the registry does so by itself."""
-        self._unheard += self._tracepoints.follow()
-        self._profiler.resume(now_ns)
+    def _off(self) -> bool:
+        """The kill switch is on."""
+        return self._presence.off
 
     def close(self) -> None:
         """Take every probe off and end the children."""
@@ -384,9 +333,7 @@ class BpfSource:
     def poll(self, now_ns: int) -> Batch:
         """Take in what the kernel and the children told since the last call."""
         assert self._loaded is not None
-        if self._holder_due_ns and now_ns >= self._holder_due_ns:
-            self._restart_holder(now_ns)
-        self._hear(now_ns)
+        self._presence.poll(now_ns)
         self._take_later_programs()
         events = self._events.read()
         if events:
@@ -412,25 +359,25 @@ class BpfSource:
             self._globs.forget(gone)
             self._nonlocal_exits.forget(gone)
         self._modules.collect()
-        if not self._idle:
+        if not self._presence.idle:
             self._nonlocal_exits.follow(self._registry.return_pids(), now_ns)
         self._globs.resolve()
         self._symbolizer.learn(self._stacks.read())
         if self._symbolizer.paths.full:
             self._seen_paths.drain()
             self._symbolizer.paths.turn()
-        prices = None if self._idle else self._recalibrated(now_ns)
+        prices = None if self._presence.idle else self._recalibrated(now_ns)
         observations, activity = self._registry.poll(now_ns)
         found = self._profiler.poll(now_ns)
         meter = self._wait_meter
-        waits = () if meter is None or self._idle else meter.poll(self._registry.by_function, now_ns)
+        waits = () if meter is None or self._presence.idle else meter.poll(self._registry.by_function, now_ns)
         hot_samples = self._wrappers.with_wrappers(tuple(each for each in found if each.function != NO_FUNCTION))
         self._symbolizer.ask()
         self._code_digests.ask()
         refusals = self._registry.take_refusals()
         functions = self._symbolizer.take_functions()
         switches_ns, all_switches_ns = self._profiler.passes_ns()
-        purposes = self._purposes(switches_ns)
+        purposes = self._spending.purposes(self._prices.sample_ns)
         return Batch(
             now_ns=now_ns,
             observations=tuple(observations),
@@ -443,7 +390,7 @@ class BpfSource:
             refusals=refusals,
             lifetimes=self._programs.lifetimes(self._address_spaces.build_ids()),
             bystander_hits=int(self._counters["bystander_hits"].sum()),
-            lost=self._lost(),
+            lost=self._spending.lost(self._unsent),
             unwinding=outcomes(self._outcomes),
             row_bytes=self._modules.row_bytes,
             spent=Spent(
@@ -454,33 +401,18 @@ class BpfSource:
                 purposes=purposes,
             ),
             ended=self._programs.ended,
-            due_ns=min(filter(None, (self._registry.due_ns(), self._holder_due_ns)), default=0),
+            due_ns=min(filter(None, (self._registry.due_ns(), self._presence.due_ns)), default=0),
             switched_off=self._off,
-            breakpoints=self._remaining.look(self._programs.members) if self._off else -1,
+            breakpoints=self._presence.breakpoints(),
             prices=prices,
             resident={name: size for name, size in self._self_cpu.resident.items() if name != "daemon"},
-            restarts={"holder": self._holder_pause.ends, "reader": self._reader.restarts},
+            restarts={"holder": self._presence.restarts, "reader": self._reader.restarts},
             notes=self._take_notes(),
         )
 
-    def _purposes(self, switches_ns: float) -> dict[str, float]:
-        """Return the overhead so far by what it was spent on."""
-        hits = dict(self._registry.activity.costs_ns)
-        timed_ns = hits.pop("timed", 0.0)
-        durations_ns = min(timed_ns, self._registry.windows.delivered_ns)
-        return hits | {
-            "durations": durations_ns,
-            "open": timed_ns - durations_ns,
-            "sampling": self._walked() * self._prices.sample_ns + switches_ns,
-            "exits": self._nonlocal_exits.cost_ns,
-        }
-
-    def _walked(self) -> int:
-        """Return how many stacks were walked besides those of timed calls."""
-        return self._profiler.sampled + (self._wait_meter.walked if self._wait_meter is not None else 0)
-
     def _take_notes(self) -> tuple[str, ...]:
-        notes, self._notes = (*self._notes, *self._reader.take_notes()), []
+        notes = (*self._notes, *self._reader.take_notes())
+        self._notes.clear()  # others append to the very list
         return notes
 
     def _recalibrated(self, now_ns: int) -> Prices | None:
@@ -496,37 +428,11 @@ class BpfSource:
         self._factor = factor
         return scaled(self._prices, factor)
 
-    def _hear(self, now_ns: int) -> None:
-        self._unheard += self._links.news()
-        while self._unheard:
-            news = self._unheard.pop(0)
-            if news.what in ("off", "on"):
-                self._switched(news, now_ns)
-                continue
-            if not self._nonlocal_exits.hear(news, now_ns):
-                self._registry.hear(news, now_ns)
-            if news.what == "released":
-                self._resume(now_ns)
-            elif news.what == "dead":
-                self._holder_died(news, now_ns)
-
     def _make_up_for_events(self) -> None:
         """Look at all processes again where forks, execs or exits were not told for want of room."""
         before, self._unsent_events = self._unsent_events, int(self._unsent[UNSENT.index("events")])
         if self._unsent_events != before:
             self._programs.rescan()
-
-    def _lost(self) -> dict[str, int]:
-        return {
-            "calls": int(self._counters["lost"].sum()),
-            "unlearnt_calls": int(self._counters["unlearnt"].sum()),
-            "abandoned_calls": int(self._counters["dropped"].sum()),
-            "perturbed_calls": self._registry.windows.perturbed,
-            "unsplit_calls": int(self._counters["unsplit"].sum()),
-            **{f"unsent_{what}": int(number) for what, number in zip(UNSENT, self._unsent, strict=True)},
-            "modules": self._modules.lost,
-            "modules_evicted": self._modules.evictions,
-        }
 
 
 def _group(request: Request) -> str:
