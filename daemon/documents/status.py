@@ -22,7 +22,7 @@ from specmine.mining.fleet.duty import Purpose
 from specmine.model.batch import PURPOSES, Spent
 
 from .programs import programs_of
-from .timestamps import rfc3339, utc_offset_ns
+from .timestamps import date_of, rfc3339, utc_offset_ns
 
 SCHEMA = "specmine.status/1"
 LEARNING_SHARE = 0.5
@@ -154,7 +154,14 @@ def _experiment(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _lifetimes(state: ControllerState) -> list[dict[str, Any]]:
     names = ("pid", "executable", "build_id", "processes")
     living = sorted((each for each in state.lifetimes.values() if each.processes > 0), key=lambda each: each.id)
-    return [{"program": each.called, **{name: getattr(each, name) for name in names}} for each in living]
+    return [
+        {
+            "program": each.called,
+            **{name: getattr(each, name) for name in names},
+            "started": date_of(state, each.start_ns),
+        }
+        for each in living
+    ]
 
 
 def _watched(state: ControllerState, daemon: DaemonFacts) -> list[dict[str, Any]]:

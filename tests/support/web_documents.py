@@ -43,7 +43,16 @@ STATUS: dict[str, Any] = {
         {"program": "cache", "chosen": True, "processes": 0, "last_call": None},
         {"program": HOSTILE, "chosen": False, "processes": 1, "last_call": None},
     ],
-    "lifetimes": [{"program": "shop", "pid": 1, "executable": "/bin/shop", "build_id": "ab" * 20, "processes": 4}],
+    "lifetimes": [
+        {
+            "program": "shop",
+            "pid": 1,
+            "executable": "/bin/shop",
+            "build_id": "ab" * 20,
+            "processes": 4,
+            "started": "2026-11-22T02:38:02.000Z",
+        }
+    ],
     "lost": {"abandoned_calls": 3, "calls": 0},
     "environment": {
         "steal_ratio": 0.06,

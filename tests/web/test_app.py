@@ -17,6 +17,7 @@ from specmine.store import open_store
 from specmine.web.app import make_app
 from specmine.web.documents import Documents, StoreSource
 from tests.support.stored import FUNCTION, fill, observation
+from tests.support.stored_builds import two_builds
 from tests.support.web_documents import HOSTILE, SampleSource, sample
 
 PAGES = ("/", "/functions", "/builds", "/hosts")
@@ -55,6 +56,9 @@ def test_the_first_page_begins_with_what_is_wrong() -> None:
     assert text.count("<article") == 1, "one entry a cause"
     assert "gzip level 6 is wanted" in text
     assert "cache</b>: does not run" in text
+    figure = text[text.index('id="timeline"') : text.index("Open problems")]
+    assert "Last 2 hours: 4 changes" in figure, "as short as holds them all"
+    assert "shop build abababab started" in figure
 
 
 def test_a_quiet_host_says_so() -> None:
@@ -301,3 +305,24 @@ def test_a_function_shows_where_its_calls_wait() -> None:
     assert "file fsync" in section
     assert "save&lt;b&gt;" in section
     assert "once in 1,000 calls" in section
+
+
+def test_two_builds_of_a_store_are_compared_in_words_and_pictures(tmp_path: Path) -> None:
+    """The verdict and the cause in a sentence, a row each, and what changed drawn in both builds with each run."""
+    store = two_builds(tmp_path / "s.db", 1.5)
+    asked = TestClient(make_app(StoreSource(store), "127.0.0.1"), base_url="http://127.0.0.1")
+    text = asked.get("/builds").text
+    assert "<h1>bbbb against aaaa: 2 slower, 1 the same</h1>" in text
+    assert "parse is 1.5× slower; its code changed. handle is slower only through what it calls." in text
+    heads = re.findall(r'<tr class="group"><th[^>]*>([^<]+)', text)
+    assert heads == ["Slower · 2", "The same · 1"]
+    section = text[text.index('<h2><span class="f">parse</span>') :]
+    section = section[: section.index("<h2>", 10)].replace("\N{NO-BREAK SPACE}", " ")
+    assert re.search(
+        r"Median of all its calls: 40 µs in aaaa, 6\d µs in bbbb. That is 1\.\d\d×; with 95 % confidence", section
+    )
+    assert '<path class="usual"' in section
+    assert section.count('class="run-new"') == section.count('class="run"') == 5
+    assert asked.get("/builds?format=json").json()["schema"] == "specmine.comparison/1"
+    swapped = asked.get("/builds", params={"old": "bbbb", "new": "aaaa"}).text
+    assert "aaaa against bbbb: 2 faster, 1 the same" in swapped

@@ -23,6 +23,7 @@ from .violation_card import card
 HOURS = 24
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
 _NAMED = 3
+_MOST_STARTS = 3
 _SPANS_H = (2, 6, 24)
 """The time shown is the shortest of these that holds all changes of a day."""
 _DRAWN = 4
@@ -48,7 +49,7 @@ def page(documents: Documents, trend: Callable[[Entry], Mapping[str, Any]]) -> d
         "headline": _headline(causes),
         "asserted": _groups(documents)["holds"] + _groups(documents)["violated"] > 0,
         "lead": _lead(documents, violations),
-        "timeline": _timeline(violations, now),
+        "timeline": _timeline(violations, _starts(documents), now),
         "cards": [
             card(each, now) | ({"picture": before_and_now(trend(each), each)} if number < _DRAWN else {})
             for number, each in enumerate(causes)
@@ -101,10 +102,23 @@ def _lead(documents: Documents, violations: Sequence[Entry]) -> str:
     return " ".join(said)
 
 
-def _timeline(violations: Sequence[Entry], now: datetime | None) -> Drawing:
+def _starts(documents: Documents) -> list[Span]:
+    """Return the starts of programs that still run, the newest: a change may have come with one."""
+    labels = {str(each.get("build_id")): str(each["build"]) for each in documents.functions if each.get("build")}
+    spans = []
+    for each in documents.status.get("lifetimes") or ():
+        if each.get("started"):
+            at = datetime.fromisoformat(str(each["started"])).astimezone(UTC)
+            build = str(each.get("build_id") or "")
+            name = labels.get(build) or f"build {build[:8]}"
+            spans.append(Span(begin=at, end=at, text=f"{each.get('program')} {name} started", kind="past"))
+    return sorted(spans, key=lambda each: each.begin, reverse=True)[:_MOST_STARTS]
+
+
+def _timeline(violations: Sequence[Entry], starts: Sequence[Span], now: datetime | None) -> Drawing:
     if now is None:
         return Drawing("")
-    spans = [
+    spans = [*starts] + [
         Span(
             begin=datetime.fromisoformat(str(each["since"])).astimezone(UTC),
             end=datetime.fromisoformat(str(each["closed"])).astimezone(UTC) if each.get("closed") else now,

@@ -8,59 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from specmine.model.batch import Lifetime
 from specmine.model.function import Function
-from specmine.model.histogram import Histogram
-from specmine.model.observation import Kind, Observation
-from specmine.store import FunctionProfile, Host, Writes, open_store
+from specmine.store import Writes, open_store
+from tests.support.stored_builds import two_builds
 
 Outcome = Callable[..., tuple[int, str, str]]
 Compared = Callable[..., tuple[int, dict[str, Any]]]
 
 
-def _nested(path: Path, slow: float) -> Path:
-    """Write a store with two builds: a handler calls a parser twice, whose code and time change."""
-    rng = np.random.default_rng(7)
-    with open_store(path) as store:
-        store.write(Writes((Host(boot_id="boot", hostname="here", utc_offset_ns=10**18),)), 10**18)
-        for number, (build, factor) in enumerate((("aaaa", 1.0), ("bbbb", slow))):
-            digest = {"handle": "1:c:l0", "parse": f"1:{build}:l0", "aside": "1:d:l0"}
-            functions = {
-                name: Function(build_id=build, offset=16 * at + 1000 * number, name=name, module="app", code=code)
-                for at, (name, code) in enumerate(digest.items(), 1)
-            }
-            profiles = (
-                FunctionProfile(build_id=build, function="", samples=1000, cpu_ns=1e9),
-                FunctionProfile(build_id=build, function=functions["parse"].key, samples=500, cpu_ns=5e8,
-                                inclusive_ns=5e8, callers={functions["handle"].key: 5e8}),
-                FunctionProfile(build_id=build, function=functions["handle"].key, samples=100, cpu_ns=1e8,
-                                inclusive_ns=6e8),
-            )  # fmt: skip
-            store.write(Writes((*functions.values(), *profiles)), 10**18)
-            for at in range(5):
-                identity = f"boot:{number}{at}:{100 * at}"
-                lifetime = Lifetime(id=identity, pid=at, executable="/bin/app", build_id=build,
-                                    start_ns=at * 10**9, processes=0)  # fmt: skip
-                store.write(Writes((lifetime,)), 10**18)
-                start = np.exp(rng.normal(0, 0.01))
-                for name, median, calls in (("parse", 40e3 * factor, 1000), ("handle", 20e3 + 80e3 * factor, 500),
-                                            ("aside", 30e3, 500)):  # fmt: skip
-                    durations = start * median * rng.lognormal(0, 0.05, calls)
-                    window = Observation(
-                        function=functions[name].key, lifetime=identity, kind=Kind.TIME, start_ns=(60 + at) * 10**9,
-                        end_ns=(61 + at) * 10**9,
-                        histogram=Histogram.from_durations(durations), calls=calls, watched_ns=10**9,
-                    )  # fmt: skip
-                    store.write(Writes((window,)), 10**18)
-    return path
-
-
 def test_one_cause_for_a_function_and_its_caller(tmp_path: Path, compared: Compared, outcome: Outcome) -> None:
     """The parser's code changed and it is slower: it is the cause, explains its caller, and is the first suspect."""
-    path = _nested(tmp_path / "s.db", 1.2)
+    path = two_builds(tmp_path / "s.db", 1.2)
     code, document = compared("--store", path, "aaaa", "bbbb")
     found = {each["function"]: each for each in document["functions"]}
     assert (code, found["parse"]["verdict"], found["handle"]["verdict"]) == (1, "worse", "worse")
@@ -84,7 +44,7 @@ def test_one_cause_for_a_function_and_its_caller(tmp_path: Path, compared: Compa
 
 def test_durations_that_moved_without_any_code_are_not_blamed_on_code(tmp_path: Path, compared: Compared) -> None:
     """Everything in the store has the same code: slower calls are there, their cause is not known."""
-    path = _nested(tmp_path / "s.db", 1.2)
+    path = two_builds(tmp_path / "s.db", 1.2)
     with open_store(path) as store:
         same = tuple(replace(each, code="1:same:l0") for each in store.read(Function))
         store.write(Writes(same), 10**18)
@@ -97,7 +57,7 @@ def test_durations_that_moved_without_any_code_are_not_blamed_on_code(tmp_path: 
 
 def test_a_function_whose_code_did_not_change_is_worse_without_failing(tmp_path: Path, compared: Compared) -> None:
     """Neither it nor what it calls has other code: worse, and said so, but exit code 1 only with --strict."""
-    path = _nested(tmp_path / "s.db", 1.2)
+    path = two_builds(tmp_path / "s.db", 1.2)
     with open_store(path) as store:
         same = tuple(replace(each, code="1:same:l0") for each in store.read(Function))
         store.write(Writes(same), 10**18)
@@ -111,7 +71,7 @@ def test_a_function_whose_code_did_not_change_is_worse_without_failing(tmp_path:
 
 def test_a_caller_of_changed_code_fails(tmp_path: Path, compared: Compared) -> None:
     """The handler's own code is as it was, but it calls the parser: that it is worse gives exit code 1 by itself."""
-    path = _nested(tmp_path / "s.db", 1.2)
+    path = two_builds(tmp_path / "s.db", 1.2)
     code, document = compared("--store", path, "aaaa", "bbbb", "--function", "handle")
     (found,) = document["functions"]
     assert (code, found["machine_code"], found["code_unchanged"]) == (1, "moved", False)
@@ -122,7 +82,7 @@ def test_a_caller_of_changed_code_fails(tmp_path: Path, compared: Compared) -> N
 
 def test_a_report_names_the_suspects_of_each_step(tmp_path: Path, outcome: Outcome) -> None:
     """The report of the same store has the same suspects, as numbers and on the page."""
-    path = _nested(tmp_path / "s.db", 1.2)
+    path = two_builds(tmp_path / "s.db", 1.2)
     document = json.loads(outcome("report", str(path), "--format", "json")[1])
     (step,) = document["machine_code"]
     assert (step["base"], step["new"], step["counts"]["changed"]) == ("aaaa", "bbbb", 1)
