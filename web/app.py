@@ -16,7 +16,7 @@ from starlette.routing import Route
 from specmine.analysis.charts.sheet import style_sheet
 from specmine.analysis.documents import without_details
 from specmine.daemon.documents.json_text import json_text
-from specmine.daemon.documents.trend import MOST_BUILDS, MOST_TRENDS
+from specmine.daemon.documents.trend import MOST_BUILDS, MOST_TRENDS, SHORT_POINTS
 from specmine.daemon.metrics.http import is_own_host
 from specmine.model.errors import NoData, SpecmineError
 
@@ -38,7 +38,9 @@ HEADERS = {
 }
 _UNAVAILABLE = 503
 TRENDS_S = 60.0
-"""The small trends of the list are read anew after so long: they are drawn by quarters of an hour at most."""
+"""The small trends of a list are kept for so long at least ..."""
+TRENDS_APART_S = 5.0
+"""... and those of another list are read no sooner after them."""
 
 
 def make_app(source: Source, host: str) -> Starlette:
@@ -102,6 +104,7 @@ class _Pages:
         self._comparisons = Comparisons(source.store)
         self._templates = environment()
         self._now_s = time.monotonic
+        self._next_trends_s = 0.0
         self._short_trends: dict[tuple[str, ...], tuple[float, Mapping[str, Any]]] = {}
         self._trends: tuple[Documents | None, dict[tuple[tuple[str, ...], int], Mapping[str, Any]]] = None, {}
 
@@ -168,18 +171,23 @@ class _Pages:
         return known[keys, hours]
 
     def _trends_of(self, keys: Sequence[str]) -> Mapping[str, Any]:
-        """Return how the medians of functions went, read at most once a minute; {} without windows."""
+        """Return how the medians of functions went, read as often as a new point may be there; {} without windows.
+
+        Whoever asks for one list after the other gets some without: reading costs the daemon CPU time.
+        """
         asked, now_s = tuple(keys[:MOST_TRENDS]), self._now_s()
-        known = self._short_trends.get(asked)
-        if known is None or now_s - known[0] > TRENDS_S:
+        self._short_trends = {key: each for key, each in self._short_trends.items() if now_s < each[0]}
+        if asked and asked not in self._short_trends:
+            if now_s < self._next_trends_s:
+                return {}
+            self._next_trends_s = now_s + TRENDS_APART_S
             try:
-                found = self._latest.source.trends(asked, functions.HOURS) if asked else {}
+                found = self._latest.source.trends(asked, functions.HOURS)
             except SpecmineError:
                 found = {}
-            self._short_trends = {
-                key: each for key, each in self._short_trends.items() if now_s - each[0] <= TRENDS_S
-            } | {asked: (now_s, found)}
-        return self._short_trends[asked][1]
+            until_s = now_s + max(TRENDS_S, functions.span_s(found) / SHORT_POINTS)
+            self._short_trends[asked] = until_s, found
+        return self._short_trends[asked][1] if asked else {}
 
     def violation(self, documents: Documents, request: Request) -> Response:
         """One violation, at an address that an alert can carry."""

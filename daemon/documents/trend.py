@@ -26,7 +26,7 @@ NOW_NS = 600 * 10**9
 """Windows that ended within so long are now, unless a change began at another time."""
 MOST_WINDOWS = 1_000
 """Of each function and kind."""
-SHORT_POINTS, SHORT_WINDOWS = 24, 60
+SHORT_POINTS, SHORT_WINDOWS = 24, 90
 """Of a small picture: parts of the time, and windows of each function and kind."""
 MOST_STARTS = 20
 MOST_BUILDS = 20

@@ -326,3 +326,24 @@ def test_two_builds_of_a_store_are_compared_in_words_and_pictures(tmp_path: Path
     assert asked.get("/builds?format=json").json()["schema"] == "specmine.comparison/1"
     swapped = asked.get("/builds", params={"old": "bbbb", "new": "aaaa"}).text
     assert "aaaa against bbbb: 2 faster, 1 the same" in swapped
+
+
+def test_trends_of_many_lists_do_not_load_the_daemon() -> None:
+    """The same list is read once, and another one not at once: the page then has no trends, and all else."""
+
+    class Counting(SampleSource):
+        lists = 0
+
+        def trends(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
+            self.lists += 1
+            return super().trends(keys, hours)
+
+    source = Counting(sample())
+    reader = TestClient(make_app(source, "127.0.0.1"), base_url="http://127.0.0.1")
+    for _ in range(3):
+        assert "Trend, 1 h" in reader.get("/functions").text
+    for part in "zab":
+        answer = reader.get(f"/functions?q={part}")
+        assert answer.status_code == 200
+        assert "Trend," not in answer.text
+    assert source.lists == 1

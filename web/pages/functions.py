@@ -55,7 +55,7 @@ def page(
     shown = ordered[(number - 1) * ROWS : number * ROWS]
     axis = _axis(shown)
     known = trends([str(each["key"]) for each in shown if each.get("key") and present(each)])
-    span_s = _span_s(known)
+    length_s = span_s(known)
     kept = {key: query.get(key, "") for key in ("program", "state", "q")}
 
     def link(**changed: object) -> str:
@@ -64,12 +64,12 @@ def page(
     return {
         **frame(documents, "/functions", "Functions"),
         "rows": _with_heads(
-            [row(each, axis) | {"trend": _trend(each, known, span_s)} for each in shown],
+            [row(each, axis) | {"trend": _trend(each, known, length_s)} for each in shown],
             Counter(map(group_of, chosen)),
             sort,
         ),
-        "trends": bool(span_s),
-        "span": age(span_s),
+        "trends": bool(length_s),
+        "span": age(length_s),
         "all": len(every),
         "found": len(chosen),
         "counted": counted(every),
@@ -110,7 +110,7 @@ def row(entry: Entry, axis: LogAxis) -> dict[str, Any]:
     }
 
 
-def _span_s(known: Mapping[str, Any]) -> float:
+def span_s(known: Mapping[str, Any]) -> float:
     """Return the length of the time that the trends show, s; 0 without any."""
     if not any((known.get("functions") or {}).values()):
         return 0.0
@@ -118,13 +118,13 @@ def _span_s(known: Mapping[str, Any]) -> float:
     return max(1.0, (end - begin).total_seconds())
 
 
-def _trend(entry: Entry, known: Mapping[str, Any], span_s: float) -> Drawing:
+def _trend(entry: Entry, known: Mapping[str, Any], length_s: float) -> Drawing:
     points = (known.get("functions") or {}).get(str(entry.get("key"))) or []
     if not points:
         return Drawing()
     normal = asserted(entry).get("p50") if normal_range(asserted(entry), "p50") else None
     band = (float(normal["low"]), float(normal["high"])) if normal else None
-    values = [(min(1.0, float(at) / span_s), float(seconds)) for at, seconds in points]
+    values = [(min(1.0, float(at) / length_s), float(seconds)) for at, seconds in points]
     return spark(values, axis_over([*(seconds for _, seconds in values), *(band or ())], least_ratio=2.0), band)
 
 
