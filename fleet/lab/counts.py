@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from specmine.mining.comparison.function_parts import SECOND
+from specmine.mining.comparison.function_comparison import name_of
+from specmine.mining.comparison.function_parts import Part, parts_of
 from specmine.mining.comparison.plan import Costs, Plan, cautious, planned, variances_of
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import mean, sample_of_durations
@@ -80,8 +82,8 @@ def with_counts(wanted: Benchmark, pilot: Pilot | None, hosts: int) -> tuple[Ben
 
     Notes
     -----
-    A function is equivalent only if its median and its mean are, so both are planned for, and the most demanding
-    function decides. The variance between lifetimes is an upper limit (``cautious``).
+    A function is equivalent only if its median, its mean and each class of its durations are. All are planned for, and
+    the most demanding one decides. The variance between lifetimes is an upper limit (``cautious``).
     """
     if pilot is None:
         lifetimes = wanted.lifetimes or DEFAULT_LIFETIMES
@@ -132,7 +134,8 @@ def _of_function(
     warm_up: int,
     hosts: int,
 ) -> list[_Planned]:
-    builds: dict[tuple[str, str], list[LifetimeSample]] = {}
+    lifetimes: dict[str, list[LifetimeSample]] = {}
+    makings: dict[str, int] = {}
     lengths, call_seconds = [], []
     for at, (run, each) in enumerate(runs):
         sample = each.sample if each.durations_ns is None else sample_of_durations(each.durations_ns[warm_up:])
@@ -140,12 +143,11 @@ def _of_function(
             continue
         lengths.append(sample.calls)
         call_seconds.append(1.0 / each.rate if each.rate else mean(sample) * 1e-9)
+        makings[str(at)] = run.making
         # versions differ by more than making them anew, so makings are compared inside their version
-        place = run.build, str(run.making)
-        builds.setdefault(place, []).append(LifetimeSample(lifetime=str(at), host=run.build, sample=sample))
-    if not lengths:
-        return []
-    call = wanted.call or max(float(np.median(call_seconds)), 1e-9)
+        lifetimes.setdefault(run.build, []).append(LifetimeSample(lifetime=str(at), host=run.build, sample=sample))
+    base, *others = [each.label for each in wanted.builds if each.label in lifetimes]
+    call = wanted.call or max(float(np.median(call_seconds or [0.0])), 1e-9)
     costs = Costs(
         build=wanted.build_cost if wanted.build_cost is not None else pilot.build_seconds,
         restart=wanted.restart if wanted.restart is not None else _restart(pilot, call_seconds, runs),
@@ -156,14 +158,35 @@ def _of_function(
     if fixed is None and (wanted.measure == "mined" or not wanted.told_calls):
         fixed = min(lengths)
     found = []
-    for summary in (wanted.summary, *SECOND.get(wanted.summary, ())):
-        known = variances_of(builds, summary, rebuilds=pilot.makings_differ)
-        made = planned(cautious(known, CERTAINTY), costs, wanted.half_width, wanted.level, FEWEST, hosts=hosts,
-                       fixed_calls=fixed) if known is not None else None  # fmt: skip
+    for part in [one for other in others for one in parts_of(lifetimes[base], lifetimes[other], wanted.rule)]:
+        share = sum(part.shares) / 2.0
+        made = _of_part(wanted, pilot, part, makings, replace(costs, call=call / share),
+                        hosts, None if fixed is None else max(1, int(fixed * share)))  # fmt: skip
         if made is not None:
-            found.append(_Planned(function=key[0], module=key[1], summary=summary, warmup=warm_up, costs=costs,
-                                  plan=made, lifetimes=len(lengths)))  # fmt: skip
+            whole = replace(made, calls=fixed or math.ceil(made.calls / share))
+            found.append(_Planned(function=key[0], module=key[1], summary=name_of(part, wanted.rule) or part.summary,
+                                  warmup=warm_up, costs=costs, plan=whole, lifetimes=len(lengths)))  # fmt: skip
     return found
+
+
+def _of_part(
+    wanted: Benchmark,
+    pilot: Pilot,
+    part: Part,
+    makings: Mapping[str, int],
+    costs: Costs,
+    hosts: int,
+    fixed: int | None,
+) -> Plan | None:
+    """Return the plan for some calls of a function; None if nothing is known of how they vary, or nothing will do."""
+    builds: dict[tuple[str, str], list[LifetimeSample]] = {}
+    for each in (*part.base, *part.new):
+        builds.setdefault((each.host, str(makings[each.lifetime])), []).append(each)
+    known = variances_of(builds, part.summary, rebuilds=pilot.makings_differ)
+    if known is None:
+        return None
+    return planned(cautious(known, CERTAINTY), costs, wanted.half_width, wanted.level, FEWEST, hosts=hosts,
+                   fixed_calls=fixed)  # fmt: skip
 
 
 def _restart(pilot: Pilot, call_seconds: Sequence[float], runs: Sequence[tuple[PilotRun, FunctionResult]]) -> float:
@@ -193,7 +216,7 @@ def _document(chosen: Benchmark, hosts: int, found: Sequence[_Planned], pilot: P
         "seconds": _short(seconds),
         "pilot_runs": len(pilot.runs) if pilot is not None else 0,
         "makings_differ": pilot.makings_differ if pilot is not None else None,
-        "decided_by": decisive.function if decisive is not None else None,
+        "decided_by": _entry(decisive) if decisive is not None else None,
         "functions": [_entry(each) for each in found],
         "notes": _notes(chosen, hosts, pilot),
     }
@@ -203,7 +226,7 @@ def _entry(each: _Planned) -> Mapping[str, Any]:
     return {
         "function": each.function,
         "module": each.module,
-        "summary": each.summary,
+        "part": each.summary,
         "builds": each.plan.builds,
         "lifetimes": each.plan.lifetimes,
         "calls": each.plan.calls,

@@ -20,7 +20,7 @@ SMALLEST_SHARE = 0.01
 """A class or behaviour with a smaller share of the calls on both sides is not compared on its own: the mean has it."""
 FEWEST_CALLS = 5
 """A lifetime with fewer calls of a class or behaviour says nothing about it."""
-SECOND = {"median": ("mean",), "mean": ("median",)}
+_SECOND = {"median": ("mean",), "mean": ("median",)}
 """The other summaries by which all calls are compared; a tail or a trimmed mean that was asked for stands alone."""
 
 
@@ -52,7 +52,7 @@ def parts_of(
     base: Sequence[LifetimeSample], new: Sequence[LifetimeSample], rule: Rule, behaviours: Split | None = None
 ) -> list[Part]:
     """Return the parts of a function, all calls by the rule's own summary first."""
-    found = [Part(summary=each, base=base, new=new) for each in (rule.summary, *SECOND.get(rule.summary, ()))]
+    found = [Part(summary=each, base=base, new=new) for each in (rule.summary, *_SECOND.get(rule.summary, ()))]
     calls = _calls(base), _calls(new)
     if min(calls) == 0:
         return found

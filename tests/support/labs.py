@@ -118,7 +118,7 @@ class FleetLab:
 
     def pass_seconds(self, seconds: float) -> None:
         """Let time pass: all that was written is so much older."""
-        for table, column in (("bench_run", "leased_until"), ("bench_host", "heard_at")):
+        for table, column in (("bench_run", "leased_until"), ("bench_host", "heard_at"), ("bench_host", "hello_at")):
             self.db.execute(f"UPDATE specmine.{table} SET {column} = {column} - make_interval(secs => {seconds})")
 
     def record(self, name: str = "b") -> Record:

@@ -20,11 +20,14 @@ def planned_text(document: Mapping[str, Any], columns: int) -> str:
     each = f"{makings}{plural(plan['lifetimes'], 'run')} of each{' of them' if makings else ' build'}"
     lines = textwrap.wrap(f"{escaped(document['name'])}: {each}{calls}{warm_up}{hosts}{takes}.", columns)
     if plan["functions"]:
-        one = next(each for each in plan["functions"] if each["function"] == plan["decided_by"])
-        name = "" if one["function"] == "all" else f"{escaped(one['function'])} asks for most. "
+        one = plan["decided_by"]
+        which = one["part"] if one["function"] == "all" else f"{escaped(one['function'])}, {one['part']}"
+        alone = next(each for each in plan["functions"] if each["function"] == one["function"])
+        fewer = "" if alone == one else f" Its {alone['part']} alone asks for {plural(alone['lifetimes'], 'run')}."
         lines += textwrap.wrap(
-            f"That gives ±{100 * plan['precision']:.3g} %. {name}A run costs {time_text(one['restart_seconds'])}"
-            f" and {time_text(one['call_seconds'])} a call, as {plural(plan['pilot_runs'], 'run')} of a pilot showed.",
+            f"That gives ±{100 * plan['precision']:.3g} %; {which} asks for most.{fewer} A run costs"
+            f" {time_text(one['restart_seconds'])} and {time_text(one['call_seconds'])} a call, as"
+            f" {plural(plan['pilot_runs'], 'run')} of a pilot showed.",
             columns,
         )
     for note in plan["notes"]:

@@ -27,7 +27,8 @@ CREATE INDEX ON bench_failure(plan_id, at);
 CREATE TABLE bench_host(
     plan_id int NOT NULL REFERENCES bench_plan ON DELETE CASCADE,
     host_id int NOT NULL REFERENCES host ON DELETE CASCADE,
-    heard_at timestamptz NOT NULL DEFAULT now(), facts jsonb NOT NULL DEFAULT '{}' CHECK (length(facts::text) <= 65536),
+    hello_at timestamptz NOT NULL DEFAULT now(), heard_at timestamptz NOT NULL DEFAULT now(),
+    facts jsonb NOT NULL DEFAULT '{}' CHECK (length(facts::text) <= 65536),
     PRIMARY KEY(plan_id, host_id));
 
 -- Which host asks: the one that logged in. Who may load may speak for any host by its name.
@@ -63,7 +64,8 @@ DECLARE me host := bench_me(wanted); p bench_plan := bench_for(me, benchmark);
 BEGIN
     INSERT INTO bench_host AS b(plan_id, host_id, facts) VALUES (p.plan_id, me.host_id, coalesce(facts, '{}'))
         ON CONFLICT (plan_id, host_id) DO UPDATE
-        SET heard_at = now(), facts = CASE WHEN excluded.facts = '{}' THEN b.facts ELSE excluded.facts END;
+        SET heard_at = now(), hello_at = CASE WHEN excluded.facts = '{}' THEN b.hello_at ELSE now() END,
+            facts = CASE WHEN excluded.facts = '{}' THEN b.facts ELSE excluded.facts END;
     RETURN p.document;
 END $$;
 
@@ -91,11 +93,14 @@ BEGIN
         WHERE r.plan_id = p.plan_id AND r.state = 'waiting' AND b.host_id = me.host_id
         ORDER BY r.number FOR UPDATE OF r SKIP LOCKED LIMIT 1;
     IF one.number IS NULL THEN
-        -- Then a new block, as long as this is not more than its share of them or nobody else is there for it.
+        -- Then a new block, as long as this is not more than its share of them. Beyond it only if nobody else is there for
+        -- them, who had the time of a lease to come.
         SELECT count(*) FILTER (WHERE b.host_id = me.host_id),
                ceil(count(*)::float8 / greatest(1, (p.plan ->> 'hosts')::int)) INTO mine, quota
             FROM bench_block b WHERE b.plan_id = p.plan_id;
         IF mine < quota OR NOT EXISTS (
+            SELECT 1 FROM bench_host h WHERE h.plan_id = p.plan_id AND h.host_id = me.host_id AND h.hello_at > now() - lease)
+            AND NOT EXISTS (
             SELECT 1 FROM bench_host h WHERE h.plan_id = p.plan_id AND h.host_id <> me.host_id AND h.heard_at > now() - lease
                 AND (SELECT count(*) FROM bench_block b WHERE b.plan_id = p.plan_id AND b.host_id = h.host_id) < quota) THEN
             SELECT b.block INTO chosen FROM bench_block b WHERE b.plan_id = p.plan_id AND b.host_id IS NULL

@@ -75,6 +75,20 @@ def test_a_host_alone_takes_all(lab: FleetLab) -> None:
     assert Counter(each.host for each in record.runs) == {"lab-1": 1, "lab-2": 7}
 
 
+def test_a_host_waits_for_the_others(lab: FleetLab) -> None:
+    """The first to come takes its share and no more, until a lease has passed without the other."""
+    lab.plan(benchmark(lifetimes=4))
+    early = lab.host("lab-1")
+    early.hello("b", {"kernel": "6"})
+    taken = 0
+    while (claim := early.claim("b")) is not None:
+        taken += 1
+        early.finish("b", claim, result())
+    assert taken == 4
+    lab.pass_seconds(61)
+    assert early.claim("b") is not None
+
+
 def test_a_result_handed_in_twice_counts_once(lab: FleetLab) -> None:
     """The answer was lost: the same lease may say it again, and the first stays."""
     lab.plan(benchmark())

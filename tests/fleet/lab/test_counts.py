@@ -39,7 +39,7 @@ def test_calls_are_the_optimal_ones() -> None:
     by_hand = math.sqrt(0.05 / 1e-4 * noise / 0.004**2)
     assert chosen.calls is not None and by_hand / 2 <= chosen.calls <= by_hand * 2, "there the cost is flat"
     assert chosen.warm_up == 0 and chosen.rebuilds == 1
-    assert plan["pilot_runs"] == 60 and plan["decided_by"] == "f"
+    assert plan["pilot_runs"] == 60 and plan["decided_by"]["function"] == "f"
     longer, _ = with_counts(_wanted(restart=1.0), _pilot(), 1)
     assert longer.calls is not None and longer.calls > 2.5 * chosen.calls
     finer, _ = with_counts(_wanted(precision=0.0025, **_COSTS), _pilot(), 1)

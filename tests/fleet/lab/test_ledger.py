@@ -26,7 +26,7 @@ def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
 
 def test_all_runs_are_taken_once_in_their_order(lab: Lab) -> None:
     """Each has one result, by the host that took it; then nothing is left."""
-    lab.plan(benchmark())
+    lab.plan(benchmark(), hosts=1)
     ledger = lab.host("lab-1")
     ledger.hello("b", {"kernel": "6"})
     assert ledger.benchmark("b") == benchmark()
