@@ -5,8 +5,8 @@
 Each repetition is the whole product: ``specmine bench plan`` with its pilot, two runners as processes of their own,
 each with a folder and a host of a fleet, and the verdict of ``specmine bench status``. One host is 20 % slower. The
 programs print durations that are *drawn*: runs differ by 0.5 %, calls by 5 %. *Worked*: they spend the time instead
-and print what it took. *Simulated*: pilot, plan and comparison are the product's, runs are drawn in one process. Needs
-PostgreSQL's binaries and gcc.
+and print what it took. *Simulated*: pilot, plan and comparison are the product's, runs are drawn in one process.
+Needs PostgreSQL's binaries and gcc.
 """
 
 from __future__ import annotations

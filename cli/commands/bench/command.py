@@ -40,7 +40,7 @@ def command() -> None:
 @click.option("--summary", type=click.Choice(["median", "mean", "p90", "p99"]), help="What is compared.")
 @click.option("--level", type=level_of, help="Confidence of the intervals.  [default: 0.95]")
 @click.option("--tolerance", type=ratio, help="Changes within it do not matter.  [default: 2%]")
-@click.option("--precision", type=ratio, help="Half-width to plan for.  [default: half of the tolerance]")
+@click.option("--precision", type=ratio, help="Half-width to plan for.  [default: 0.4 of the tolerance]")
 @click.option("--warm-up", "warm_up", type=click.IntRange(0), metavar="N", help="Calls of a run that do not count.")
 @click.option("--calls", type=click.IntRange(1), metavar="N", help="Calls of each run.")
 @click.option("--lifetimes", type=click.IntRange(2), metavar="N", help="Runs of each build.")

@@ -32,7 +32,7 @@ def test_a_file(tmp_path: Path) -> None:
     made = benchmark_from(read_benchmark(path))
     assert [(each.label, each.command) for each in made.builds] == [("v1", "./sort {calls}"), ("v2", "./sort {calls}")]
     assert made.builds[1].recipe.startswith("make -C /src/v2")
-    assert (made.tolerance, made.half_width, made.timeout) == (0.01, 0.005, 90.0)
+    assert (made.tolerance, made.half_width, made.timeout) == (0.01, 0.004, 90.0)
     assert (made.functions, dict(made.where), made.told_calls) == (("partition",), {"role": "lab"}, True)
 
 
