@@ -131,6 +131,9 @@ def _sleep(steps: _Steps, source: Source, clock: Clock, began_ns: int, end_ns: i
     due_ns = began_ns if steps.asked else batch.due_ns if batch is not None else 0
     latest = began_ns + round(_idle_ns(steps.state.settings) * (1 + steps.state.agent_cost.pressure))
     soonest, rested = began_ns + POLL_EVERY_NS, began_ns + _rest_ns(steps.state)
+    if batch is not None and batch.safety_ns:
+        safety_ns = max(soonest, batch.safety_ns)
+        rested, latest = min(rested, safety_ns), min(latest, safety_ns)
     if end_ns is not None:
         soonest, rested, latest = min(soonest, end_ns), min(rested, end_ns), min(latest, end_ns)
     clock.sleep_until_ns(soonest)

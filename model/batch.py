@@ -236,6 +236,8 @@ class Batch:
     """Of a program that specmine started itself; -signal if a signal ended it."""
     due_ns: int = 0
     """When a probe must be changed: poll again by then; 0: no change is planned."""
+    safety_ns: int = 0
+    """When it must be looked whether probes are still safe, whatever our own CPU time; 0: at no certain time."""
     switched_off: bool = False
     """The kill switch exists: no probe is attached until it is removed."""
     prices: Prices | None = None

@@ -402,6 +402,7 @@ class BpfSource:
             ),
             ended=self._programs.ended,
             due_ns=min(filter(None, (self._registry.due_ns(), self._presence.due_ns)), default=0),
+            safety_ns=self._registry.safety_ns(),
             switched_off=self._off,
             breakpoints=self._presence.breakpoints(),
             prices=prices,

@@ -360,11 +360,14 @@ class Registry:
         refusals, self._refusals = tuple(self._refusals), []
         return refusals
 
+    def safety_ns(self) -> int:
+        """Return when it must be looked whether a library has come that may throw; 0: at no certain time."""
+        replacing = any(w.attachment.on_ns and w.probe.timed and not w.by_site for w in self.by_function.values())
+        return self._polled_ns + SESSION_LOOK_NS if replacing else 0
+
     def due_ns(self) -> int:
         """Return when a probe must be attached or detached next; 0: at no certain time."""
         due = self._links.due_ns()
-        if any(w.attachment.on_ns and w.probe.timed and not w.by_site for w in self.by_function.values()):
-            due.append(self._polled_ns + SESSION_LOOK_NS)
         for w in self.by_function.values():
             if w.attachment.on_ns and not w.probe.timed:
                 due.append(w.attachment.on_ns)  # counts last a moment only

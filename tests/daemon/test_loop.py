@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 import pytest
 
 from specmine.daemon.config.settings import Settings
@@ -165,9 +168,9 @@ class Wakeable(SimulatedSource):
     polled: list[int]
 
 
-@pytest.mark.parametrize(("wake", "window_s", "rest_ms"), [(8, 10, 50), (7, 10, 200), (8, 1, 50), (7, 1, 66)])
+@pytest.mark.parametrize(("wake", "window_s", "rest_ms"), [(8, 10, 50), (7, 10, 300), (8, 1, 50), (7, 1, 66)])
 def test_the_loop_rests_unless_a_watched_process_needs_it(wake: int, window_s: int, rest_ms: int) -> None:
-    """After the first seconds what links report waits for 200 ms, or a fifteenth of a window; what is urgent for 50."""
+    """After the first seconds what links report waits for 300 ms, or a fifteenth of a window; what is urgent for 50."""
     clock = WokenClock(wake, 20 * SECOND)
     source = Wakeable(paper_program(), clock)
     source.polled = []
@@ -177,3 +180,23 @@ def test_the_loop_rests_unless_a_watched_process_needs_it(wake: int, window_s: i
     after = min(at for at in source.polled if at >= clock.woken_ns)
     assert after == clock.woken_ns
     assert after - before >= rest_ms * MS
+
+
+class Guarded(Wakeable):
+    """A source that must look again after 250 ms whether its probes are still safe."""
+
+    def poll(self, now_ns: int) -> Batch:
+        return replace(super().poll(now_ns), safety_ns=now_ns + 250 * MS)
+
+
+@pytest.mark.parametrize(("kind", "longest_ms"), [(Guarded, 250), (Wakeable, 600)])
+def test_safety_does_not_wait_until_cpu_time_of_our_own_is_left(kind: type[Wakeable], longest_ms: int) -> None:
+    """However long the loop rests to save our own CPU time, what bounds harm to a program is looked at in time."""
+    clock = WokenClock(-1, 0)
+    source = kind(paper_program(), clock)
+    source.polled = []
+    run(source, replace(Settings(), agent=1e-9), clock, InlineWorker(), deadline_ns=30 * SECOND)
+    late = [at for at in source.polled if at > clock.now - 10 * SECOND]
+    gaps = [after - before for before, after in itertools.pairwise(late)]
+    assert max(gaps[:-1]) <= longest_ms * MS
+    assert max(gaps) > 240 * MS
