@@ -136,7 +136,7 @@ class Centre:
         functions = [self._function(key) for key in self.keys]
         for each in functions:
             part = -(-NEED_CALLS // max(1, min(SPREAD, len(each.hosts))))
-            given = sum(sorted((min(part, number) for number in each.calls.values()), reverse=True)[:SPREAD])
+            given = sum(min(part, number) for number in each.calls.values())
             news = sum(each.calls.values())
             if not each.stated and given >= 0.8 * NEED_CALLS and news > self.mined_with.get(each.key, 0):
                 self.mined_with[each.key] = news

@@ -218,8 +218,7 @@ def _want_mined(db: Connection, functions: Sequence[FleetFunction], numbers: Map
     wanted = []
     for each in functions:
         part = -(-NEED_CALLS // max(1, min(SPREAD, len(each.hosts))))
-        enough = sorted(each.calls.values(), reverse=True)[:SPREAD]
-        if sum(min(part, number) for number in enough) >= 0.8 * NEED_CALLS:
+        if sum(min(part, number) for number in each.calls.values()) >= 0.8 * NEED_CALLS:
             wanted.append(numbers[each.key])
     rows = db.execute(
         "INSERT INTO job(function_id, priority) SELECT w.id, coalesce((SELECT sum(s.timed) FROM sighting s"

@@ -9,6 +9,8 @@ for itself, and takes one place of those that others would have had.
 from __future__ import annotations
 
 import hashlib
+import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +24,10 @@ SPREAD = 8
 """Hosts that these calls come from: none gives more than its part."""
 ASKED = 12
 """Hosts that are asked for them: those that are done first count. Scouts state no level, so that does no harm."""
+WITHIN_S = 60.0
+"""Scouts are so many that they are done in this time, where so many hosts run the function."""
+LEAST_CALLS = 20
+"""Of a scout: fewer do not tell the scale of its host."""
 PANEL = 30
 PANEL_CALLS = 200
 """Timed calls of a host of a panel every five minutes: one window that can be judged."""
@@ -210,14 +216,26 @@ def _scouts(functions: Sequence[FleetFunction], hosts: Mapping[str, FleetHost]) 
         for function, able, part in order:
             if function.key in done:
                 continue
-            number = min(ASKED, len(able))
+            number = min(_asked(function), len(able))
             free = [name for name in able if len(given[name]) < hosts[name].places - spared[name]]
             if len(free) < min(SPREAD, len(able)):
                 continue
             done.add(function.key)
             for name in _round_robin(free, hosts)[:number]:
-                given[name].append(Duty(function=function.key, purpose=Purpose.SCOUT, calls=part, kind=function.kind))
+                calls = max(LEAST_CALLS, min(part, -(-3 * NEED_CALLS // (2 * number))))
+                given[name].append(Duty(function=function.key, purpose=Purpose.SCOUT, calls=calls, kind=function.kind))
     return given
+
+
+def _asked(function: FleetFunction) -> int:
+    """Return how many hosts are to scout: more for what is called rarely, since a few would be at it for hours.
+
+    The median of what hosts say of their rates decides, so one that boasts moves nothing.
+    """
+    if len(function.rates) < SPREAD:
+        return ASKED
+    typical = statistics.median(function.rates.values())
+    return max(ASKED, math.ceil(min(1e6, 1.5 * NEED_CALLS / max(typical * WITHIN_S, 1e-9))))
 
 
 def _candidates(function: FleetFunction, hosts: Mapping[str, FleetHost]) -> tuple[list[str], int]:

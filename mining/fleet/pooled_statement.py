@@ -31,6 +31,8 @@ MOST_ROWS = 20
 """Rows that borders come from; each is of one host."""
 MOST_CALLS = 1_000
 """Calls of a row that count: no host has a louder voice than others."""
+FEWEST_CALLS = 20
+"""Of a host: fewer do not tell its scale. What is called rarely is learned from many hosts, from a little of each."""
 SLOT_NS = 10_000_000_000
 
 
@@ -63,29 +65,28 @@ def pooled_statement(
         Modules whose call edges are preferred.
     settings : MiningSettings
     """
-    whole = {host: _large_enough(each, settings) for host, each in rows.items()}
-    medians = {host: value for host, each in whole.items() if (value := _log_median(each)) is not None}
+    parts = {host: _parts(each, settings) for host, each in rows.items()}
+    medians = {host: value for host, each in parts.items() if (value := _log_median(each)) is not None}
     left_out = _outliers(medians)
-    used = {host: whole[host] for host in sorted(medians) if host not in left_out}
+    used = {host: parts[host] for host in sorted(medians) if host not in left_out}
     hosts = len(used)
-    chosen = _chosen(used)
+    if not used:
+        return PooledStatement(state="few", left_out=left_out)
+    centre = _centre([medians[host] for host in used])
+    bias_ns = float(np.median([row.bias_ns for each in used.values() for row in each]))
+    scaled = {host: [_scaled(row, centre - medians[host], bias_ns) for row in each] for host, each in used.items()}
+    chosen = _chosen(scaled, settings)
     if len(chosen) < settings.chain_observations:
         return PooledStatement(state="few", hosts=hosts, left_out=left_out)
-    centre = _centre([medians[host] for host in used])
-    bias_ns = float(np.median([row.bias_ns for _, row in chosen]))
-    scaled = [(host, _scaled(row, centre - medians[host], bias_ns, place)) for place, (host, row) in enumerate(chosen)]
-    learned = infer_stable_borders([row for _, row in scaled], {}, None, settings)[0]
+    learned = infer_stable_borders(chosen, {}, None, settings)[0]
     if not learned.stable:
         return PooledStatement(state="unstable", hosts=hosts, left_out=left_out)
     result = None
     if learned.borders:
-        by_path = [
-            (host, _scaled(row, centre - medians[host], bias_ns, place))
-            for place, (host, row) in enumerate(_chosen(used, Kind.PATH))
-        ]
+        by_path = _chosen(_seen_by_several(scaled), settings, Kind.PATH)
         if len(by_path) < settings.chain_observations:
             return PooledStatement(state="paths", hosts=hosts, left_out=left_out)
-        result = _explained(_seen_by_several(by_path), learned, program_modules, settings)
+        result = _explained(by_path, learned, program_modules, settings)
     statement = InheritedStatement(
         function=function,
         build_id=build_id,
@@ -93,7 +94,7 @@ def pooled_statement(
         result=result,
         median_ns=math.exp(centre),
         hosts=hosts,
-        calls=sum(row.timed for _, row in chosen),
+        calls=sum(row.timed for row in chosen),
     )
     return PooledStatement(state="stated", statement=statement, hosts=hosts, left_out=left_out)
 
@@ -123,17 +124,23 @@ def scaled_histogram(histogram: Histogram, factor: float, bias_ns: float, to_bia
     return Histogram.from_dense(np.maximum(counts, 0))
 
 
-def _large_enough(rows: Sequence[Observation], settings: MiningSettings) -> list[Observation]:
-    """Return rows that can be judged; smaller ones of a kind are joined."""
-    found = []
+def _parts(rows: Sequence[Observation], settings: MiningSettings) -> list[Observation]:
+    """Return rows that can be judged; smaller ones of a kind are joined. What is left is one part that may be small."""
+    found, rest = [], []
     for kind in (Kind.PATH, Kind.TIME):
         small: list[Observation] = []
         for row in (each for each in rows if each.kind is kind and _is_whole(each)):
             small.append(row)
             if sum(each.timed for each in small) >= settings.minimum_calls:
-                found.append(pooled(small) if len(small) > 1 else row)
+                found.append(_joined(small))
                 small = []
-    return found
+        if sum(each.timed for each in small) >= FEWEST_CALLS:
+            rest.append(_joined(small))
+    return found or rest[:1]
+
+
+def _joined(rows: Sequence[Observation]) -> Observation:
+    return pooled(rows) if len(rows) > 1 else rows[0]
 
 
 def _is_whole(row: Observation) -> bool:
@@ -161,18 +168,50 @@ def _centre(values: Sequence[float]) -> float:
     return found.mean if found is not None else float(np.median(values))
 
 
-def _chosen(rows: Mapping[str, Sequence[Observation]], kind: Kind | None = None) -> list[tuple[str, Observation]]:
-    """Return rows by turns, one of each host by lot, then a second one, and so on."""
+def _chosen(
+    rows: Mapping[str, Sequence[Observation]], settings: MiningSettings, kind: Kind | None = None
+) -> list[Observation]:
+    """Return rows by turns, one of each host by lot, then a second one, and so on.
+
+    Hosts that sent too few calls to be judged follow, joined by lot: each is in one row only.
+    """
     fitting = {host: [row for row in each if kind is None or row.kind is kind] for host, each in rows.items()}
-    order = drawn([host for host, each in fitting.items() if each], MOST_ROWS)
-    found: list[tuple[str, Observation]] = []
-    for turn in range(max((len(fitting[host]) for host in order), default=0)):
-        found += [(host, fitting[host][turn]) for host in order if turn < len(fitting[host])]
-    return found[:MOST_ROWS]
+    large = {host: [row for row in each if row.timed >= settings.minimum_calls] for host, each in fitting.items()}
+    order = drawn([host for host, each in large.items() if each], MOST_ROWS)
+    found: list[Observation] = []
+    for turn in range(max((len(large[host]) for host in order), default=0)):
+        found += [large[host][turn] for host in order if turn < len(large[host])]
+    small: dict[Kind, list[Observation]] = {}
+    for host in drawn([host for host, each in fitting.items() if each and not large[host]], len(fitting)):
+        row = fitting[host][0]
+        group = small.setdefault(row.kind, [])
+        group.append(row)
+        if sum(each.timed for each in group) >= settings.minimum_calls:
+            found.append(_together(group))
+            small[row.kind] = []
+    # hosts have no common clock, and need none: each row gets a time of its own
+    return [
+        replace(row, start_ns=1 + place * SLOT_NS, end_ns=(place + 1) * SLOT_NS)
+        for place, row in enumerate(found[:MOST_ROWS])
+    ]
 
 
-def _scaled(row: Observation, log_factor: float, bias_ns: float, place: int) -> Observation:
-    """Return a row on the scale of the fleet, at a time of its own: hosts have no common clock, and need none."""
+def _together(rows: Sequence[Observation]) -> Observation:
+    """Return rows of several hosts, on one scale, as one."""
+    paths: dict[CallPath, Histogram] = {}
+    for one in (one for row in rows for one in row.paths):
+        paths[one.path] = paths[one.path] + one.histogram if one.path in paths else one.histogram
+    return replace(
+        rows[0],
+        histogram=Histogram.sum(row.histogram for row in rows),
+        calls=sum(row.calls for row in rows),
+        watched_ns=sum(row.watched_ns for row in rows),
+        paths=tuple(PathHistogram(path=path, histogram=histogram) for path, histogram in paths.items()),
+    )
+
+
+def _scaled(row: Observation, log_factor: float, bias_ns: float) -> Observation:
+    """Return a row on the scale of the fleet, of at most ``MOST_CALLS``."""
     factor, share = math.exp(log_factor), min(1.0, MOST_CALLS / max(1, row.timed))
     paths = tuple(
         PathHistogram(
@@ -184,20 +223,23 @@ def _scaled(row: Observation, log_factor: float, bias_ns: float, place: int) -> 
     whole = scaled_histogram(row.histogram, factor, row.bias_ns, bias_ns, MOST_CALLS)
     return replace(
         row, histogram=whole, paths=tuple(one for one in paths if one.histogram.total), bias_ns=bias_ns, split=None,
-        inside=(), start_ns=1 + place * SLOT_NS, end_ns=(place + 1) * SLOT_NS, calls=max(row.calls, whole.total),
+        inside=(), calls=max(row.calls, whole.total),
     )  # fmt: skip
 
 
-def _seen_by_several(rows: Sequence[tuple[str, Observation]]) -> list[Observation]:
+def _seen_by_several(rows: Mapping[str, Sequence[Observation]]) -> dict[str, list[Observation]]:
     """Return rows without the call paths that one host alone shows, where there are three or more."""
-    if len({host for host, _ in rows}) < FEWEST:
-        return [row for _, row in rows]
-    seen: Counter[CallPath] = Counter(path for path, _ in {(one.path, host) for host, row in rows for one in row.paths})
-    kept = [(row, tuple(one for one in row.paths if seen[one.path] > 1)) for _, row in rows]
-    return [
-        replace(row, paths=paths, histogram=Histogram.sum(one.histogram for one in paths))
-        for row, paths in kept if paths
-    ]  # fmt: skip
+    if len(rows) < FEWEST:
+        return {host: list(each) for host, each in rows.items()}
+    seen = Counter(path for each in rows.values() for path in {one.path for row in each for one in row.paths})
+    found: dict[str, list[Observation]] = {}
+    for host, each in rows.items():
+        for row in each:
+            paths = tuple(one for one in row.paths if seen[one.path] > 1)
+            if paths:
+                whole = Histogram.sum(one.histogram for one in paths)
+                found.setdefault(host, []).append(replace(row, paths=paths, histogram=whole))
+    return found
 
 
 def _explained(

@@ -61,7 +61,7 @@ def test_nobody_is_asked_for_more_than_it_may(functions: list[FleetFunction], pl
         assert not {duty.function for duty in each.duties} & set(each.left)
     for one in functions:
         scouts = _asked(found, Purpose.SCOUT, one.key)
-        assert len(scouts) <= ASKED
+        assert len(one.rates) >= SPREAD or len(scouts) <= ASKED
         assert one.known or not _asked(found, Purpose.PANEL, one.key)
 
 
@@ -152,3 +152,12 @@ def test_two_hosts_both_learn() -> None:
     alone = assignments(hosts, [_function(hosts=frozenset({"h0"}))], week=1)
     assert _asked(alone, Purpose.SCOUT) == {"h0"}
     assert all(not each.left for each in (*found.values(), *alone.values()))
+
+
+def test_what_is_called_rarely_is_learned_by_many() -> None:
+    """A little from each, in the time of a minute; what is called often by twelve."""
+    for rate, number in ((100.0, ASKED), (1.0, 50), (0.01, 60)):
+        found = assignments(_HOSTS, [_function(rates=dict.fromkeys(_NAMES, rate))], week=1)
+        scouts = [duty for each in found.values() for duty in each.duties]
+        assert len(scouts) == number
+        assert sum(duty.calls for duty in scouts) >= NEED_CALLS

@@ -77,7 +77,7 @@ def test_paths_are_asked_for_once_classes_are_found() -> None:
     """Rows without call paths bring borders; few rows nothing; one class needs no path."""
     assert _mined(_fleet(paths=False)).state == "paths"
     assert _mined(_fleet(number=3)).state == "few"
-    assert _mined(_fleet(calls=150)).state == "few"
+    assert _mined(_fleet(calls=15)).state == "few"
     rng = np.random.default_rng(3)
     one = {f"h{at}": [replace(each, histogram=Histogram.from_durations(
         (5e4 * np.exp(0.3 * rng.standard_normal(400))).astype(np.int64)))]
@@ -154,3 +154,13 @@ def test_scaling_keeps_calls_and_quantiles(factor: float, seed: int, calls: int)
     np.testing.assert_allclose(found.quantiles((0.1, 0.5, 0.9)), expected, rtol=0.05)
     assert scaled_histogram(histogram, factor, 100.0, 50.0, 100).total == 100
     assert BUCKET_EDGES[found.buckets[0]] < found.quantile(0.5)
+
+
+@pytest.mark.parametrize("calls", [40, 150])
+def test_a_little_of_many_hosts_is_enough(calls: int) -> None:
+    """What no host sent enough of to be judged, hosts show together: the same borders and expressions."""
+    found = _mined(_fleet(number=60, calls=calls, seed=7))
+    assert found.state == "stated"
+    assert found.statement is not None
+    assert len(found.statement.learned.borders) == 1
+    assert _expressions(found) == ["a->c", "not a->c"]
