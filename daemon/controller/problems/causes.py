@@ -236,6 +236,7 @@ def _facts(
         usual=usual,
         now=now,
         quantile=violation.quantile if violation.what is What.LEVEL and violation.expression == TRUE else "",
+        typical=violation.what is What.LEVEL and violation.expression != TRUE and violation.quantile == "p50",
         new_build=new_build,
         code=code,
         changed_callees=changed,

@@ -8,6 +8,7 @@ are vetoes: unchanged machine code is never put down to code, and time spent wai
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from specmine.model.level import PROBABILITIES
@@ -25,6 +26,9 @@ NEARLY_ALL = 0.9
 """... and from which that is proven: it was measured in these very calls."""
 CALLEE = 0.5
 """The same of the time in a callee, which is counted per second."""
+LARGE = 0.7
+"""Where the median of some calls moved, the median or p90 of all calls stands for them: the first that moved by this
+share of what the other one did."""
 LEAST_MOVED = math.log(1.1)
 """A quantile that moved by less does not tell which kind of time its calls took more of."""
 FEWEST = 100
@@ -56,6 +60,8 @@ class Facts:
     """It is about calls over paths that were not learned, not about how long calls take."""
     quantile: str = ""
     """The one that moved most of all calls; '' where the violation is about some calls only."""
+    typical: bool = False
+    """The violation is about the median of some calls: their slowest say nothing of it."""
     new_build: str = ""
     """The build that is judged by another one's yardstick; '' if it is the same build."""
     code: str = "same"
@@ -135,12 +141,21 @@ def _running(facts: Facts) -> tuple[float, float] | None:
         took = [max(one.histogram.quantile(level) - one.bias_ns, 1.0) for one in (usual, now)]
         moved[name] = sign * math.log(took[1] / took[0])
         durations[name] = took
-    name = facts.quantile if facts.quantile in moved else max(moved, key=lambda each: moved[each])
+    name = facts.quantile if facts.quantile in moved else _place_of(moved, typical=facts.typical)
     if moved[name] < LEAST_MOVED:
         return None
     ran = [one.on_cpu.quantile(PROBABILITIES[name]) for one in (usual, now)]
     before, after = durations[name]
     return min(1.0, max(0.0, (ran[1] - ran[0]) / (after - before))), (ran[1] - ran[0]) / before
+
+
+def _place_of(moved: Mapping[str, float], *, typical: bool) -> str:
+    """Return the quantile of all calls that stands for a change of some of them."""
+    near = [name for name in ("p50", "p90") if name in moved]
+    most = max((moved[name] for name in near), default=0.0)
+    if typical and most >= LEAST_MOVED:
+        return next(name for name in near if moved[name] >= LARGE * most)
+    return max(moved, key=lambda each: moved[each])
 
 
 def _verdict(  # noqa: PLR0911  one for each rule

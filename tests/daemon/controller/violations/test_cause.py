@@ -150,3 +150,22 @@ def test_neither_host_nor_waiting_changes_who_calls() -> None:
     assert found(waits, new_paths=True, common=True).kind is CauseKind.LOAD
     assert found(waits, new_paths=True, new_build="b2e", code="changed").kind is CauseKind.CODE
     assert found(waits, new_paths=True, new_build="b2e", code="same").kind is CauseKind.LOAD
+
+
+def halves(slow_us: float, waits: int) -> Usual:
+    """Return sums over 1,000 calls: half run for 30 us, half for so long, and some of these wait for 5 ms too."""
+    ran = [(30.0 if place < 500 else slow_us) * (0.9 + 0.0002 * place) * 1e3 for place in range(1000)]
+    took = [one + (5e6 if place >= 1000 - waits else 0.0) for place, one in enumerate(ran)]
+    return Usual(
+        calls=1000, total_ns=sum(took), split_calls=1000, split_ns=sum(took), waiting_ns=5e6 * waits,
+        on_cpu=Histogram.from_durations(ran), histogram=Histogram.from_durations(took),
+    )  # fmt: skip
+
+
+def test_of_some_calls_the_slowest_do_not_decide() -> None:
+    """Half of the calls work six times as long; a few of them wait, as on any busy host, and have most of the mean."""
+    before, now = halves(50.0, 5), halves(300.0, 40)
+    cause = cause_of(Facts(direction=Direction.SLOWER, usual=before, now=now, typical=True))
+    assert cause.kind is CauseKind.LOAD and "work longer" in cause.text
+    waiting = cause_of(Facts(direction=Direction.SLOWER, usual=before, now=halves(50.0, 400), typical=True))
+    assert waiting.kind is CauseKind.HOST
