@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from specmine.model.batch import FollowWaits
+from specmine.model.buckets import BUCKETS
+from specmine.model.function import Function
 from specmine.model.inside.waits import Wait, WaitKind, Waits
 from specmine.model.observation import Kind
+from specmine.probes.arch.machine import machine
+from specmine.probes.kernel.structs import CALL_WAIT, MAX_SLOTS, SAMPLE_VALUE, SETTINGS, WAIT
+from specmine.probes.timing.waits import MOST_WALKS, SPARSER, WaitMeter
 from tests.support.source_driver import driven, running
 
 Programs = Callable[..., Path]
@@ -50,3 +58,125 @@ def test_kind_and_place_are_those_of_the_program(program: Programs, mode: str, t
     assert place in [frame.name for frame in found.frames]
     assert found.within is None
     assert 0 < found.waits.total <= told[0].calls.total
+
+
+class Kept:
+    """A hash map with what was put there for the next look."""
+
+    def __init__(self, key: Any, value: Any) -> None:
+        self.key, self.value = np.dtype(key), np.dtype(value)
+        self.rows: list[tuple[Any, Any]] = []
+
+    def entries(self) -> tuple[Any, Any]:
+        """Return keys and values."""
+        return np.array([k for k, _ in self.rows], self.key), np.array([v for _, v in self.rows], self.value)
+
+    def drain(self) -> tuple[Any, Any]:
+        """Return keys and values, and forget them."""
+        found, self.rows = self.entries(), []
+        return found
+
+
+FUNCTION = Function(build_id="b", offset=1, name="top", module="app")
+IDENTITY, SLOT = 5 << 16 | 3, 3
+
+
+class Host:
+    """A host with one timed function, whose calls wait for a lock."""
+
+    def __init__(self) -> None:
+        self.on: set[str] = set()
+        self.settings = np.zeros(1, SETTINGS)
+        self.open, self.ended = Kept("<u4", WAIT), Kept(CALL_WAIT, SAMPLE_VALUE)
+        self.histogram = np.zeros(MAX_SLOTS * BUCKETS, np.uint64)
+        lock = Function(build_id="b", offset=2, name="take_lock", module="app")
+        symbolizer: Any = SimpleNamespace(stack=lambda path, exact: [lock, FUNCTION])
+        tracepoint: Any = SimpleNamespace(want=self.want)
+        began: Any = self.open
+        ended: Any = self.ended
+        self.meter = WaitMeter(tracepoint, self.settings, began, ended, symbolizer, self.histogram)
+        self.watched_ns = 0
+        self.timed: Any = SimpleNamespace(
+            function=FUNCTION,
+            probe=SimpleNamespace(timed=True),
+            slot=SimpleNamespace(number=SLOT),
+            attachment=SimpleNamespace(on_ns=1, cookies=(IDENTITY,), watched_until=lambda now_ns: self.watched_ns),
+        )
+
+    def want(self, who: str, *, on: bool) -> None:
+        """Have the tracepoint on or off."""
+        self.on = self.on | {who} if on else self.on - {who}
+
+    def run(self, now_ns: int, calls: int, walks: int | None = None) -> tuple[Waits, ...]:
+        """Let calls end of which each waited for a ms, if waits are followed; then poll."""
+        if self.settings["followed"][0] == IDENTITY and calls:
+            every = int(self.settings["follow_every"][0])
+            seen = calls // every if walks is None else walks
+            self.histogram[SLOT * BUCKETS + 700] += calls
+            self.settings["left"][0] -= seen
+            key = (1, IDENTITY, NUMBERS["futex"], 0, 700, (0, 0, 0))
+            self.ended.rows = [(key, (seen * every, seen * every * 1_000_000))]
+        self.watched_ns = now_ns
+        return self.meter.poll({FUNCTION.key: self.timed}, now_ns)
+
+
+NUMBERS = {call.name: number for number, call in machine().blocking_calls.items()}
+SECOND = 1_000_000_000
+
+
+def test_a_phase_is_followed_by_a_longer_pause() -> None:
+    """The tracepoint is on for a second in four at first, then for one in twenty, and off once nobody asks."""
+    host = Host()
+    host.meter.ask((FUNCTION.key,), 0)
+    on = []
+    for tenth in range(1, 1600):
+        host.run(tenth * SECOND // 10, calls=10)
+        on.append(bool(host.on))
+    assert 0.2 < np.mean(on[:300]) < 0.35
+    assert 0.03 < np.mean(on[600:]) < 0.08
+    host.meter.ask((), 160 * SECOND)
+    for tenth in range(1600, 1640):
+        host.run(tenth * SECOND // 10, calls=10)
+    assert not host.on
+    assert host.settings["followed"][0] == 0
+
+
+def test_a_phase_says_how_long_calls_wait() -> None:
+    """A hundred calls, each of which waits for a ms."""
+    host = Host()
+    host.meter.ask((FUNCTION.key,), 0)
+    host.run(SECOND // 2, calls=0)
+    host.run(SECOND, calls=100)
+    (told,) = host.run(2 * SECOND, calls=0)
+    assert told.calls.total == 100
+    (wait,) = told.waits
+    assert (wait.kind, wait.waits.total, wait.blocked_ns.total) == (WaitKind.FUTEX, 100, 100 * 1_000_000)
+    assert [frame.name for frame in wait.frames] == ["take_lock"]
+
+
+def test_too_many_waits_are_drawn_at_random_from_then_on() -> None:
+    """A phase whose walks ran out says nothing; the next ones follow one wait in eight, which stands for eight."""
+    host = Host()
+    host.meter.ask((FUNCTION.key,), 0)
+    host.run(SECOND // 2, calls=0)
+    assert not host.run(2 * SECOND, calls=50_000, walks=MOST_WALKS)
+    now_ns = 2 * SECOND
+    while not host.settings["followed"][0]:
+        now_ns += SECOND // 10
+        host.run(now_ns, calls=0)
+    assert host.settings["follow_every"][0] == SPARSER
+    told = host.run(now_ns + SECOND, calls=800)
+    assert told[0].waits[0].waits.total == 800
+    assert host.meter.walked == MOST_WALKS + 100
+
+
+def test_nothing_is_followed_while_the_probes_are_off() -> None:
+    """Calls that are open when the probes go would look as if they waited for ever."""
+    host = Host()
+    host.meter.ask((FUNCTION.key,), 0)
+    host.run(SECOND // 2, calls=0)
+    assert host.settings["followed"][0] == IDENTITY
+    host.meter.changed(host.timed, on=False)
+    assert host.settings["followed"][0] == 0
+    host.meter.changed(host.timed, on=True)
+    assert host.settings["followed"][0] == IDENTITY
