@@ -22,6 +22,8 @@ DEAREST = 8.0
 """The most that is assumed of it: the places that a call returns to are learned with the first ones."""
 UNKNOWN_BURST = 400
 """Hits at once of a function whose rate is not known."""
+CHEAP = 0.02
+"""A finished function that costs less than this share of the budget stays on: its counts remain exact."""
 WHOLE_WINDOW = 1 << 20
 """Calls of a window of a finished function that is on all the time: it lasts as long as windows do."""
 URGENT_NS = 5 * SECOND

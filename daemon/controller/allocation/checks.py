@@ -1,0 +1,121 @@
+"""What finished functions get of the budget: suspected ones first, checks that are due, and what is left. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.function import FunctionState
+
+from .function_request import (
+    CHEAP,
+    URGENT_NS,
+    first_cost,
+    full_cost,
+    most_useful,
+    predicted,
+    request,
+    window_cost,
+)
+from .means import Means, Plan
+from .request import shortest_period_ns
+
+WATCH_EVERY_NS = 10 * SECOND
+"""Windows of finished functions come this often where what is kept for them, or left, allows it."""
+
+
+def with_suspected(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
+    """Observe functions that may have changed; what is kept for checks is not taken for them."""
+    watches, spent, cash = dict(so_far.watches), 0.0, so_far.cash
+    at_once = replace(settings, pace=1.0)  # what may have changed is not slowed down to save our own CPU time
+    urgent = [one for one in finished if one.violations.urgency]
+    # what is suspected does not wait until debts are paid back: it borrows what others then have to earn
+    budget, loan = max(means.budget, means.income), means.savable
+    for function in sorted(urgent, key=lambda one: (-one.violations.urgency, one.key)):
+        # windows closer together share their disturbances: of several functions none takes the place of others
+        most, half = most_useful(function, means, at_once), 0.5 * (budget - spent)
+        apart = shortest_period_ns(at_once) / max(URGENT_NS, shortest_period_ns(at_once))
+        grant = min(most, half, max(apart * most, half / len(urgent)))
+        watch = request(function, grant, means, at_once)
+        first = 0.0 if watch is None else first_cost(function, watch, means, at_once)
+        if watch is not None and first <= max(0.0, cash) + loan and len(watches) < means.slots:
+            watches[function.key] = watch
+            spent += predicted(function, watch, means, at_once)
+            loan -= max(0.0, first - max(0.0, cash))
+            cash -= first
+    return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
+
+
+def with_checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
+    """Leave cheap finished functions on, observe those whose check is due, within the share for verification."""
+    share = settings.verification * min(means.budget, means.income)
+    most_on = round(0.5 * means.slots * max(0.0, 1 - 2 * means.pressure))  # each brings windows all the time
+    watches, spent, cash = dict(so_far.watches), 0.0, so_far.cash
+    for function in sorted(finished, key=lambda one: (full_cost(one, means), one.key)):
+        if function.key in watches:
+            continue
+        cost = full_cost(function, means)
+        if cost > CHEAP * means.budget or spent + cost > 0.5 * share or len(watches) >= most_on:
+            break
+        watch = request(function, cost, means, settings)
+        if watch is not None:
+            watches[function.key] = watch
+            spent += cost
+    every_ns = _check_every_ns(finished, share, means, settings)
+    due = [one for one in finished if one.key not in watches and _is_due(one, every_ns, means)]
+    due.sort(key=lambda one: (one.verification.checked_ns or 0, one.key))
+    for function in due:
+        if len(watches) >= means.slots or spent >= share:
+            break
+        # one window and its probes go again: the next on-phase would come when the next check is due
+        grant = min(full_cost(function, means), window_cost(function, means, settings) * SECOND / every_ns)
+        watch = request(function, grant, means, settings)
+        first = 0.0 if watch is None else first_cost(function, watch, means, settings)
+        if watch is not None and first <= max(0.0, cash):
+            watches[function.key] = watch
+            spent += predicted(function, watch, means, settings)
+            cash -= first
+    return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
+
+
+def with_watching(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
+    """Give what is left to finished functions: first to those whose last window is old, then to those that are on."""
+    watches, left, cash = dict(so_far.watches), so_far.left, so_far.cash
+    if means.cash <= 0 or so_far.waiting:
+        return so_far  # debts are paid back first, and what others wait for is saved
+    most_on = round(means.slots * max(0.0, 1 - 2 * means.pressure))
+    rest = [one for one in finished if one.key not in watches and one.probe.rate is not None]
+    old = [one for one in rest if means.now_ns - _seen_ns(one) >= WATCH_EVERY_NS]
+    on = [one for one in rest if means.now_ns - _seen_ns(one) < WATCH_EVERY_NS and one.probe.watch is not None]
+    old.sort(key=lambda one: (one.probe.watch is None, _seen_ns(one), one.key))
+    on.sort(key=lambda one: (full_cost(one, means), one.key))
+    for function in (*old, *on):
+        if len(watches) >= most_on or left <= 0:
+            break
+        watch = request(function, min(most_useful(function, means, settings), 0.5 * left), means, settings)
+        first = 0.0 if watch is None else first_cost(function, watch, means, settings)
+        if watch is not None and first <= max(0.0, cash):
+            watches[function.key] = watch
+            left -= predicted(function, watch, means, settings)
+            cash -= first
+    return replace(so_far, watches=watches, left=left, cash=cash)
+
+
+def _seen_ns(function: FunctionState) -> int:
+    """Return the end of the newest window."""
+    history = function.history
+    return max((one.end_ns for one in (*history.timing[-1:], *history.paths[-1:])), default=0)
+
+
+def _check_every_ns(finished: Sequence[FunctionState], share: float, means: Means, settings: Settings) -> float:
+    """Return how often each is observed: as what is kept for it allows, less often if our own work must be saved."""
+    least_ns: float = min(WATCH_EVERY_NS, settings.verify_every_ns)
+    least_ns += means.pressure * (settings.verify_every_ns - least_ns)
+    round_ns = sum(window_cost(one, means, settings) for one in finished) * SECOND / max(share, 1.0)
+    return max(least_ns, min(round_ns, settings.verify_every_ns))
+
+
+def _is_due(function: FunctionState, every_ns: float, means: Means) -> bool:
+    """Tell whether a window is due."""
+    return means.now_ns - (function.verification.checked_ns or 0) >= every_ns
