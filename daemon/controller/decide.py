@@ -134,7 +134,8 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
     state = _absorbed(state, batch)
     functions = dict(state.functions)
     admit_named(functions, now_ns)
-    admit_asked(functions, state)
+    if state.orders.duties:  # else it would look at all functions at each turn, for nothing
+        admit_asked(functions, state)
     for refusal in batch.refusals:
         if refusal.function in functions:
             functions[refusal.function] = transitions.refused(functions[refusal.function], refusal, now_ns)
