@@ -263,7 +263,7 @@ class BpfSource:
         self._started.callback(self._later.close)
         self._self_cpu.take_ended()
         if s.sampling and not s.watch:
-            self._later.awaited(SAMPLING)
+            self._later.awaited(SAMPLING, niceness=0)  # nothing is found without samples
         return loaded, known if earlier is not None and earlier.mode == loaded.mode else None
 
     def _waking(self, *descriptors: int) -> select.epoll:
@@ -296,10 +296,12 @@ class BpfSource:
         """Carry out a request of the controller."""
         about = request.function if isinstance(request, Watch | Unwatch) else type(request).__name__
         self._held.pop(about, None)
+        now_ns = time.monotonic_ns()
         if self._later.awaited(_group(request)):
             self._held[about] = request
+            if isinstance(request, Watch):  # on a busy host seconds pass: its calls are counted meanwhile
+                self._registry.watch(replace(request, kind=Kind.COUNT), now_ns)
             return
-        now_ns = time.monotonic_ns()
         if isinstance(request, Watch):
             self._registry.watch(request, now_ns)
         elif isinstance(request, Unwatch):

@@ -74,6 +74,12 @@ def admit_asked(functions: Functions, state: ControllerState) -> None:
             functions[key] = replace(new, identity=replace(new.identity, asked=duty.kind))
 
 
+def admit_while_asked(functions: Functions, state: ControllerState) -> None:
+    """Do so at each turn while the fleet asks for anything: where it does not, no function is looked at."""
+    if state.orders.duties:
+        admit_asked(functions, state)
+
+
 def climb(functions: Functions, before: Mapping[str, FunctionState], state: ControllerState, now_ns: int) -> None:
     """Make the callers of functions that have just been finished candidates."""
     if state.settings.watch:

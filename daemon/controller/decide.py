@@ -16,7 +16,7 @@ from .actions import act
 from .allocation import agent_cost
 from .allocation.account import BudgetAccount, with_batch
 from .call_counts import with_activity
-from .candidates import admit_asked, admit_named, bounded, candidate, climb, descend, statements_of
+from .candidates import admit_asked, admit_named, admit_while_asked, bounded, candidate, climb, descend, statements_of
 from .checkpoint import restored
 from .events import (
     Acknowledged,
@@ -134,8 +134,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
     state = _absorbed(state, batch)
     functions = dict(state.functions)
     admit_named(functions, now_ns)
-    if state.orders.duties:  # else it would look at all functions at each turn, for nothing
-        admit_asked(functions, state)
+    admit_while_asked(functions, state)
     for refusal in batch.refusals:
         if refusal.function in functions:
             functions[refusal.function] = transitions.refused(functions[refusal.function], refusal, now_ns)

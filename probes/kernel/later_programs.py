@@ -11,10 +11,10 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from .compiling_child import Answer, answer
-from .loader import PATHS, Loaded
+from .loader import Loaded
 
-NICENESS = {PATHS: 5}
-"""Of the child, above the daemon's: what watches already goes before, but nothing is found without samples."""
+NICENESS = 10
+"""Of the child, above the daemon's: what watches already goes before."""
 
 
 class LaterPrograms:
@@ -28,7 +28,7 @@ class LaterPrograms:
         self._given_up = threading.Event()
         self._pool = ThreadPoolExecutor(max(1, len(self._requests)), thread_name_prefix="loading")
 
-    def awaited(self, group: str) -> bool:
+    def awaited(self, group: str, *, niceness: int = NICENESS) -> bool:
         """Tell whether the programs of a group are not there yet, and have them loaded then."""
         if group not in self._requests:
             return False
@@ -38,7 +38,7 @@ class LaterPrograms:
                 self._interpreter,
                 self._requests[group],
                 tuple(self._maps.values()),
-                niceness=NICENESS.get(group, 0),
+                niceness=niceness,
                 given_up=self._given_up,
             )
         return True

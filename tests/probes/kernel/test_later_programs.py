@@ -127,7 +127,7 @@ def test_in_two_steps_the_same_programs_are_loaded(everything: Loaded, cache: Pa
 
 @pytest.mark.kernel
 def test_requests_wait_for_their_programs(everything: Loaded, program: Programs) -> None:
-    """Call paths and samples come; a function that is given up meanwhile gets no probe."""
+    """Call paths and samples come; calls are counted meanwhile; a function that is given up meanwhile is not timed."""
     with running(program("paths"), 600) as child, driven(child.pid):
         pass  # from now on prices are known, which the first start measures with all programs
     with running(program("paths"), 600) as child, driven(child.pid) as driver:
@@ -136,7 +136,8 @@ def test_requests_wait_for_their_programs(everything: Loaded, program: Programs)
         keys = [driver.key(name) for name in ("z", "b")]
         for key in keys:
             source.apply(Watch(function=key, kind=Kind.PATH, window_calls=200, minimum_calls=20))
-        assert set(source._held) == set(keys) == set(keys) - set(source._registry.by_function)
+        assert set(source._held) == set(keys)
+        assert [source._registry.by_function[key].watch.kind for key in keys] == [Kind.COUNT, Kind.COUNT]
         source.apply(Unwatch(function=keys[1]))
         driver.poll(lambda: driver.observations and driver.observations[-1].paths)
         assert source._held == {}
