@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from specmine.fleet.received import BadPush, boots_of, decode_push
+from specmine.fleet.checked_values import BadPush
+from specmine.fleet.received import boots_of, decode_push
 
 from .connecting import Connection
 from .numbering import Known

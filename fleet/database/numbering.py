@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from specmine.fleet.codec import deflated, frames_bytes, path_hash
-from specmine.fleet.received import PathTable
+from specmine.fleet.row_tables import PathTable
 from specmine.fleet.varints import Places
 from specmine.model.call_path import CallPath
 

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specmine.fleet.checked_values import BadPush
 from specmine.fleet.codec import deflated, inflated
 from specmine.fleet.folding import FoldedRow
 from specmine.fleet.push import HEAD, Push, encode_push
-from specmine.fleet.received import BadPush, decode_push
+from specmine.fleet.received import decode_push
 from specmine.model.function import Function
 from specmine.store import Document
 from tests.support.stored import FUNCTION, HOST, LIFETIME, observation
