@@ -303,6 +303,10 @@ class Daemon:
 
     def _follow(self, functions: tuple[str, ...]) -> None:
         """Have waits followed from the next turn of the loop on; comes from the server's thread."""
+        if not self._config.kernel.wait_kind:
+            raise InputError(
+                "the configuration forbids to follow waits", remedy="set kernel.wait_kind: on, and restart"
+            )
         with self._lock:
             self._messages.append(lambda _, now_ns: Asked(now_ns=now_ns, functions=functions))
 

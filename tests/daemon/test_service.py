@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from specmine.daemon.config.tree import Config
+from specmine.daemon.config.tree import Config, Kernel
 from specmine.daemon.controller.phase import State
 from specmine.daemon.service import START_NS, Daemon, Seams
 from specmine.daemon.socket.client import DaemonConnection, NoDaemon
@@ -213,3 +213,10 @@ def test_a_thread_that_fails_ends_the_daemon(tmp_path: Path) -> None:
     life.at(1, lambda: life.daemon.fail("a thread failed (store)"))
     assert life.daemon.run().stopped == "failed"
     assert life.daemon.failed
+
+
+def test_a_configuration_may_forbid_to_follow_waits() -> None:
+    """Who asks is told so at once."""
+    with pytest.raises(InputError, match="forbids"):
+        Daemon(Config(kernel=Kernel(wait_kind=False)), None)._follow(("key",))
+    Daemon(Config(), None)._follow(("key",))

@@ -37,7 +37,12 @@ def test_before_the_first_news_the_daemon_says_so(early: RequestHandlers) -> Non
 
 
 @pytest.mark.parametrize(
-    "request_", [{"command": "share", "ratio": 0.1}, {"command": "label", "build": "a", "name": "b"}]
+    "request_",
+    [
+        {"command": "share", "ratio": 0.1},
+        {"command": "label", "build": "a", "name": "b"},
+        {"command": "waits", "function": "key"},
+    ],
 )
 def test_only_root_and_the_daemons_user_may_change(early: RequestHandlers, request_: dict[str, Any]) -> None:
     """Another user is refused before anything is looked at."""
@@ -102,3 +107,23 @@ def test_a_trend_is_read_from_the_daemons_store(tmp_path: Path) -> None:
         several = handlers({**request, "command": "trends"}, Peer(connection=1, pid=1, uid=12345))
     assert sum(each["calls"] for each in found["points"]) == 2000
     assert list(several["functions"]) == [FUNCTION.key] and several["functions"][FUNCTION.key]
+
+
+def test_who_asks_for_waits_has_them_followed() -> None:
+    """The key of a function that is timed goes to the loop; another key, or one that is not timed, is refused."""
+    life, followed = lived((unimodal(),), 40.0), list[tuple[str, ...]]()
+    (function,) = life.state.functions.values()
+    handlers = RequestHandlers(
+        state=lambda: life.state,
+        daemon=DaemonFacts,
+        leases=BudgetLeases(0.01, lambda _: None),
+        label=lambda *_: None,
+        builds=frozenset,
+        follow=followed.append,
+    )
+    root = Peer(connection=1, pid=1, uid=0)
+    answer = handlers({"command": "waits", "function": function.key}, root)
+    assert (answer["functions"], answer["seconds"] > 0, followed) == ([function.key], True, [(function.key,)])
+    with pytest.raises(InputError, match="no function has the key"):
+        handlers({"command": "waits", "function": "other"}, root)
+    assert len(followed) == 1
