@@ -13,7 +13,7 @@ from specmine.cli.runners.waits import followed_waits
 from specmine.model.errors import NoData
 
 
-def entry(at: str | None) -> dict[str, Any]:
+def entry(at: str | None) -> Mapping[str, Any]:
     """Return a function whose waits were followed until a moment."""
     return {"function": "f", "key": "k", "waits": None if at is None else {"at": at}}
 
