@@ -93,12 +93,12 @@ def run_run(
         at / "runner.lock", what=f"the folder {at}", remedy="wait for that runner, or name another --folder"
     )
     try:
-        ledger = _ledger(store, url, config, host or socket.gethostname())
-        runner = Runner(
-            ledger=ledger, name=name, folder=at / name, clock=SystemClock(), stopped=lambda: bool(ended),
-            tell=lambda line: write_stderr(f"specmine: {escaped(line)}"),
-        )  # fmt: skip
-        runner.work()
+        with _ledger(store, url, config, host or socket.gethostname()) as ledger:
+            runner = Runner(
+                ledger=ledger, name=name, folder=at / name, clock=SystemClock(), stopped=lambda: bool(ended),
+                tell=lambda line: write_stderr(f"specmine: {escaped(line)}"),
+            )  # fmt: skip
+            runner.work()
     finally:
         lock.release()
     if ended:
@@ -225,25 +225,33 @@ def _hosts(store: Path | None, url: str | None, labels: Mapping[str, str]) -> in
     return len(found)
 
 
-def _ledger(store: Path | None, url: str | None, config: Path | None, host: str) -> Ledger:
+@contextmanager
+def _ledger(store: Path | None, url: str | None, config: Path | None, host: str) -> Iterator[Ledger]:
     if store is not None:
         if not store.is_file():
             raise InputError(f"there is no store {store}", remedy="plan first: specmine bench plan")
-        return StoreLedger(path=store, host=host)
+        yield StoreLedger(path=store, host=host)
+        return
     need_psycopg()
     from specmine.fleet.database.benchmarks import FleetLedger, HostLogin  # noqa: PLC0415
     from specmine.fleet.database.pushing import Credentials  # noqa: PLC0415
 
-    if config is None:
-        assert url is not None
-        return FleetLedger(HostLogin(url=url, host=host))
-    fleet = load_config(config).fleet
-    if fleet.connect is None:
-        raise InputError("fleet.connect is off", remedy="say where the fleet is, as specmine fleet enroll printed it")
-    files = Credentials(
-        certificate=Path(fleet.certificate), key=Path(fleet.private_key), authority=Path(fleet.authority)
-    )
-    return FleetLedger(HostLogin(url=fleet.connect, role=fleet.role, credentials=files))
+    login = HostLogin(url=url or "", host=host)
+    if config is not None:
+        fleet = load_config(config).fleet
+        if fleet.connect is None:
+            raise InputError(
+                "fleet.connect is off", remedy="say where the fleet is, as specmine fleet enroll printed it"
+            )
+        files = Credentials(
+            certificate=Path(fleet.certificate), key=Path(fleet.private_key), authority=Path(fleet.authority)
+        )
+        login = HostLogin(url=fleet.connect, role=fleet.role, credentials=files)
+    ledger = FleetLedger(login)
+    try:
+        yield ledger
+    finally:
+        ledger.close()
 
 
 def _record(name: str, store: Path | None, url: str | None) -> Record:

@@ -44,13 +44,13 @@ class Runner:
         Raises
         ------
         InputError
-            If the benchmark is not there, or cannot be asked for at the start. Later the runner waits.
+            If the benchmark is not there, or the ledger does not answer at the start. Later the runner waits.
         """
         benchmark = self.ledger.benchmark(self.name)
         every_s = benchmark.lease / _SIGNS
         bench = Bench(benchmark=benchmark, folder=self.folder, clock=self.clock, every_s=every_s)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._asked(lambda: self.ledger.hello(self.name, environment_facts()))
+        self.ledger.hello(self.name, environment_facts())
         while not self.stopped():
             claim = self._asked(lambda: self.ledger.claim(self.name))
             if claim is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from specmine.fleet.database.connecting import Connection
@@ -14,7 +16,10 @@ from specmine.fleet.lab.ledger import FAILED
 from specmine.fleet.lab.runner import Runner
 from specmine.fleet.lab.status import bench_document
 from specmine.model.clock import SystemClock
+from specmine.store import open_store
+from tests.support.fleets import enrolled
 from tests.support.labs import PRINTS, FleetLab, StoreLab, benchmark
+from tests.support.postgres import Postgres
 from tests.support.product import wait_until
 
 
@@ -35,7 +40,7 @@ def test_two_runners_one_of_them_killed(url: str, db: Connection, tmp_path: Path
     lab.enroll()
     slowly = f"{PRINTS} {{factor}} {{calls}}".replace(' -S -c "', ' -S -c "import time; time.sleep(0.1); ')
     builds = {"v1": slowly.replace("{factor}", "1.0"), "v2": slowly.replace("{factor}", "1.2")}
-    lab.plan(benchmark(builds=builds, lifetimes=10, lease=2.0, folder=str(tmp_path)))
+    lab.plan(benchmark(builds=builds, lifetimes=6, lease=2.0, folder=str(tmp_path)))
     killed, other = (_started(url, host, tmp_path / host) for host in ("lab-1", "lab-2"))
     with killed, other:
 
@@ -48,12 +53,41 @@ def test_two_runners_one_of_them_killed(url: str, db: Connection, tmp_path: Path
     record = lab.record()
     assert other.returncode == 1, err.decode()
     assert b'"specmine.bench/1"' in out
-    assert record.complete and len({each.run.number for each in record.runs if each.result}) == 20
+    assert record.complete and len({each.run.number for each in record.runs if each.result}) == 12
     assert Counter(each.host for each in record.runs)["lab-1"] >= 1
     document = bench_document(record)
     entry = document["comparisons"][0]["functions"][0]
-    assert (entry["verdict"], sum(entry["lifetimes"])) == ("worse", 20)
+    assert (entry["verdict"], sum(entry["lifetimes"])) == ("worse", 12)
     assert all("not heard of" in each["reason"] for each in document["failures"])
+
+
+def test_a_host_logs_in_with_its_certificate(
+    postgres: Postgres, url: str, db: Connection, tmp_path: Path, outcome: Callable[..., tuple[int, str, str]]
+) -> None:
+    """As its forwarder does. It may not read what other hosts measured, so it prints no verdict."""
+    host = enrolled(postgres, url, tmp_path, "h1")
+    lab = FleetLab(url, db)
+    lab.plan(benchmark(lifetimes=2, folder=str(tmp_path)), hosts=1)
+    fleet, config = host.config.fleet, tmp_path / "c.yaml"
+    keys = {"connect": fleet.connect, "role": fleet.role, "certificate": fleet.certificate,
+            "private_key": fleet.private_key, "authority": fleet.authority}  # fmt: skip
+    config.write_text("fleet:\n" + "".join(f"  {key}: {json.dumps(value)}\n" for key, value in keys.items()))
+    code, out, err = outcome("bench", "run", "b", "--config", config, "--folder", tmp_path / "work")
+    assert (code, out) == (0, ""), err
+    assert "bench status b" in err
+    record = lab.record()
+    assert record.complete and {each.host for each in record.runs} == {"h1"}
+    assert record.hosts[0].facts["schema"] == "specmine.environment/1"
+
+
+def test_a_store_that_another_process_writes_to(tmp_path: Path, outcome: Callable[..., tuple[int, str, str]]) -> None:
+    """One line says so at the start."""
+    lab = StoreLab(tmp_path / "b.db")
+    lab.plan(benchmark())
+    with open_store(lab.path):
+        code, out, err = outcome("bench", "run", "b", "--store", lab.path, "--folder", tmp_path / "work")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "in use" in err
 
 
 def test_programs_that_fail_are_tried_again(tmp_path: Path) -> None:
