@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specmine.daemon.sharing.document import read_received, read_statement
+from specmine.daemon.sharing.document import read_received, read_statement, received_text
 from specmine.daemon.sharing.watcher import FILE
 from specmine.fleet.codec import inflated
 from specmine.fleet.database.analysing import analyse, claim
 from specmine.fleet.database.connecting import Connection, connected
 from specmine.fleet.database.planning import Planner
-from specmine.fleet.database.schema import MINE
+from specmine.fleet.database.schema import MINE, initialize, migrations
 from specmine.fleet.folding import FoldedRow
 from specmine.fleet.forwarding.receiving import receive
 from specmine.fleet.push import Push
@@ -242,3 +242,34 @@ def test_a_host_learns_only_of_functions_that_it_told_of(
         told = connection.duties()
     assert told is not None
     assert json.loads(inflated(told.document)) == {}
+
+
+def test_an_older_fleet_knows_no_duties(postgres: Postgres, folder: Path) -> None:
+    """A newer host goes on sending, and observes all by itself."""
+    older = postgres.url(postgres.new_database())
+    initialize(older, steps=migrations()[:3])
+    host = enrolled(postgres, older, folder, "h1")
+    with host.connection() as connection:
+        assert receive(folder, connection, "boot-h1", lambda: 7) is None
+        assert connection.push("00000000-0000-0000-0000-000000000001", 1, b"x", "boot", 1).accepted == 1
+    assert not (folder / FILE).exists()
+
+
+def test_a_restored_database_is_asked_anew(
+    postgres: Postgres, url: str, folder: Path, db: Connection, mine: Connection
+) -> None:
+    """Numbers that went back mean that statements may have too: all are taken again."""
+    _fleet(db, url)
+    Planner().plan(mine)
+    analyse(mine)
+    Planner().plan(mine)
+    host = enrolled(postgres, url, folder, "h3")
+    with host.connection() as connection:
+        first = receive(folder, connection, "boot-h3", lambda: 7)
+        assert first is not None
+        later = replace(first, number=first.number + 100, statements=())
+        (folder / FILE).write_text(received_text(later), encoding="ascii")
+        again = receive(folder, connection, "boot-h3", lambda: 8)
+    assert again is not None
+    assert again.number == first.number
+    assert [each.function for each in again.statements] == [_Z.key]
