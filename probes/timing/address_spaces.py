@@ -19,6 +19,8 @@ SOON_NS = 100_000_000
 CODE_NS, CODE_OF_ALL_NS = 100_000_000, 1_000_000_000
 """How often processes are asked whether they execute more or less memory than before: those in which return addresses
 are replaced, which a library that has just come may stumble over, and all."""
+GONE_NS = 1_000_000_000
+"""After the end of a process the same is looked at so soon: what only it mapped is not watched any more."""
 PROCESSES_PER_LOOK = 8
 
 
@@ -64,6 +66,8 @@ class AddressSpaces:
             self._remap_ns = now_ns + REMAP_NS
         elif arrived:
             self._remap_ns = min(self._remap_ns, now_ns + SOON_NS)
+        elif gone:
+            self._remap_ns = min(self._remap_ns, now_ns + GONE_NS)
         if due:
             self._modules.use({member.layout for member in self._programs.members.values()}, now_ns)
             self._forget_files()
