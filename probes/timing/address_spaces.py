@@ -64,10 +64,9 @@ class AddressSpaces:
         due = now_ns >= self._remap_ns
         if due:
             self._remap_ns = now_ns + REMAP_NS
-        elif arrived:
-            self._remap_ns = min(self._remap_ns, now_ns + SOON_NS)
-        elif gone:
-            self._remap_ns = min(self._remap_ns, now_ns + GONE_NS)
+        else:
+            soon_ns = SOON_NS if arrived else GONE_NS if gone else REMAP_NS
+            self._remap_ns = min(self._remap_ns, now_ns + soon_ns)
         if due:
             self._modules.use({member.layout for member in self._programs.members.values()}, now_ns)
             self._forget_files()
