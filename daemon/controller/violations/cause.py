@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from specmine.model.histogram import Histogram
 from specmine.model.level import PROBABILITIES
 from specmine.model.text import listed, rate, share, title
 from specmine.model.violation import Cause, CauseKind, Direction, Evidence, Growth
@@ -135,18 +136,24 @@ def _running(facts: Facts) -> tuple[float, float] | None:
     if min(one.on_cpu.total for one in (usual, now)) < FEWEST:
         return None
     moved: dict[str, float] = {}
-    durations: dict[str, list[float]] = {}
     sign = -1.0 if facts.direction is Direction.FASTER else 1.0
     for name, level in PROBABILITIES.items():
         took = [max(one.histogram.quantile(level) - one.bias_ns, 1.0) for one in (usual, now)]
         moved[name] = sign * math.log(took[1] / took[0])
-        durations[name] = took
     name = facts.quantile if facts.quantile in moved else _place_of(moved, typical=facts.typical)
     if moved[name] < LEAST_MOVED:
         return None
-    ran = [one.on_cpu.quantile(PROBABILITIES[name]) for one in (usual, now)]
-    before, after = durations[name]
+    ran = [_around(one.on_cpu, PROBABILITIES[name]) for one in (usual, now)]
+    before, after = (max(_around(one.histogram, PROBABILITIES[name]) - one.bias_ns, 1.0) for one in (usual, now))
+    if sign * (after - before) <= 0:
+        return None
     return min(1.0, max(0.0, (ran[1] - ran[0]) / (after - before))), (ran[1] - ran[0]) / before
+
+
+def _around(histogram: Histogram, level: float) -> float:
+    """Return the mean of the quantiles around a level: one between fast and slow calls may be either."""
+    half = 0.4 * min(level, 1 - level)
+    return sum(histogram.quantile(level + half * step / 4) for step in range(-4, 5)) / 9
 
 
 def _place_of(moved: Mapping[str, float], *, typical: bool) -> str:
