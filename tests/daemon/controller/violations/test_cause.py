@@ -174,6 +174,7 @@ def test_of_some_calls_the_slowest_do_not_decide() -> None:
 def test_a_median_between_fast_and_slow_calls_does_not_hide_the_work() -> None:
     """Half of the calls became slow: the median duration is among these, that on CPU still among the fast ones."""
     before, now = halves(40.0, 5), halves(330.0, 5)
-    shifted = replace(now, on_cpu=now.on_cpu + Histogram.from_durations([27e3] * 60))
+    slow, fast = (Histogram.from_durations([ns] * 60) for ns in (330e3, 27e3))
+    shifted = replace(now, histogram=now.histogram + slow, on_cpu=now.on_cpu + fast)
     cause = cause_of(Facts(direction=Direction.SLOWER, usual=before, now=shifted, quantile="p50"))
     assert cause.kind is CauseKind.LOAD and "work longer" in cause.text
