@@ -64,6 +64,7 @@ def test_replay_is_exact(program: Programs, tmp_path: Path) -> None:
         assert again.stdout == done.stdout
 
 
+@pytest.mark.alone  # other tests give durations a second mode
 def test_one_behaviour_has_no_border(program: Programs, tmp_path: Path) -> None:
     """A skewed duration with one mode gets no border, in the function or its caller."""
     document = learned(tmp_path / "store", program("single"), "smooth", "single")
