@@ -181,6 +181,8 @@ class Spent:
     """... of each, by its name; empty in recordings of earlier versions."""
     agent_ns: int = 0
     """CPU time of specmine's own processes, and what following waits costs programs that nobody watches."""
+    loading_ns: int = 0
+    """The part of it that took the programs which were loaded after the start."""
     purposes: Mapping[str, float] = field(default_factory=dict)
     """``overhead_ns`` by what it was for: the names in ``PURPOSES``; empty in recordings of earlier versions."""
 

@@ -113,6 +113,8 @@ class BpfSource:
         self._loaded: Loaded | None = None
         self._look_ns = 0
         self._self_cpu = SelfCpu()
+        self._loading_ns = 0
+        """CPU time of programs that were loaded after the start."""
         self._started = ExitStack()
         """Ends what was started, the newest first."""
         self._notes = [each for each in waits if each]
@@ -317,6 +319,7 @@ class BpfSource:
         programs, notes, used_ns = self._later.take()
         self._notes += notes
         self._self_cpu.add(used_ns)
+        self._loading_ns += used_ns
         if programs:
             self._links.add(programs)
             held, self._held = self._held, {}
@@ -400,6 +403,7 @@ class BpfSource:
                 program_cpu_ns=self._programs.cpu_ns,
                 cpu_by_program=dict(self._programs.cpu_by_program),
                 agent_ns=self._self_cpu.ns + round(all_switches_ns - switches_ns),
+                loading_ns=self._loading_ns,
                 purposes=purposes,
             ),
             ended=self._programs.ended,

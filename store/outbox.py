@@ -10,7 +10,7 @@ import json
 import sqlite3
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -45,22 +45,26 @@ class Outbox:
     def __init__(self, path: Path) -> None:
         """Open it, and make it if it is not there. Raises StoreError, OutboxCorrupt if it is damaged."""
         self.path = path
-        try:
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
-            self._db.row_factory = sqlite3.Row
-            self._db.execute("PRAGMA journal_mode = WAL").fetchone()
-            # what is acknowledged elsewhere must not come back, nor its number be given again
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(_SCHEMA)
-            problem = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            if damaged(error):
-                raise OutboxCorrupt(f"{path} is damaged ({error})") from error
-            raise StoreError(f"{path} cannot be opened ({error})", remedy="check its folder and its rights") from error
-        if problem != "ok":
-            raise OutboxCorrupt(f"{path} is damaged ({problem})")
-        if self._value("stream") is None:
-            self.begin_stream()
+        with ExitStack() as unless_opened:
+            try:
+                self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
+                unless_opened.callback(self._db.close)
+                self._db.row_factory = sqlite3.Row
+                self._db.execute("PRAGMA journal_mode = WAL").fetchone()
+                # what is acknowledged elsewhere must not come back, nor its number be given again
+                self._db.execute("PRAGMA synchronous = FULL")
+                self._db.executescript(_SCHEMA)
+                problem = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                if damaged(error):
+                    raise OutboxCorrupt(f"{path} is damaged ({error})") from error
+                remedy = "check its folder and its rights"
+                raise StoreError(f"{path} cannot be opened ({error})", remedy=remedy) from error
+            if problem != "ok":
+                raise OutboxCorrupt(f"{path} is damaged ({problem})")
+            if self._value("stream") is None:
+                self.begin_stream()
+            unless_opened.pop_all()
 
     @classmethod
     def begun_anew(cls, path: Path) -> tuple[Self, str]:

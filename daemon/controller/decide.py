@@ -183,7 +183,7 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         state,
         now_ns=batch.now_ns,
         account=with_batch(state.account, batch, state.settings),
-        agent_cost=_agent_cost(state, agent_ns, batch.now_ns),
+        agent_cost=_agent_cost(state, agent_ns, batch),
         catalog=catalog,
         burst_ns=batch.now_ns if _is_deployed(state, batch) else state.burst_ns,
         lifetimes=with_lifetimes(state.lifetimes, batch.lifetimes),
@@ -194,10 +194,10 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
     return _faded(_profiled(state, batch))
 
 
-def _agent_cost(state: ControllerState, agent_ns: int, now_ns: int) -> agent_cost.AgentCost:
+def _agent_cost(state: ControllerState, agent_ns: int, batch: Batch) -> agent_cost.AgentCost:
     if state.batch is None:
-        return agent_cost.begun(state.began_ns, state.settings, agent_ns)
-    return agent_cost.used(state.agent_cost, agent_ns, now_ns, state.settings)
+        return agent_cost.begun(state.began_ns, state.settings, agent_ns, batch.spent.loading_ns)
+    return agent_cost.used(state.agent_cost, agent_ns, batch.now_ns, state.settings, batch.spent.loading_ns)
 
 
 def _is_deployed(state: ControllerState, batch: Batch) -> bool:

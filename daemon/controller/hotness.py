@@ -29,7 +29,7 @@ IDLE_WAITS = frozenset(
     }
 )  # fmt: skip
 """Functions of the C library that wait for work or for time to pass."""
-_CALLED = 0.2
+_CALLED = 0.05
 """Weight of the time in callees, compared with the function's own: a slower call shows in its callers, too."""
 HALF_LIFE_NS = 60 * SECOND
 """A time profile fades by half in this time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -86,6 +87,7 @@ def test_a_full_disk_is_told_as_such_and_loses_nothing(tmp_path: Path) -> None:
 def test_damage_is_told_and_set_aside(tmp_path: Path) -> None:
     """Wherever the damage is, it is one error of its own kind; what takes its place knows that it does."""
     path, chance, found = tmp_path / "o.db", random.Random(1), 0
+    descriptors = len(os.listdir("/proc/self/fd"))
     for _ in range(60):
         for part in tmp_path.iterdir():
             part.unlink()
@@ -113,3 +115,4 @@ def test_damage_is_told_and_set_aside(tmp_path: Path) -> None:
                 assert not made.replaces
             assert f"{path}.corrupt-1" in where and Path(f"{path}.corrupt-1").exists()
     assert found >= 10  # some bits are in payloads, of which SQLite knows nothing
+    assert len(os.listdir("/proc/self/fd")) == descriptors

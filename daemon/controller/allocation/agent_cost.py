@@ -27,23 +27,36 @@ class AgentCost:
     spent_ns: int = 0
     start_ns: int = 0
     """What loading and calibrating took of it."""
+    loading_ns: int = 0
+    """What programs took of that which were loaded later."""
     began_ns: int = 0
     now_ns: int = 0
     pressure: float = 0.0
     """0: nothing need be saved; 1: all is spent."""
 
 
-def begun(now_ns: int, settings: Settings, spent_ns: int = 0) -> AgentCost:
+def begun(now_ns: int, settings: Settings, spent_ns: int = 0, loading_ns: int = 0) -> AgentCost:
     """Return what there is at the start; ``spent_ns``: CPU time that loading and calibrating took."""
-    left_ns = ALLOWANCE_NS + _saved(settings)
-    return AgentCost(left_ns=left_ns, spent_ns=spent_ns, start_ns=spent_ns, began_ns=now_ns, now_ns=now_ns)
+    return AgentCost(
+        left_ns=ALLOWANCE_NS + _saved(settings),
+        spent_ns=spent_ns,
+        start_ns=spent_ns,
+        loading_ns=loading_ns,
+        began_ns=now_ns,
+        now_ns=now_ns,
+    )
 
 
-def used(before: AgentCost, spent_ns: int, now_ns: int, settings: Settings) -> AgentCost:
-    """Return what is left after some time, and after ``spent_ns`` of CPU time since the start."""
+def used(before: AgentCost, spent_ns: int, now_ns: int, settings: Settings, loading_ns: int = 0) -> AgentCost:
+    """Return what is left after some time, and after ``spent_ns`` of CPU time since the start.
+
+    Of these, ``loading_ns`` took programs that were loaded later: they belong to the start, too.
+    """
+    loaded_ns = max(0, loading_ns - before.loading_ns)
+    before = replace(before, start_ns=before.start_ns + loaded_ns, loading_ns=loading_ns)
     if settings.agent <= 0:  # no promise was made
         return replace(before, left_ns=0.0, spent_ns=spent_ns, now_ns=now_ns)
-    left = before.left_ns - max(0, spent_ns - before.spent_ns)
+    left = before.left_ns - max(0, spent_ns - before.spent_ns - loaded_ns)
     earned = settings.agent * (_counted(now_ns - before.began_ns) - _counted(before.now_ns - before.began_ns))
     saved = _saved(settings)
     # what is left of the allowance lapses after the first ten minutes

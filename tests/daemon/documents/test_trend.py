@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -52,7 +54,7 @@ def lifetime(pid: int, build: str, minute: int) -> Lifetime:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> Iterator[Store]:
     """A store of a function that was built anew, and became slower, in the 60th of 120 minutes."""
     store = open_store(tmp_path / "s.db")
     store.write(Writes((
@@ -61,7 +63,8 @@ def store(tmp_path: Path) -> Store:
         *(window(minute) for minute in range(60)),
         *(window(minute, NEW, 2) for minute in range(60, 120)),
     )), BOOTED)  # fmt: skip
-    return store
+    yield store
+    store.close()
 
 
 def test_points_are_the_quantiles_of_their_calls_in_all_builds(store: Store) -> None:
@@ -123,7 +126,8 @@ def test_what_recovered_is_not_normal_and_what_was_accepted_is(store: Store) -> 
 
 
 def test_a_store_without_windows_has_no_point(tmp_path: Path) -> None:
-    found = trend_of(open_store(tmp_path / "empty.db"), [OLD], None, LENGTH)
+    with closing(open_store(tmp_path / "empty.db")) as empty:
+        found = trend_of(empty, [OLD], None, LENGTH)
     assert found["points"] == []
     assert found["now"]["calls"] == 0
 

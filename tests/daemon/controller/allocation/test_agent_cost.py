@@ -105,3 +105,14 @@ def test_never_more_is_left_than_was_promised(turns: list[tuple[int, int]]) -> N
         promised = ALLOWANCE_NS + 0.01 * max(now, AVERAGED_NS)
         assert state.left_ns + spent <= promised * (1 + 1e-9)
         assert 0 <= state.pressure <= 1
+
+
+def test_programs_that_are_loaded_later_belong_to_the_start() -> None:
+    """What loading takes is told as the start's, whenever it happens, and takes nothing from learning."""
+    start = begun(0, DAEMON, 2 * SECOND)
+    usual = used(start, 3 * SECOND, SECOND, DAEMON)
+    loaded = used(start, 5 * SECOND, SECOND, DAEMON, 2 * SECOND)
+    assert (loaded.left_ns, loaded.start_ns) == (usual.left_ns, 4 * SECOND)
+    later = used(loaded, 6 * SECOND, 2 * SECOND, DAEMON, 2 * SECOND)
+    assert later.start_ns == 4 * SECOND
+    assert later.left_ns < loaded.left_ns
