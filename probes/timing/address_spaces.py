@@ -109,10 +109,11 @@ class AddressSpaces:
         if now_ns < self._code_ns:
             return []
         self._code_ns = now_ns + CODE_NS
-        everybody = now_ns >= self._all_code_ns
-        if everybody:
+        changed = self._code_sizes.changed(self._registry.replaced_pids())
+        if now_ns >= self._all_code_ns:
             self._all_code_ns = now_ns + CODE_OF_ALL_NS
-        return self._code_sizes.changed(self._programs.members if everybody else self._registry.replaced_pids())
+            changed += [pid for pid in self._code_sizes.changed(self._programs.members) if pid not in changed]
+        return changed
 
     def _some(self, now_ns: int) -> list[int]:
         """Return the members whose turn it is."""

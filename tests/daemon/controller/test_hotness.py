@@ -59,6 +59,15 @@ def test_cpu_counts_where_others_only_wait() -> None:
     assert own_share(work, Total(wall_ns=0.0, cpu_ns=0.0)) == 0.0
 
 
+def test_a_caller_of_what_others_call_too_comes_before_what_takes_next_to_nothing() -> None:
+    """Also in a program that mostly waits: time in callees is compared with the program's CPU time."""
+    caller = sampled("caller", Profile(samples=50, inclusive_ns=50.0, callee_ns=10.0))
+    leaf = sampled("leaf", Profile(samples=1, own_ns=1.0, cpu_ns=1.0, inclusive_ns=1.0))
+    total = Total(wall_ns=10_000.0, cpu_ns=100.0)
+    assert own_share(caller, total) > own_share(leaf, total) > 0.0
+    assert own_share(caller, total) < 0.4
+
+
 def test_code_made_at_run_time_is_part_of_the_whole() -> None:
     """A program that is at work in what its JIT made spends little elsewhere, though that is all that has names."""
     work = sampled("work", Profile(samples=5, own_ns=50.0, cpu_ns=50.0, inclusive_ns=50.0))

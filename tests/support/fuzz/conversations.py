@@ -22,7 +22,7 @@ from tests.support.lives import Life, config_text
 NOBODY = 65534
 MAY_WAIT_S = 10.0
 """How long an honest client may wait for its answer on a busy host."""
-MORE_DESCRIPTORS = 40
+MORE_DESCRIPTORS = 39
 """Connections that the daemon may keep for a while after their clients are gone."""
 _COMMANDS = (
     "status",
