@@ -20,7 +20,7 @@ from .blocks import block_of
 from .checked_values import LARGEST_INT, LONGEST_KEY, BadPush, Reader, column, listed, reals
 from .codec import path_block, portions
 from .push import BYTES, LARGEST_ROWS, REAL, WHOLE
-from .varints import Places, decode_parts, unsigned
+from .varints import Places, decode_parts, has_twice, unsigned
 
 _MOST_CALLS, _LONGEST_NS = 1 << 40, 1 << 50  # of one row: sums over all hosts still fit 64 bits
 _MOST_WINDOWS = 1 << 31
@@ -147,6 +147,6 @@ def _paths_of_rows(blobs: list[bytes | None], chosen: bytes, known: int) -> tupl
     sums = np.concatenate(([0], np.cumsum(distances)))
     path = sums[1:] - np.repeat(sums[np.cumsum(number) - number], number)
     row = np.repeat(np.arange(len(blobs)), number)
-    if np.any(path < 0) or np.any(path >= known) or len(np.unique(row * (known + 1) + path)) < len(path):
+    if np.any(path < 0) or np.any(path >= known) or has_twice(row * (known + 1) + path):
         raise BadPush("a call path is unknown, or there twice")
     return number, path

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _GROUPS = 10  # of 7 bits in the longest number
+_JOINED = 4  # of them in 32 bits
 Numbers = NDArray[np.uint64]
 Places = NDArray[np.int64]
 
@@ -49,23 +50,41 @@ def decode_parts(parts: list[bytes]) -> tuple[Numbers, Places]:
     ends = np.cumsum([len(each) for each in parts], dtype=np.int64) if parts else np.empty(0, np.int64)
     if not len(octets):
         return np.empty(0, np.uint64), np.zeros(len(parts), np.int64)
-    last = np.flatnonzero(octets < 0x80)
+    goes_on = octets >= 0x80
+    last = np.flatnonzero(~goes_on)
     before = np.searchsorted(last, ends)  # numbers that end before the end of each part
     filled = np.diff(ends, prepend=0) > 0
-    if np.any(octets[ends[filled] - 1] >= 0x80):
+    if np.any(goes_on[ends[filled] - 1]):
         raise ValueError("the last number is cut short")
-    starts = np.concatenate(([0], last[:-1] + 1))
-    lengths = last - starts + 1
-    longest = int(lengths.max())
-    if longest > _GROUPS or np.any(octets[last[lengths == _GROUPS]] > 1):
-        raise ValueError("a number has more than 64 bits")
-    numbers = (octets[starts] & np.uint8(0x7F)).astype(np.uint64)
-    at = np.flatnonzero(lengths > 1)
-    for group in range(1, longest):  # ever fewer numbers are so long
-        more = (octets[starts[at] + group] & np.uint8(0x7F)).astype(np.uint64)
-        numbers[at] |= more << np.uint64(7 * group)
-        at = at[lengths[at] > group + 1]
-    return numbers, np.diff(before, prepend=0)
+    return _numbers(octets, goes_on, last), np.diff(before, prepend=0)
+
+
+def _numbers(octets: NDArray[np.uint8], goes_on: NDArray[np.bool_], last: Places) -> Numbers:
+    """Return the numbers that end at the places ``last``.
+
+    Each octet is joined with those before it as if a number ended there: that needs no list of places.
+    """
+    if len(last) == len(octets):
+        return octets.astype(np.uint64)
+    low = octets & np.uint8(0x7F)
+    joined = low.astype(np.uint32)
+    reaches = goes_on[:-1]  # whether the number of an octet begins so many octets before it
+    for group in range(1, _JOINED):
+        joined[group:] = np.where(reaches, joined[group:] << np.uint32(7) | low[:-group], joined[group:])
+        reaches = reaches[1:] & goes_on[: -group - 1]
+        if not reaches.any():
+            return joined[last].astype(np.uint64)
+    numbers = joined[last].astype(np.uint64)
+    at = np.flatnonzero(reaches[np.maximum(last - _JOINED, 0)] & (last >= _JOINED))
+    group = _JOINED
+    while len(at):  # ever fewer numbers are so long
+        if group >= _GROUPS or (group == _GROUPS - 1 and np.any(octets[last[at]] > 1)):
+            raise ValueError("a number has more than 64 bits")
+        numbers[at] = numbers[at] << np.uint64(7) | low[last[at] - group]
+        group += 1
+        at = at[last[at] >= group]
+        at = at[goes_on[last[at] - group]]
+    return numbers
 
 
 def signed(numbers: Places) -> Numbers:
@@ -82,3 +101,9 @@ def spans(starts: Places, lengths: Places) -> Places:
     """Return the places of several runs, one after the other."""
     offsets = np.cumsum(lengths) - lengths
     return np.repeat(starts - offsets, lengths) + np.arange(int(lengths.sum()), dtype=np.int64)
+
+
+def has_twice(numbers: Places) -> bool:
+    """Tell whether a number is there twice."""
+    ordered = np.sort(numbers)
+    return bool(np.any(ordered[1:] == ordered[:-1]))

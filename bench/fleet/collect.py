@@ -4,8 +4,8 @@
 
 Hosts are simulated: each sends five minutes of its functions, 1,000 timed calls each, three in ten with 60 call paths.
 Pushes go through the database's own function: first each host's records, then rows, as many rounds as asked.
-*Connections* are new TLS connections with a client certificate, one push each. The database writes to disk before it
-answers. CPU time of the server is that of all its processes. Needs PostgreSQL's binaries.
+*Connections* are new TLS connections with a client certificate, one push each, of four hosts at a time. The database
+writes to disk before it answers. CPU time of the server is that of all its processes. Needs PostgreSQL's binaries.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import sys
 import tempfile
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.lib.driver import table
 from specmine.fleet.codec import deflated, encode_histograms, encode_path_numbers, encode_paths, inflated
@@ -40,17 +42,26 @@ from specmine.model.function import Function
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.store import Host
-from tests.support.fleets import enrolled
+from tests.support.fleets import EnrolledHost, enrolled
 from tests.support.postgres import Postgres, cpu_seconds, running
 
 SECOND = 10**9
 CALLS, PATHS, FRAMES = 1000, 60, 14
+AT_ONCE = 4
+"""Hosts that connect at the same time."""
 
 
-def observation(key: str, lifetime: str, rng: np.random.Generator, *, paths: bool) -> Observation:
-    """Return five minutes of a function: one to three classes of durations, paths by Zipf's law."""
-    number = int(rng.integers(1, 4))
-    centres = rng.uniform(8, 14, number)
+def centres_of(rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return where the one to three classes of a function's durations lie."""
+    return rng.uniform(8, 14, int(rng.integers(1, 4)))
+
+
+def observation(
+    key: str, lifetime: str, rng: np.random.Generator, *, paths: bool, centres: NDArray[np.float64] | None = None
+) -> Observation:
+    """Return five minutes of a function: paths by Zipf's law, each of a class of durations."""
+    centres = centres_of(rng) if centres is None else centres
+    number = len(centres)
     chosen = rng.choice(PATHS, CALLS, p=1 / np.arange(1, PATHS + 1) / (1 / np.arange(1, PATHS + 1)).sum())
     durations = np.exp(centres[chosen % number] + rng.normal(0, 0.25, CALLS)).astype(np.int64)
     of_paths = []
@@ -119,13 +130,20 @@ def _sizes(windows: list[Observation]) -> list[list[str]]:
 
 
 def _connections(server: Postgres, url: str, folder: Path, payload: bytes, number: int) -> list[list[str]]:
-    host = enrolled(server, url, folder, "tls")
+    clients = [enrolled(server, url, folder, f"tls{each}") for each in range(AT_ONCE)]
     with connected(url, autocommit=True) as db:
         db.execute("UPDATE specmine.host SET quota_bytes = 1e12")
-    cpu, began, stream = cpu_seconds(server), time.perf_counter(), str(uuid.uuid4())
-    for each in range(1, number + 1):
-        with host.connection() as connection:
-            connection.push(stream, each, payload, "other", 1)
+
+    def push_all(host: EnrolledHost) -> None:
+        stream = str(uuid.uuid4())
+        for each in range(1, number // AT_ONCE + 1):
+            with host.connection() as connection:
+                connection.push(stream, each, payload, "other", 1)
+
+    number -= number % AT_ONCE
+    cpu, began = cpu_seconds(server), time.perf_counter()
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        list(threads.map(push_all, clients))
     took, cpu = time.perf_counter() - began, cpu_seconds(server) - cpu
     with connected(url, autocommit=True) as db:
         db.execute("DELETE FROM specmine.inbox")

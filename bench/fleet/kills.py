@@ -1,9 +1,9 @@
-"""Is anything lost or counted twice when a fleet's database, loader, forwarders and planner are killed amid traffic?
+"""Is anything lost or counted twice when all that makes up a fleet is killed amid traffic?
 
     .venv/bin/python -m bench.fleet.kills [--kills 60] [--hosts 2] [--seed 1]
 
 Hosts write windows to their stores and send them over TLS with processes of their own. In turn the database with all
-its backends, the loader, a forwarder, or the process that plans and mines gets SIGKILL at a random moment. In the end
+its backends, the loader, a forwarder, the planner, or the analyst gets SIGKILL at a random moment. In the end
 the windows of all stores are compared with what arrived, by a hash of each lifetime's counts, paths and times. What
 hosts are told is compared with the tables of duties. Needs PostgreSQL's binaries.
 """

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import psycopg
 
 from specmine.fleet.checked_values import BadPush
 from specmine.fleet.received import boots_of, decode_push
+from specmine.fleet.varints import has_twice
 
 from .connecting import Connection
 from .numbering import Known
@@ -97,7 +97,7 @@ def _readable(
                 if owners[boot] != row["host_id"]:
                     raise BadPush(f"boot {boot} is another host's")
             paths = known.path_ids(db, push.paths)
-            if len(np.unique(paths)) < len(paths):
+            if has_twice(paths):
                 raise BadPush("a call path is there twice")
             values = {name: value for name, value in row.items() if name != "payload"}
             arrivals.append(Arrival(**values, push=push, paths=paths))

@@ -63,10 +63,12 @@ class Known:
             (b"+" if complete else b"-") + data[start:end]
             for complete, start, end in zip(table.complete.tolist(), [0, *ends], ends, strict=False)
         ]
-        new = {key: at for at, key in enumerate(keys) if key not in self._paths}
-        if new:
+        found = list(map(self._paths.get, keys))
+        if None in found:
+            new = {key: at for at, (key, each) in enumerate(zip(keys, found, strict=True)) if each is None}
             self._paths |= _put_paths(db, {key: table.path(at) for key, at in new.items()})
-        return np.array([self._paths[key] for key in keys], np.int64)
+            found = list(map(self._paths.get, keys))
+        return np.array(found, np.int64)
 
 
 def _put_paths(db: Connection, paths: Mapping[bytes, CallPath]) -> dict[bytes, int]:

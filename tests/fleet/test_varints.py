@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmine.fleet.varints import decode_numbers, decode_parts, encode_numbers, encode_parts, signed, spans, unsigned
+from specmine.fleet.varints import (
+    decode_numbers,
+    decode_parts,
+    encode_numbers,
+    encode_parts,
+    has_twice,
+    signed,
+    spans,
+    unsigned,
+)
 
 
 def _leb128(number: int) -> bytes:
@@ -38,6 +47,27 @@ def test_parts_come_back(parts: list[list[int]]) -> None:
     assert numbers.tolist() == [number for each in parts for number in each]
 
 
+@given(st.lists(st.binary(max_size=14), max_size=4))
+def test_any_bytes_are_numbers_or_an_error(parts: list[bytes]) -> None:
+    """As a reader octet by octet says."""
+    expected = []
+    for data in parts:
+        number, shift = 0, 0
+        for octet in data:
+            number |= (octet & 0x7F) << shift
+            shift += 7
+            if octet < 0x80:
+                expected.append(number if shift <= 70 and number < 2**64 else None)
+                number, shift = 0, 0
+        if shift:
+            expected.append(None)
+    if None in expected:
+        with pytest.raises(ValueError, match="number"):
+            decode_parts(parts)
+    else:
+        assert decode_parts(parts)[0].tolist() == expected
+
+
 @pytest.mark.parametrize("data", [b"\x80", b"\xff" * 10, b"\xff" * 9 + b"\x02", b"\x80" * 11 + b"\x00"])
 def test_what_is_no_number_is_an_error(data: bytes) -> None:
     """Cut short, or more than 64 bits; also where a part that is whole follows."""
@@ -56,3 +86,9 @@ def test_signs_come_back(numbers: list[int]) -> None:
 def test_spans_are_runs() -> None:
     """One after the other, empty ones nowhere."""
     assert spans(np.array([7, 2, 5]), np.array([2, 0, 3])).tolist() == [7, 8, 5, 6, 7]
+
+
+@given(st.lists(st.integers(-5, 5), max_size=6))
+def test_what_is_there_twice(numbers: list[int]) -> None:
+    """Wherever the two stand."""
+    assert has_twice(np.array(numbers, np.int64)) == (len(set(numbers)) < len(numbers))

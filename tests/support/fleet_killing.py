@@ -28,9 +28,10 @@ _LOADER = "import sys; from tests.support.fleets import FOR_EVER; from specmine.
     " serve(sys.argv[1], FOR_EVER, once=False, tell=lambda _: None)"  # fmt: skip
 
 
-_PLANNER = _LOADER.replace("tell=lambda _: None", "tell=lambda _: None, roles=('plan', 'mine'), plan_s=0.2")
-KINDS = ("database", "loader", "forwarder", "planner")
-"""What is killed in turn; the planner's process mines too."""
+_PLANNER = _LOADER.replace("tell=lambda _: None", "tell=lambda _: None, roles=('plan',), plan_s=0.2")
+_ANALYST = _PLANNER.replace("'plan'", "'mine'")
+KINDS = ("database", "loader", "forwarder", "planner", "analyst")
+"""What is killed in turn."""
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ class KilledFleet:
     kills: Counter[str] = field(default_factory=Counter)
     _loader: subprocess.Popen[bytes] | None = None
     _planner: subprocess.Popen[bytes] | None = None
+    _analyst: subprocess.Popen[bytes] | None = None
     _second: int = 0
 
     def run(self, hosts: int, kills: int) -> tuple[dict[str, str], dict[str, str]]:
@@ -51,6 +53,7 @@ class KilledFleet:
         rng = random.Random(self.seed)
         members = [enrolled(self.postgres, self.url, self.folder, f"h{number}") for number in range(hosts)]
         self._loader, self._planner = _serving(_LOADER, self.url), _serving(_PLANNER, self.url)
+        self._analyst = _serving(_ANALYST, self.url)
         try:
             while sum(self.kills.values()) < kills:
                 what = KINDS[sum(self.kills.values()) % len(KINDS)]
@@ -59,6 +62,7 @@ class KilledFleet:
         finally:
             _stop(self._loader, signal.SIGTERM)
             _stop(self._planner, signal.SIGTERM)
+            _stop(self._analyst, signal.SIGTERM)
         load_all(self.url)
         expected: list[Observation] = []
         for each in members:
@@ -84,6 +88,9 @@ class KilledFleet:
         elif what == "planner":
             _stop(self._planner, signal.SIGKILL)
             self._planner = _serving(_PLANNER, self.url)
+        elif what == "analyst":
+            _stop(self._analyst, signal.SIGKILL)
+            self._analyst = _serving(_ANALYST, self.url)
         else:
             self.postgres.kill()
             self.postgres.start()

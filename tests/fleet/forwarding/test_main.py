@@ -25,12 +25,12 @@ def synced(postgres: Postgres) -> Iterator[Postgres]:
 
 
 def test_kills_lose_nothing_and_repeat_nothing(synced: Postgres, folder: Path) -> None:
-    """Database, loader, forwarder, planner killed amid traffic: what arrived is what was observed, by hash."""
+    """Database, loader, forwarder, planner, analyst killed amid traffic: what arrived is what was observed, by hash."""
     url = synced.url(synced.new_database())
     initialize(url)
     fleet = KilledFleet(postgres=synced, url=url, folder=folder, seed=4)
-    observed, arrived = fleet.run(hosts=2, kills=4)
-    assert set(fleet.kills) == {"database", "loader", "forwarder", "planner"}
+    observed, arrived = fleet.run(hosts=2, kills=5)
+    assert set(fleet.kills) == {"database", "loader", "forwarder", "planner", "analyst"}
     assert len(observed) == 2
     assert arrived == observed
     assert fleet.planned()
