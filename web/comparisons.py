@@ -13,6 +13,7 @@ from specmine.analysis.compare.document import document_of
 from specmine.analysis.compare.sides import chosen_functions, sides_of_builds
 from specmine.analysis.documents import is_store
 from specmine.analysis.lifetimes.selection import RecordedLifetimes, read_lifetimes
+from specmine.analysis.report.behaviours import Stated
 from specmine.analysis.report.document import builds_in_order
 from specmine.analysis.report.portrait import Portrait, portrait
 from specmine.mining.regression.comparison import Rule
@@ -66,7 +67,7 @@ class Comparisons:
             _, recorded = self._recorded(self._store)
         group = [each for each in recorded.observed if each.key == (entry["function"], entry["module"])]
         labels, rule = builds_in_order(recorded.observed), Rule()
-        return portrait(entry, group, (old, new), labels, rule.summary, rule.level)
+        return portrait(entry, group, (old, new), labels, rule.summary, rule.level, Stated(recorded))
 
     def _recorded(self, store: Path) -> tuple[object, RecordedLifetimes]:
         parts = [store, store.with_name(f"{store.name}-wal")]

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from specmine.analysis.documents import document_in, functions_of, is_store
 from specmine.analysis.violations import violations_in
-from specmine.daemon.documents.trend import MOST_BUILDS, MOST_TRENDS, trend_of, trends_of
+from specmine.daemon.documents.trend import MOST_BUILDS, MOST_TRENDS, stated_formulas, trend_of, trends_of
 from specmine.daemon.socket.client import DaemonConnection
 from specmine.model.errors import NoData
 from specmine.store import read_store
@@ -147,7 +147,8 @@ class StoreSource:
         if not is_store(self.store):
             raise NoData("a specification in a file holds no windows")
         with read_store(self.store) as opened:
-            return trend_of(opened, keys, None, int(hours * 3_600e9))
+            stated = stated_formulas(opened.document("specification"), keys)
+            return trend_of(opened, keys, None, int(hours * 3_600e9), stated)
 
     def trends(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
         """Read the windows of many functions."""

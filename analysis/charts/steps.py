@@ -27,6 +27,12 @@ def heights(bins: Sequence[Bin], axis: LogAxis, steps: int) -> list[float]:
     return found
 
 
+def shares_of(bins: Sequence[Bin], axis: LogAxis, steps: int) -> list[float]:
+    """Return the share of all calls in each step."""
+    total = sum(calls for _, _, calls in bins) or 1.0
+    return [each / total for each in heights(bins, axis, steps)]
+
+
 def step_path(values: Sequence[float], *, most: float | None = None) -> str:
     """Return the path of steps in a box of 1000 by 100, closed at the bottom; empty steps leave gaps."""
     top = most if most is not None else max(values, default=0.0)

@@ -41,13 +41,13 @@ class BehaviourCalls:
         base, new = (side.get(key, ()) for side in self._by_path())
         if not base or not new:
             return None
-        formulas = self._stated.get(key) or _mined(base)
+        formulas = self._stated.get(key) or mined_formulas(base)
         if len(formulas) < 2:
             return None
-        return {render(each): (_calls_with(base, each), _calls_with(new, each)) for each in formulas}
+        return {render(each): (calls_with(base, each), calls_with(new, each)) for each in formulas}
 
 
-def _calls_with(observed: Sequence[FunctionLifetime], formula: Formula) -> list[LifetimeSample]:
+def calls_with(observed: Sequence[FunctionLifetime], formula: Formula) -> list[LifetimeSample]:
     """Return of each lifetime the calls that fulfil a formula."""
     groups: dict[tuple[str, str, str], list[FunctionLifetime]] = {}
     for each in observed:
@@ -59,7 +59,7 @@ def _calls_with(observed: Sequence[FunctionLifetime], formula: Formula) -> list[
     ]
 
 
-def _mined(base: Sequence[FunctionLifetime]) -> tuple[Formula, ...]:
+def mined_formulas(base: Sequence[FunctionLifetime]) -> tuple[Formula, ...]:
     """Return the behaviours that call paths show in the base, () if there is one only."""
     bounds = class_bounds([joined([each.sample for each in group]) for group in _lifetimes(base).values()])
     paths = {each.path for each in base if each.path}

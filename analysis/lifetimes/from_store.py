@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -95,13 +95,18 @@ def seen_in_store(path: Where) -> list[SeenLifetime]:
     return found
 
 
-def stated_behaviours(path: Where) -> dict[tuple[str, str], tuple[Formula, ...]]:
-    """Return the behaviours that the specification in a store states, of functions that have several."""
+def specified(path: Where) -> list[Mapping[str, Any]]:
+    """Return the functions of the specification in a store; [] while there is none."""
     with read_store(path) as store:
         document = store.document("specification") or {}
+    return [each for each in document.get("functions", ()) if isinstance(each, Mapping)]
+
+
+def stated_behaviours(functions: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[Formula, ...]]:
+    """Return the behaviours that a specification states, of functions that have several."""
     return {
         (str(each["function"]), str(each["module"])): tuple(from_records(one["formula"]) for one in each["behaviours"])
-        for each in document.get("functions", ())
+        for each in functions
         if len(each.get("behaviours") or ()) > 1
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from specmine.analysis.documents import is_store
 from specmine.mining.assertions.expression import Formula
@@ -13,7 +13,7 @@ from specmine.model.errors import InputError
 from specmine.store import Where
 
 from .from_csv import read_calls
-from .from_store import from_store, seen_in_store, stated_behaviours, windows_of_store
+from .from_store import from_store, seen_in_store, specified, stated_behaviours, windows_of_store
 from .lifetime import FunctionLifetime
 from .seen import SeenLifetime, seen_in
 
@@ -32,6 +32,8 @@ class RecordedLifetimes:
     """Reads the same calls by call path, as far as paths are known."""
     stated: Mapping[tuple[str, str], tuple[Formula, ...]] = field(default_factory=dict)
     """Function and module to the behaviours that were stated of it."""
+    specified: Sequence[Mapping[str, Any]] = ()
+    """The functions of the specification, as in ``specmine.specification/1``."""
 
 
 def read_lifetimes(path: Where, *, skip_bad: bool = False, warmup: bool = True) -> RecordedLifetimes:
@@ -43,11 +45,13 @@ def read_lifetimes(path: Where, *, skip_bad: bool = False, warmup: bool = True) 
         If the file is neither, or a line is bad and ``skip_bad`` is not given.
     """
     if not isinstance(path, Path) or (str(path) != "-" and is_store(path)):
+        functions = specified(path)
         return RecordedLifetimes(
             observed=from_store(path),
             seen=seen_in_store(path),
             by_path=lambda: windows_of_store(path),
-            stated=stated_behaviours(path),
+            stated=stated_behaviours(functions),
+            specified=functions,
         )
     calls = read_calls(path, skip_bad=skip_bad)
     observed = calls.by_lifetime(warmup=warmup)

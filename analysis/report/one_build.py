@@ -6,22 +6,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specmine.analysis.charts.axis import axis_over
-from specmine.analysis.charts.distribution import Marks, axis_head, distribution, small_distribution
+from specmine.analysis.charts.distribution import axis_head, distribution, small_distribution
 from specmine.analysis.charts.drawing import Drawing
-from specmine.analysis.documents import title
+from specmine.analysis.charts.marks import Marks
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
 from specmine.analysis.wording.typesetting import typeset
-from specmine.mining.regression.sample import FEWEST_CALLS, quantile
 from specmine.model.text import count, in_markup, plural, shortened, three_digits
 
-from .portrait import all_calls, bins_of, runs_of
+from .behaviours import Key, Stated
+from .histograms import QUANTILES, bins_of, quantile_of
+from .portrait import runs_of
 
-_QUANTILES = (("Median", 0.5, 1), ("p90", 0.9, FEWEST_CALLS["p90"]), ("p99", 0.99, FEWEST_CALLS["p99"]))
 _MOST_DRAWN, _MOST_ROWS = 30, 500
 
 
 def one_build(
-    document: Mapping[str, Any], observed: Sequence[FunctionLifetime], labels: Mapping[str, str]
+    document: Mapping[str, Any],
+    observed: Sequence[FunctionLifetime],
+    labels: Mapping[str, str],
+    stated: Stated,
 ) -> tuple[str, list[str]]:
     """Return headline and contents of a report that has nothing to compare."""
     groups: dict[tuple[str, str], list[FunctionLifetime]] = {}
@@ -37,26 +40,30 @@ def one_build(
         f"run of another "
         "build in the same file, and report again.</p>",
         "<h2>All functions</h2>",
-        _table(entries, groups),
+        _table(entries, groups, stated),
     ]
     for entry in entries[:_MOST_DRAWN]:
-        parts += _section(entry, groups[entry["function"], entry["module"]], labels)
+        parts += _section(entry, groups[_key(entry)], labels, stated)
     return head, parts
 
 
-def _table(entries: Sequence[Mapping[str, Any]], groups: Mapping[tuple[str, str], list[FunctionLifetime]]) -> str:
+def _table(
+    entries: Sequence[Mapping[str, Any]],
+    groups: Mapping[tuple[str, str], list[FunctionLifetime]],
+    stated: Stated,
+) -> str:
     known = [(each, groups[each["function"], each["module"]]) for each in entries[:_MOST_ROWS]]
     quantiles = [_quantiles(group) for _, group in known]
     marks = [value for found in quantiles for value in (found[0], found[2]) if value]
     axis = axis_over([each / 3 for each in marks] + [each * 3 for each in marks])
     rows = "".join(
-        f'<tr><th scope="row"><span class="f">{in_markup(shortened(title(entry), 60))}</span></th>'
+        f'<tr><th scope="row"><span class="f">{in_markup(shortened(stated.title(_key(entry)), 60))}</span></th>'
         f'<td class="r h1">{count(entry["calls"])}</td><td class="r h1">{len(group)}</td>'
         + "".join(f'<td class="r">{_seconds(value)}</td>' for value in found)
         + f'<td class="picture h2">{small_distribution(bins_of(group), axis, found[0], found[2])}</td></tr>'
         for (entry, group), found in zip(known, quantiles, strict=True)
     )
-    heads = "".join(f'<th scope="col" class="r">{name}</th>' for name, _, _ in _QUANTILES)
+    heads = "".join(f'<th scope="col" class="r">{name}</th>' for name in ("Median", "p90", "p99"))
     return (
         '<div class="scroll"><table><caption>Those with most calls first. Median, p90, p99: half, nine tenths, 99 '
         "of 100 calls "
@@ -68,16 +75,25 @@ def _table(entries: Sequence[Mapping[str, Any]], groups: Mapping[tuple[str, str]
     )
 
 
-def _section(entry: Mapping[str, Any], group: Sequence[FunctionLifetime], labels: Mapping[str, str]) -> list[str]:
+def _section(
+    entry: Mapping[str, Any], group: Sequence[FunctionLifetime], labels: Mapping[str, str], stated: Stated
+) -> list[str]:
     median, _, tail = _quantiles(group)
-    name = shortened(title(entry), 60)
+    key, newest = _key(entry), group[-1].build
+    name, normal = shortened(stated.title(_key(entry)), 60), stated.normal(key, newest)
     told = f"Half of its calls take at most {_seconds(median)}" + (
         f", 99 of 100 at most {_seconds(tail)}" if tail else ""
     )
-    drawn = distribution(bins_of(group), Marks(median=median, tail=tail), f"Durations of {name}")
+    drawn = distribution(bins_of(group), Marks(median=median, tail=tail, normal=normal), f"Durations of {name}")
+    parts = stated.drawing(key, [newest])
     dots = runs_of(group, labels, "median", f"Median of each run of {name}") if len(group) > 1 else Drawing()
     figures = [
-        (drawn, "Durations on a logarithmic axis, as counted; each step is as high as its share of the calls."),
+        (
+            drawn,
+            f"{_marks_told(stated.facts(key, group, labels), normal is not None)} The axis is logarithmic; each "
+            "step is as high as its share of the calls.",
+        ),
+        (parts, "The same for each behaviour, which its callers, or what it calls, tell from the others."),
         (dots, "Median of each run, a dot a run; the stroke is their mean."),
     ]
     figure = "".join(
@@ -92,12 +108,17 @@ def _section(entry: Mapping[str, Any], group: Sequence[FunctionLifetime], labels
     ]
 
 
+def _marks_told(facts: str, ranged: bool) -> str:
+    field = " The field is the asserted range of the median." if ranged else ""
+    return f"{in_markup(facts)}. Strokes are median and p99.{field}"
+
+
+def _key(entry: Mapping[str, Any]) -> Key:
+    return entry["function"], entry["module"]
+
+
 def _quantiles(group: Sequence[FunctionLifetime]) -> list[float | None]:
-    sample = all_calls(group)
-    return [
-        1e-9 * quantile(sample, probability) if sample.calls >= fewest else None
-        for _, probability, fewest in _QUANTILES
-    ]
+    return [quantile_of(group, name) for name in QUANTILES]
 
 
 def _seconds(value: float | None) -> str:

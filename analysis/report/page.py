@@ -13,11 +13,13 @@ from specmine.analysis.charts.sheet import style_sheet
 from specmine.analysis.compare.rows import worst_first
 from specmine.analysis.documents import title
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
+from specmine.analysis.lifetimes.selection import RecordedLifetimes
 from specmine.analysis.wording.typesetting import day_of, typeset
 from specmine.mining.regression.comparison import Change, Rule
 from specmine.model.text import count, in_markup, listed, plural, shortened
 
 from .all_builds import all_builds_table, code_table
+from .behaviours import Stated
 from .changes import KINDS, ChangeRow, change_groups, lead_sentence, verdict_sentence
 from .left_out import left_out_list
 from .one_build import one_build
@@ -31,12 +33,16 @@ _MOST_ROWS = 200
 Observed = Sequence[FunctionLifetime]
 
 
-def page(document: Mapping[str, Any], observed: Observed, rule: Rule) -> str:
-    """Return the report as HTML."""
+def page(document: Mapping[str, Any], recorded: RecordedLifetimes, rule: Rule) -> str:
+    """Return the report on what was recorded as HTML."""
+    observed, stated = recorded.observed, Stated(recorded)
     labels = {each["build"]: each["label"] for each in document["builds"]}
     compared = bool(document["steps"]) and any(each["steps"] for each in document["functions"])
-    body = _two_builds(document, observed, labels, rule) if compared else one_build(document, observed, labels)
-    head, main = body
+    head, main = (
+        _two_builds(document, observed, labels, rule, stated)
+        if compared
+        else one_build(document, observed, labels, stated)
+    )
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -57,7 +63,7 @@ def page(document: Mapping[str, Any], observed: Observed, rule: Rule) -> str:
 
 
 def _two_builds(
-    document: Mapping[str, Any], observed: Observed, labels: Mapping[str, str], rule: Rule
+    document: Mapping[str, Any], observed: Observed, labels: Mapping[str, str], rule: Rule, stated: Stated
 ) -> tuple[str, list[str]]:
     last = document["steps"][-1]
     pair = last["base"], last["new"]
@@ -69,13 +75,13 @@ def _two_builds(
         _data(document, [each for each in observed if each.build in pair], f"{plural(len(pair), 'build')} compared"),
         _warning(last["order"]),
         "<h2>All changes</h2>",
-        _changes_table(entries, (old, new), rule, {_key(each) for each in drawn}),
+        _changes_table(entries, (old, new), rule, {_key(each) for each in drawn}, stated),
     ]
     groups: dict[tuple[str, str], list[FunctionLifetime]] = {}
     for each in observed:
         groups.setdefault(each.key, []).append(each)
     for entry in drawn:
-        parts += _section(entry, groups.get(_key(entry), []), pair, labels, rule, document)
+        parts += _section(entry, groups.get(_key(entry), []), pair, labels, rule, document, stated)
     if len(entries) > len(drawn):
         parts.append(f'<p class="hint">{count(len(entries) - len(drawn))} more functions are in the table only.</p>')
     parts += [
@@ -127,13 +133,17 @@ def _warning(order: Mapping[str, Any] | None) -> str:
 
 
 def _changes_table(
-    entries: Sequence[Mapping[str, Any]], sides: tuple[str, str], rule: Rule, drawn: set[tuple[str, str]]
+    entries: Sequence[Mapping[str, Any]],
+    sides: tuple[str, str],
+    rule: Rule,
+    drawn: set[tuple[str, str]],
+    stated: Stated,
 ) -> str:
     if not entries:
         return "<p>No function was timed in both builds.</p>"
     bodies = []
     for group in change_groups(entries, rule.tolerance, most=_MOST_ROWS):
-        rows = "".join(_row(row, drawn) for row in group.rows)
+        rows = "".join(_row(row, drawn, stated) for row in group.rows)
         bodies.append(
             f'<tbody><tr class="group"><th colspan="6" scope="rowgroup">{group.text} · '
             f"{count(group.functions)}</th></tr>"
@@ -152,8 +162,8 @@ def _changes_table(
     )
 
 
-def _row(row: ChangeRow, drawn: set[tuple[str, str]]) -> str:
-    name = in_markup(title(row.entry)) if row.name else ""
+def _row(row: ChangeRow, drawn: set[tuple[str, str]], stated: Stated) -> str:
+    name = in_markup(stated.title(_key(row.entry))) if row.name else ""
     if name and _key(row.entry) in drawn:
         name = f'<a class="f" href="#{anchor(row.entry)}">{name}</a>'
     suffix = f' <span class="sub">{_words(row.suffix)}</span>' if row.suffix else ""
@@ -173,13 +183,16 @@ def _section(
     labels: Mapping[str, str],
     rule: Rule,
     document: Mapping[str, Any],
+    stated: Stated,
 ) -> list[str]:
-    found = portrait(entry, group, pair, labels, rule.summary, rule.level)
+    found = portrait(entry, group, pair, labels, rule.summary, rule.level, stated)
+    field = ", the field is the asserted range of the median" if stated.normal(_key(entry), pair[1]) else ""
     colour = KINDS[Change(entry["verdict"])]
     colour = colour if colour != "past" else "mute"
     figures = [
         (found.distribution, f"Durations of its calls, as shares of each build's own: {labels[pair[0]]} in grey, "
-         f"{labels[pair[1]]} in blue. Strokes are median and p99 of {labels[pair[1]]}."),
+         f"{labels[pair[1]]} in blue. Strokes are median and p99 of {labels[pair[1]]}{field}. {found.facts}."),
+        (found.behaviours, f"The same for each behaviour: {labels[pair[0]]} in grey, {labels[pair[1]]} in colour."),
         (found.runs, f"{found.which}, a dot a run; the stroke is their mean."),
     ]  # fmt: skip
     drawn = "".join(
@@ -188,7 +201,7 @@ def _section(
         if drawing
     )
     return [
-        f'<h2 id="{anchor(entry)}"><span class="f">{in_markup(shortened(title(entry), 60))}</span> '
+        f'<h2 id="{anchor(entry)}"><span class="f">{in_markup(shortened(stated.title(_key(entry)), 60))}</span> '
         f'<span class="{colour}">{_words(found.change)}</span></h2>',
         f"<p>{_words(found.sentence)}</p>",
         f'<div class="two">{drawn}</div>' if drawn else "",

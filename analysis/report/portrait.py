@@ -7,16 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from specmine.analysis.charts.distribution import Marks, distribution
+from specmine.analysis.charts.distribution import distribution
 from specmine.analysis.charts.drawing import Drawing
+from specmine.analysis.charts.marks import Marks
 from specmine.analysis.charts.runs import BuildRuns, runs
 from specmine.analysis.compare.rows import rows_of, suffix_of
-from specmine.analysis.histogram_bins import Bin, histogram_bins
 from specmine.analysis.lifetimes.lifetime import FunctionLifetime
-from specmine.mining.regression.sample import FEWEST_CALLS, SUMMARIES, Sample, histogram_of, joined, part, quantile
+from specmine.mining.regression.sample import FEWEST_CALLS, SUMMARIES, Sample, part
 from specmine.model.text import plural
 
+from .behaviours import Stated
 from .changes import change_words
+from .histograms import bins_of, quantile_of
 
 SUMMED = {"mean": "Mean", "median": "Median", "trimmed": "Trimmed mean", "p90": "p90", "p99": "p99"}
 NOTES = {
@@ -37,6 +39,10 @@ class Portrait:
     """The numbers in words."""
     distribution: Drawing
     """The old build in grey, the new one in blue."""
+    behaviours: Drawing
+    """The same behaviour by behaviour; '' where there is one."""
+    facts: str
+    """Program, builds, host and date."""
     runs: Drawing
     which: str
     """What the dots of the runs are: ``Median of the calls over 36 us``."""
@@ -49,6 +55,7 @@ def portrait(
     labels: Mapping[str, str],
     summary: str,
     level: float,
+    stated: Stated,
 ) -> Portrait:
     """Return the portrait of a function.
 
@@ -66,22 +73,24 @@ def portrait(
         Of a run: ``median``, ``mean``, ...
     level : float
         Of the interval.
+    stated : Stated
+        What the source states of its functions.
     """
     old, new = ([each for each in group if each.build == build] for build in pair)
+    key = entry["function"], entry["module"]
     name = str(entry["function"])
     sides = [bins_of(each) for each in (old, new)]
     summary, some = _decided(entry, summary)
     which = f"{SUMMED[summary]} {_calls(entry)}"
-    marks = Marks(
-        median=_quantile(new, 0.5),
-        tail=_quantile(new, 0.99) if sum(each.sample.calls for each in new) >= FEWEST_CALLS["p99"] else None,
-    )
+    marks = Marks(median=quantile_of(new, "median"), tail=quantile_of(new, "p99"), normal=stated.normal(key, pair[1]))
     title = f"Durations of {name}: {labels[pair[0]]} in grey, {labels[pair[1]]} in blue"
     drawn = distribution(sides[1], marks, title, sides[0], ticks=7) if all(sides) else Drawing()
     return Portrait(
         change=change_words(entry),
         sentence=_sentence(entry, labels[pair[0]], labels[pair[1]], summary, level),
         distribution=drawn,
+        behaviours=stated.drawing(key, pair, entry),
+        facts=stated.facts(key, [*old, *new], labels),
         runs=runs_of(group, labels, summary, f"{name}: {which} in each run, by build", newest=pair[1], some=some),
         which=which,
     )
@@ -125,25 +134,6 @@ def runs_of(
         values = [1e-9 * SUMMARIES[summary](sample) for sample in samples]
         rows.append(BuildRuns(name=label, seconds=values, newest=build == newest))
     return runs(rows, title)
-
-
-def bins_of(group: Sequence[FunctionLifetime]) -> list[Bin]:
-    """Return the calls of some lifetimes in the fixed buckets, s."""
-    sample = all_calls(group)
-    if not sample.calls:
-        return []
-    histogram = histogram_of(sample)
-    return histogram_bins(list(zip(histogram.buckets.tolist(), histogram.counts.tolist(), strict=True)))
-
-
-def all_calls(group: Sequence[FunctionLifetime]) -> Sample:
-    """Return the calls of some lifetimes as one."""
-    return joined([each.sample for each in group])
-
-
-def _quantile(group: Sequence[FunctionLifetime], probability: float) -> float | None:
-    sample = all_calls(group)
-    return 1e-9 * quantile(sample, probability) if sample.calls else None
 
 
 def _sentence(entry: Mapping[str, Any], old: str, new: str, summary: str, level: float) -> str:

@@ -93,7 +93,7 @@ def read_violations(store: Where | None, socket: Path | None) -> Document:
 
 def read_trend(store: Where | None, socket: Path | None, keys: Sequence[str], hours: float) -> Document:
     """Return ``specmine.trend/1`` of one function; {} where no windows are kept."""
-    from specmine.daemon.documents.trend import MOST_BUILDS, trend_of  # noqa: PLC0415
+    from specmine.daemon.documents.trend import MOST_BUILDS, stated_formulas, trend_of  # noqa: PLC0415
     from specmine.store import read_store  # noqa: PLC0415
 
     asked = list(keys)[:MOST_BUILDS]
@@ -103,7 +103,8 @@ def read_trend(store: Where | None, socket: Path | None, keys: Sequence[str], ho
         if not is_store(store):
             return {}
         with read_store(store) as opened:
-            return trend_of(opened, asked, None, int(hours * 3_600e9))
+            stated = stated_formulas(opened.document("specification"), asked)
+            return trend_of(opened, asked, None, int(hours * 3_600e9), stated)
     except SpecmineError:
         return {}
 

@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 from specmine.analysis.documents import Entry
 from specmine.analysis.histogram_bins import Bin, histogram_bins
-from specmine.analysis.normal_and_now import normal_and_now
+from specmine.analysis.normal_and_now import BehaviourCalls, behaviour_calls, normal_and_now
 from specmine.analysis.wording.assertions import condition
 from specmine.analysis.wording.levels import WORDS, asserted, normal_range, present
 from specmine.model.text import duration, share, three_digits
@@ -30,9 +30,14 @@ def draw_durations(axes: Axes, entry: Entry, known: Mapping[str, Any]) -> None:
     bias = float(entry.get("bias_seconds") or 0.0)
     before, now = normal_and_now(known, entry)
     bins = now if before else histogram_bins(entry.get("histogram"), bias)
+    parts = behaviour_calls(known, entry)
+    if before and sum(bool(each.now) for each in parts) > 1:  # of both times only some windows tell behaviours apart
+        bins = sorted(one for each in parts for one in each.now)
+        before = sorted(one for each in parts for one in each.before) or before
     borders = [float(each) for each in entry.get("borders_seconds") or []]
-    axes.set_title("Durations of calls: normal in grey, now in blue" if before else "Durations of calls", loc="left",
-                   fontsize=10)  # fmt: skip
+    now_in = "colour" if sum(bool(each.now) for each in parts) > 1 else "blue"
+    axes.set_title(f"Durations of calls: normal in grey, now in {now_in}" if before else "Durations of calls",
+                   loc="left", fontsize=10)  # fmt: skip
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     flat = False
@@ -40,7 +45,7 @@ def draw_durations(axes: Axes, entry: Entry, known: Mapping[str, Any]) -> None:
         axes.set_yticks([])
         _only_borders(axes, borders)
     else:
-        flat = _bars(axes, bins, {**entry, "behaviours": []} if before else entry, bias, before)
+        flat = _bars(axes, bins, parts, before)
     axes.set_xscale("log")
     low, high = axes.get_xlim()
     steps = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0) if high < 12 * low else (1.0, 2.0, 5.0) if high < 500 * low else (1.0,)
@@ -86,7 +91,7 @@ def _marks(axes: Axes, entry: Entry) -> None:
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.75})  # fmt: skip
 
 
-def _bars(axes: Axes, bins: Sequence[Bin], entry: Entry, bias: float, before: Sequence[Bin]) -> bool:
+def _bars(axes: Axes, bins: Sequence[Bin], parts: Sequence[BehaviourCalls], before: Sequence[Bin]) -> bool:
     """Draw the share of calls per equal step of log time; what no behaviour owns is grey; ``before`` is behind.
 
     Returns
@@ -94,11 +99,9 @@ def _bars(axes: Axes, bins: Sequence[Bin], entry: Entry, bias: float, before: Se
     bool
         Whether the axis of calls is logarithmic: where one step would flatten all others.
     """
-    behaviours = entry.get("behaviours") or []
-    groups = [histogram_bins(each.get("histogram"), bias) for each in behaviours]
     total = sum(calls for _, _, calls in bins) or 1.0
     bins = [(left, right, calls / total) for left, right, calls in bins]
-    groups = [[(left, right, calls / total) for left, right, calls in each] for each in groups]
+    groups = [[(left, right, calls / total) for left, right, calls in each.now] for each in parts]
     earlier = sum(calls for _, _, calls in before) or 1.0
     before = [(left, right, calls / earlier) for left, right, calls in before]
     both = sorted([*bins, *before])
@@ -108,7 +111,7 @@ def _bars(axes: Axes, bins: Sequence[Bin], entry: Entry, bias: float, before: Se
     number = max(1, math.ceil(math.log(high / low) / step))
     edges = [low * math.exp(step * at) for at in range(number + 1)]
     stacks = [(COLOURS[at % len(COLOURS)], own) for at, own in enumerate(groups) if own]
-    names = [condition(each.get("expression")) for each, own in zip(behaviours, groups, strict=True) if own]
+    names = [condition(each.behaviour["expression"]) for each, own in zip(parts, groups, strict=True) if own]
     whole = _regrouped(bins, low, step, number)
     base = [0.0] * number
     for (colour, own), name in zip(stacks, names, strict=True) if len(stacks) > 1 else []:
@@ -122,6 +125,7 @@ def _bars(axes: Axes, bins: Sequence[Bin], entry: Entry, bias: float, before: Se
     usual = _regrouped(before, low, step, number)
     if before:
         axes.stairs(usual, edges, fill=True, color=PLAIN, alpha=0.6, zorder=0.8)
+        axes.stairs(usual, edges, color=NORMAL if len(stacks) > 1 else PLAIN, linewidth=1.2, zorder=1.1)
         axes.stairs(rest, edges, color=plain, linewidth=1.4, zorder=1.2)
     axes.stairs(rest, edges, baseline=base, fill=True, color=plain, alpha=0.2 if before else 1.0)
     axes.set_xlim(visible[0] / 1.05, visible[1] * 1.05)

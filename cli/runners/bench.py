@@ -152,7 +152,7 @@ def _shown(record: Record, report: Path | None, *, form: str) -> int:
     if report is not None:
         known, rule = recorded(record), record.benchmark.rule
         with destination(report) as write:
-            write(page(report_document(known, rule, NO_FILE), known.observed, rule))
+            write(page(report_document(known, rule, NO_FILE), known, rule))
     emit(json_text(document) if form == "json" else status_text(document, width()))
     return verdict_code(document)
 

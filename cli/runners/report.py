@@ -35,8 +35,9 @@ def run_report(
     if not chosen:
         raise no_data(f"{file} holds no lifetime of such a function" if globs else f"{file} holds no lifetime")
     with destination(output) as write:
-        document = document_of(replace(recorded, observed=chosen), how, file)
-        write(json_text(document) if form == "json" else page(document, chosen, how))
+        recorded = replace(recorded, observed=chosen)
+        document = document_of(recorded, how, file)
+        write(json_text(document) if form == "json" else page(document, recorded, how))
     if any(each["steps"] for each in document["functions"]):
         return FINE
     builds = [each["label"] for each in document["builds"]]

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
+from specmine.mining.assertions.behaviour_windows import calls_of_formula, windows_of_formula
+from specmine.mining.assertions.expression import Formula, from_records, shared_names
 from specmine.mining.levels.estimate import WINDOW_CALLS, plain_level
 from specmine.mining.levels.window import windows_of
 from specmine.model.batch import Lifetime, boot_of
@@ -28,6 +31,8 @@ MOST_WINDOWS = 1_000
 """Of each function and kind."""
 SHORT_POINTS, SHORT_WINDOWS = 24, 90
 """Of a small picture: parts of the time, and windows of each function and kind."""
+BEHAVIOUR_WINDOWS = 60
+"""Newest windows of the normal time, and of now, whose calls are told by behaviour."""
 MOST_STARTS = 20
 MOST_BUILDS = 20
 """Keys of one function."""
@@ -49,7 +54,23 @@ class _Dated:
         return (self.begin + self.end) // 2
 
 
-def trend_of(store: Store, functions: Sequence[str], now_utc_ns: int | None, length_ns: int) -> dict[str, Any]:
+def stated_formulas(document: Mapping[str, Any] | None, functions: Sequence[str]) -> dict[str, Formula]:
+    """Return the behaviours that a specification states of a function: expression to formula, {} for a single one."""
+    found: dict[str, Formula] = {}
+    for entry in (document or {}).get("functions") or ():
+        parts = entry.get("behaviours") or ()
+        if entry.get("key") in functions and len(parts) > 1:
+            found |= {str(each["expression"]): from_records(each["formula"]) for each in parts}
+    return found
+
+
+def trend_of(
+    store: Store,
+    functions: Sequence[str],
+    now_utc_ns: int | None,
+    length_ns: int,
+    behaviours: Mapping[str, Formula] = MappingProxyType({}),
+) -> dict[str, Any]:
     """Return ``specmine.trend/1`` of one function, which may have several keys: one of each build.
 
     Normal are the windows before the change that stands open, now those since; without one, the last ten minutes are
@@ -64,12 +85,15 @@ def trend_of(store: Store, functions: Sequence[str], now_utc_ns: int | None, len
         By default the end of the newest window.
     length_ns : int
         How far back to look.
+    behaviours : mapping
+        Expression to formula: the calls of each are told, too.
 
     Returns
     -------
     dict
         ``points``: quantiles in s of each part of the time; ``starts``: when processes of which build were first seen;
-        ``normal`` and ``now``: ``calls``, ``quantiles`` and ``histogram`` as ``[[bucket, calls], ...]``.
+        ``normal`` and ``now``: ``calls``, ``quantiles`` and ``histogram`` as ``[[bucket, calls], ...]``, and the same
+        of each of the ``behaviours``.
     """
     offsets = {each.boot_id: each.utc_offset_ns for each in store.read(Host)}
     read = [each for key in functions for each in store.read(Observation, newest=MOST_WINDOWS, function=key)]
@@ -86,8 +110,8 @@ def trend_of(store: Store, functions: Sequence[str], now_utc_ns: int | None, len
         "end": rfc3339(now_utc_ns),
         "points": _points(shown, begin, length_ns),
         "starts": _starts(store, shown, offsets, begin, now_utc_ns),
-        "normal": _sum(normal),
-        "now": _sum(now),
+        "normal": _sum(normal, behaviours),
+        "now": _sum(now, behaviours),
     }
 
 
@@ -187,7 +211,7 @@ def _divided(
     return normal, [each.window for each in windows if change <= each.middle]
 
 
-def _sum(windows: Sequence[Observation]) -> dict[str, Any]:
+def _sum(windows: Sequence[Observation], behaviours: Mapping[str, Formula]) -> dict[str, Any]:
     level = plain_level(windows_of(windows))
     calls = sum(each.timed for each in windows)
     return {
@@ -195,7 +219,26 @@ def _sum(windows: Sequence[Observation]) -> dict[str, Any]:
         "quantiles": quantiles(level),
         "histogram": encode(Histogram.sum(each.histogram for each in windows)),
         "bias_seconds": sum(each.bias_ns * each.timed for each in windows) * 1e-9 / calls if calls else 0.0,
+        "behaviours": _by_behaviour(windows, behaviours),
     }
+
+
+def _by_behaviour(windows: Sequence[Observation], behaviours: Mapping[str, Formula]) -> list[dict[str, Any]]:
+    told = [each for each in windows if each.paths or each.inside][-BEHAVIOUR_WINDOWS:]
+    shared = shared_names(part.path for each in told for part in each.paths) if behaviours else frozenset()
+    found = []
+    for expression, formula in behaviours.items():
+        histogram = Histogram.sum(calls_of_formula(each, formula, shared) for each in told)
+        level = plain_level(windows_of_formula(told, formula, shared))
+        found.append(
+            {
+                "expression": expression,
+                "calls": histogram.total,
+                "quantiles": quantiles(level) if histogram.total else {},
+                "histogram": encode(histogram),
+            }
+        )
+    return found
 
 
 def _starts(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from specmine.daemon.controller.phase import FINISHED
+from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.controller.wait_requests import ASKED_NS
 from specmine.daemon.documents.specification import specification
@@ -16,6 +16,7 @@ from specmine.daemon.documents.violation_context import violations_document, vio
 from specmine.daemon.regression.acknowledgements import acknowledgement_now, matching_alarms, open_alarms, shown_with
 from specmine.daemon.regression.watcher import ChangeWatcher
 from specmine.daemon.system.kill_switch import DEFAULT, switch
+from specmine.mining.assertions.expression import Formula
 from specmine.model.clock import utc_ns
 from specmine.model.errors import InputError, NoData
 from specmine.model.globs import matches
@@ -159,7 +160,15 @@ class RequestHandlers:
         if self._stored is None:
             raise NoData("this daemon keeps no windows")
         with self._stored() as store:
-            return trend_of(store, keys, self._utc_ns(), length_ns)
+            return trend_of(store, keys, self._utc_ns(), length_ns, self._behaviours(keys))
+
+    def _behaviours(self, keys: Sequence[str]) -> dict[str, Formula]:
+        """Return what is stated of a function now: expression to formula, {} for a single behaviour."""
+        state = self._state()
+        known = [state.functions[key] for key in keys if key in state.functions] if state is not None else []
+        results = [each.explanation.result for each in known if each.state is State.EXPLAINED]
+        parts = [part for each in results if each is not None for part in each.behaviours]
+        return {each.expression: each.formula for each in parts} if len(parts) > 1 else {}
 
     def _trends(self, request: Request, peer: Peer) -> dict[str, Any]:
         """Return the medians of many functions."""

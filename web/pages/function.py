@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from specmine.analysis.charts.behaviours import Strip, behaviour_strips
 from specmine.analysis.charts.call_paths import call_paths
-from specmine.analysis.charts.distribution import Marks, distribution
+from specmine.analysis.charts.distribution import distribution
+from specmine.analysis.charts.drawing import Drawing
 from specmine.analysis.charts.inside import inside_bar
+from specmine.analysis.charts.marks import Marks
 from specmine.analysis.charts.spread import spread_tree_chart
-from specmine.analysis.normal_and_now import normal_and_now
-from specmine.analysis.wording.assertions import assertion, class_names
+from specmine.analysis.normal_and_now import behaviour_calls, normal_and_now
+from specmine.analysis.wording.assertions import assertion, class_names, condition
 from specmine.analysis.wording.inside import OWN, not_timed, rows
 from specmine.analysis.wording.levels import asserted, normal_range, present, seconds, sentence, uncertainty_of
 from specmine.analysis.wording.reasons import why
@@ -87,6 +90,7 @@ def page(
         "quantiles": QUANTILES,
         "distribution": distribution(bins, _marks(entry, drawn, normal), typeset(title), before),
         "sides": sides(known) if before else [],
+        "behaviours": behaviour_figure(known, entry),
         "trend": trend_figure(known, entry, violations),
         "ranges": [
             {"name": name, "hours": each, "chosen": each == hours, "link": words.function_address(entry, hours=each)}
@@ -103,6 +107,22 @@ def page(
         "measured": _measured(entry),
         "others": [{"build": str(each.get("build_id"))[:12], "state": state_words(each)} for each in others],
     }
+
+
+def behaviour_figure(known: Mapping[str, Any], entry: Entry) -> Drawing:
+    """Return the calls of each behaviour, a strip each; '' where there is one, or none is known by itself."""
+    calls = sum(int(each.get("calls") or 0) for each in entry.get("behaviours") or ())
+    strips = [
+        Strip(
+            name=condition(each.behaviour["expression"]),
+            share=int(each.behaviour["calls"]) / calls if calls and each.behaviour.get("calls") else None,
+            bins=each.now,
+            before=each.before,
+            marks=_marks(entry, each.quantiles, asserted(each.behaviour)),
+        )
+        for each in behaviour_calls(known, entry)
+    ]
+    return behaviour_strips(strips, f"Durations of {entry.get('function')} by behaviour")
 
 
 def _marks(entry: Entry, shown: Mapping[str, Any], normal: Mapping[str, Any]) -> Marks:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from specmine.analysis.charts.distribution import Marks, distribution
+from specmine.analysis.charts.distribution import distribution
 from specmine.analysis.charts.drawing import Drawing
+from specmine.analysis.charts.marks import Marks
 from specmine.analysis.charts.trend import Change, Point, Start, Strip, trend
 from specmine.analysis.normal_and_now import normal_and_now
 from specmine.analysis.wording.levels import asserted, normal_range, seconds

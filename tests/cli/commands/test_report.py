@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from specmine.store import Document, Writes, open_store
+from tests.support.stored_builds import two_builds
+
 Outcome = Callable[..., tuple[int, str, str]]
 
 
@@ -170,3 +173,51 @@ def test_a_function_that_takes_no_time_is_on_the_page(tmp_path: Path, outcome: O
     assert (code, err) == (0, "")
     assert "its median is 0 in some lifetime" in out
     assert out.count("<figure>") == 3, "its calls, its lifetimes in their order, and the lag plot"
+
+
+def by_caller(path: Path, builds: dict[str, float]) -> Path:
+    """Write six runs a build of a function that is fast for one caller, and slow for another one, by a factor."""
+    rng = np.random.default_rng(3)
+    lines = ["build,lifetime,duration_ns,function,path"]
+    for build, slow in builds.items():
+        for number in range(6):
+            run = np.exp(rng.normal(0, 0.01))
+            for caller, centre in (("cache_get", 10e3), ("db_get", 160e3 * slow)):
+                durations = run * centre * rng.lognormal(0, 0.1, 200)
+                lines += [f"{build},{number},{value:.0f},load,main;{caller};load" for value in durations]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_behaviours_are_drawn_each(tmp_path: Path, outcome: Outcome) -> None:
+    """Two builds have the old one behind each strip; of one build the behaviours are mined, and drawn as well."""
+    two = outcome("report", str(by_caller(tmp_path / "two.csv", {"old": 1.0, "new": 1.5})))[1]
+    told = two.replace("\N{NO-BREAK SPACE}", " ")
+    assert "<title" in told
+    assert "Durations of load by behaviour" in told
+    assert re.findall(r"(if (?:not )?\w+-&gt;load): (\d+) % of the calls", told) == [
+        ("if cache_get-&gt;load", "50"), ("if not cache_get-&gt;load", "50")]  # fmt: skip
+    behaviours = told[told.index("Durations of load by behaviour") :]
+    assert behaviours.count('class="usual"') >= 2
+    medians = [float(each) for each in re.findall(r">median (\d+(?:\.\d+)?) µs<", behaviours)]
+    assert medians[0] == pytest.approx(10, rel=0.1)
+    assert medians[1] == pytest.approx(240, rel=0.1)
+    one = outcome("report", str(by_caller(tmp_path / "one.csv", {"only": 1.0})))[1]
+    assert "Durations of load by behaviour" in one
+    assert one.count('class="steps steps-') == 2
+
+
+def test_figures_say_whose_they_are_and_what_is_asserted(tmp_path: Path, outcome: Outcome) -> None:
+    """Program, build, host and date stand below each figure; the range that the store states is drawn in it."""
+    path = two_builds(tmp_path / "s.db", 1.5)
+    level = {"p50": {"seconds": 60e-6, "low": 55e-6, "high": 66e-6}}
+    own = {"function": "parse", "module": "app", "program": "shop", "in_program": True, "build_id": "bbbb",
+           "behaviours": [], "quantiles": level}  # fmt: skip
+    with open_store(path) as store:
+        store.write(Writes((Document(name="specification", document={"functions": [own]}),)), 10**18)
+    page = outcome("report", str(path))[1].replace("\N{NO-BREAK SPACE}", " ")
+    assert re.search(r"Program shop, builds aaaa and bbbb, host here, 9 Sep 2001", page)
+    assert "the field is the asserted range of the median" in page
+    assert 'class="band"' in page
+    named = re.findall(r'<h2 id="[^"]*"><span class="f">([^<]*)</span>', page)
+    assert sorted(named) == ["aside (app)", "handle (app)", "parse (shop)"], "without a specification: its file"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from specmine.daemon.documents.trend import POINTS, trend_of, trends_of
+from specmine.daemon.documents.trend import POINTS, stated_formulas, trend_of, trends_of
+from specmine.mining.assertions.expression import parse
 from specmine.model.batch import Lifetime
+from specmine.model.call_path import CallPath, Frame
 from specmine.model.histogram import Histogram
-from specmine.model.observation import Kind, Observation
+from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.violation import ViolationState
 from specmine.store import Build, Host, Store, Writes, open_store, stored
 from tests.support.violations import SECOND, violation
@@ -146,3 +149,43 @@ def test_the_medians_of_many_functions_are_read_at_once(store: Store) -> None:
         assert all(0 <= at <= whole_s and seconds > 0 for at, seconds in points)
     alone = trend_of(store, [OLD], BOOTED + LENGTH, LENGTH)["points"]
     assert found["functions"][OLD][0][1] == pytest.approx(alone[-1]["p50"], rel=0.2)
+
+
+def test_the_calls_of_behaviours_are_those_over_their_paths(store: Store) -> None:
+    """Of the normal time and of now; windows without paths tell nothing of them."""
+    rng = np.random.default_rng(5)
+    said: dict[str, list[int]] = {"fast": [], "slow": []}
+    windows = []
+    for minute in range(30, 50):
+        parts = []
+        for caller, centre in (("fast", 2e4), ("slow", 8e4)):
+            held = (centre * rng.lognormal(0, 0.1, 30)).astype(np.int64)
+            said[caller] += held.tolist()
+            path = CallPath(tuple(Frame(name, "app") for name in ("main", caller, "f")))
+            parts.append(PathHistogram(path=path, histogram=Histogram.from_durations(held)))
+        whole = Histogram.sum(each.histogram for each in parts)
+        windows.append(
+            replace(window(minute), kind=Kind.PATH, histogram=whole, calls=60, paths=tuple(parts), bias_ns=0.0)
+        )
+    store.write(Writes(tuple(windows)), BOOTED)
+    formulas = {"fast->f": parse("fast->f"), "not fast->f": parse("not fast->f")}
+    found = trend_of(store, [OLD, NEW], BOOTED + LENGTH, LENGTH, formulas)
+    for (expression, caller), each in zip(
+        (("fast->f", "fast"), ("not fast->f", "slow")), found["normal"]["behaviours"], strict=True
+    ):
+        assert (each["expression"], each["calls"]) == (expression, 20 * 30)
+        assert sum(calls for _, calls in each["histogram"]) == 20 * 30
+        assert each["quantiles"]["p50"]["seconds"] * 1e9 == pytest.approx(np.quantile(said[caller], 0.5), rel=0.05)
+    assert [each["calls"] for each in found["now"]["behaviours"]] == [0, 0]
+    assert trend_of(store, [OLD, NEW], BOOTED + LENGTH, LENGTH)["normal"]["behaviours"] == []
+
+
+def test_a_single_behaviour_has_no_formula() -> None:
+    """Only functions with several behaviours are told apart; other functions are left out."""
+    several = [{"expression": "a->f", "formula": [[{"caller": "a", "callee": "f", "present": True}]]},
+               {"expression": "not a->f", "formula": [[{"caller": "a", "callee": "f", "present": False}]]}]  # fmt: skip
+    single = [{"expression": "true", "formula": [[]]}]
+    document = {"functions": [{"key": OLD, "behaviours": several}, {"key": NEW, "behaviours": single}]}
+    assert list(stated_formulas(document, [OLD, NEW])) == ["a->f", "not a->f"]
+    assert stated_formulas(document, [NEW]) == {}
+    assert stated_formulas(None, [OLD]) == {}
