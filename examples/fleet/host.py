@@ -16,6 +16,7 @@ from examples.demo.processes import DIES_WITH_US
 from specmine.fleet.certificates import issue
 from specmine.fleet.database.connecting import connected
 from specmine.fleet.database.hosts import enroll
+from specmine.model.errors import SpecmineError
 from specmine.model.observation import Observation
 from specmine.store import read_store
 
@@ -94,12 +95,19 @@ class DemoHost:
             raise RuntimeError(f"{self.name} could not send: {done.stderr}{self._log()}")
 
     def wait_for_store(self, limit_s: float) -> None:
-        """Wait until the daemon has a store."""
+        """Wait until the daemon has a store that can be read: the file is there before its tables are."""
         deadline = time.monotonic() + limit_s
-        while not self.store.exists():
+        while not self._store_is_readable():
             if time.monotonic() > deadline or self._daemon is None or self._daemon.poll() is not None:
                 raise RuntimeError(f"specmined on {self.name} did not start: {self._log()}")
             time.sleep(0.1)
+
+    def _store_is_readable(self) -> bool:
+        try:
+            with read_store(self.store):
+                return True
+        except SpecmineError:
+            return False
 
     def windows(self) -> int:
         """Return the fewest windows that a function has in the program's newest lifetime."""

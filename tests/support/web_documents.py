@@ -13,9 +13,11 @@ from typing import Any
 
 from specmine.daemon.documents.trend import trend_of, trends_of
 from specmine.daemon.documents.violations import Context, Named, explained_by, listed
+from specmine.mining.assertions.expression import parse
 from specmine.model.batch import Lifetime
+from specmine.model.call_path import CallPath, Frame
 from specmine.model.histogram import Histogram
-from specmine.model.observation import Kind, Observation
+from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.model.violation import Direction, ViolationState
 from specmine.store import Host, Store, Writes, open_store, stored
 from specmine.web.documents import Documents
@@ -121,7 +123,8 @@ def sample(*, hostile: bool = False, copies: int = 1) -> Documents:
 
 def sample_trend(keys: Sequence[str], hours: float) -> dict[str, Any]:
     """Return a window a minute of a function that became 1.5 times as slow after 90 of 120 minutes, in a new build."""
-    return _with_sample(keys[0], hours, lambda store, end, length: trend_of(store, keys, end, length))
+    formulas = {each: parse(each) for each in ("b->c", "not b->c")}
+    return _with_sample(keys[0], hours, lambda store, end, length: trend_of(store, keys, end, length, formulas))
 
 
 def sample_trends(keys: Sequence[str], hours: float) -> dict[str, Any]:
@@ -130,9 +133,9 @@ def sample_trends(keys: Sequence[str], hours: float) -> dict[str, Any]:
     return {**found, "functions": dict.fromkeys(keys, found["functions"][keys[0]])}
 
 
-def _with_sample(key: str, hours: float, made: Callable[[Store, int, int], dict[str, Any]]) -> dict[str, Any]:
+def sample_windows(store: Store, key: str, end: datetime, hours: float) -> None:
+    """Write the windows of the sample into a store, with the program's two lifetimes and the open violation."""
     rng = random.Random(1)
-    end = datetime.fromisoformat(AT)
     begin = end - timedelta(hours=hours)
     host = Host(boot_id="boot", hostname="shop-03", utc_offset_ns=0)
     lifetimes = [
@@ -140,21 +143,38 @@ def _with_sample(key: str, hours: float, made: Callable[[Store, int, int], dict[
                  start_ns=_ns(begin + timedelta(minutes=minute)))
         for pid, build, minute in ((1, "aa", -60), (2, "ab", 85))
     ]  # fmt: skip
-    windows = [
-        Observation(
-            function=key, lifetime=f"boot:{1 + (minute >= 85)}:1", kind=Kind.TIME,
-            start_ns=_ns(begin + timedelta(minutes=minute)), end_ns=_ns(begin + timedelta(minutes=minute + 1)),
-            calls=400, watched_ns=60 * SECOND,
-            histogram=Histogram.from_durations(
-                [round((1 + slow / 2) * rng.choice(PLACES_NS) * rng.lognormvariate(0, 0.12)) for _ in range(400)]
-            ),
+    windows = []
+    for minute, slow in enumerate([False] * 86 + [True] * 34):
+        if 40 <= minute < 52:
+            continue
+        paths = tuple(
+            PathHistogram(
+                path=CallPath(tuple(Frame(name, "app") for name in ("main", "a", "b", *callers, "z"))),
+                histogram=Histogram.from_durations(
+                    [round((1 + slow / 2) * rng.choice(places) * rng.lognormvariate(0, 0.12)) for _ in range(calls)]
+                ),
+            )
+            for callers, places, calls in (
+                (("c",), PLACES_NS[:4], 130),
+                ((), (*PLACES_NS[:3], *PLACES_NS[4:] * 2), 270),
+            )
         )
-        for minute, slow in enumerate([False] * 86 + [True] * 34)
-        if not 40 <= minute < 52
-    ]  # fmt: skip
+        windows.append(
+            Observation(
+                function=key, lifetime=f"boot:{1 + (minute >= 85)}:1", kind=Kind.PATH,
+                start_ns=_ns(begin + timedelta(minutes=minute)), end_ns=_ns(begin + timedelta(minutes=minute + 1)),
+                calls=400, watched_ns=60 * SECOND, histogram=Histogram.sum(each.histogram for each in paths),
+                paths=paths,
+            )
+        )  # fmt: skip
+    open_ = stored(violation(key, factor=1.5, since_ns=_ns(begin + timedelta(minutes=86)), id="0" * 12), 0)
+    store.write(Writes((host, *lifetimes, *windows, open_)), _ns(end))
+
+
+def _with_sample(key: str, hours: float, made: Callable[[Store, int, int], dict[str, Any]]) -> dict[str, Any]:
+    end = datetime.fromisoformat(AT)
     with tempfile.TemporaryDirectory() as folder, open_store(Path(folder) / "sample.db") as store:
-        open_ = stored(violation(key, factor=1.5, since_ns=_ns(begin + timedelta(minutes=86)), id="0" * 12), 0)
-        store.write(Writes((host, *lifetimes, *windows, open_)), _ns(end))
+        sample_windows(store, key, end, hours)
         return made(store, _ns(end), round(hours * 3600) * SECOND)
 
 
