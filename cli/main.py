@@ -92,7 +92,7 @@ class Commands(click.Group):
 @click.group(
     cls=Commands, epilog=WORDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.version_option(__version__, prog_name="specmine", message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", prog_name="specmine", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def specmine(debug: bool) -> None:
     """Mine performance assertions from running native programs.
@@ -107,6 +107,8 @@ def specmine(debug: bool) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["help"]:  # what many programs call it
+        given = [*given[1:], "--help"]
 
     def work() -> object:
         with specmine.make_context("specmine", given.copy()) as context:

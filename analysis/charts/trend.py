@@ -110,15 +110,30 @@ def trend(
     return Drawing("".join(parts) + "</svg>")
 
 
-def spark(values: Sequence[tuple[float, float]], axis: LogAxis, band: tuple[float, float] | None) -> Drawing:
-    """Return a small trend for a row of a table: (place in time in [0, 1], s); hidden from screen readers."""
+def spark(
+    values: Sequence[tuple[float, float]], axis: LogAxis, band: tuple[float, float] | None, kind: str = ""
+) -> Drawing:
+    """Return a small trend for a row of a table; hidden from screen readers.
+
+    Parameters
+    ----------
+    values : sequence
+        Place in time in [0, 1], s.
+    axis : LogAxis
+    band : (float, float), optional
+        The normal range, s.
+    kind : str
+        Its colour: slow, fast, or '' for what is as usual.
+    """
     if not values:
         return Drawing("")
     places = [f"{1000 * at:.0f} {_y(axis, seconds):.4g}" for at, seconds in values]
     drawn = f"M{'L'.join(places)}"
+    colour = f" trend-{kind}" if kind else ""
     return Drawing(
         '<svg height="24" aria-hidden="true"><svg y="3" width="100%" height="18" viewBox="0 0 1000 100" '
-        f'preserveAspectRatio="none">{_band(axis, band)}<path class="trend" d="{drawn}h1"/></svg></svg>'
+        f'preserveAspectRatio="none">{_band(axis, band)}<path class="trend{colour}" d="{drawn}h1"/>'
+        "</svg></svg>"
     )
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from specmine.analysis.documents import Entry
 
 from .levels import present
-from .states import rank_of
+from .states import change_of, rank_of
 
 SORTS: dict[str, Callable[[Entry], Any]] = {
-    "state": lambda each: (rank_of(each), not present(each), -_time(each), -_rate(each)),
+    "state": lambda each: (rank_of(each), change_of(each) == "faster", not present(each), -_time(each), -_rate(each)),
     "time": lambda each: (-_time(each), -_rate(each)),
     "calls": lambda each: (-_rate(each), -int(each.get("calls") or 0)),
     "median": lambda each: -_quantile(each, "p50"),

@@ -18,8 +18,20 @@ _UNDECIDED = {
 
 
 def why(entry: Entry) -> list[str]:
-    """Return sentences: why the function is in its state, and what would move it on."""
-    reason, needed = entry.get("reason"), entry.get("needed")
+    """Return sentences: why the function is in its state, with its code, and what would move it on."""
+    help_ = remedy(entry)
+    return [*causes(entry, coded=True), *([f"Next: {help_}"] if help_ else [])]
+
+
+def remedy(entry: Entry) -> str:
+    """Return what would move a function on; '' where nothing would."""
+    reason = entry.get("reason")
+    return escaped(str(entry.get("needed") or (reason.get("remedy") if isinstance(reason, dict) else "") or ""))
+
+
+def causes(entry: Entry, *, coded: bool = False) -> list[str]:
+    """Return sentences: why the function is in its state; ``coded`` adds the code that the documentation lists."""
+    reason = entry.get("reason")
     sentences = [
         f"The host: {share(float(cause['gained_share']))} more calls {escaped(str(cause['text']))}"
         f" (+{duration(float(cause['excess_seconds']))})"
@@ -34,12 +46,10 @@ def why(entry: Entry) -> list[str]:
     if isinstance(before, dict):
         sentences.append(_provisional(before))
     if isinstance(reason, dict):
-        sentences.append(escaped(f"{reason.get('text', '')} [{reason.get('code', '?')}]".strip()))
+        code = f" [{reason.get('code', '?')}]" if coded else ""
+        sentences.append(escaped(f"{reason.get('text', '')}{code}".strip()))
     if not reason and group_of(entry) in _UNDECIDED:
         sentences.append(_UNDECIDED[group_of(entry)])
-    next_step = needed or (reason.get("remedy") if isinstance(reason, dict) else "")
-    if next_step:
-        sentences.append(f"Next: {escaped(str(next_step))}")
     return sentences
 
 

@@ -91,6 +91,12 @@ def open_violations(entry: Entry) -> list[Entry]:
     return [each for each in entry.get("violations") or [] if each.get("state") == "open"]
 
 
+def change_of(entry: Entry) -> str:
+    """Return ``slower`` where an open violation says so, ``faster`` where all do; '' without one."""
+    directions = [str(each.get("direction")) for each in open_violations(entry)]
+    return "slower" if "slower" in directions else "faster" if "faster" in directions else ""
+
+
 def steps_done(entry: Entry) -> tuple[int, int]:
     """Return how many of the steps to an assertion are done, and of how many."""
     if entry.get("state") in FINISHED or entry.get("state") == "explaining":

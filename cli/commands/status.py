@@ -40,20 +40,20 @@ def command(verbose: bool, store: Where | None, socket: Path | None, form: str) 
     code = VIOLATED if any(map(is_problem, found["violations"])) else FINE
     if store is not None:
         document = read_document(store, socket)
+        entries = functions_of(document)
         status = _of_store(document, store)
-        asserted = sum(map(is_asserted, functions_of(document)))
-        lines = [*heading(document, width()), counted(functions_of(document))]
+        asserted = sum(map(is_asserted, entries))
+        lines = [*heading(document, width()), counted(entries)]
     else:
         status = {"schema": "specmine.status/1", **read_status(socket)}
         asserted = sum(number for name, number in status.get("functions", {}).items() if name in FINISHED)
-        lines = []
+        entries, lines = [], []
     if form == "json":
         emit(json_text(status))
         return code
-    undecided = 0
-    if store is None and asserted:
-        entries = read_functions(None, socket)
-        undecided = sum(each.get("state") in FINISHED and group_of(each) in UNDECIDED for each in entries)
+    if store is None:
+        entries = read_functions(None, socket) if asserted else []
+    undecided = sum(each.get("state") in FINISHED and group_of(each) in UNDECIDED for each in entries)
     first = headline(found, asserted, width(), undecided)
     if store is None:
         first = [*not_seen(status), *first]

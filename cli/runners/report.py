@@ -46,5 +46,5 @@ def run_report(
         if len(builds) == 1
         else f"no function in {file} was timed in two builds"
     )
-    write_stderr(f"specmine: {escaped(what)}: nothing to compare; run another build, then report again")
+    write_stderr(f"specmine: {escaped(what)}: nothing to compare; the report says how long calls take")
     return NO_DATA

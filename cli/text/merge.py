@@ -37,8 +37,9 @@ def _lines(document: Mapping[str, Any], columns: int) -> list[str]:
     return [
         *lines,
         "",
-        f"{summary['consistent']} of {plural(summary['compared'], 'function')}: at least {share(ENOUGH)} of the calls "
-        "over call paths that are grouped alike.",
+        f"{summary['consistent']} of {plural(summary['compared'], 'function')} "
+        f"{'agrees' if summary['consistent'] == 1 else 'agree'}: at least {share(ENOUGH)} of the calls came over call "
+        "paths that the inputs put into the same behaviours.",
         *(
             [f"{plural(summary['undecided'], 'function')}: too few calls to tell whether the models agree."]
             if summary["undecided"]

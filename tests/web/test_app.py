@@ -276,7 +276,14 @@ def test_the_list_has_a_heading_for_each_state() -> None:
     """Each with all functions of that state; in another order there is none."""
     asked = client(sample())
     heads = re.findall(r'<tr class="group"><th[^>]*>([^<]+)', asked.get("/functions").text)
-    assert heads == ["Violated · 1", "Holds · 1", "Known · 1", "Learning · 1", "Waits · 1", "Cannot be timed · 1"]
+    assert heads == [
+        "Slower than normal · 1",
+        "Holds · 1",
+        "Known · 1",
+        "Learning · 1",
+        "Waits · 1",
+        "Cannot be timed · 1",
+    ]
     assert '<tr class="group">' not in asked.get("/functions?sort=median").text
 
 
@@ -347,3 +354,17 @@ def test_trends_of_many_lists_do_not_load_the_daemon() -> None:
         assert answer.status_code == 200
         assert "Trend," not in answer.text
     assert source.lists == 1
+
+
+def test_what_changed_has_its_colour_in_the_list_too() -> None:
+    """The small trend of a slower function is drawn as such, all others are not."""
+    text = client(sample()).get("/functions").text
+    assert text.count('class="trend trend-slow"') == 1
+    assert text.count('class="trend"') > 1
+
+
+def test_reasons_are_told_without_codes() -> None:
+    """What is not known, and what would help, in two columns of words."""
+    text = client(sample()).get("/hosts").text
+    assert "What would help" in text
+    assert not re.search(r"\[[a-z-]+\]", re.sub(r"<[^>]*>", "", text[text.index('id="blind"') :]))

@@ -84,7 +84,7 @@ def page(
         "why": [] if standing else list(why(entry)),
         "cards": standing,
         "earlier": [card(each, now) for each in violations if not is_open(each)],
-        "facts": _facts(entry),
+        "facts": [*_facts(entry), *([f"host {documents.host}"] if documents.host else [])],
         "rows": [_quantile_row("all calls", entry, None, entry), *_behaviours(entry)],
         "has_classes": len(entry.get("classes") or ()) > 1,
         "quantiles": QUANTILES,

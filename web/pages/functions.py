@@ -15,7 +15,7 @@ from specmine.analysis.documents import is_recorded, place_of
 from specmine.analysis.histogram_bins import histogram_bins
 from specmine.analysis.wording.function_order import SORTS
 from specmine.analysis.wording.levels import asserted, normal_range, present, seconds, uncertainty_of
-from specmine.analysis.wording.states import counted, group_of, open_violations
+from specmine.analysis.wording.states import change_of, counted, group_of
 from specmine.analysis.wording.states import words as state_words
 from specmine.analysis.wording.typesetting import or_dash
 from specmine.model.text import age, count, rate, share
@@ -26,6 +26,8 @@ from .frame import frame
 
 ROWS = 100
 """Rows on a page."""
+KINDS = {"slower": "slow", "faster": "fast"}
+"""Colours of what is not as asserted."""
 HOURS = 6
 """The trend of a row is of so long at most."""
 COLUMNS = (("name", "Function", ""), ("state", "State", ""), ("calls", "Calls/s", "r h1"), ("median", "Median", "r"),
@@ -65,7 +67,7 @@ def page(
         **frame(documents, "/functions", "Functions"),
         "rows": _with_heads(
             [row(each, axis) | {"trend": _trend(each, known, length_s)} for each in shown],
-            Counter(map(group_of, chosen)),
+            Counter(map(_heading, chosen)),
             sort,
         ),
         "trends": bool(length_s),
@@ -94,14 +96,13 @@ def row(entry: Entry, axis: LogAxis) -> dict[str, Any]:
     """Return what a row says."""
     shown, known_to = present(entry), uncertainty_of(entry)
     group = group_of(entry)
-    worst = [each.get("direction") for each in open_violations(entry)]
     bins = histogram_bins(entry.get("histogram"), float(entry.get("bias_seconds") or 0.0))
     return {
         "entry": entry,
         "address": words.function_address(entry),
         "program": _program(entry),
         "state": state_words(entry),
-        "kind": "slow" if "slower" in worst else "fast" if worst else "" if group == "holds" else "mute",
+        "kind": KINDS.get(change_of(entry), "" if group == "holds" else "mute"),
         "rate": rate(entry["rate_per_second"]) if entry.get("rate_per_second") is not None else "–",
         "median": or_dash(seconds(shown, "p50", known_to)),
         "tail": or_dash(seconds(shown, "p99", known_to)),
@@ -125,18 +126,24 @@ def _trend(entry: Entry, known: Mapping[str, Any], length_s: float) -> Drawing:
     normal = asserted(entry).get("p50") if normal_range(asserted(entry), "p50") else None
     band = (float(normal["low"]), float(normal["high"])) if normal else None
     values = [(min(1.0, float(at) / length_s), float(seconds)) for at, seconds in points]
-    return spark(values, axis_over([*(seconds for _, seconds in values), *(band or ())], least_ratio=2.0), band)
+    axis = axis_over([*(seconds for _, seconds in values), *(band or ())], least_ratio=2.0)
+    return spark(values, axis, band, KINDS.get(change_of(entry), ""))
 
 
 def _with_heads(rows: list[dict[str, Any]], groups: Mapping[str, int], sort: str) -> list[dict[str, Any]]:
     """Return the rows; where they are in the order of states, the first of each group has a heading for all of it."""
     before = ""
     for each in rows if sort == "state" else ():
-        group = group_of(each["entry"])
+        group = _heading(each["entry"])
         if group != before:
             each["head"] = f"{group[0].upper()}{group[1:]} · {count(groups[group])}"
         before = group
     return rows
+
+
+def _heading(entry: Entry) -> str:
+    change = change_of(entry)
+    return f"{change} than normal" if change else group_of(entry)
 
 
 def _program(entry: Entry) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 from specmine.analysis.charts.bars import limit_bar
 from specmine.analysis.wording.losses import words_of
 from specmine.analysis.wording.own_cost import is_starting, own_limit
-from specmine.analysis.wording.reasons import why
+from specmine.analysis.wording.reasons import causes, remedy
 from specmine.analysis.wording.states import FINISHED, NOT_CALLED, group_of
 from specmine.analysis.wording.typesetting import typeset
-from specmine.model.text import age, count, share, size
+from specmine.model.text import age, count, share
 from specmine.web import words
 from specmine.web.documents import Documents, Entry
 
@@ -69,7 +69,13 @@ def _tiles(documents: Documents) -> list[dict[str, Any]]:
             }
         )
     if documents.status.get("resident_bytes"):
-        tiles.append({"value": size(documents.status["resident_bytes"]), "text": "memory of its processes", "bar": ""})
+        tiles.append(
+            {
+                "value": f"{documents.status['resident_bytes'] / 1e6:.0f} MB",
+                "text": "memory of its processes",
+                "bar": "",
+            }
+        )
     called = [each for each in documents.functions if group_of(each) != NOT_CALLED]
     busy = sum(float(each.get("time_share") or 0.0) for each in called)
     if busy:
@@ -112,13 +118,13 @@ def _blind(documents: Documents) -> dict[str, Any]:
 
 
 def _blind_row(entry: Entry) -> dict[str, Any]:
-    sentences = list(why(entry))
     return {
         "entry": entry,
         "address": words.function_address(entry),
         "share": share(entry["time_share"]) if entry.get("time_share") else "–",
         "state": group_of(entry),
-        "why": " ".join(sentences),
+        "why": "; ".join(causes(entry)),
+        "help": remedy(entry),
     }
 
 

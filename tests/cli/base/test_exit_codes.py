@@ -106,6 +106,16 @@ def test_version_and_help(outcome: Callable[..., tuple[int, str, str]]) -> None:
     assert "assertions" in out
 
 
+def test_help_is_a_command_as_well(outcome: Callable[..., tuple[int, str, str]]) -> None:
+    """``help`` and ``help COMMAND`` say what ``--help`` says there; -V is the version."""
+    for words in ([], ["mine"], ["fleet"]):
+        assert outcome("help", *words) == outcome(*words, "--help")
+        assert outcome("help", *words)[0] == 0
+    assert outcome("-V") == outcome("--version")
+    code, _, err = outcome("help", "functionz")
+    assert (code, "did you mean functions" in err) == (2, True)
+
+
 def test_debug_before_the_command(tmp_path: Path, outcome: Callable[..., tuple[int, str, str]]) -> None:
     """--debug works before a command; in its arguments it is not ours."""
     code, _, err = outcome("--debug", "status", "--socket", tmp_path / "none")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from specmine.analysis.wording.reasons import why
@@ -273,3 +274,14 @@ def test_a_violation_that_the_host_explains_says_so() -> None:
     entry = {"state": "single", "verdict": "violated", "host_causes": [cause]}
     assert any("more calls +1 timeslice: preempted (+4" in " ".join(each.split()) for each in why(entry))
     assert not any("host" in each for each in why(entry | {"host_causes": []}))
+
+
+def test_what_was_never_checked_is_not_called_well(tmp_path: Path, outcome: Callable[..., Any]) -> None:
+    """Of recorded durations it is known how long calls took, not that anything is as asserted."""
+    rows = [f"f,{value:.0f}" for value in np.random.default_rng(3).lognormal(10, 0.1, 4_000)]
+    (tmp_path / "d.csv").write_text("\n".join(["function,duration_ns", *rows]) + "\n")
+    assert outcome("analyze", str(tmp_path / "d.csv"), "--output", str(tmp_path / "d.json"))[0] == 0
+    code, out, _ = outcome("status", "--store", str(tmp_path / "d.json"))
+    assert code == 0
+    assert "All well" not in out
+    assert "0 of 1 function as asserted, 1 not decided now." in out

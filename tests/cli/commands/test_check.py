@@ -104,6 +104,20 @@ def test_junit_shows_violations_as_failures(tmp_path: Path, recording: Path, out
     assert [[child.tag for child in case] for case in suite] == [["failure"], ["system-out"], ["skipped"]]
 
 
+def test_a_case_keeps_its_name_when_levels_are_learned_anew(tmp_path: Path, outcome: Outcome) -> None:
+    """The name says which calls are meant; what is asserted of them is in the message."""
+    names = []
+    for scale in (1.0, 1.1):
+        rng = np.random.default_rng(3)
+        rows = [f"f,{value:.0f},{number}" for number in range(10) for value in scale * rng.lognormal(10, 0.1, 400)]
+        data, learned, target = (tmp_path / f"{scale}.{kind}" for kind in ("csv", "json", "xml"))
+        data.write_text("\n".join(["function,duration_ns,lifetime", *rows]) + "\n")
+        assert outcome("analyze", str(data), "--output", str(learned))[0] == 0
+        assert outcome("check", str(learned), "--against", str(data), "--junit", str(target))[0] == 0
+        names.append([case.get("name") for case in ElementTree.parse(target).getroot()])
+    assert names[0] == names[1] == ["levels(f)"]
+
+
 def test_paths_of_a_recording(tmp_path: Path, outcome: Outcome) -> None:
     """A condition chooses the calls by their path; escaped separators belong to names."""
     rng = np.random.default_rng(2)
