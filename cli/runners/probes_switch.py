@@ -95,7 +95,8 @@ class Seen:
                 "of another tool, or of a daemon with another switch."
             )
         if self.hidden:
-            return f"The kill switch is on; {self.hidden} processes may not be looked at: run as root to see."
+            hidden = "1 process" if self.hidden == 1 else f"{self.hidden} processes"
+            return f"The kill switch is on; {hidden} may not be looked at: run as root to see."
         return _TEXT[True]
 
 

@@ -37,6 +37,7 @@ def test_without_a_daemon_the_file_is_switched(tmp_path: Path, default: Path, ou
     ("found", "hidden", "words", "count"),
     [
         ({}, 0, "All probes are off.", 0),
+        ({}, 1, "1 process may not be looked at: run as root to see.", None),
         ({}, 3, "3 processes may not be looked at: run as root to see.", None),
         ({7: 2, 9: 1}, 0, "but 3 breakpoints are in the code of 7, 9: of another tool", 3),
     ],
