@@ -16,7 +16,7 @@ from specmine.analysis.wording.states import FINISHED, LISTED, group_of
 from specmine.cli.base.output import write_stderr
 from specmine.cli.base.typography import speaks_unicode, typeset
 from specmine.cli.text.functions import progress_table
-from specmine.cli.text.specification import busiest_first
+from specmine.cli.text.specification import busiest_first, floor_of, floor_spent
 from specmine.model.text import age, cells, escaped, plural, share
 
 if TYPE_CHECKING:
@@ -151,8 +151,11 @@ def picture(document: Document, elapsed: str, ending: str, columns: int) -> list
 
 
 def _cost(document: Document) -> list[str]:
-    spent = (document.get("collection") or {}).get("overhead_ratio")
-    return [f"overhead {share(spent)}"] if isinstance(spent, int | float) else []
+    collection = document.get("collection") or {}
+    spent = collection.get("overhead_ratio")
+    if not isinstance(spent, int | float):
+        return []
+    return [f"overhead {share(spent)}{floor_spent(collection)}{floor_of(collection)}"]
 
 
 def wants_live(command: tuple[str, ...]) -> bool:

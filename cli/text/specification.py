@@ -94,13 +94,24 @@ def _cost(collection: Any) -> str:
         limit = (
             f" (promised: at most {share(promised)}{_floor(collection)})" if isinstance(promised, int | float) else ""
         )
-        parts.append(f"added {share(spent)} to the program's CPU time{limit}")
+        parts.append(f"added {share(spent)}{floor_spent(collection)} to the program's CPU time{limit}")
     if isinstance(collection.get("agent_cpu_seconds"), int | float):
         parts.append(f"specmine's own processes took {collection['agent_cpu_seconds']:.1f} s of CPU")
     lost = {name: number for name, number in (collection.get("lost") or {}).items() if number}
     if lost:
         parts.append("lost " + listed(f"{count(number)} {words_of(name)}" for name, number in sorted(lost.items())))
     return text + "".join(f"; {part}" for part in parts) + "."
+
+
+def floor_spent(collection: Any) -> str:
+    """Return how much was added in all, where that is what is limited: the program uses little CPU time. Else ''."""
+    spent = collection.get("overhead_seconds")
+    return f" ({duration(spent)})" if _floor(collection) and isinstance(spent, int | float) else ""
+
+
+def floor_of(collection: Any) -> str:
+    """Return the limit of what may be added in all, where the share of a program's little time is not the limit."""
+    return f", limit {duration(collection['allowed_seconds'])}" if _floor(collection) else ""
 
 
 def _floor(collection: Any) -> str:

@@ -92,3 +92,13 @@ def test_pictures_only_on_a_terminal_of_our_own(monkeypatch: pytest.MonkeyPatch)
     assert not wants_live(("sh",))
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert not wants_live(())
+
+
+def test_the_limit_of_an_idle_program_is_beside_what_was_spent() -> None:
+    """A share above the promised one is no breach where the floor allows it: the figures that count are there."""
+    little = {"overhead_ratio": 0.034, "overhead_budget_ratio": 0.01, "program_cpu_seconds": 1.0,
+              "overhead_seconds": 0.034, "allowed_seconds": 0.06}  # fmt: skip
+    told = told_of({"functions": [], "collection": little})
+    assert told.endswith("overhead 3.4 % (34 ms), limit 60 ms")
+    told = told_of({"functions": [], "collection": {**little, "program_cpu_seconds": 100.0}})
+    assert told.endswith("overhead 3.4 %")
