@@ -1,6 +1,6 @@
 # One command for each thing a developer does; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fleet-demo deb test check format bench chaos faults fuzz soak kernels systemd cleanroot clean bpfcc moved
+.PHONY: help setup demo fleet-demo deb test check format bench chaos evaluation faults fuzz soak kernels systemd cleanroot clean bpfcc moved
 
 # The first interpreter that is new enough; PYTHON=... overrides.
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 /usr/bin/python3,$(shell \
@@ -71,9 +71,13 @@ chaos: setup ## hostile programs under probes, 20 runs each (RUNS=n overrides); 
 fuzz: setup ## damaged files, stores, recordings, configurations, conversations: 1,000 of each (N=n), ten times as many ELF files
 	$(BIN)/python -m tests.support.fuzz.run --count $(or $(N),1000) --seed $(or $(SEED),1) $(KINDS)
 
-faults: setup ## slowdowns of a C++ server, redis, nginx, postgres: what is opened, when, why (PROGRAMS=redis, OPTIONS='--only SORT'); root
-	@.ci/packages g++ redis-server nginx postgresql
+faults: setup ## slowdowns of a C++ server, redis, nginx, postgres, apache, mariadb: what is opened, when, why (PROGRAMS=redis, OPTIONS='--only SORT'); root
+	@.ci/packages g++ redis-server nginx postgresql apache2-bin mariadb-server mariadb-client
 	$(BIN)/python -m bench.faults.live $(PROGRAMS) $(OPTIONS)
+
+evaluation: setup ## the papers' questions asked of eight stock programs: models of executions, their size, cases; root (OPTIONS='--executions 3')
+	@.ci/packages gcc apache2-bin nginx redis-server memcached postgresql mariadb-server mariadb-client sqlite3 xz-utils
+	$(BIN)/python -m bench.evaluation.models $(PROGRAMS) $(OPTIONS)
 
 soak: setup ## a daemon over short lives and new builds for three hours (HOURS=n): memory and descriptors as slopes; root
 	@.ci/packages gcc

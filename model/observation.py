@@ -67,7 +67,10 @@ class Observation:
     split: Split | None = None
     """Running, waiting and blocked; None where this is not known."""
     inside: tuple[Inside, ...] = ()
-    """What other timed functions took of these calls; () where none of them is called by this one."""
+    """What other timed functions took of these calls, and which were blocked.
+
+    () where no timed function is called by this one, and no call was blocked.
+    """
 
     def __post_init__(self) -> None:
         """Check the window, and store equal histograms once."""
@@ -79,6 +82,13 @@ class Observation:
     def timed(self) -> int:
         """Number of timed calls."""
         return self.histogram.total
+
+    @property
+    def told_inside(self) -> tuple[Inside, ...]:
+        """What happened inside these calls, also where that is only that none was blocked."""
+        if self.inside or self.split is None or self.split.blocked_ns.total:
+            return self.inside
+        return (Inside(calls=self.histogram, timed=(), split=True),)
 
 
 def with_shared_paths(observation: Observation, others: Iterable[Observation]) -> Observation:

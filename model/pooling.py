@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .call_path import CallPath
 from .histogram import Histogram
+from .inside.parts import Inside
 from .inside.sums import pooled_inside
 from .observation import Observation, PathHistogram
 from .split import Split, sum_of_splits, unbroken
@@ -49,8 +50,15 @@ def pooled(observations: Sequence[Observation]) -> Observation:
             for path, parts in sorted(by_path.items())
         ),
         split=split,
-        inside=pooled_inside(part for observation in observations for part in observation.inside),
+        inside=_inside(observations),
     )
+
+
+def _inside(observations: Sequence[Observation]) -> tuple[Inside, ...]:
+    """Return what happened inside the calls of all; () where that is known of none."""
+    if not any(observation.inside for observation in observations):
+        return ()
+    return pooled_inside(part for observation in observations for part in observation.told_inside)
 
 
 def _split_of(parts: Sequence[PathHistogram]) -> Split | None:

@@ -39,7 +39,7 @@ def encode_inside(parts: Sequence[Inside]) -> bytes:
                 [put(part.calls), put(part.waiting_ns), put(part.blocked_ns)],
                 [
                     [
-                        put(each.calls),
+                        [put(each.calls), put(each.blocked_ns), *(row[frame] for frame in each.blocked)],
                         *(
                             [
                                 row[one.callee],
@@ -81,6 +81,7 @@ def _frames(part: Inside) -> Iterator[Frame]:
     yield from part.partly
     for each in part.sets:
         yield from (one.callee for one in each.callees)
+        yield from each.blocked
 
 
 def _histograms(data: bytes, at: int) -> Iterator[Histogram]:
@@ -95,19 +96,21 @@ def _part(part: Any, frames: list[Frame], held: list[Histogram]) -> Inside:
         calls=held[calls],
         timed=tuple(frames[row] for row in timed),
         partly=tuple(frames[row] for row in partly),
-        sets=tuple(
-            CalleeSet(
-                calls=held[of],
-                callees=tuple(
-                    CalleeTime(
-                        callee=frames[row], calls=held[own], time_ns=held[ns], waiting_ns=held[w], blocked_ns=held[b]
-                    )
-                    for row, own, ns, w, b in callees
-                ),
-            )
-            for of, *callees in sets
-        ),
+        sets=tuple(_set(of, callees, frames, held) for of, *callees in sets),
         waiting_ns=held[waiting],
         blocked_ns=held[blocked],
         split=bool(split),
+    )
+
+
+def _set(of: Any, callees: list[Any], frames: list[Frame], held: list[Histogram]) -> CalleeSet:
+    calls, blocked, *places = [of, 0] if isinstance(of, int) else of  # older stores do not know where calls blocked
+    return CalleeSet(
+        calls=held[calls],
+        callees=tuple(
+            CalleeTime(callee=frames[row], calls=held[own], time_ns=held[ns], waiting_ns=held[w], blocked_ns=held[b])
+            for row, own, ns, w, b in callees
+        ),
+        blocked=tuple(frames[row] for row in places),
+        blocked_ns=held[blocked],
     )

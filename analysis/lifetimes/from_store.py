@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from specmine.mining.assertions.expression import Formula, from_records, shared_names, shown
-from specmine.mining.inside.call_kinds import kinds_of, names_of_callees
+from specmine.mining.inside.call_kinds import kinds_of, named_edges_of, names_of_callees
 from specmine.mining.regression.sample import sample_of_histogram
 from specmine.model.batch import CallSamples, boot_of
 from specmine.model.call_path import CallPath
@@ -112,8 +112,8 @@ def stated_behaviours(functions: Iterable[Mapping[str, Any]]) -> dict[tuple[str,
 
 
 def windows_of_store(path: Where) -> list[FunctionLifetime]:
-    """Return the windows split by complete path, and split by the callees that calls reached; oldest first."""
-    windows = [(seen, window) for seen, window in _windows(path) if seen.paths or seen.inside]
+    """Return the windows split by complete path, and split by what happened inside calls; oldest first."""
+    windows = [(seen, window) for seen, window in _windows(path) if seen.paths or seen.told_inside]
     paths: dict[str, list[CallPath]] = defaultdict(list)
     for seen, _ in windows:
         paths[seen.function] += [one.path for one in seen.paths]
@@ -124,11 +124,11 @@ def windows_of_store(path: Where) -> list[FunctionLifetime]:
             if one.path.complete:
                 names = tuple(shown(frame, shared[seen.function]) for frame in one.path.frames)
                 found.append(_part_of(seen, window, one.histogram, path=names))
-        for part in seen.inside:
-            for kind, histogram in kinds_of(part, part.timed) if part.timed else ():
+        for part in seen.told_inside:
+            for kind, histogram in kinds_of(part, part.timed, blocked=part.split):
                 if kind.complete:
-                    reached, timed = (names_of_callees(each) for each in (kind.callees, part.timed))
-                    found.append(_part_of(seen, window, histogram, reached=reached, timed=timed))
+                    which = {"timed": names_of_callees(part.timed), "tells_blocked": part.split}
+                    found.append(_part_of(seen, window, histogram, inside=named_edges_of(kind), **which))
     return found
 
 

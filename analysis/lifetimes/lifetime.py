@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from specmine.mining.assertions.expression import Formula, callees_in, evaluate, is_inside
-from specmine.mining.inside.call_kinds import THIS_CALL
+from specmine.mining.assertions.expression import Formula, asks_blocked, callees_in, evaluate, is_inside
 from specmine.mining.regression.comparison import LifetimeSample
 from specmine.mining.regression.sample import Floats, Sample
 from specmine.model.histogram import Histogram
@@ -36,10 +35,12 @@ class FunctionLifetime:
     """Calls left out as warm-up."""
     path: tuple[str, ...] = ()
     """The call path that these calls came over, if lifetimes are split by path."""
-    reached: frozenset[str] | None = None
-    """The callees that these calls reached, by all their names, if lifetimes are split by them."""
+    inside: frozenset[tuple[str, str]] | None = None
+    """What happened in these calls, as edges by all names (``named_edges_of``), if lifetimes are split by it."""
     timed: frozenset[str] = frozenset()
     """Callees of which that is known."""
+    tells_blocked: bool = False
+    """And it is known where these calls were blocked."""
     window: int = 0
     """Start of the window, if lifetimes are split by window."""
     histogram: Histogram | None = None
@@ -64,10 +65,10 @@ class FunctionLifetime:
         return self.label or self.build[:12]
 
     def fulfils(self, formula: Formula) -> bool:
-        """Return whether it is known that these calls fulfil a formula, by their path or by what they reached."""
+        """Return whether it is known that these calls fulfil a formula, by their path or by what happened in them."""
         if is_inside(formula):
-            edges = frozenset((THIS_CALL.name, name) for name in self.reached or ())
-            return self.reached is not None and callees_in(formula) <= self.timed and evaluate(formula, edges)
+            known = callees_in(formula) <= self.timed and (self.tells_blocked or not asks_blocked(formula))
+            return self.inside is not None and known and evaluate(formula, self.inside)
         return bool(self.path) and evaluate(formula, frozenset(pairwise(self.path)))
 
     def as_sample(self) -> LifetimeSample:

@@ -1,13 +1,14 @@
-"""Are the models of several executions of stock programs the same, and how large are their assertions?
+"""Are the models of several executions of stock programs the same, how large are their assertions, what do they say?
 
     .venv/bin/python -m bench.evaluation.models [PROGRAM...] [--executions 5] [--seconds 60] [--budget 5%]
         [--folder DIR]
 
-The first paper's questions 1 and 3 (Brünink and Rosenblum 2016, sections 4.1 and 4.3) for programs as Debian built
-them, under the loads of bench/lib/server_load.py. Each program is started anew for each execution and mined. Each
+The first paper's questions 1, 3 and 4 (Brünink and Rosenblum 2016, sections 4.1, 4.3 and 4.4) for programs as Debian
+built them, under the loads of bench/lib/server_load.py. Each program is started anew for each execution and mined. Each
 execution is merged with all before it, as the paper does it: a call path is alike if both models put it into the same
-group. ``alike`` is the share of the calls that lie on such paths. Atoms are the different call edges in all expressions
-of a function. Stores found in the folder are used again. Needs root, gcc and the packages of server_load.py.
+group. ``alike`` is the share of the calls that lie on such paths. Atoms are those in all expressions of a function. The
+overhead is what specmine reports of itself. The last table has the functions with several behaviours, of each program
+those with most time. Results found in the folder are used again. Needs root, gcc and the packages of server_load.py.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,13 @@ from bench.lib.server_load import NAMES, loaded
 SPECMINE = Path(sys.executable).parent / "specmine"
 STABLE = ("single", "explained", "unexplained")
 MOST_ALIKE = 0.95
+CASES = 4
+"""Functions of each program that the last table has, at most."""
 Functions = Sequence[Mapping[str, Any]]
 
 
 def mined(name: str, number: int, folder: Path, seconds: int, budget: str) -> Path:
-    """Start a program under its load and mine it; return the store."""
+    """Start a program under its load and mine it; return the store, beside which lies what was printed."""
     store = folder / f"{name}-{number}.db"
     if not store.exists():
         with (
@@ -42,7 +45,8 @@ def mined(name: str, number: int, folder: Path, seconds: int, budget: str) -> Pa
             loaded(name, Path(own)) as program,
         ):
             chosen = ["-p", str(program.pid), "--duration", str(seconds), "--budget", budget]
-            answer_of("mine", *chosen, "--store", store)
+            printed = answer_of("mine", *chosen, "--store", store)
+        store.with_suffix(".json").write_text(json.dumps(printed))
     return store
 
 
@@ -72,9 +76,9 @@ def step_cells(functions: Functions, step: int) -> list[str]:
 
 
 def atoms(function: Mapping[str, Any]) -> int:
-    """Return how many different call edges the expressions of a function name."""
+    """Return how many different atoms the expressions of a function have."""
     edges = {
-        (literal["caller"], literal["callee"])
+        (literal["caller"], literal["callee"], literal.get("what"))
         for behaviour in function["behaviours"]
         for conjunction in behaviour["formula"]
         for literal in conjunction
@@ -94,8 +98,31 @@ def sizes(functions: Iterable[Mapping[str, Any]]) -> list[list[str]]:
     ]
 
 
+def cases(name: str, executions: Sequence[Functions]) -> Iterator[list[str]]:
+    """Yield rows for functions that have several behaviours: in how many executions, and the newest of them."""
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for functions in executions:
+        for each in functions:
+            if len(each["behaviours"]) > 1:
+                found.setdefault((each["function"], each["module"]), []).append(each)
+    order = sorted(found, key=lambda key: (-len(found[key]), -float(found[key][-1]["calls"]), key))
+    for key in order[:CASES]:
+        newest = found[key][-1]
+        borders = ", ".join(f"{seconds * 1e6:.3g}" for seconds in newest["borders_seconds"])
+        for number, one in enumerate(newest["behaviours"]):
+            shares = " ".join(f"{share:.0%}" for share in one["shares"])
+            head = [name, f"{key[0]} ({key[1]})", f"{len(found[key])} of {len(executions)}", borders]
+            yield [*(head if number == 0 else [""] * 4), f"`{one['expression']}`", f"{one['calls']:,}", shares]
+
+
+def overheads(documents: Sequence[Mapping[str, Any]]) -> str:
+    """Return the least and the largest share of the program's CPU time that the probes took."""
+    spent = [float(each["collection"]["overhead_ratio"] or 0.0) for each in documents]
+    return f"{min(spent):.2%} to {max(spent):.2%}"
+
+
 def main() -> int:
-    """Mine, merge and print both tables."""
+    """Mine, merge and print the tables."""
     parser = argparse.ArgumentParser(description="Agreement and size of models of stock programs.")
     parser.add_argument("program", nargs="*", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--executions", type=int, default=5)
@@ -108,7 +135,7 @@ def main() -> int:
     if os.geteuid() != 0:
         print("bench.evaluation.models: needs root", file=sys.stderr)
         return 4
-    rows, every = [], []
+    rows, every, named = [], list[Mapping[str, Any]](), list[list[str]]()
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(exist_ok=True)
@@ -116,17 +143,22 @@ def main() -> int:
             numbers = range(1, options.executions + 1)
             stores = [mined(name, number, folder, options.seconds, options.budget) for number in numbers]
             known = [answer_of("assertions", "--store", store)["functions"] for store in stores]
+            printed = [json.loads(store.with_suffix(".json").read_text()) for store in stores]
             every += [function for functions in known for function in functions]
+            named += cases(name, known)
             states = Counter(each["state"] for functions in known for each in functions)
             settled = sum(states[state] for state in STABLE) / len(stores)
             print(f"{name}: {dict(states)}", file=sys.stderr, flush=True)
             functions = agreement(stores)
             merged = max((len(each["steps"]) for each in functions), default=0)
             cells = [[f"{step + 2}", *step_cells(functions, step)] for step in range(merged)] or [["-"] * 5]
-            rows += [[*([name, f"{settled:.0f}"] if at == 0 else ["", ""]), *row] for at, row in enumerate(cells)]
-    head = ("program", "stable an execution", "models merged", "functions", "alike, median", "alike, least", ">= 95 %")
+            said = [name, f"{settled:.0f}", f"{states['explained'] / len(stores):.1f}", overheads(printed)]
+            rows += [[*(said if at == 0 else [""] * 4), *row] for at, row in enumerate(cells)]
+    stable = ("program", "stable an execution", "explained", "overhead")
+    head = (*stable, "models merged", "functions", "alike, median", "alike, least", ">= 95 %")
     table(head, rows)
     table(("behaviours", "functions", "atoms, median", "atoms, most"), sizes(every))
+    table(("program", "function", "executions", "borders, us", "behaviour", "calls", "in each class"), named)
     return 0
 
 

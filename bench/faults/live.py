@@ -9,7 +9,8 @@ calls a cause itself and the largest factor among these. The true factor is what
 account of means, where it has one.
 ``--watch`` names functions instead of having them found. ``--quiet`` adds a phase without a fault before the first, in
 which nothing may be opened. ``--folder`` keeps the store: the daemon of a later run knows what this one learned, as one
-that runs for days does. Needs root, g++ and the packages redis-server, nginx, postgresql.
+that runs for days does. Needs root, g++ and the packages redis-server, nginx, postgresql, apache2-bin,
+mariadb-server, mariadb-client.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from typing import Any
 
 import yaml
 
-from bench.faults.programs import nginx, postgres, redis, shop
+from bench.faults.programs import apache, mariadb, nginx, postgres, redis, shop
 from bench.faults.programs.fault import Fault, Service
 from bench.lib.child_processes import in_order, running
 from bench.lib.driver import table
@@ -41,6 +42,8 @@ PROGRAMS: dict[str, Callable[[Path], AbstractContextManager[Service]]] = {
     "redis": redis.served,
     "nginx": nginx.served,
     "postgres": postgres.served,
+    "apache": apache.served,
+    "mariadb": mariadb.served,
 }
 RECOVER = "30s"
 POLL_S = 2.0

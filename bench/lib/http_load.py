@@ -4,7 +4,7 @@
 
 Each client asks one request per connection, at random times (exponential gaps) so that requests sometimes
 meet and sometimes do not, and never more than its share of the rate. Ends after the seconds given or at
-SIGTERM, and prints one line of JSON.
+SIGTERM, and prints one line of JSON. ``--account FILE`` holds, each second, the requests answered and their seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import socket
 import statistics
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,6 +64,20 @@ def client(
             counts.errors += 1
 
 
+def write_account(path: Path, everyone: Sequence[Counts]) -> None:
+    """Write how many requests were answered, and their seconds."""
+    answered = [len(counts.latencies_s) for counts in everyone]
+    seconds = sum(sum(counts.latencies_s[:number]) for counts, number in zip(everyone, answered, strict=True))
+    path.with_suffix(".new").write_text(f"{sum(answered)} {seconds}")
+    path.with_suffix(".new").replace(path)
+
+
+def read_account(path: Path) -> tuple[float, float]:
+    """Return the requests answered so far, and their seconds."""
+    requests, seconds = path.read_text().split()
+    return float(requests), float(seconds)
+
+
 class Rate:
     """The rate that is wanted: a constant, or what a file says now."""
 
@@ -92,6 +106,7 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=1000, help="requests a second, all clients together")
     parser.add_argument("--rate-in", type=Path, help="a file that holds the rate, read again and again")
     parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--account", type=Path, help="a file for what was answered so far")
     options = parser.parse_args()
 
     end = threading.Event()
@@ -109,7 +124,10 @@ def main() -> int:
     ]
     for thread in threads:
         thread.start()
-    end.wait(options.seconds)
+    until = time.monotonic() + options.seconds
+    while not end.wait(min(1.0, max(0.0, until - time.monotonic()))) and time.monotonic() < until:
+        if options.account is not None:
+            write_account(options.account, everyone)
     end.set()
     for thread in threads:
         thread.join(2 * TIMEOUT_S)

@@ -1,7 +1,7 @@
-"""Six real programs under a load that asks as fast as it is answered, and how much work each has done.
+"""Eight real programs under a load that asks as fast as it is answered, and how much work each has done.
 
-Packages: those of stock_programs.py, which prepares the servers, and mariadb-client xz-utils gcc. Every program
-runs in a private folder as Debian built it, on the last CPU; the load runs on the first.
+Packages: those of debian_programs.py, which prepares the servers, and mariadb-client memcached sqlite3 xz-utils gcc.
+Every program runs in a private folder as Debian built it, on the last CPU; the load runs on the first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,6 +96,15 @@ def _redis(chance: random.Random) -> list[bytes]:
     return [b"*1\r\n$4\r\nPING\r\n", *(one() for _ in range(VARIANTS))]
 
 
+def _memcached(chance: random.Random) -> list[bytes]:
+    def one() -> bytes:
+        key, other = (f"key:{chance.randrange(ROWS):06d}" for _ in range(2))
+        size = chance.choice((64, 500, 4000))
+        return f"set {key} 0 0 {size}\r\n{'x' * size}\r\nincr counter 1\r\nget {other} {key}\r\n".encode()
+
+    return [b"set counter 0 0 1\r\n0\r\nget counter\r\n", *(one() for _ in range(VARIANTS))]
+
+
 def _postgres(chance: random.Random) -> list[bytes]:
     hello = struct.pack("!I", 196608) + b"user\0postgres\0database\0postgres\0\0"
 
@@ -131,6 +140,10 @@ def _mariadb(chance: random.Random) -> list[bytes]:
 # how they are run
 
 
+def _memcached_command(folder: Path) -> Command:
+    return ["/usr/bin/memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", str(port_of(folder)), "-t", "2", "-m", "64"]
+
+
 def _pgbench_tables(folder: Path) -> None:
     made: Command = [POSTGRES[-1] / "pgbench", "-h", folder, "-i", "-s", "1", "-q", "postgres"]
     subprocess.run(as_postgres(made), check=True, cwd=folder, **QUIET)
@@ -151,6 +164,9 @@ PROGRAMS = {
     "apache2": Program(binary="apache2", command=apache("prefork", *_FOUR), protocol="http", requests=_http, socket=""),
     "nginx": Program(binary="nginx", command=nginx(1, *_FOR_EVER), protocol="http", requests=_http, socket=""),
     "redis-server": Program(binary="redis-server", command=redis, protocol="redis", requests=_redis),
+    "memcached": Program(
+        binary="memcached", command=_memcached_command, protocol="memcached", requests=_memcached, socket=""
+    ),
     "postgres": Program(
         binary="postgres",
         command=postgres(autovacuum="off", fsync="off"),
@@ -167,14 +183,44 @@ PROGRAMS = {
         afterwards=_mariadb_tables,
     ),
 }
-NAMES = (*PROGRAMS, "xz")
+
+
+def _text() -> Iterator[bytes]:
+    chance = random.Random(1)
+    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 9))) for _ in range(5000)]
+    text = " ".join(chance.choices(words, k=1_500_000)).encode()
+    while True:
+        yield text
+
+
+def _statements() -> Iterator[bytes]:
+    chance = random.Random(1)
+    yield b"CREATE TABLE t (id INTEGER PRIMARY KEY, k INT, c TEXT); CREATE INDEX by_k ON t (k);\n"
+    yield b"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)\n" % ROWS
+    yield b"INSERT INTO t SELECT i, i % 97, hex(randomblob(40)) FROM n;\n"
+    while True:
+        at, k = chance.randrange(ROWS), chance.randrange(97)
+        yield (
+            f"SELECT c FROM t WHERE id BETWEEN {at} AND {at + 50} ORDER BY c;\n"
+            f"SELECT count(*), max(c) FROM t WHERE k = {k};\n"
+            f"BEGIN; UPDATE t SET c = hex(randomblob(40)) WHERE id = {at}; "
+            f"DELETE FROM t WHERE id = {k}; INSERT INTO t VALUES ({k}, {k}, 'new'); COMMIT;\n"
+        ).encode()
+
+
+FED: Mapping[str, tuple[Command, Callable[[], Iterator[bytes]]]] = {
+    "sqlite3": (("/usr/bin/sqlite3", "database"), _statements),
+    "xz": (("xz", "-T1", "-1", "-c"), _text),
+}
+"""Programs that read what they have to do, without end: their commands, and what they read."""
+NAMES = (*PROGRAMS, *FED)
 
 
 @contextmanager
 def loaded(name: str, folder: Path) -> Iterator[Running]:
     """Run a program under its load; both end at the end."""
     folder.chmod(0o755)
-    with compressing(folder) if name == "xz" else serving(PROGRAMS[name], folder) as running:
+    with feeding(name, folder) if name in FED else serving(PROGRAMS[name], folder) as running:
         yield running
 
 
@@ -212,13 +258,11 @@ def serving(program: Program, folder: Path) -> Iterator[Running]:
 
 
 @contextmanager
-def compressing(folder: Path) -> Iterator[Running]:
-    """Run xz over a text without end."""
-    chance = random.Random(1)
-    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 9))) for _ in range(5000)]
-    text = " ".join(chance.choices(words, k=1_500_000)).encode()
-    xz = subprocess.Popen(
-        ["taskset", "-c", str(LAST_CPU), "xz", "-T1", "-1", "-c"],
+def feeding(name: str, folder: Path) -> Iterator[Running]:
+    """Run a program over a text without end."""
+    command, texts = FED[name]
+    program = subprocess.Popen(
+        ["taskset", "-c", str(LAST_CPU), *command],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         cwd=folder,
@@ -226,20 +270,21 @@ def compressing(folder: Path) -> Iterator[Running]:
 
     def feed() -> None:
         with suppress(OSError):
-            while xz.stdin is not None:
-                xz.stdin.write(text)
+            for text in texts():
+                assert program.stdin is not None
+                program.stdin.write(text)
 
     threading.Thread(target=feed, daemon=True).start()
 
     def work() -> float:
-        return float(Path(f"/proc/{xz.pid}/io").read_text().split()[1])
+        return float(Path(f"/proc/{program.pid}/io").read_text().split()[1])
 
     try:
-        until(lambda: work() > 1e6, xz, "xz reads")
-        yield Running(xz.pid, work, "bytes")
+        until(lambda: work() > 1e5, program, f"{name} reads")
+        yield Running(program.pid, work, "bytes")
     finally:
-        xz.kill()
-        xz.wait()
+        program.kill()
+        program.wait()
 
 
 def until(done: Callable[[], bool], server: subprocess.Popen[bytes], what: str) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.mixture import GaussianMixture
 
+from bench.mining.tables import blocked as mining_blocked
 from bench.mining.tables import borders as mining_borders
 from bench.mining.tables import budget_policies, callees, path_variation
 from bench.mining.tables import call_paths as mining_paths
@@ -143,6 +144,11 @@ def reached(cases: int, _: Sequence[str]) -> None:
     table("Calls over one path that reach callees, 20 windows", callees.HEAD, callees.table(cases))
 
 
+def waiting(cases: int, _: Sequence[str]) -> None:
+    """Print how often it is stated that calls were blocked, where they are slow for that and where not."""
+    table("Calls over one path that reach one callee, 20 windows", mining_blocked.HEAD, mining_blocked.table(cases))
+
+
 def again(cases: int, _: Sequence[str]) -> None:
     """Print how alike two minings of the same planted models are."""
     table("The same models, other calls", mining_paths.AGAIN_HEAD, mining_paths.again(cases))
@@ -196,6 +202,7 @@ COMMANDS: dict[str, tuple[Callable[[int, Sequence[str]], None], int]] = {
     "paths": (paths, 10),
     "atoms": (atoms, 20),
     "reached": (reached, 100),
+    "blocked": (waiting, 500),
     "again": (again, 10),
     "chance": (chance, 5),
     "lot": (lot, 5),

@@ -2,8 +2,8 @@
 //
 //     client ADDRESS PROTOCOL REQUESTS COUNTER CONNECTIONS
 //
-// ADDRESS: a port of the loopback, or the path of a socket. PROTOCOL: http, redis, postgres, mariadb. REQUESTS: a
-// file of requests, each after its length (4 bytes), asked in turn; the first is said once in the beginning, after the
+// ADDRESS: a port of the loopback, or the path of a socket. PROTOCOL: http, redis, memcached, postgres, mariadb.
+// REQUESTS: a file of requests, each after its length (4 bytes), asked in turn; the first is said once in the beginning, after the
 // server's greeting with mariadb. COUNTER: a file of 8 bytes. Ends when its stdin does, or with 1 at an error.
 #include <errno.h>
 #include <fcntl.h>
@@ -117,6 +117,8 @@ static int whole(struct connection *c)
         return http(c);
     if (!strcmp(protocol, "redis"))
         return ends_with(c, "+PONG\r\n", 7);
+    if (!strcmp(protocol, "memcached"))
+        return ends_with(c, "END\r\n", 5);
     if (!strcmp(protocol, "postgres"))
         return ends_with(c, "Z\0\0\0\5I", 6);
     return mariadb(c);

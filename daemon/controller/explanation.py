@@ -72,8 +72,8 @@ def _tells_more(function: FunctionState) -> bool:
 
 
 def _with_callees(function: FunctionState, since_ns: int) -> tuple[Observation, ...]:
-    """Return the observations without call paths that tell which callees were reached: those of the same classes."""
-    return tuple(one for one in function.history.timing if one.inside and one.start_ns >= since_ns)
+    """Return the observations without call paths that tell what happened inside calls: those of the same classes."""
+    return tuple(one for one in function.history.timing if one.told_inside and one.start_ns >= since_ns)
 
 
 def may_be_relearned(function: FunctionState) -> bool:

@@ -177,7 +177,8 @@ def _shows(result: Explanation, observation: Observation) -> bool:
     timed = names_of_callees(frame for part in observation.inside for frame in part.timed)
     asked = [literal for behaviour in result.behaviours for conjunction in behaviour.formula for literal in conjunction]
     return all(
-        literal.callee in timed if literal.inside else (literal.caller, literal.callee) in shown for literal in asked
+        (not literal.callee or literal.callee in timed) if literal.inside else (literal.caller, literal.callee) in shown
+        for literal in asked
     )
 
 

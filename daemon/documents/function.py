@@ -11,6 +11,7 @@ from specmine.daemon.controller.call_counts import calls_interval, estimated_cal
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Total, share
 from specmine.daemon.controller.phase import FINISHED, State
+from specmine.daemon.controller.problems.call_edges import callees_of
 from specmine.daemon.controller.provisional import document_of
 from specmine.daemon.controller.reasons import by_waiting, violated_off_cpu
 from specmine.daemon.controller.state import ControllerState
@@ -102,12 +103,14 @@ def description_of(
         "on_cpu": _on_cpu(function, levels, data.split if data else split_calls(retained, bias), detail),
     }
     inside = known_inside(function.history)
-    entry["spread"] = spread_facts(inside, bias)
+    called = callees_of(function.key, state.functions) if inside is not None else []
+    callees = {each.function.frame for each in called if each.history.totals.timed}
+    entry["spread"] = spread_facts(inside, bias, callees)
     waits = pooled_waits(function.waits)
     entry["waits"] = waits_facts(waits, date_of(state, waits.end_ns) if waits is not None else None)
     if data is not None:
-        facts = zip(inside_facts(inside, data.edges, data.bias_ns), class_waits_facts(waits, data.edges), strict=True)
-        entry["classes"] = [one | more | at for one, (more, at) in zip(entry["classes"], facts, strict=True)]
+        took, stood = inside_facts(inside, data.edges, data.bias_ns, callees), class_waits_facts(waits, data.edges)
+        entry["classes"] = [one | more | at for one, more, at in zip(entry["classes"], took, stood, strict=True)]
     if data is not None and data.split is not None:
         entry |= _explained_by_time(entry, function, data, data.split, state)
     if detail:

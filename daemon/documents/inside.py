@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from specmine.daemon.controller.history import History
@@ -22,16 +22,26 @@ def known_inside(history: History) -> Inside | None:
     return best_known(part for each in (*history.timing, *history.paths) for part in each.inside)
 
 
-def inside_facts(known: Inside | None, edges: Sequence[int], bias_ns: float) -> list[dict[str, Any]]:
-    """Return what happened inside the calls of each class, for the entry that has its border and share."""
+def inside_facts(
+    known: Inside | None, edges: Sequence[int], bias_ns: float, callees: Collection[Frame] = ()
+) -> list[dict[str, Any]]:
+    """Return what happened inside the calls of each class, for the entry that has its border and share.
+
+    ``callees`` are functions that samples found to be called, and that were timed too, but perhaps not together with
+    this one. Then their time is in what is left.
+    """
     if known is None:
         return [{"inside": []}] * (len(edges) + 1)
     found = composition(known, edges, bias_ns)
-    untold = [_named(frame) for frame in found.partly]
+    untold = [_named(frame) for frame in _untold(known, callees)]
     return [_class(each, split=found.split) | {"not_timed": untold} for each in found.classes]
 
 
-def spread_facts(known: Inside | None, bias_ns: float) -> dict[str, Any] | None:
+def _untold(known: Inside, callees: Collection[Frame]) -> list[Frame]:
+    return sorted({*known.partly, *callees}.difference(known.timed))
+
+
+def spread_facts(known: Inside | None, bias_ns: float, callees: Collection[Frame] = ()) -> dict[str, Any] | None:
     """Return what the spread of all calls consists of; None where nothing inside them was timed."""
     found = spread(known, bias_ns) if known is not None and known.timed else None
     if found is None or known is None:
@@ -42,7 +52,7 @@ def spread_facts(known: Inside | None, bias_ns: float) -> dict[str, Any] | None:
         "deviation_seconds": found.deviation_ns * 1e-9,
         "excess_seconds": None if found.excess_ns is None else found.excess_ns * 1e-9,
         "parts": [_part(each, found) for each in found.parts],
-        "not_timed": [_named(frame) for frame in known.partly],
+        "not_timed": [_named(frame) for frame in _untold(known, callees)],
     }
 
 

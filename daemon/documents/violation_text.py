@@ -175,6 +175,8 @@ def place(violation: Violation, function: str = "") -> str:
     told = f"{shortened(edge.caller, 30)} calls {shortened(edge.callee, 30)}"
     if edge.inside:
         told = f"it calls {shortened(edge.callee, 30)}"
+        if edge.blocked:
+            told = f"blocked under {shortened(edge.callee, 30)}" if edge.callee else "blocked"
     elif function and edge.callee == function:
         told = f"called by {shortened(edge.caller, 30)}"
     return f"when {told}" if edge.present else f"unless {told}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specmine.mining.inside.call_kinds import THIS_CALL, kind_windows, names_of_callees
+from specmine.mining.inside.call_kinds import kind_windows, named_edges_of, names_of_callees
 from specmine.mining.levels.window import Window, window_of, windows_of
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Observation
 
-from .expression import Formula, callees_in, evaluate, is_inside, named_edges
+from .expression import Formula, asks_blocked, callees_in, evaluate, is_inside, named_edges
 
 
 def windows_of_formula(
@@ -46,12 +46,13 @@ def calls_of_formula(observation: Observation, formula: Formula, shared: frozens
             if part.path.complete and evaluate(formula, named_edges(part.path, shared))
         )
     asked = callees_in(formula)
+    blocked = asks_blocked(formula)
     timed = {frame for part in observation.inside for frame in part.timed if names_of_callees((frame,)) & asked}
     if not asked <= names_of_callees(timed):
         return Histogram.sum(())
     return Histogram.sum(
         calls
-        for window in kind_windows((observation,), timed)
+        for window in kind_windows((observation,), timed, blocked=blocked)
         for kind, calls in window.calls.items()
-        if kind.complete and evaluate(formula, {(THIS_CALL.name, name) for name in names_of_callees(kind.callees)})
+        if kind.complete and evaluate(formula, named_edges_of(kind))
     )

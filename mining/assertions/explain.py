@@ -1,7 +1,8 @@
 """Explain the classes of a function: from observations with call paths to behaviours with formulas.
 
-Call paths come first. Where they do not distinguish the classes, the callees that calls reached may: kinds of calls are
-grouped and stated by the same search, and judged by the same tests.
+Call paths come first. Where they do not distinguish the classes, the callees that calls reached may, and where these do
+not either, where calls were blocked. Kinds of calls are grouped and stated by the same search, and judged by the same
+tests.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from numpy.typing import NDArray
 
 from specmine.mining.behaviours.confounding import least_difference
 from specmine.mining.behaviours.path_variation import UsualVariation
-from specmine.mining.inside.call_kinds import CallKind, kind_windows, known_callees
+from specmine.mining.inside.call_kinds import CallKind, KindWindow, kind_windows, known_callees, knows_blocked
 from specmine.mining.settings import MiningSettings
 from specmine.model.buckets import shifted_edges
 from specmine.model.call_path import CallPath
 from specmine.model.observation import Observation
 
+from .blocked_time import blocked_enough
 from .explanation import Behaviour, ExplainedPath, Explanation
-from .expression import Formula, render
+from .expression import Formula, render, shared_names
 from .grouping import Grouped, T, grouped
 from .model_selection import SelectedModel
 
-_FEW = 2  # callees named by a statement: with more, so few kinds of calls differ that a list of them says as much
+_FEW = 2  # atoms of a statement: with more, so few kinds of calls differ that a list of them says as much
 _WITHIN = 0.5  # of the difference of two behaviours, so much at least is there within windows
 
 
@@ -67,26 +69,34 @@ def explain(
     by_path = [({one.path: one.histogram for one in each.paths}, borders) for each in observations if each.paths]
     found = grouped(by_path, len(borders) + 1, program, settings, usual)
     result = _explanation(found, borders, bias_ns)
-    return _by_callees(result, observations, program, settings, usual) or result if result.why else result
+    if not result.why:
+        return result
+    timed = known_callees(observations)
+    ways = [(timed, False)] if timed else []
+    if knows_blocked(observations):
+        ways += [(each, True) for each in dict.fromkeys((timed, ()))]
+    for callees, blocked in ways:
+        windows = kind_windows(observations, callees, blocked=blocked)
+        told = _by_kinds(result, windows, program, settings, usual)
+        if told is not None:
+            return told
+    return result
 
 
-def _by_callees(
+def _by_kinds(
     result: Explanation,
-    observations: Sequence[Observation],
+    windows: Sequence[KindWindow],
     program: Collection[str],
     settings: MiningSettings,
     usual: UsualVariation,
 ) -> Explanation | None:
-    """Return how the callees that calls reached explain the classes, None if they do not."""
-    timed = known_callees(observations)
-    if not timed:
-        return None
-    kinds = [
-        (each.calls, shifted_edges(result.borders, result.bias_ns, each.observation.bias_ns))
-        for each in kind_windows(observations, timed)
-    ]
+    """Return how what happened inside calls explains the classes, None if it does not."""
+    kinds = [(each.calls, shifted_edges(result.borders, result.bias_ns, each.observation.bias_ns)) for each in windows]
     found = grouped(kinds, len(result.borders) + 1, program, settings, usual)
     if isinstance(found.best, str) or not _is_told(found, found.best, settings):
+        return None
+    shared = shared_names(found.paths)
+    if not all(blocked_enough(formula, windows, shared) for formula in found.best.statement.formulas):
         return None
     behaviours, _, _ = _stated(found)
     return replace(
@@ -100,7 +110,7 @@ def _by_callees(
 
 
 def _is_told(found: Grouped[CallKind], best: SelectedModel, settings: MiningSettings) -> bool:
-    """Tell whether callees decide: within windows too, and by a statement that is no list of the kinds."""
+    """Tell whether that decides: within windows too, and by a statement that is no list of the kinds."""
     if best.statement.edges > _FEW:
         return False
     complete = [place for place, kind in enumerate(found.paths) if kind.complete]

@@ -1,8 +1,10 @@
-"""Boolean expressions over call edges, or over what calls reached: their text, and what fulfils them.
+"""Boolean expressions over call edges, or over what happened inside calls: their text, and what fulfils them.
 
-``expr := conj (' or ' conj)*; conj := lit (' and ' lit)*; lit := ['not '] atom; atom := name'->'name | 'calls 'name``.
+``expr := conj (' or ' conj)*; conj := lit (' and ' lit)*; lit := ['not '] atom;``
+``atom := name'->'name | 'calls 'name | 'blocked' [' under 'name]``.
 A formula is the same as a list (or) of lists (and); ``true`` is one empty list, ``false`` no list at all. An edge is on
-the call path. ``calls name`` speaks of the call itself: it reached this callee.
+the call path. The other atoms speak of the call itself. ``calls name``: it reached this callee. ``blocked``: it was so
+for much of its time, ``under name``: within this callee.
 """
 
 from __future__ import annotations
@@ -12,11 +14,14 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
+from specmine.mining.inside.call_kinds import BLOCKED_CALL, THIS_CALL
 from specmine.model.call_path import Distinguished, Frame
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.@$:~]*")
 _WORDS = frozenset({"and", "or", "not", "true", "false"})
-_CALLS = "calls"
+_CALLS, _BLOCKED, _UNDER = "calls", "blocked", "under"
+_INSIDE = {THIS_CALL.name: _CALLS, BLOCKED_CALL.name: _BLOCKED}
+"""What literals say whose caller is the call itself."""
 _TOKEN = re.compile(r"\s*(?:(->)|(`(?:[^`]|``)*`)|([A-Za-z_][A-Za-z0-9_.@$:~]*))")
 
 
@@ -25,14 +30,20 @@ class Literal:
     """A call edge that must be, or must not be, on the path; names as they are shown."""
 
     caller: str
-    """'' for the call itself: it reached the callee."""
+    """The name of ``THIS_CALL`` for the call itself: it reached the callee; of ``BLOCKED_CALL``: it was blocked."""
     callee: str
+    """'': it was blocked anywhere."""
     present: bool = True
 
     @property
     def inside(self) -> bool:
         """It speaks of what happened inside the call, not of its path."""
-        return not self.caller
+        return self.caller in _INSIDE
+
+    @property
+    def blocked(self) -> bool:
+        """It says that the call was blocked."""
+        return self.caller == BLOCKED_CALL.name
 
 
 Formula = tuple[tuple[Literal, ...], ...]
@@ -49,7 +60,7 @@ class LiteralRecord(TypedDict):
     callee: str
     present: bool
     what: NotRequired[str]
-    """``calls``: the call itself reached the callee."""
+    """``calls``: the call itself reached the callee; ``blocked``: it was blocked in it, or anywhere."""
 
 
 class ExpressionError(ValueError):
@@ -83,8 +94,13 @@ def is_inside(formula: Formula) -> bool:
 
 
 def callees_in(formula: Formula) -> frozenset[str]:
-    """Return the callees of which a formula says whether calls reached them."""
-    return frozenset(lit.callee for conj in formula for lit in conj if lit.inside)
+    """Return the callees of which a formula says whether calls reached them, or were blocked in them."""
+    return frozenset(lit.callee for conj in formula for lit in conj if lit.inside and lit.callee)
+
+
+def asks_blocked(formula: Formula) -> bool:
+    """Return whether a formula says of calls that they were blocked."""
+    return any(lit.blocked for conj in formula for lit in conj)
 
 
 def evaluate(formula: Formula, path_edges: Collection[NamedEdge]) -> bool:
@@ -120,10 +136,18 @@ def parse(text: str) -> Formula:
             literals.append(Literal(_unquoted(atom[0]), _unquoted(atom[2]), present))
             position += 3
         elif len(atom) > 1 and atom[0] == _CALLS and _is_name(atom[1]):
-            literals.append(Literal("", _unquoted(atom[1]), present))
+            literals.append(Literal(THIS_CALL.name, _unquoted(atom[1]), present))
             position += 2
+        elif len(atom) > 2 and atom[:2] == [_BLOCKED, _UNDER] and _is_name(atom[2]):
+            literals.append(Literal(BLOCKED_CALL.name, _unquoted(atom[2]), present))
+            position += 3
+        elif atom[:1] == [_BLOCKED]:
+            literals.append(Literal(BLOCKED_CALL.name, "", present))
+            position += 1
         else:
-            raise ExpressionError(f"caller->callee or calls callee expected at word {position + 1} of {text!r}")
+            raise ExpressionError(
+                f"caller->callee, calls callee or blocked expected at word {position + 1} of {text!r}"
+            )
         if position == len(tokens):
             return (*conjunctions, tuple(literals))
         if tokens[position] == "or":
@@ -141,18 +165,31 @@ def to_records(formula: Formula) -> list[list[LiteralRecord]]:
 
 def from_records(records: Iterable[Iterable[LiteralRecord]]) -> Formula:
     """Return the formula of plain lists."""
-    return tuple(tuple(Literal(r["caller"], r["callee"], r["present"]) for r in conj) for conj in records)
+    return tuple(tuple(_of_record(record) for record in conj) for conj in records)
 
 
 def _record(literal: Literal) -> LiteralRecord:
-    record = LiteralRecord(caller=literal.caller, callee=literal.callee, present=literal.present)
-    return {**record, "what": _CALLS} if literal.inside else record
+    what = _INSIDE.get(literal.caller)
+    if what is None:
+        return LiteralRecord(caller=literal.caller, callee=literal.callee, present=literal.present)
+    return LiteralRecord(caller="", callee=literal.callee, present=literal.present, what=what)
+
+
+def _of_record(record: LiteralRecord) -> Literal:
+    caller = BLOCKED_CALL.name if record.get("what") == _BLOCKED else record["caller"]
+    return Literal(caller, record["callee"], record["present"])
 
 
 def _literal(literal: Literal) -> str:
-    callee = _quoted(literal.callee)
-    atom = f"{_CALLS} {callee}" if literal.inside else f"{_quoted(literal.caller)}->{callee}"
+    atom = _atom(literal)
     return atom if literal.present else f"not {atom}"
+
+
+def _atom(literal: Literal) -> str:
+    if literal.blocked:
+        return f"{_BLOCKED} {_UNDER} {_quoted(literal.callee)}" if literal.callee else _BLOCKED
+    callee = _quoted(literal.callee)
+    return f"{_CALLS} {callee}" if literal.inside else f"{_quoted(literal.caller)}->{callee}"
 
 
 def _quoted(name: str) -> str:

@@ -59,7 +59,7 @@ class Value:
 def values_of(observation: Observation, subject: Subject) -> tuple[Value, ...]:
     """Return the values of all streams that an observation tells something about."""
     found = _levels("true", observation.histogram, observation.bias_ns, subject, observation)
-    if len(subject.behaviours) > 1 and (observation.paths or observation.inside):
+    if len(subject.behaviours) > 1 and (observation.paths or observation.told_inside):
         for expression, formula in subject.behaviours:
             for window in windows_of_formula((observation,), formula, subject.shared):
                 found += _levels(expression, window.histogram, observation.bias_ns, subject, observation)

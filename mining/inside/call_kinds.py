@@ -1,8 +1,9 @@
-"""Kinds of calls: the calls of a function that reached the same timed callees. Pure.
+"""Kinds of calls: the calls of a function that reached the same timed callees, and were blocked alike. Pure.
 
 Expressions speak of them as they speak of call paths: ``calls fdatasync`` holds for the calls that reached it, directly
-or through functions that are not timed. What is not known of a call is never taken for *not reached*: a kind belongs to
-callees that were timed during all calls counted.
+or through functions that are not timed; ``blocked under fdatasync`` for those that were blocked in it for much of their
+time. What is not known of a call is never taken for *not reached*: a kind belongs to callees that were timed during all
+calls counted.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from dataclasses import dataclass
 
 from specmine.model.call_path import Frame
 from specmine.model.histogram import Histogram
-from specmine.model.inside.parts import OTHERS, Inside
+from specmine.model.inside.parts import ANYWHERE, OTHERS, CalleeSet, Inside
 from specmine.model.observation import Observation
 
 THIS_CALL = Frame("", "")
 """The caller in the edges of a kind: a call of the function itself."""
+BLOCKED_CALL = Frame("(blocked)", "")
+"""The same in an edge to where the call was blocked: a callee, or ``ANYWHERE``. No function has this name."""
 LEAST_WINDOWS, LEAST_CALLS = 5, 1000
-"""Callees that were timed in fewer windows and calls explain nothing."""
+"""What is known of fewer windows and calls explains nothing."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -28,6 +31,8 @@ class CallKind:
     callees: tuple[Frame, ...]
     complete: bool = True
     """False: they reached others too, which are not told apart."""
+    blocked: tuple[Frame, ...] = ()
+    """Where they were blocked, if that is asked for: ``ANYWHERE``, and callees."""
 
     @property
     def frames(self) -> tuple[Frame, ...]:
@@ -35,41 +40,67 @@ class CallKind:
         return self.callees
 
     def edges(self) -> frozenset[tuple[Frame, Frame]]:
-        """Return the pairs of this call and a callee."""
-        return frozenset((THIS_CALL, callee) for callee in self.callees)
+        """Return the pairs of this call and a callee, and of this call and where it was blocked."""
+        return frozenset(self.distances())
 
     def distances(self) -> dict[tuple[Frame, Frame], int]:
-        """Return how far each edge is from the function: all are next to it."""
-        return dict.fromkeys(self.edges(), 0)
+        """Return how far each edge is from the function.
+
+        All are next to it. That a callee was reached says less than that it blocked, and is preferred.
+        """
+        places = {(BLOCKED_CALL, place): 2 if place == ANYWHERE else 1 for place in self.blocked}
+        return {(THIS_CALL, callee): 0 for callee in self.callees} | places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KindWindow:
-    """The calls of one observation of which the same callees are known."""
+    """The calls of one observation of which the same is known."""
 
     observation: Observation
     calls: Mapping[CallKind, Histogram]
     """Only kinds with calls."""
+    blocked_ns: Mapping[CallKind, int]
+    """For how long the calls of a kind were blocked, if they count as blocked."""
 
 
-def kind_windows(observations: Iterable[Observation], timed: Collection[Frame]) -> tuple[KindWindow, ...]:
-    """Return the calls during which all these callees were timed, by the ones that they reached; windows with calls."""
+def kind_windows(
+    observations: Iterable[Observation], timed: Collection[Frame], *, blocked: bool = False
+) -> tuple[KindWindow, ...]:
+    """Return the calls during which all these callees were timed, by the ones that they reached; windows with calls.
+
+    Parameters
+    ----------
+    observations : iterable of Observation
+    timed : collection of Frame
+        Callees.
+    blocked : bool
+        Kinds differ by where their calls were blocked, too.
+    """
     found = []
     for one in observations:
         calls: dict[CallKind, list[Histogram]] = {}
-        for part in one.inside:
-            if part.timed and set(timed) <= set(part.timed):
-                for kind, histogram in kinds_of(part, timed):
+        stood: dict[CallKind, int] = {}
+        for part in one.told_inside:
+            if (part.split if blocked else part.timed) and set(timed) <= set(part.timed):
+                for kind, histogram, blocked_ns in _kinds(part, timed, blocked=blocked):
                     calls.setdefault(kind, []).append(histogram)
+                    stood[kind] = stood.get(kind, 0) + blocked_ns
         sums = {kind: Histogram.sum(each) for kind, each in sorted(calls.items())}
         if sums:
-            found.append(KindWindow(observation=one, calls=sums))
+            found.append(KindWindow(observation=one, calls=sums, blocked_ns=stood))
     return tuple(found)
 
 
 def names_of_callees(callees: Iterable[Frame]) -> frozenset[str]:
     """Return the names of callees that expressions may use: with their module and without."""
-    return frozenset(name for frame in callees for name in (frame.name, f"{frame.name} ({frame.module})"))
+    return frozenset(
+        name for frame in callees for name in (frame.name, f"{frame.name} ({frame.module})" if frame.module else "")
+    )
+
+
+def named_edges_of(kind: CallKind) -> frozenset[tuple[str, str]]:
+    """Return the edges of a kind by all names that expressions may use."""
+    return frozenset((caller.name, name) for caller, callee in kind.edges() for name in names_of_callees((callee,)))
 
 
 def known_callees(observations: Sequence[Observation]) -> tuple[Frame, ...]:
@@ -82,14 +113,32 @@ def known_callees(observations: Sequence[Observation]) -> tuple[Frame, ...]:
     return ()
 
 
-def kinds_of(part: Inside, timed: Collection[Frame]) -> Iterable[tuple[CallKind, Histogram]]:
+def knows_blocked(observations: Sequence[Observation]) -> bool:
+    """Tell whether enough windows and calls tell which calls were blocked."""
+    calls = [sum(part.calls.total for part in one.told_inside if part.split) for one in observations]
+    return sum(map(bool, calls)) >= LEAST_WINDOWS and sum(calls) >= LEAST_CALLS
+
+
+def kinds_of(part: Inside, timed: Collection[Frame], *, blocked: bool = False) -> Iterable[tuple[CallKind, Histogram]]:
     """Yield the calls of a part by the callees, of these, that they reached; a kind may come several times."""
+    return ((kind, histogram) for kind, histogram, _ in _kinds(part, timed, blocked=blocked))
+
+
+def _kinds(part: Inside, timed: Collection[Frame], *, blocked: bool) -> Iterable[tuple[CallKind, Histogram, int]]:
     reached = part.calls
     for each in part.sets:
-        frames = {one.callee for one in each.callees}
-        kind = CallKind(tuple(sorted(frames & set(timed))), complete=OTHERS not in frames)
         reached = reached.without(each.calls)
         if each.calls.total:
-            yield kind, each.calls
+            yield _kind(each, timed, blocked=blocked), each.calls, each.blocked_ns.total
     if reached.total:
-        yield CallKind(()), reached
+        yield CallKind(()), reached, 0
+
+
+def _kind(each: CalleeSet, timed: Collection[Frame], *, blocked: bool) -> CallKind:
+    frames = {one.callee for one in each.callees}
+    places = set(each.blocked) & {ANYWHERE, *timed} if blocked else set()
+    return CallKind(
+        tuple(sorted(frames & set(timed))),
+        complete=not timed or OTHERS not in frames,
+        blocked=tuple(sorted(places)),
+    )

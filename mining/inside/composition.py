@@ -70,7 +70,7 @@ def best_known(parts: Iterable[Inside]) -> Inside | None:
 
     Calls with other callees timed are left out, since what those took would pass for the function's own time.
     """
-    pooled = [part for part in pooled_inside(parts) if part.calls.total]
+    pooled = [part for part in pooled_inside(parts) if part.calls.total and (part.timed or part.partly)]
     best = max(
         pooled,
         key=lambda part: (part.calls.total >= ENOUGH_CALLS, len(part.timed), -len(part.partly), part.calls.total),
@@ -89,7 +89,7 @@ def _of_timed(part: Inside) -> Inside:
     )
     return replace(
         part,
-        sets=tuple(each for each in sets if each.callees),
+        sets=tuple(each for each in sets if each.callees or each.blocked),
         waiting_ns=Histogram.sum((part.waiting_ns, *(one.waiting_ns for one in untold))),
         blocked_ns=Histogram.sum((part.blocked_ns, *(one.blocked_ns for one in untold))),
     )

@@ -26,14 +26,27 @@ class CalleeTime:
     """Of that, waiting for anything else."""
 
 
+ANYWHERE = Frame("", "")
+"""Among the places where a call was blocked: in itself, or in any callee."""
+BLOCKED_PART = 1 / 8
+"""A call counts as blocked if it was so for this part of its duration, at least."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CalleeSet:
-    """The calls of the function that reached the same callees, directly or through functions that are not timed."""
+    """The calls of the function that reached the same callees, directly or through functions that are not timed.
+
+    And that were blocked in the same places.
+    """
 
     calls: Histogram
     """These calls, by their duration."""
     callees: tuple[CalleeTime, ...]
     """In order of their frames, each once."""
+    blocked: tuple[Frame, ...] = ()
+    """Where these calls were blocked for much of their time: ``ANYWHERE``, and callees within which they were."""
+    blocked_ns: Histogram = EMPTY
+    """For how long such calls were blocked, callees included; empty where ``blocked`` is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -21,10 +21,10 @@ def pooled_inside(parts: Iterable[Inside]) -> tuple[Inside, ...]:
 
 
 def _sum(parts: Sequence[Inside]) -> Inside:
-    sets: dict[tuple[Frame, ...], list[CalleeSet]] = {}
+    sets: dict[tuple[tuple[Frame, ...], tuple[Frame, ...]], list[CalleeSet]] = {}
     for part in parts:
         for each in part.sets:
-            sets.setdefault(tuple(one.callee for one in each.callees), []).append(each)
+            sets.setdefault((tuple(one.callee for one in each.callees), each.blocked), []).append(each)
     return Inside(
         calls=Histogram.sum(part.calls for part in parts),
         timed=parts[0].timed,
@@ -49,4 +49,6 @@ def _sum_of_sets(group: Sequence[CalleeSet]) -> CalleeSet:
             )
             for same in zip(*(each.callees for each in group), strict=True)
         ),
+        blocked=group[0].blocked,
+        blocked_ns=Histogram.sum(each.blocked_ns for each in group),
     )

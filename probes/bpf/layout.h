@@ -74,6 +74,9 @@ struct callee_time {
 #define ALL_INSIDE 256           /* calls of a window of which it is recorded what happened inside; */
 #define ONE_INSIDE 8             /* of further ones it is of one in so many; a power of two */
 #define AWAY_SHIFT 8             /* of the units of ``waiting`` and ``blocked`` */
+#define BLOCKED_SHIFT 3          /* a call is told as blocked if it was so for one part of its duration in 2 ** so much */
+#define BLOCKED_CALL 0x8000      /* with a bucket in a key: the call was blocked so long; */
+#define BLOCKED_IN 0x100         /* with a callee in a key: it was so within this callee. No identity has this bit */
 
 /* An open timed call. */
 struct open_call {
@@ -176,7 +179,7 @@ struct off_cpu {
 	u64 path;      /* 0 where durations are not counted by path */
 	u32 cookie;    /* low 32 bits */
 	u16 bucket;    /* of the duration */
-	u16 running;   /* bucket of the time on CPU */
+	u16 running;   /* bucket of the time on CPU, and BLOCKED_CALL */
 };
 
 struct off_cpu_value {
@@ -189,9 +192,9 @@ struct off_cpu_value {
 struct inside_key {
 	u64 path;      /* 0 where durations are not counted by path */
 	u32 cookie;    /* low 32 bits */
-	u16 bucket;    /* of the duration */
+	u16 bucket;    /* of the duration, and BLOCKED_CALL */
 	u16 era;       /* low 16 bits; 0: another one began during the call */
-	u32 callees[MAX_CALLEES];
+	u32 callees[MAX_CALLEES]; /* each with BLOCKED_IN or without */
 };
 
 struct inside_sums {

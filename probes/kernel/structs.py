@@ -83,6 +83,9 @@ MAX_CALLEES = 6
 OTHER_CALLEES = 0xFFFF_00FF
 """Stands for all callees of one call beyond those that are told apart."""
 AWAY_UNIT_NS = 256
+BLOCKED_SHIFT = 3
+BLOCKED_CALL, BLOCKED_IN = 0x8000, 0x100
+"""Bits of a bucket, and of a callee, in keys: the call was blocked for much of its time, and was so within it."""
 INSIDE_KEY = np.dtype(
     [("path", "<u8"), ("cookie", "<u4"), ("bucket", "<u2"), ("era", "<u2"), ("callees", "<u4", MAX_CALLEES)]
 )

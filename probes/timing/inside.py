@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from specmine.model.call_path import Frame
 from specmine.model.histogram import Histogram
-from specmine.model.inside.parts import OTHERS, CalleeSet, CalleeTime, Inside
+from specmine.model.inside.parts import ANYWHERE, OTHERS, CalleeSet, CalleeTime, Inside
 from specmine.model.inside.sums import pooled_inside
 from specmine.probes.kernel.maps import HashMap
-from specmine.probes.kernel.structs import AWAY_UNIT_NS
+from specmine.probes.kernel.structs import AWAY_UNIT_NS, BLOCKED_CALL, BLOCKED_IN
 
 from .function.timed_function import TimedFunction
 from .isolation import Isolation
@@ -142,7 +142,7 @@ class InsideMeter:
             if era not in known:
                 continue  # another era began during these calls
             own = rows[rows["key"]["era"] == era]
-            found = [self._attached.get(each) for each in np.unique(own["key"]["callees"]).tolist()]
+            found = [self._attached.get(each) for each in _identities(own)]
             callees = inside | known[era] | {each for each in found if each is not None}
             timed = {each for each in known[era] if whole[each.slot.number] and self._has_slot(each)}
             parts.append(
@@ -208,24 +208,29 @@ def inside_of(
     split : bool
         It is known what the calls waited for.
     """
-    identities = np.unique(rows["key"]["callees"]).tolist()
-    biases = {identity: bias(attached[identity]) for identity in identities if identity in attached}
-    found, which = np.unique(rows["key"]["callees"], axis=0, return_inverse=True)
-    columns: dict[tuple[Frame, ...], list[_Group]] = {}
-    for number, row in enumerate(found):
-        used = [int(each) for each in row if each]
-        if used:
+    biases = {identity: bias(attached[identity]) for identity in _identities(rows) if identity in attached}
+    columns: dict[tuple[tuple[Frame, ...], tuple[Frame, ...]], list[_Group]] = {}
+    for much in (False, True):
+        own = rows[((rows["key"]["bucket"] & np.uint16(BLOCKED_CALL)) > 0) == much]
+        found, which = np.unique(own["key"]["callees"], axis=0, return_inverse=True)
+        for number, row in enumerate(found):
+            used = [int(each) & ~BLOCKED_IN for each in row if each]
             named = [attached[each].function.frame if each in attached else OTHERS for each in used]
-            columns.setdefault(tuple(sorted(set(named))), []).append((rows[which.ravel() == number], named, used))
+            places = {frame for frame, each in zip(named, row.tolist(), strict=False) if each & BLOCKED_IN}
+            where = tuple(sorted(places | {ANYWHERE})) if much else ()
+            if named or much:
+                group = (own[which.ravel() == number], named, used)
+                columns.setdefault((tuple(sorted(set(named))), where), []).append(group)
     made = []
-    for frames, groups in sorted(columns.items()):
+    for (frames, where), groups in sorted(columns.items()):
         callees = tuple(_callee_time(frame, groups, biases) for frame in frames)
-        calls = Histogram.sum(Histogram.from_pairs(of["key"]["bucket"], of["value"]["calls"]) for of, _, _ in groups)
-        made.append(CalleeSet(calls=calls, callees=callees))
+        calls = Histogram.sum(Histogram.from_pairs(_buckets(of), of["value"]["calls"]) for of, _, _ in groups)
+        stood = [Histogram.from_pairs(_buckets(of), _ns(of["value"]["blocked"])) for of, _, _ in groups if where]
+        made.append(CalleeSet(calls=calls, callees=callees, blocked=where, blocked_ns=Histogram.sum(stood)))
     every = [callee for each in made for callee in each.callees]
-    bucket, value = rows["key"]["bucket"], rows["value"]
-    waiting = Histogram.from_pairs(bucket, value["waiting"] * np.uint64(AWAY_UNIT_NS))
-    blocked = Histogram.from_pairs(bucket, value["blocked"] * np.uint64(AWAY_UNIT_NS))
+    bucket, value = _buckets(rows), rows["value"]
+    waiting = Histogram.from_pairs(bucket, _ns(value["waiting"]))
+    blocked = Histogram.from_pairs(bucket, _ns(value["blocked"]))
     return Inside(
         calls=Histogram.from_pairs(bucket, value["calls"]),
         timed=tuple(sorted(timed)),
@@ -237,6 +242,23 @@ def inside_of(
     )
 
 
+def _identities(rows: NDArray[np.void]) -> list[int]:
+    """Return the callees that rows name."""
+    found: list[int] = np.unique(rows["key"]["callees"] & ~np.uint32(BLOCKED_IN)).tolist()
+    return found
+
+
+def _buckets(rows: NDArray[np.void]) -> NDArray[np.uint16]:
+    """Return the buckets of the durations of outer calls."""
+    found: NDArray[np.uint16] = rows["key"]["bucket"] & ~np.uint16(BLOCKED_CALL)
+    return found
+
+
+def _ns(units: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return sums of time off the CPU in ns."""
+    return units * np.uint64(AWAY_UNIT_NS)
+
+
 def _callee_time(frame: Frame, groups: list[_Group], biases: dict[int, float]) -> CalleeTime:
     """Add up one callee of all calls that reached the same callees, in whatever order."""
     bucket, calls, time_ns, waiting, blocked = [], [], [], [], []
@@ -245,12 +267,12 @@ def _callee_time(frame: Frame, groups: list[_Group], biases: dict[int, float]) -
             if each != frame:
                 continue
             sums = rows["value"]["of"][:, place]
-            bucket.append(rows["key"]["bucket"])
+            bucket.append(_buckets(rows))
             calls.append(sums["calls"])
             less = sums["calls"] * biases.get(identity, 0.0)
             time_ns.append(np.maximum(0.0, sums["ns"] - less).round().astype(np.uint64))
-            waiting.append(sums["waiting"] * np.uint64(AWAY_UNIT_NS))
-            blocked.append(sums["blocked"] * np.uint64(AWAY_UNIT_NS))
+            waiting.append(_ns(sums["waiting"]))
+            blocked.append(_ns(sums["blocked"]))
     at = np.concatenate(bucket)
     return CalleeTime(
         callee=frame,

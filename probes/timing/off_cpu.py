@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specmine.model.histogram import Histogram
+from specmine.model.inside.parts import ANYWHERE, CalleeSet, Inside
 from specmine.model.split import Split
+from specmine.probes.kernel.structs import BLOCKED_CALL
 
 
 def split_of(histogram: Histogram, rows: NDArray[np.void]) -> Split:
@@ -25,7 +27,45 @@ def split_of(histogram: Histogram, rows: NDArray[np.void]) -> Split:
     return Split(
         waiting_ns=Histogram.from_pairs(key["bucket"], value["waiting"]),
         blocked_ns=Histogram.from_pairs(key["bucket"], value["blocked"]),
-        on_cpu=histogram.without(left) + Histogram.from_pairs(key["running"], value["calls"]),
+        on_cpu=histogram.without(left)
+        + Histogram.from_pairs(key["running"] & ~np.uint16(BLOCKED_CALL), value["calls"]),
+    )
+
+
+def blocked_calls(histogram: Histogram, rows: NDArray[np.void]) -> tuple[Inside, ...]:
+    """Return which timed calls were blocked for much of their time, of a function in which none other is timed.
+
+    Parameters
+    ----------
+    histogram : Histogram
+        All timed calls by duration.
+    rows : ndarray
+        Of those that left their CPU: ``key`` and ``value``.
+
+    Returns
+    -------
+    tuple of Inside
+        () where no call was blocked at all.
+    """
+    key, value = rows["key"], rows["value"]
+    if not value["blocked"].any():
+        return ()
+    much = (key["running"] & np.uint16(BLOCKED_CALL)) > 0
+    calls = CalleeSet(
+        calls=Histogram.from_pairs(key["bucket"][much], value["calls"][much]),
+        callees=(),
+        blocked=(ANYWHERE,),
+        blocked_ns=Histogram.from_pairs(key["bucket"][much], value["blocked"][much]),
+    )
+    return (
+        Inside(
+            calls=histogram,
+            timed=(),
+            sets=(calls,) if calls.calls.total else (),
+            waiting_ns=Histogram.from_pairs(key["bucket"], value["waiting"]),
+            blocked_ns=Histogram.from_pairs(key["bucket"], value["blocked"]),
+            split=True,
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from specmine.model.batch import Prices
 from specmine.model.buckets import BUCKETS
 from specmine.model.call_path import CallPath
 from specmine.model.histogram import Histogram
+from specmine.model.inside.parts import Inside
 from specmine.model.observation import Observation, PathHistogram
 from specmine.model.split import Split, sum_of_splits, unbroken
 from specmine.probes.kernel.maps import HashMap
@@ -24,7 +25,7 @@ from .function.timed_function import TimedFunction
 from .function.window import Window
 from .inside import InsideMeter
 from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
-from .off_cpu import by_path, split_of
+from .off_cpu import blocked_calls, by_path, split_of
 from .reservoir import CallReservoir
 from .return_probes import IDENTITY
 from .slot_rows import SlotRows
@@ -179,7 +180,7 @@ class Windows:
             return
         measure_handlers(w, self._prices)
         own_ns, known_ns = bias_ns(w, self._prices)
-        split, splits = self._split(w, window, histogram)
+        split, splits, blocked = self._split(w, window, histogram)
         self._inside.take(w, lambda callee: bias_ns(callee, self._prices)[0])
         if is_perturbed(nested_ns, histogram.quantile(0.5), known_ns) and self._may_retry(w):
             self.perturbed += timed
@@ -202,7 +203,7 @@ class Windows:
             bias_ns=own_ns,
             uncertainty_ns=math.hypot(known_ns, CORRECTION_ERROR * nested_ns),
             split=split,
-            inside=self._inside.deliver(w),
+            inside=self._inside.deliver(w) or blocked,
         )
         self._unnamed.append(_Unnamed(w, now_ns, observation, window.paths, splits))
         self.call_samples.take(w, timed, calls, own_ns)
@@ -212,17 +213,19 @@ class Windows:
         """Tell whether a contaminated window can be had better without the probes inside the calls."""
         return w.contaminated < CONTAMINATED_MOST and w.may_isolate and bool(self._isolation.inside(w.slot.number))
 
-    def _split(self, w: TimedFunction, window: Window, histogram: Histogram) -> tuple[Split | None, dict[int, Split]]:
-        """Return what the calls of the window did of their time, in all and by path id."""
+    def _split(
+        self, w: TimedFunction, window: Window, histogram: Histogram
+    ) -> tuple[Split | None, dict[int, Split], tuple[Inside, ...]]:
+        """Return what the calls of the window did of their time, in all and by path id, and which were blocked."""
         if self._off_cpu is None:
-            return None, {}
+            return None, {}, ()
         rows = self._off_cpu.take(w.slot.number)
         splits = {
             path: split_of(Histogram.from_dense(window.paths[path]), of_path)
             for path, of_path in by_path(rows).items()
             if path in window.paths
         }
-        return split_of(histogram, rows), splits
+        return split_of(histogram, rows), splits, blocked_calls(histogram, rows)
 
     def finished(self, now_ns: int) -> tuple[Observation, ...]:
         """Return the observations whose paths have names by now."""

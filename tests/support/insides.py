@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from specmine.model.buckets import BUCKETS, bucket_of
 from specmine.model.call_path import Frame
 from specmine.model.histogram import EMPTY, Histogram
-from specmine.model.inside.parts import CalleeSet, CalleeTime, Inside
+from specmine.model.inside.parts import ANYWHERE, BLOCKED_PART, CalleeSet, CalleeTime, Inside
 from specmine.model.observation import Kind, Observation
 
 Array = NDArray[np.floating[Any]]
@@ -43,12 +43,18 @@ def inside_of_calls(
         sums = np.bincount(buckets[these], weights=values[these].round(), minlength=BUCKETS)
         return Histogram.from_dense(sums) if sums.any() else EMPTY
 
-    reached = np.array([callees[frame] > 0 for frame in frames]).T
+    nothing = np.zeros(len(own))
+    within = [(blocked or {}).get(frame, nothing) for frame in frames]
+    stood = sum(within, nothing if own_blocked is None else own_blocked)
+    much = [(each > 0) & (each >= BLOCKED_PART * whole) for each in (*within, stood)]
+    reached = np.array([*(callees[frame] > 0 for frame in frames), *much]).T
     sets = []
-    for row in np.unique(reached, axis=0):
-        these = (reached == row).all(axis=1)
-        if not row.any():
+    for both in np.unique(reached, axis=0):
+        these = (reached == both).all(axis=1)
+        if not both.any():
             continue
+        row, (*places, anywhere) = both[: len(frames)], both[len(frames) :]
+        where = [frame for frame, is_there in zip(frames, places, strict=True) if is_there]
         sets.append(
             CalleeSet(
                 calls=summed(these, np.ones(len(own))),
@@ -62,13 +68,15 @@ def inside_of_calls(
                     for frame, is_in in zip(frames, row, strict=True)
                     if is_in
                 ),
+                blocked=tuple(sorted([ANYWHERE, *where])) if anywhere else (),
+                blocked_ns=summed(these, stood) if anywhere else EMPTY,
             )
         )
     every = np.ones(len(own), bool)
     return Inside(
         calls=Histogram.from_durations(whole.round()),
         timed=tuple(frames),
-        sets=tuple(sorted(sets, key=lambda each: [one.callee for one in each.callees])),
+        sets=tuple(sorted(sets, key=lambda each: ([one.callee for one in each.callees], each.blocked))),
         blocked_ns=EMPTY if own_blocked is None else summed(every, own_blocked),
         split=True,
     )

@@ -39,6 +39,8 @@ class Service:
     by_exe: bool = False
     """It is chosen by its executable, as one that is started anew must be."""
     faults: tuple[Fault, ...] = field(default=())
+    clients: Callable[[], tuple[float, float]] | None = None
+    """What its clients account: requests answered and seconds that they waited, since they began."""
 
 
 def replaced(path: Path, text: str) -> None:

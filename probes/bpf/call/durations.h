@@ -31,7 +31,7 @@ static inline __attribute__((always_inline)) void finish(struct open_call *o, st
 	key = bucket_of(duration > nested ? duration - nested : 0);
 	note_off_cpu(o, c, task, duration, nested, key, by_path, &away);
 	nth = keep_call_sample(t, slot, c->timed, duration > nested ? duration - nested : 0);
-	note_inside(o, c, s, t, key, by_path, nth, &away);
+	note_inside(o, c, s, t, duration, key, by_path, nth, &away);
 	add_to_caller(t, o->cookie, duration > nested ? duration - nested : 0, &away);
 	if (by_path) {
 		pb.path = o->path;

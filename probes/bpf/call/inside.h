@@ -64,8 +64,8 @@ static inline __attribute__((always_inline)) void begin_inside(struct open_call 
 /* The nth timed call of a window has ended: record what it holds. The look-up in the map costs more than all else here,
  * so of many calls in a window only some are recorded, at random. */
 static inline __attribute__((always_inline)) void note_inside(struct open_call *o, struct counters *c, struct slot *s,
-							      struct thread *t, u32 bucket, bool by_path, u64 nth,
-							      struct away *away)
+							      struct thread *t, u64 duration, u32 bucket, bool by_path,
+							      u64 nth, struct away *away)
 {
 	struct inside_value *v, *zeros;
 	struct inside_key key = {};
@@ -77,11 +77,18 @@ static inline __attribute__((always_inline)) void note_inside(struct open_call *
 		return;
 	key.path = by_path ? o->path : 0;
 	key.cookie = o->cookie;
-	key.bucket = bucket;
+	key.bucket = bucket | (is_much(away->blocked, duration) ? BLOCKED_CALL : 0);
 	key.era = o->era == s->era ? s->era : 0;
 #pragma clang loop unroll(full)
 	for (i = 0; i < MAX_CALLEES; i++)
 		key.callees[i] = o->callees[i].callee;
+	if (key.bucket & BLOCKED_CALL) {
+#pragma clang loop unroll(full)
+		for (i = 0; i < MAX_CALLEES; i++) {
+			if (key.callees[i] && is_much((u64)o->callees[i].blocked << AWAY_SHIFT, duration))
+				key.callees[i] |= BLOCKED_IN;
+		}
+	}
 	v = inside.lookup(&key);
 	if (!v) {
 		zeros = nothing_inside.lookup(&zero);
@@ -113,6 +120,6 @@ static inline __attribute__((always_inline)) void note_inside(struct open_call *
 
 #else
 #define begin_inside(o, s)
-#define note_inside(o, c, s, t, bucket, by_path, nth, away)
+#define note_inside(o, c, s, t, duration, bucket, by_path, nth, away)
 #define add_to_caller(t, cookie, ns, away)
 #endif

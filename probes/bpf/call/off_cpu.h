@@ -11,6 +11,12 @@ struct away {
 	u64 blocked;
 };
 
+/* Whether a call that was blocked for so long is told as blocked. */
+static inline __attribute__((always_inline)) bool is_much(u64 blocked, u64 duration)
+{
+	return blocked && blocked >= duration >> BLOCKED_SHIFT;
+}
+
 #ifdef WAITING
 
 static inline __attribute__((always_inline)) u64 kernel_word(void *where, u32 offset)
@@ -62,7 +68,7 @@ static inline __attribute__((always_inline)) void note_off_cpu(struct open_call 
 	key.path = by_path ? o->path : 0;
 	key.cookie = o->cookie;
 	key.bucket = bucket;
-	key.running = bucket_of(running > nested ? running - nested : 0);
+	key.running = bucket_of(running > nested ? running - nested : 0) | (is_much(blocked, duration) ? BLOCKED_CALL : 0);
 	v = off_cpu.lookup(&key);
 	if (v) {
 		atomic_add(v->calls, 1);

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from specmine.analysis.lifetimes.from_store import windows_of_store
+from specmine.mining.assertions.expression import parse
 from specmine.model.batch import Lifetime
+from specmine.model.call_path import Frame
 from specmine.model.function import Function
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
+from specmine.model.split import unbroken
 from specmine.store import Build, Host, Writes, open_store
+from tests.support.insides import inside_of_calls
+from tests.support.stored import fill, observation
 
 Outcome = Callable[..., tuple[int, str, str]]
 Compared = Callable[..., tuple[int, dict[str, Any]]]
@@ -54,6 +61,26 @@ def test_two_builds_in_a_store(tmp_path: Path, compared: Compared) -> None:
         assert (code, found["verdict"], found["module"]) == (1, "worse", "app")
         assert found["ratio"] == pytest.approx(1.2, abs=0.04)
         assert found["change"]["cause"] == "code"
+
+
+def test_windows_are_split_by_where_calls_were_blocked(tmp_path: Path) -> None:
+    """A formula finds the calls that are known to fulfil it; where no call was blocked, all were not."""
+    flush, calls = Frame("flush", "libc"), np.arange(300)
+    stood = np.where(calls < 60, 9e5, 0.0)
+    inside = inside_of_calls({flush: 1e3 + stood}, np.full(300, 1e5), blocked={flush: stood})
+    quiet = observation(2)
+    quiet = replace(quiet, split=unbroken(quiet.histogram), paths=())
+    with open_store(tmp_path / "s.db") as store:
+        fill(store, [replace(observation(1), inside=(inside,), histogram=inside.calls, paths=()), quiet])
+    windows = windows_of_store(tmp_path / "s.db")
+
+    def found(text: str) -> list[int]:
+        return [one.histogram.total for one in windows if one.histogram and one.fulfils(parse(text))]
+
+    assert found("blocked under flush") == found("blocked") == [60]
+    assert found("not blocked") == [240, quiet.histogram.total]
+    assert found("calls flush and not blocked under flush") == [240]
+    assert found("blocked under parse") == []
 
 
 def test_two_stores(tmp_path: Path, compared: Compared) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from specmine.mining.assertions.behaviour_windows import windows_of_formula
 from specmine.mining.assertions.explain import explain
 from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.assertions.expression import evaluate, named_edges, shared_names
@@ -295,3 +296,54 @@ def test_a_callee_that_is_reached_in_slow_times_does_not_explain_them() -> None:
         windows = with_callees(seed, lambda reached: np.full(len(reached), 0.2), busy=3.0)
         got = explain(windows, [350], program={"app"}, settings=S)
         assert (got.why, [each.expression for each in got.behaviours]) == ("one-path", ["true"])
+
+
+def with_waits(
+    seed: int, blocked_ns: Callable[[np.random.Generator, NDArray[np.float64]], NDArray[np.float64]], *, under: bool
+) -> list[Observation]:
+    """Draw windows of calls over one path that reach one callee each, and are blocked in it or in themselves."""
+    rng = np.random.default_rng(seed)
+    lock, windows = Frame("lock", "libc"), []
+    for number in range(20):
+        own = rng.lognormal(np.log(2e4), 0.1, 800) * np.where(rng.random(800) < 0.2, 5.0, 1.0)
+        stood = blocked_ns(rng, own)
+        if under:
+            inside = inside_of_calls({lock: 1e3 + stood}, own, blocked={lock: stood})
+        else:
+            inside = inside_of_calls({lock: np.full(800, 1e3)}, own + stood, own_blocked=stood)
+        window = observation_of(inside, start_ns=10 * number, kind=Kind.PATH)
+        windows.append(replace(window, paths=(PathHistogram(path=path("main z"), histogram=inside.calls),)))
+    return windows
+
+
+def waits_of_3_ms(rng: np.random.Generator, own: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Block one call of four."""
+    return np.where(rng.random(len(own)) < 0.25, 3e6, 0.0)
+
+
+@pytest.mark.parametrize(("under", "atom"), [(True, "blocked under lock"), (False, "blocked")])
+def test_where_all_calls_reach_the_same_what_blocked_explains(under: bool, atom: str) -> None:
+    """With the place where it is known; the expressions divide the calls as the truth does."""
+    windows = with_waits(1, waits_of_3_ms, under=under)
+    got = explain(windows, [500], program={"app"}, settings=S)
+    assert ({each.expression for each in got.behaviours}, got.why) == ({atom, f"not {atom}"}, "")
+    assert sum(each.calls for each in got.behaviours) == 16_000
+    slow = next(each for each in got.behaviours if each.expression == atom)
+    assert slow.shares == (0.0, 1.0)
+    found = windows_of_formula(windows, slow.formula)
+    assert sum(each.histogram.total for each in found) == slow.calls
+
+
+def test_calls_that_are_blocked_alike_are_not_explained_by_that() -> None:
+    """Each call is blocked for 20 us: much of a short one, little of a long one, which is long for another reason."""
+    for seed in range(10):
+        windows = with_waits(seed, lambda rng, own: np.full(len(own), 2e4), under=True)
+        got = explain(windows, [350], program={"app"}, settings=S)
+        assert (got.why, [each.expression for each in got.behaviours]) == ("one-path", ["true"])
+
+
+def test_waits_of_slow_calls_that_are_not_why_they_are_slow_explain_nothing() -> None:
+    """Calls that work five times as long are also blocked, for a quarter of that."""
+    windows = with_waits(3, lambda rng, own: np.where(own > 5e4, 0.25 * own, 0.0), under=True)
+    got = explain(windows, [350], program={"app"}, settings=S)
+    assert (got.why, [each.expression for each in got.behaviours]) == ("one-path", ["true"])

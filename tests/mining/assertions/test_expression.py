@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from specmine.mining.assertions.expression import (
     ExpressionError,
     Literal,
+    asks_blocked,
     callees_in,
     evaluate,
     from_records,
@@ -19,6 +20,7 @@ from specmine.mining.assertions.expression import (
     shared_names,
     to_records,
 )
+from specmine.mining.inside.call_kinds import BLOCKED_CALL
 from specmine.model.call_path import CallPath, Frame
 
 names = st.one_of(
@@ -92,5 +94,29 @@ def test_callees_that_calls_reached_are_atoms_too() -> None:
     assert callees_in(formula) == {"fdatasync", "f(int)", "calls"}
     assert is_inside(formula) and not is_inside(parse("a->b"))
     for wrong in ("calls", "calls and a->b", "calls not", "calls a b"):
+        with pytest.raises(ExpressionError):
+            parse(wrong)
+
+
+def test_that_calls_were_blocked_is_an_atom_too() -> None:
+    """Anywhere, or in a callee; a function may be called ``blocked`` or ``under``."""
+    this = BLOCKED_CALL.name
+    formula = (
+        (Literal(this, "fdatasync"), Literal(this, "", False)),
+        (Literal("blocked", "b"), Literal("", "blocked"), Literal(this, "under"), Literal(this, "f(int)", False)),
+    )
+    text = (
+        "blocked under fdatasync and not blocked or "
+        "blocked->b and calls blocked and blocked under under and not blocked under `f(int)`"
+    )
+    assert (render(formula), parse(text)) == (text, formula)
+    assert to_records(formula)[0] == [
+        {"caller": "", "callee": "fdatasync", "present": True, "what": "blocked"},
+        {"caller": "", "callee": "", "present": False, "what": "blocked"},
+    ]
+    assert from_records(to_records(formula)) == formula
+    assert callees_in(formula) == {"fdatasync", "blocked", "under", "f(int)"}
+    assert is_inside(formula) and asks_blocked(formula) and not asks_blocked(parse("calls b"))
+    for wrong in ("blocked under", "blocked under and a->b", "blocked in f", "under f"):
         with pytest.raises(ExpressionError):
             parse(wrong)

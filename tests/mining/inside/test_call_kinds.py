@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from specmine.mining.inside.call_kinds import CallKind, kind_windows, known_callees
+from specmine.mining.inside.call_kinds import BLOCKED_CALL, CallKind, kind_windows, known_callees, knows_blocked
 from specmine.model.call_path import Frame
-from specmine.model.histogram import Histogram
-from specmine.model.inside.parts import OTHERS, Inside
+from specmine.model.histogram import EMPTY, Histogram
+from specmine.model.inside.parts import ANYWHERE, OTHERS, Inside
 from specmine.model.observation import Observation
+from specmine.model.split import Split, unbroken
 from tests.support.insides import inside_of_calls, observation_of
 
 FLUSH, PARSE = Frame("flush", "libc"), Frame("parse", "app")
@@ -60,3 +61,34 @@ def test_callees_are_known_from_enough_windows_and_calls() -> None:
     assert known_callees([observation_of(reached(3, 17, 10))] * 9) == ()
     assert known_callees([observation_of(both), *[observation_of(one)] * 4]) == (PARSE,)
     assert known_callees([observation_of(Inside(calls=Histogram.from_pairs([9], [9999]), timed=()))] * 9) == ()
+
+
+def test_calls_divide_by_where_they_were_blocked_too() -> None:
+    """For an eighth of their time at least: within a callee, or anywhere."""
+    blocked_ns = np.repeat([1e4, 1e3, 0.0], [3, 20, 100])
+    inside = inside_of_calls({FLUSH: 1e2 + blocked_ns}, np.full(123, 1e4), blocked={FLUSH: blocked_ns})
+    (one,) = kind_windows([observation_of(inside)], (FLUSH,), blocked=True)
+    slow, fast = CallKind((FLUSH,), blocked=(ANYWHERE, FLUSH)), CallKind((FLUSH,))
+    assert {kind: histogram.total for kind, histogram in one.calls.items()} == {slow: 3, fast: 120}
+    assert one.blocked_ns[slow] == 30_000
+    assert (BLOCKED_CALL, FLUSH) in slow.edges()
+    (anywhere,) = kind_windows([observation_of(inside)], (), blocked=True)
+    assert {kind: histogram.total for kind, histogram in anywhere.calls.items()} == {
+        CallKind((), blocked=(ANYWHERE,)): 3,
+        CallKind(()): 120,
+    }
+
+
+def test_windows_that_do_not_tell_what_calls_did_of_their_time_do_not_tell_that_none_was_blocked() -> None:
+    """A window without a split is left out; one whose split has no blocked time tells that no call was."""
+    inside = replace(reached(3, 20, 100), split=False)
+    assert kind_windows([observation_of(inside)], (), blocked=True) == ()
+    bare = replace(observation_of(inside), inside=())
+    assert not knows_blocked([bare] * 50)
+    known = replace(bare, split=unbroken(bare.histogram))
+    (one,) = kind_windows([known], (), blocked=True)
+    assert one.calls == {CallKind(()): known.histogram}
+    assert knows_blocked([known] * 50)
+    assert not knows_blocked([known] * 4)
+    stood = Split(waiting_ns=EMPTY, blocked_ns=known.histogram, on_cpu=known.histogram)
+    assert kind_windows([replace(known, split=stood)], (), blocked=True) == (), "which calls were blocked is not known"

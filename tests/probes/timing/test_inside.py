@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from specmine.model.batch import Unwatch
+from specmine.model.buckets import bucket_of
 from specmine.model.call_path import Frame
-from specmine.model.histogram import Histogram
+from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.inside.parts import CalleeSet, Inside
 from specmine.model.inside.sums import pooled_inside
 from specmine.model.observation import Kind
@@ -31,8 +33,10 @@ def told(driver: Driver, key: str, timed: list[str]) -> list[Inside]:
 
 
 def by_names(part: Inside) -> dict[tuple[str, ...], CalleeSet]:
-    """Return the sets by the names of their callees."""
-    return {tuple(one.callee.name for one in each.callees): each for each in part.sets}
+    """Return the sets by the names of their callees, wherever their calls were blocked."""
+    alike = replace(part, sets=tuple(replace(each, blocked=()) for each in part.sets))
+    (joined,) = pooled_inside([alike, replace(alike, calls=EMPTY, sets=())])
+    return {tuple(one.callee.name for one in each.callees): each for each in joined.sets}
 
 
 @pytest.mark.kernel
@@ -63,6 +67,12 @@ def test_callees_are_counted_in_the_very_calls(
         flush = slow.callees[0]
         assert flush.time_ns.total > 950_000 * slow.calls.total, "it asks for a sleep of 1 ms"
         assert part.split
+        blocked = [each for each in part.sets if "flush" in names(each.blocked)]
+        in_time = int(bucket_of(7_500_000))  # one that waits longer for a CPU sleeps for less than an eighth
+        numbers = [each.calls.part(0, in_time).total for each in blocked]
+        assert sum(numbers) == slow.calls.part(0, in_time).total > 0, "each call of flush() sleeps"
+        assert all(each.blocked_ns.total > 900_000 * each.calls.total for each in blocked)
+        assert not any("parse" in names(each.blocked) for each in part.sets), "it never sleeps"
         assert flush.blocked_ns.total > 0.9 * 1_000_000 * slow.calls.total
         assert flush.blocked_ns.total + flush.waiting_ns.total <= flush.time_ns.total * 1.01 + 1e5
         assert sum(one.time_ns.total for one in slow.callees) < slow.calls.time_ns() * 1.04
@@ -102,7 +112,7 @@ def test_calls_while_a_callee_is_not_timed_stay_apart(program: Programs) -> None
     for part in parts("timed"):
         assert not part.partly
         assert set(by_names(part)) == {("parse",)}, "each call of request() holds two of parse()"
-        (only,) = part.sets
+        (only,) = by_names(part).values()
         assert only.calls == part.calls
         assert only.callees[0].calls.total == 2 * part.calls.total
     assert all(not part.timed for part in parts("partly"))

@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from specmine.model.buckets import BUCKET_MIDDLES
+from specmine.model.buckets import BUCKET_MIDDLES, bucket_of
 from specmine.model.histogram import Histogram
+from specmine.model.inside.parts import ANYWHERE
 from specmine.model.observation import Kind, Observation
 from specmine.model.split import sum_of_splits, unbroken
-from specmine.probes.kernel.structs import OFF_CPU, OFF_CPU_VALUE
-from specmine.probes.timing.off_cpu import split_of
+from specmine.probes.kernel.structs import BLOCKED_CALL, OFF_CPU, OFF_CPU_VALUE
+from specmine.probes.timing.off_cpu import blocked_calls, split_of
 from tests.support.source_driver import Driver, driven, running
 
 Programs = Callable[..., Path]
@@ -102,9 +103,31 @@ def test_calls_are_split_as_the_kernel_and_the_program_account(program: Programs
             own = sum_of_splits([p.split for o in seen(driver, keys[name]) for p in o.paths if p.split is not None])
             assert name == "work" or own is not None
             assert own is None or own.blocked_ns.total == each.blocked
+    in_time = int(bucket_of(3_000_000))  # one that waits longer for a CPU sleeps for a small part of its time
+    for name, part in (("work", 0), ("rest", 1), ("both", 1)):
+        told = [each for one in seen(driver, keys[name]) for each in one.told_inside]
+        calls = sum(each.calls.part(0, in_time).total for each in told)
+        blocked = sum(each.calls.part(0, in_time).total for one in told for each in one.sets if each.blocked)
+        assert blocked == pytest.approx(part * calls, abs=0.02 * calls), name
     assert found["work"].blocked < 0.01 * found["work"].running, "it never sleeps"
     assert sum(each.waiting for each in found.values()) <= delay_ns
     assert not busy or found["work"].waiting > 0, "a busy task wants the CPU as well"
+
+
+def test_calls_that_were_blocked_for_much_of_their_time_are_told_apart() -> None:
+    """The kernel marks them; the mark is no part of their time on CPU."""
+    histogram = Histogram.from_pairs([100, 300], [7, 5])
+    rows = np.empty(3, np.dtype([("key", OFF_CPU), ("value", OFF_CPU_VALUE)]))
+    rows["key"] = np.array([(0, 1, 300, 100 | BLOCKED_CALL), (0, 1, 300, 90), (4, 1, 100, 80 | BLOCKED_CALL)], OFF_CPU)
+    rows["value"] = np.array([(2, 1000, 50), (1, 10, 3), (1, 0, 40)], OFF_CPU_VALUE)
+    (told,) = blocked_calls(histogram, rows)
+    (blocked,) = told.sets
+    assert (blocked.calls.pairs, blocked.blocked_ns.pairs) == ([[100, 1], [300, 2]], [[100, 40], [300, 50]])
+    assert (blocked.blocked, blocked.callees, told.calls) == ((ANYWHERE,), (), histogram)
+    assert (told.blocked_ns.total, told.waiting_ns.total, told.split) == (93, 1010, True)
+    assert split_of(histogram, rows).on_cpu.pairs == [[80, 1], [90, 1], [100, 8], [300, 2]]
+    rows["value"]["blocked"] = 0
+    assert blocked_calls(histogram, rows) == ()
 
 
 def test_calls_that_never_left_their_cpu_are_running() -> None:
