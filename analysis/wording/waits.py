@@ -7,7 +7,7 @@ from typing import Any
 
 from specmine.analysis.documents import Entry
 from specmine.daemon.documents.violation_text import wait_words
-from specmine.model.text import count, duration, escaped
+from specmine.model.text import count, duration, escaped, share
 
 from .inside import three_digits_of
 
@@ -48,8 +48,17 @@ def _row(part: Any) -> WaitRow:
         within=escaped(str(part["within"])) if part.get("within") else "",
         share=float(part["share"]),
         mean=duration(float(part.get("mean_seconds") or 0.0)),
-        note=_often(often),
+        note="; ".join(filter(None, (_often(often), _woken(part)))),
     )
+
+
+def _woken(part: Any) -> str:
+    """Return who ended most of the time of these waits; '' where that is not known."""
+    wakers = part.get("woken_by") or []
+    if not wakers:
+        return ""
+    first = wakers[0]
+    return f"woken by {escaped(str(first['place'] or 'another program'))}, {share(float(first['share']))}"
 
 
 def _often(waits: float) -> str:

@@ -4,7 +4,8 @@
 
 Two processes hand a byte to each other over pipes on one CPU. In random order the tracepoint that follows waits is on
 or off for a quarter of a second. First the two are watched, then another program; once while it is sampled where
-programs wait, and once while the waits within the calls of one function are followed, in none of which the two are.
+programs wait, and once while the waits within the calls of one function are followed, in none of which the two are. For
+these the tracepoint of wake-ups is on, too.
 Needs root and gcc.
 """
 
@@ -99,13 +100,14 @@ def costs(pid: int, switches: Callable[[], int], pairs: int, how: str) -> tuple[
                 finder._settings["wait_every"][0] = EVERY if how == "sampled" else 0
                 finder._settings["followed"][0] = 0 if how == "sampled" else NOBODY
                 finder._settings["left"][0] = 1000
-                link = links.tracepoint("sched_switch", "on_switch") if on else 0
+                points = ("sched_switch",) if how == "sampled" else ("sched_switch", "sched_waking")
+                attached = [links.tracepoint(point, "on_switch") for point in points if on]
                 time.sleep(SETTLE_S)
                 source.poll(time.monotonic_ns())
                 begun, before = time.monotonic_ns(), switches()
                 time.sleep(PHASE_S)
                 took[on] = (time.monotonic_ns() - begun) / (switches() - before)
-                if link:
+                for link in attached:
                     links.close(link)
                 time.sleep(SETTLE_S)
             added.append(took[True] - took[False])

@@ -85,6 +85,15 @@ def _wait(part: WaitPart) -> dict[str, Any]:
         "waits_per_call": part.waits,
         "mean_seconds": part.mean_ns * 1e-9,
         "frames": [frame.name for frame in reversed(part.frames)],
+        "woken_by": [
+            {
+                "place": waker.place.name if waker.place else None,
+                "place_module": waker.place.module if waker.place else None,
+                "share": waker.share,
+                "frames": [frame.name for frame in reversed(waker.frames)],
+            }
+            for waker in part.wakers
+        ],
     }
 
 

@@ -18,6 +18,20 @@ from specmine.model.inside.waits import Wait, WaitKind, Waits
 
 _C_LIBRARY = re.compile(r"(libc|libpthread|libc\.musl|ld-linux|ld-musl|ld)[-.\d]")
 """Begins of the names of modules that only pass a wait on to the kernel."""
+LEAST_WOKEN = 0.1
+"""Who ended less of the time at a place is not told: an interrupt may have come during a call that can end such waits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WakerPart:
+    """Who ended some waits."""
+
+    place: Frame | None
+    """The innermost function of its stack that is not of the C library; None: another program."""
+    share: float
+    """Of the time of these waits."""
+    frames: tuple[Frame, ...] = ()
+    """Its stack, where most of that was: innermost first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +53,8 @@ class WaitPart:
     """Time in one call of the class."""
     frames: tuple[Frame, ...] = ()
     """Where most of that was: innermost first."""
+    wakers: tuple[WakerPart, ...] = ()
+    """By whom the threads were woken, as far as that is known; the largest share first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +87,11 @@ def waits_of(known: Waits, edges: Sequence[int] = ()) -> tuple[ClassWaits, ...]:
 
 def place_of(wait: Wait) -> Frame | None:
     """Return the innermost function of a wait that is not of the C library; None: the function itself."""
-    return next((frame for frame in wait.frames if not _C_LIBRARY.match(frame.module)), None)
+    return _place(wait.frames)
+
+
+def _place(frames: Sequence[Frame]) -> Frame | None:
+    return next((frame for frame in frames if not _C_LIBRARY.match(frame.module)), None)
 
 
 def _class(known: Waits, low: int, high: int) -> ClassWaits:
@@ -92,8 +112,25 @@ def _class(known: Waits, low: int, high: int) -> ClassWaits:
             waits=sum(count for _, count, _ in group) / number,
             mean_ns=sum(time for time, _, _ in group) / number,
             frames=max(group, key=lambda each: each[0])[2].frames,
+            wakers=_wakers([wait for _, _, wait in group], low, high, sum(time for time, _, _ in group)),
         )
         for (_, call, place, within), group in groups.items()
     ]
     parts.sort(key=lambda part: (-part.share, part.kind.value, part.call, part.place or Frame("", "")))
     return ClassWaits(calls=number, parts=tuple(parts))
+
+
+def _wakers(waits: Sequence[Wait], low: int, high: int, whole: int) -> tuple[WakerPart, ...]:
+    """Return who ended waits of so many ns, by place."""
+    groups: dict[Frame | None, list[tuple[int, tuple[Frame, ...]]]] = {}
+    for waker in (each for wait in waits for each in wait.wakers):
+        time = waker.blocked_ns.part(low, high).total
+        if time:
+            place = _place(waker.frames) or next(iter(waker.frames), None)
+            groups.setdefault(place, []).append((time, waker.frames))
+    parts = [
+        WakerPart(place=place, share=sum(time for time, _ in group) / whole, frames=max(group)[1])
+        for place, group in groups.items()
+        if sum(time for time, _ in group) >= LEAST_WOKEN * whole
+    ]
+    return tuple(sorted(parts, key=lambda part: (-part.share, part.place or Frame("", ""))))

@@ -29,6 +29,16 @@ class WaitKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Waker:
+    """Who ended waits: the system call that it was in can end waits of this kind."""
+
+    frames: tuple[Frame, ...] = ()
+    """Its stack: innermost first; () for another program."""
+    blocked_ns: Histogram
+    """How long the waits were that it ended, as in ``Wait``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Wait:
     """Waits of one kind at one place."""
 
@@ -43,6 +53,8 @@ class Wait:
     """Their number, by how long the call had taken when the wait ended."""
     blocked_ns: Histogram
     """How long they were, likewise. The time for which a thread was runnable is no part of it."""
+    wakers: tuple[Waker, ...] = ()
+    """By whom the threads were woken, as far as that is known; an interrupt is nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,7 +91,16 @@ def pooled_waits(parts: Iterable[Waits]) -> Waits | None:
                 group[0],
                 waits=Histogram.sum(one.waits for one in group),
                 blocked_ns=Histogram.sum(one.blocked_ns for one in group),
+                wakers=pooled_wakers(waker for one in group for waker in one.wakers),
             )
             for _, group in sorted(same.items(), key=lambda item: item[0])
         ),
     )
+
+
+def pooled_wakers(parts: Iterable[Waker]) -> tuple[Waker, ...]:
+    """Add up those of the same stack."""
+    same: dict[tuple[Frame, ...], list[Histogram]] = {}
+    for part in parts:
+        same.setdefault(part.frames, []).append(part.blocked_ns)
+    return tuple(Waker(frames=frames, blocked_ns=Histogram.sum(each)) for frames, each in sorted(same.items()))

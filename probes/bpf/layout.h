@@ -232,8 +232,14 @@ struct wait {
 	u32 call_weight; /* as ``weight``, for that call */
 	u16 call;      /* number of the system call, NO_CALL without one */
 	u16 object;    /* kind of its descriptor, see waits.h */
-	u32 spare;
+	u16 waker_call; /* the system call in which the thread was that woke this one, NO_CALL if in none */
+	u16 waker;     /* one of those below */
+	u64 waker_path; /* its stack, if it is of a watched process */
 };
+
+#define WAKER_UNSEEN 0
+#define WAKER_WATCHED 1  /* a thread of a watched process, or an interrupt of it */
+#define WAKER_FOREIGN 2  /* the same of another one */
 
 /* Waits of timed calls that have ended. */
 struct call_wait {
@@ -242,7 +248,10 @@ struct call_wait {
 	u16 call;
 	u16 object;
 	u16 bucket;    /* of the time that the call had taken when the wait ended */
-	u16 spare[3];
+	u16 waker_call; /* as above */
+	u16 waker;
+	u16 spare;
+	u64 waker_path;
 };
 
 /* Settings that change at run time. */

@@ -109,40 +109,72 @@ static inline __attribute__((always_inline)) u64 followed_wait(struct settings *
 	return begun;
 }
 
-static inline __attribute__((always_inline)) void begin_wait(u64 thread, u32 every, struct settings *s)
+/* Whether the current thread, which leaves its CPU, waits, and somebody wants to know. */
+static inline __attribute__((always_inline)) bool is_waiting(u64 thread)
 {
-	u64 id = bpf_get_current_pid_tgid(), *mark, begun, first = 0;
-	u32 tgid = id >> 32, tid = id, state = 0, key = SCRATCH_SWITCH, at = tid & (WAIT_MARKS - 1);
+	u32 tgid = bpf_get_current_pid_tgid() >> 32, state = 0;
+
+	if (!is_watched(tgid))
+		return false;
+	bpf_probe_read_kernel(&state, 4, (void *)thread + TASK_STATE);
+	return state && !(state & TASK_DEAD); /* else preempted, or gone for good */
+}
+
+/* The id of a thread that is being woken, if its wait is one of those followed; else 0. */
+static inline __attribute__((always_inline)) u32 followed_thread(u64 thread)
+{
+	struct wait *open;
+	u32 tid = 0, at;
+	u64 *mark;
+
+	bpf_probe_read_kernel(&tid, 4, (void *)thread + TASK_PID);
+	at = tid & (WAIT_MARKS - 1);
+	mark = wait_marks.lookup(&at);
+	if (!mark || !*mark)
+		return 0;
+	open = waits.lookup(&tid);
+	return open && open->begun && !open->waker ? tid : 0;
+}
+
+/* Note that the current thread waits, or wakes another; both by its stack. */
+static inline __attribute__((always_inline)) void note_wait(u64 thread, u32 woken, u64 begun, u32 every, struct settings *s)
+{
+	u64 id = bpf_get_current_pid_tgid(), *mark, first = 0, path = 0;
+	u32 tgid = id >> 32, tid = id, key = SCRATCH_SWITCH, at = tid & (WAIT_MARKS - 1), call, program = 0;
 	struct process *p = processes.lookup(&tgid);
-	struct wait fresh = {};
+	struct wait fresh = {}, *open;
 	struct pt_regs *regs;
 	struct walk *w;
 
-	if (!p)
-		return;
-	bpf_probe_read_kernel(&state, 4, (void *)thread + TASK_STATE);
-	if (!state || state & TASK_DEAD) /* preempted, or gone for good: not waiting */
-		return;
-	begun = followed_wait(s);
-	if (!begun && !every)
-		return;
-	FORGET(begun, thread);
-	FORGET(every, (u32)thread);
 	w = walks.lookup(&key);
 	mark = wait_marks.lookup(&at);
 	if (!w || !mark)
 		return;
 	fresh.start = bpf_ktime_get_ns();
-	fresh.program = p->program;
+	if (p) {
+		program = p->program;
+		path = user_path(w, p->layout, false); /* a probe neither waits nor wakes */
+	}
+	regs = (struct pt_regs *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+	call = system_call(regs);
+	if (woken) {
+		open = waits.lookup(&woken);
+		if (open) {
+			open->waker = p ? WAKER_WATCHED : WAKER_FOREIGN;
+			open->waker_call = call;
+			open->waker_path = path;
+		}
+		return;
+	}
+	fresh.program = program;
 	fresh.weight = every;
 	fresh.begun = begun;
-	fresh.path = user_path(w, p->layout, false); /* a probe does not wait */
+	fresh.path = path;
 	if (begun) {
-		regs = (struct pt_regs *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
 		bpf_probe_read_kernel(&first, 8, &FIRST_ARGUMENT(regs));
 		fresh.cookie = s->followed;
 		fresh.call_weight = s->follow_every;
-		fresh.call = system_call(regs);
+		fresh.call = call;
 		fresh.object = object_of(thread, first);
 	}
 	if (!waits.insert(&tid, &fresh))
@@ -151,25 +183,45 @@ static inline __attribute__((always_inline)) void begin_wait(u64 thread, u32 eve
 		waits.update(&tid, &fresh);
 }
 
-/* The current thread is still the one that leaves the CPU; the next one is only an address. This runs at every switch of
- * the host, so whether the wait is timed is drawn before anything is looked up. */
+/* One program for two tracepoints, since the kernel takes long to verify a stack walk.
+ *
+ * sched_switch(preempted, previous, next): the current thread is still the one that leaves the CPU; the next one is only
+ * an address. This runs at every switch of the host, so whether the wait is timed is drawn before anything is looked up.
+ *
+ * sched_waking(thread): the current thread wakes that one, or an interrupt does that came while it ran. */
 int on_switch(struct bpf_raw_tracepoint_args *ctx)
 {
-	u32 random = bpf_get_prandom_u32(), tid = 0, tgid = 0, zero = 0;
-	u64 prev = ctx->args[1], next = ctx->args[2], began = 0;
+	u32 random = bpf_get_prandom_u32(), tid = 0, tgid = 0, zero = 0, woken = 0;
+	u64 first = ctx->args[0], more[2] = {}, next = first, began = 0, begun = 0;
 	struct settings *s = settings.lookup(&zero);
 	u32 every = 0;
 	struct switches *c;
 
+	if (!s)
+		return 0;
 	if (!(random & (SWITCHES_A_TIMED - 1)))
 		began = bpf_ktime_get_ns();
-	bpf_probe_read_kernel(&tid, 4, (void *)next + TASK_PID);
-	end_wait(next, tid, began);
+	if (first > 1) {
+		woken = followed_thread(first);
+	} else {
+		/* not by ctx->args: the kernel attaches to sched_waking no program that reads more arguments than that has */
+		bpf_probe_read_kernel(more, sizeof(more), (void *)ctx + 8);
+		next = more[1];
+		bpf_probe_read_kernel(&tid, 4, (void *)next + TASK_PID);
+		end_wait(next, tid, began);
+		if (s->wait_every && !((u64)random * s->wait_every >> 32))
+			every = s->wait_every;
+		if ((every || s->followed) && !first && is_waiting(more[0]))
+			begun = followed_wait(s);
+		else
+			every = 0;
+	}
 	FORGET(began, next);
-	if (s && s->wait_every && !((u64)random * s->wait_every >> 32))
-		every = s->wait_every;
-	if (s && (every || s->followed) && !ctx->args[0] /* preempted */)
-		begin_wait(prev, every, s);
+	FORGET(begun, next);
+	FORGET(every, (u32)next);
+	FORGET(woken, (u32)next);
+	if (woken | begun | every)
+		note_wait(more[0], woken, begun, every, s);
 	c = began ? switches.lookup(&zero) : 0;
 	if (c) {
 		bpf_probe_read_kernel(&tgid, 4, (void *)next + TASK_TGID);

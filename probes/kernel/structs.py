@@ -104,11 +104,24 @@ WAIT = np.dtype(
         ("call_weight", "<u4"),
         ("call", "<u2"),
         ("object", "<u2"),
-        ("spare", "<u4"),
+        ("waker_call", "<u2"),
+        ("waker", "<u2"),
+        ("waker_path", "<u8"),
     ]
 )
+WAKER_WATCHED, WAKER_FOREIGN = 1, 2
 CALL_WAIT = np.dtype(
-    [("path", "<u8"), ("cookie", "<u4"), ("call", "<u2"), ("object", "<u2"), ("bucket", "<u2"), ("spare", "<u2", 3)]
+    [
+        ("path", "<u8"),
+        ("cookie", "<u4"),
+        ("call", "<u2"),
+        ("object", "<u2"),
+        ("bucket", "<u2"),
+        ("waker_call", "<u2"),
+        ("waker", "<u2"),
+        ("spare", "<u2"),
+        ("waker_path", "<u8"),
+    ]
 )
 NO_CALL = 0xFFFF
 SETTINGS = np.dtype(

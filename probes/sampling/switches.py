@@ -1,4 +1,7 @@
-"""The tracepoint of the scheduler's switches, which every thread of the host passes: on only while it is needed."""
+"""The tracepoints of the scheduler, which every thread of the host passes: on only while they are needed.
+
+That of switches tells when threads begin and end to wait, that of wake-ups by whom they are woken.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import SWITCHES_A_TIMED
 
 PROGRAM = "on_switch"
+FOLLOWING = "waits"
+"""Who needs the wake-ups, too."""
 
 
 class SwitchTracepoint:
@@ -20,6 +25,7 @@ class SwitchTracepoint:
         self._links, self._waits, self._marks, self._switches = links, waits, marks, switches
         self._wanted: set[str] = set()
         self._numbers: list[int] = []
+        self._of_wakeups = 0
 
     def want(self, who: str, *, on: bool) -> None:
         """Have it on for somebody, or no more."""
@@ -28,12 +34,15 @@ class SwitchTracepoint:
             self._attach()
         elif not self._wanted:
             self._detach()
+        self._wakeups(on=FOLLOWING in self._wanted)
 
     def resume(self) -> None:
         """Attach anew if it is needed: the holder took everything off."""
         self._detach()
+        self._wakeups(on=False)
         if self._wanted:
             self._attach()
+        self._wakeups(on=FOLLOWING in self._wanted)
 
     def _attach(self) -> None:
         self._waits.drain()
@@ -44,6 +53,13 @@ class SwitchTracepoint:
         for number in self._numbers:
             self._links.close(number)
         self._numbers = []
+
+    def _wakeups(self, *, on: bool) -> None:
+        if on and not self._of_wakeups:
+            self._of_wakeups = self._links.tracepoint("sched_waking", PROGRAM)
+        elif not on and self._of_wakeups:
+            self._links.close(self._of_wakeups)
+            self._of_wakeups = 0
 
     def passes_ns(self) -> tuple[float, float]:
         """Return what its passes have cost watched programs, and everybody, ns.

@@ -15,6 +15,14 @@ OBJECT_KNOWN, OBJECT_NAMELESS = 32, 16
 MOST_FRAMES = 12
 """Frames between a wait and its function that are told; of more the innermost."""
 _TYPE_BITS = 12
+_SENDS = frozenset({"write", "writev", "pwritev", "sendto", "sendmsg", "sendmmsg", "sendfile", "splice", "close"})
+_WAKE = {
+    WaitKind.FUTEX: frozenset({"futex", "futex_wait", "futex_waitv"}),
+    WaitKind.SOCKET: _SENDS | {"connect", "accept", "accept4", "recvfrom", "recvmsg", "read"},
+    WaitKind.PIPE: _SENDS | {"vmsplice", "tee", "read", "readv"},
+    WaitKind.POLL: _SENDS | {"connect", "vmsplice", "tee"},
+}
+"""In which system calls a thread ends waits of a kind. In another one it was only interrupted: by a timer, a device."""
 _OBJECTS = {
     stat.S_IFREG: WaitKind.FILE,
     stat.S_IFDIR: WaitKind.FILE,
@@ -46,6 +54,24 @@ def kind_of(call: int, descriptor: int) -> tuple[WaitKind, str]:
     return _OBJECTS.get((descriptor & 15) << _TYPE_BITS, WaitKind.OTHER), known.name
 
 
+def may_wake(kind: WaitKind, call: str, waker_call: int) -> bool:
+    """Tell whether a thread in a system call ends such waits by it.
+
+    Parameters
+    ----------
+    kind : WaitKind
+        What was waited for.
+    call : str
+        The system call that waited.
+    waker_call : int
+        Number of the one in which the waker was, ``NO_CALL`` without one.
+    """
+    known = machine().blocking_calls.get(waker_call)
+    if known is None:
+        return False
+    return known.name in _WAKE.get(kind, ()) or (kind is WaitKind.OTHER and bool(call) and known.name == call)
+
+
 def place_of(
     stack: Sequence[Function | Frame], function: str, timed: Collection[str]
 ) -> tuple[tuple[Frame, ...], Frame | None]:
@@ -63,5 +89,9 @@ def place_of(
     places = [at for at, each in enumerate(stack) if isinstance(each, Function) and each.key == function]
     inner = stack[: places[-1]] if places else stack
     within = next((each.frame for each in inner if isinstance(each, Function) and each.key in timed), None)
-    frames = [each.frame if isinstance(each, Function) else each for each in inner]
-    return tuple(frames[:MOST_FRAMES]), within
+    return frames_of(inner), within
+
+
+def frames_of(stack: Sequence[Function | Frame]) -> tuple[Frame, ...]:
+    """Return the innermost frames of a stack."""
+    return tuple(each.frame if isinstance(each, Function) else each for each in stack[:MOST_FRAMES])

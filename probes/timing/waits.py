@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from specmine.model.buckets import BUCKETS, bucket_of
 from specmine.model.call_path import Frame
 from specmine.model.histogram import Histogram
-from specmine.model.inside.waits import Wait, WaitKind, Waits
+from specmine.model.inside.waits import Wait, WaitKind, Waits, Waker, pooled_wakers
 from specmine.probes.kernel.maps import HashMap
-from specmine.probes.kernel.structs import MAX_SLOTS
-from specmine.probes.sampling.switches import SwitchTracepoint
+from specmine.probes.kernel.structs import MAX_SLOTS, WAKER_WATCHED
+from specmine.probes.sampling.switches import FOLLOWING, SwitchTracepoint
 from specmine.probes.symbols.symbolizer import Symbolizer
 
 from .function.timed_function import TimedFunction
 from .return_probes import IDENTITY
-from .wait_places import kind_of, place_of
+from .wait_places import frames_of, kind_of, may_wake, place_of
 
 PHASE_NS = 1_000_000_000
 """How long a phase lasts, counting the time in which the function's probes are on, ..."""
@@ -38,11 +38,15 @@ MOST_WALKS, WANTED_WALKS = 2000, 400
 """Stacks walked in a phase: at most, and about as many are wanted."""
 SPARSER = 8
 """Where the most was reached the phase says nothing, and one wait in so many times as many is followed from then on."""
+MOST_WAKERS = 4
+"""Wakers that are told of one place, those that ended the longest waits."""
 MOST_PLACES = 16
 """Places that are told of one phase, those with most time; the others are told together."""
 NAMES_PATIENCE_NS = 5_000_000_000
 
 _Key = tuple[WaitKind, str, tuple[Frame, ...], Frame | None]
+_Row = tuple[int, int, int, tuple[Frame, ...] | None]
+"""Bucket, waits, their time in ns, and the stack of who ended them; (): another program, None: not known."""
 
 
 @dataclass(slots=True, eq=False)
@@ -168,7 +172,7 @@ class WaitMeter:
         else:
             return
         self._asked[key] = self._asked.pop(key)  # its next turn comes last
-        self._tracepoint.want("waits", on=True)
+        self._tracepoint.want(FOLLOWING, on=True)
         self._ended.drain()
         self._settings["left"][0] = MOST_WALKS
         self._settings["follow_every"][0] = self._every.get(key, 1)
@@ -207,7 +211,7 @@ class WaitMeter:
 
     def _end(self, phase: _Phase, now_ns: int) -> None:
         keys, values = self._with_open(*self._ended.drain(), now_ns)
-        self._tracepoint.want("waits", on=False)
+        self._tracepoint.want(FOLLOWING, on=False)
         self._phase = None
         walks = MOST_WALKS - int(self._settings["left"][0])
         self.walked += walks
@@ -227,7 +231,7 @@ class WaitMeter:
         _, waits = self._open.entries()
         waits = waits[waits["begun"] > 0]
         more, extra = np.zeros(len(waits), keys.dtype), np.zeros(len(waits), values.dtype)
-        for name in ("path", "cookie", "call", "object"):
+        for name in ("path", "cookie", "call", "object", "waker", "waker_call", "waker_path"):
             more[name] = waits[name]
         taken = np.clip(now_ns - waits["begun"].astype(np.int64), 0, None)
         more["bucket"] = bucket_of(taken)
@@ -237,7 +241,7 @@ class WaitMeter:
 
     def _named(self, one: _Unnamed, timed: set[str], *, give_up: bool) -> Waits | None:
         """Return what a phase says, None while names are outstanding."""
-        found: dict[_Key, list[tuple[int, int, int]]] = defaultdict(list)
+        found: dict[_Key, list[_Row]] = defaultdict(list)
         for key, value in zip(one.keys, one.values, strict=True):
             stack = self._symbolizer.stack(int(key["path"]), exact=True)
             if stack is None:
@@ -246,7 +250,12 @@ class WaitMeter:
                 stack = []
             frames, within = place_of(stack, one.phase.function, timed)
             kind, call = kind_of(int(key["call"]), int(key["object"]))
-            found[kind, call, frames, within].append((int(key["bucket"]), int(value["count"]), int(value["ns"])))
+            waker: tuple[Frame, ...] | None = None
+            if key["waker"] and may_wake(kind, call, int(key["waker_call"])):
+                waker = self._waker(int(key["waker_path"])) if key["waker"] == WAKER_WATCHED else ()
+                if waker is None and not give_up:
+                    return None
+            found[kind, call, frames, within].append((int(key["bucket"]), int(value["count"]), int(value["ns"]), waker))
         waits = [_wait(key, rows) for key, rows in found.items()]
         waits.sort(key=lambda each: (-each.blocked_ns.total, each.kind, each.call, each.frames))
         told, others = waits[:MOST_PLACES], waits[MOST_PLACES:]
@@ -266,10 +275,17 @@ class WaitMeter:
             waits=tuple(told),
         )
 
+    def _waker(self, path: int) -> tuple[Frame, ...] | None:
+        """Return the stack of a thread that woke another, None while its names are outstanding."""
+        stack = self._symbolizer.stack(path, exact=True) if path else []
+        return stack if stack is None else frames_of(stack)
 
-def _wait(key: _Key, rows: Sequence[tuple[int, int, int]]) -> Wait:
+
+def _wait(key: _Key, rows: Sequence[_Row]) -> Wait:
     kind, call, frames, within = key
-    buckets, counts, times = zip(*rows, strict=True)
+    buckets, counts, times, _ = zip(*rows, strict=True)
+    woken = [(at, ns, waker) for at, _, ns, waker in rows if waker is not None]
+    wakers = pooled_wakers(Waker(frames=waker, blocked_ns=Histogram.from_pairs([at], [ns])) for at, ns, waker in woken)
     return Wait(
         kind=kind,
         call=call,
@@ -277,4 +293,5 @@ def _wait(key: _Key, rows: Sequence[tuple[int, int, int]]) -> Wait:
         within=within,
         waits=Histogram.from_pairs(buckets, counts),
         blocked_ns=Histogram.from_pairs(buckets, times),
+        wakers=tuple(sorted(wakers, key=lambda each: (-each.blocked_ns.total, each.frames))[:MOST_WAKERS]),
     )

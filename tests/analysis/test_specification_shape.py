@@ -22,6 +22,14 @@ def test_what_specmine_writes_is_accepted() -> None:
     check_shape(SAMPLE, "it")
 
 
+def test_paths_without_a_behaviour_are_accepted() -> None:
+    """Incomplete ones, and those of functions that what happened inside calls explains."""
+    document = copy.deepcopy(SAMPLE)
+    path = next(each for one in document["functions"] for each in one.get("paths") or ())
+    path.update(complete=False, behaviour=None, certainty=None, independent_calls=None)
+    check_shape(document, "it")
+
+
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [

@@ -88,6 +88,9 @@ static inline __attribute__((always_inline)) void add_call_wait(struct wait *end
 	key.call = ended->call;
 	key.object = ended->object;
 	key.bucket = bucket_of(now - ended->begun);
+	key.waker_call = ended->waker_call;
+	key.waker = ended->waker;
+	key.waker_path = ended->waker_path;
 	v = call_waits.lookup(&key);
 	if (v) {
 		atomic_add(v->count, ended->call_weight);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from specmine.mining.inside.waits import waits_of
 from specmine.model.buckets import bucket_of
 from specmine.model.call_path import Frame
 from specmine.model.histogram import Histogram
-from specmine.model.inside.waits import Wait, WaitKind, Waits, pooled_waits
+from specmine.model.inside.waits import Wait, WaitKind, Waits, Waker, pooled_waits
 
 LOCK, SAVE = Frame("take_lock", "app"), Frame("save", "libstore.so.1")
 WRAPPERS = (Frame("__lll_lock_wait", "libc.so.6"), Frame("pthread_mutex_lock", "libpthread-2.31.so"))
@@ -79,3 +81,23 @@ def test_phases_add_up() -> None:
     assert both is not None and pooled_waits([]) is None
     assert (both.calls.total, both.followed_ns, both.end_ns, len(both.waits)) == (40, 2 * 10**9, 2, 1)
     assert waits_of(both)[0].mean_ns == pytest.approx(80 * MS / 40)
+
+
+def test_who_ended_waits_is_told_by_place_and_share() -> None:
+    """Three quarters by a function of the program, a part by another program; few by one that is not told."""
+    held = wait(WaitKind.FUTEX, "futex", (LOCK,), 4 * MS, 40, 1 * MS)
+    at = int(bucket_of(np.array([4 * MS]))[0])
+
+    def waker(number: int, *frames: Frame) -> Waker:
+        return Waker(frames=frames, blocked_ns=Histogram.from_pairs([at], [number * MS]))
+
+    other = Frame("rarely", "app")
+    woken = replace(held, wakers=(waker(20, *WRAPPERS, SAVE), waker(10, SAVE, LOCK), waker(6), waker(3, other)))
+    (part,) = waits_of(known(0, 40, woken))[0].parts
+    assert [(each.place, each.share) for each in part.wakers] == [(SAVE, 0.75), (None, 0.15)]
+    assert part.wakers[0].frames == (*WRAPPERS, SAVE)
+    both = pooled_waits([known(0, 40, woken)] * 2)
+    assert both is not None
+    (again,) = waits_of(both)[0].parts
+    assert again.wakers == part.wakers
+    assert waits_of(known(0, 40, held))[0].parts[0].wakers == ()

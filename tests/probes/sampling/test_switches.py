@@ -1,4 +1,4 @@
-"""The tracepoint of switches is on while somebody needs it, once, and off as soon as nobody does."""
+"""The tracepoints of the scheduler are on while somebody needs them, once, and off as soon as nobody does."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class Holder:
     """Stands for the process that holds the links."""
 
     def __init__(self) -> None:
-        self.on: set[int] = set()
+        self.on: dict[int, str] = {}
         self.made = 0
 
     def tracepoint(self, name: str, program: str) -> int:
         """Attach it."""
         self.made += 1
-        self.on.add(self.made)
+        self.on[self.made] = name
         return self.made
 
     def close(self, number: int) -> None:
         """Detach it, if it is on."""
-        self.on.discard(number)
+        self.on.pop(number, None)
 
 
 def tracepoint() -> tuple[SwitchTracepoint, Holder, list[str], Any]:
@@ -39,13 +39,21 @@ def tracepoint() -> tuple[SwitchTracepoint, Holder, list[str], Any]:
 
 
 def test_two_share_one_link() -> None:
-    """Whoever comes second finds it attached, and what is open stays; who goes first leaves it on."""
+    """Whoever comes second finds it attached, and what is open stays; who goes first leaves it on.
+
+    Wake-ups are for who follows waits only.
+    """
     point, holder, emptied, _ = tracepoint()
     point.want("profiler", on=True)
+    assert [*holder.on.values()] == ["sched_switch"]
     point.want("waits", on=True)
-    assert (len(holder.on), holder.made, emptied) == (1, 1, ["waits"])
+    assert ([*holder.on.values()], emptied) == (["sched_switch", "sched_waking"], ["waits"])
     point.want("profiler", on=False)
-    assert len(holder.on) == 1
+    assert [*holder.on.values()] == ["sched_switch", "sched_waking"]
+    point.want("profiler", on=True)
+    point.want("waits", on=False)
+    assert [*holder.on.values()] == ["sched_switch"]
+    point.want("profiler", on=False)
     point.want("waits", on=False)
     point.want("waits", on=False)
     assert not holder.on
@@ -57,7 +65,7 @@ def test_it_comes_back_where_it_is_needed() -> None:
     point.want("waits", on=True)
     holder.on.clear()
     point.resume()
-    assert len(holder.on) == 1
+    assert [*holder.on.values()] == ["sched_switch", "sched_waking"]
     point.want("waits", on=False)
     point.resume()
     assert not holder.on

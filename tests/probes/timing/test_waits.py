@@ -10,13 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from specmine.mining.inside.waits import waits_of
 from specmine.model.batch import FollowWaits
 from specmine.model.buckets import BUCKETS
 from specmine.model.function import Function
 from specmine.model.inside.waits import Wait, WaitKind, Waits
 from specmine.model.observation import Kind
 from specmine.probes.arch.machine import machine
-from specmine.probes.kernel.structs import CALL_WAIT, MAX_SLOTS, SAMPLE_VALUE, SETTINGS, WAIT
+from specmine.probes.kernel.structs import (
+    CALL_WAIT,
+    MAX_SLOTS,
+    NO_CALL,
+    SAMPLE_VALUE,
+    SETTINGS,
+    WAIT,
+    WAKER_FOREIGN,
+    WAKER_WATCHED,
+)
 from specmine.probes.timing.waits import MOST_WALKS, SPARSER, WaitMeter
 from tests.support.source_driver import driven, running
 
@@ -31,6 +41,7 @@ TRUTH = {
     "poll": (WaitKind.POLL, "poll", "watch_nothing"),
     "fault": (WaitKind.FAULT, "", "touch"),
 }
+GIVEN = ("lock", "pipe", "socket")
 
 
 def largest(told: Waits) -> Wait:
@@ -54,6 +65,12 @@ def test_kind_and_place_are_those_of_the_program(program: Programs, mode: str, t
 
         driver.poll(heard)
     found = largest(told[0])
+    wakers = waits_of(told[0])[0].parts[0].wakers
+    if mode in GIVEN:
+        assert wakers[0].place is not None and wakers[0].share > 0.5
+        assert wakers[0].place.name == "giver", "another thread of the program gives what is waited for"
+    else:
+        assert wakers == (), "time, disk and kernel are nobody"
     assert (found.kind, found.call) == (kind, call)
     assert place in [frame.name for frame in found.frames]
     assert found.within is None
@@ -96,6 +113,7 @@ class Host:
         ended: Any = self.ended
         self.meter = WaitMeter(tracepoint, self.settings, began, ended, symbolizer, self.histogram)
         self.watched_ns = 0
+        self.waker = (NO_CALL, 0)
         self.timed: Any = SimpleNamespace(
             function=FUNCTION,
             probe=SimpleNamespace(timed=True),
@@ -114,7 +132,7 @@ class Host:
             seen = calls // every if walks is None else walks
             self.histogram[SLOT * BUCKETS + 700] += calls
             self.settings["left"][0] -= seen
-            key = (1, IDENTITY, NUMBERS["futex"], 0, 700, (0, 0, 0))
+            key = (1, IDENTITY, NUMBERS["futex"], 0, 700, *self.waker, 0, 9)
             self.ended.rows = [(key, (seen * every, seen * every * 1_000_000))]
         self.watched_ns = now_ns
         return self.meter.poll({FUNCTION.key: self.timed}, now_ns)
@@ -152,6 +170,30 @@ def test_a_phase_says_how_long_calls_wait() -> None:
     (wait,) = told.waits
     assert (wait.kind, wait.waits.total, wait.blocked_ns.total) == (WaitKind.FUTEX, 100, 100 * 1_000_000)
     assert [frame.name for frame in wait.frames] == ["take_lock"]
+
+
+@pytest.mark.parametrize(
+    ("call", "who", "expected"),
+    [
+        ("futex", WAKER_WATCHED, [("take_lock", "top")]),
+        ("futex", WAKER_FOREIGN, [()]),
+        ("write", WAKER_WATCHED, []),  # no such call ends a wait for a lock: an interrupt did, while this thread ran
+        ("", WAKER_WATCHED, []),
+    ],
+)
+def test_who_woke_a_thread_is_told_where_its_system_call_can_do_that(
+    call: str, who: int, expected: list[tuple[str, ...]]
+) -> None:
+    """By its stack; of another program only that it was one."""
+    host = Host()
+    host.waker = (NUMBERS.get(call, NO_CALL), who)
+    host.meter.ask((FUNCTION.key,), 0)
+    host.run(SECOND // 2, calls=0)
+    host.run(SECOND, calls=100)
+    (told,) = host.run(2 * SECOND, calls=0)
+    (wait,) = told.waits
+    assert [tuple(frame.name for frame in each.frames) for each in wait.wakers] == expected
+    assert all(each.blocked_ns == wait.blocked_ns for each in wait.wakers)
 
 
 def test_too_many_waits_are_drawn_at_random_from_then_on() -> None:
