@@ -19,7 +19,7 @@ from specmine.model.inside.waits import Wait, WaitKind, Waits
 _C_LIBRARY = re.compile(r"(libc|libpthread|libc\.musl|ld-linux|ld-musl|ld)[-.\d]")
 """Begins of the names of modules that only pass a wait on to the kernel."""
 LEAST_WOKEN = 0.1
-"""Who ended less of the time at a place is not told: an interrupt may have come during a call that can end such waits."""
+"""Who ended less of the time at a place is not told: an interrupt may come during a call that can end such waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
