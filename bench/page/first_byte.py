@@ -5,6 +5,7 @@
 `specmine web` serves a store: 5,000 functions in all states, two hours of windows of one of them. Each page is asked
 for one request after the other. The documents are read anew every 3 s, in a thread of the same process; requests that
 came meanwhile are in the figures. Times are from the request to the first byte of the answer, over an open connection.
+Needs no root.
 """
 
 from __future__ import annotations
