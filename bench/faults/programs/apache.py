@@ -41,7 +41,7 @@ def served(folder: Path) -> Iterator[Service]:
             replaced(configuration, lines)
             os.kill(server.pid, signal.SIGUSR1)  # children finish what they do, then others take their place
 
-        rules = "\n".join(f"RewriteRule ^/(a|b).*(c+)*{number}$ /nowhere" for number in range(RULES))
+        rules = "\n".join(f"RewriteRule ^/(.*)x+y{number}$ /nowhere" for number in range(RULES))
         address = f"127.0.0.1:{debian_programs.port_of(folder)}"
         rate, account = folder / "rate", folder / "account"
         rate.write_text(str(RATE))
