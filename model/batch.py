@@ -120,6 +120,8 @@ class Activity:
     """True if the kernel's token bucket ran empty and the probe was detached early."""
     timed: int = 0
     """Calls whose duration was taken; 0 in recordings of earlier versions."""
+    missed: bool = False
+    """True if calls may have gone uncounted: its probes went and came back, or are not in all of the processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

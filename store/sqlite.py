@@ -38,6 +38,7 @@ class SqliteStore(Store):
         *,
         read_only: bool = False,
         set_aside: Callable[[str], None] | None = None,
+        check: bool = True,
         schema: Schema = SCHEMA,
     ) -> Self:
         """Open a store, and create it if it is not there.
@@ -51,6 +52,8 @@ class SqliteStore(Store):
         set_aside : callable, optional
             A damaged store is moved to ``<path>.corrupt-<n>``, one line about it is passed to this function, and a
             new store is begun. Without it a damaged store is an error.
+        check : bool
+            Look for damage in the whole file; without this damage is an error of who reads it.
         schema : Schema
             An older store is migrated to it.
 
@@ -67,7 +70,7 @@ class SqliteStore(Store):
         lock = FileLock(f"{path}.lock", what=f"the store {path}", remedy="stop it, or name another store")
         try:
             try:
-                db = opened(path, schema)
+                db = opened(path, schema, check=check)
             except StoreCorrupt as error:
                 if set_aside is None:
                     raise

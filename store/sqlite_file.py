@@ -65,14 +65,17 @@ def transaction(db: sqlite3.Connection, what: str) -> Iterator[None]:
         raise StoreError(f"{what} cannot be written ({error})") from error
 
 
-def opened(path: Path, schema: Schema) -> sqlite3.Connection:
-    """Open a store to write to it: checked, created if missing, migrated if old. Raises StoreError."""
+def opened(path: Path, schema: Schema, *, check: bool = True) -> sqlite3.Connection:
+    """Open a store to write to it: checked, created if missing, migrated if old. Raises StoreError.
+
+    The check reads the whole file; who opens it again and again asks for it once.
+    """
     if path.exists() and not path.is_file():
         raise StoreError(f"the store {path} is not a file")
     db = _connected(path, "rwc")
     try:
         _set_up(db)
-        problem = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        problem = db.execute("PRAGMA quick_check(1)").fetchone()[0] if check else "ok"
         if problem != "ok":
             raise StoreCorrupt(f"the store {path} is damaged ({problem})")
         found = _version(db, path)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
+# Before numpy is imported: on a busy host native threads wait for each other a hundred times longer than they compute.
+# The product has one as well.
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
+
 import ctypes
 import functools
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from specmine.analysis.check.data import LifetimeData
+from specmine.analysis.check.lifetime_data import LifetimeData
 from specmine.analysis.lifetimes.from_csv import TIMED, read_calls
 from specmine.analysis.mine_recording import analyze
 from specmine.daemon.config.settings import settings_of

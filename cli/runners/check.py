@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from specmine.analysis.check.data import DocumentData, LifetimeData
 from specmine.analysis.check.document import document_of
+from specmine.analysis.check.document_data import DocumentData
 from specmine.analysis.check.formulas import read_formulas
+from specmine.analysis.check.lifetime_data import LifetimeData
 from specmine.analysis.documents import is_store, json_specification
 from specmine.cli.base.exit_codes import FINE, NO_DATA, VIOLATED
 from specmine.cli.base.output import OutputFile, destination, width

@@ -29,7 +29,7 @@ class CallCounts:
     watched_ns: int = 0
     cost_ns: float = 0.0
     gaps: bool = False
-    """True once the entry probe was off between the first watch and now."""
+    """True once the entry probe was off between the first watch and now, if only for milliseconds."""
     looks: Looks = field(default_factory=Looks)
     """The rates that were counted; they stand for the gaps as well."""
 
@@ -86,7 +86,9 @@ class ProbeState:
 def with_watch(probe: ProbeState, watch: Watch | None, now_ns: int) -> ProbeState:
     """Record what the source was asked for."""
     timed = watch is not None and PROBE_KINDS[watch.kind].timed
-    off = probe.first_watch_ns is not None and (probe.watch is None or watch is None)
+    before = probe.watch
+    # another kind of probe is another program: one is detached before the other is attached
+    off = probe.first_watch_ns is not None and (before is None or watch is None or before.kind is not watch.kind)
     gaps = probe.counts.gaps or off or (watch is not None and watch.on_ns > 0)
     return replace(
         probe,
@@ -125,7 +127,7 @@ def _with_counts(probe: ProbeState, activity: Activity) -> ProbeState:
         calls=before.calls + timed * activity.calls,
         watched_ns=before.watched_ns + timed * activity.watched_ns,
         cost_ns=before.cost_ns + activity.cost_ns,
-        gaps=before.gaps or (timed and activity.limited),
+        gaps=before.gaps or (timed and (activity.limited or activity.missed)),
         looks=looks,
     )
     return replace(

@@ -51,6 +51,8 @@ class StoreLedger:
     path: Path
     host: str
     now_ns: Callable[[], int] = field(default=utc_ns)
+    _checked: set[tuple[int, int]] = field(default_factory=set)
+    """Device and inode of files that were looked through for damage: that takes seconds in a large one."""
 
     def plan(self, benchmark: Benchmark, plan: Mapping[str, Any], runs: Sequence[PlannedRun]) -> None:
         """Write a benchmark down. Raises InputError if there is one of its name."""
@@ -192,10 +194,19 @@ class StoreLedger:
 
     def _written(self, work: Callable[[Store], T]) -> T:
         try:
-            with open_store(self.path) as store:
+            with open_store(self.path, check=self._file() not in self._checked) as store:
+                self._checked.add(self._file())
                 return work(store)
         except LockTaken as error:
             raise LedgerAway(error.message, remedy=error.remedy) from error
+
+    def _file(self) -> tuple[int, int]:
+        """Return which file there is now, (0, 0) for none."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return 0, 0
+        return status.st_dev, status.st_ino
 
 
 def _planned(row: BenchmarkRun) -> PlannedRun:

@@ -80,4 +80,5 @@ class ActivityMeter:
             cost_ns=cost,
             limited=w.bucket.take_alarm(),
             timed=fresh.timed,
+            missed=w.attachment.take_missed(),
         )

@@ -68,6 +68,7 @@ class LinkTable:
 
     def forked(self, w: TimedFunction, child: int) -> None:
         """Adopt or clean a child: it has inherited the breakpoints of a link."""
+        w.attachment.miss()  # what the child calls before its link is made
         crowded = len(w.attachment.pids) >= MAX_PIDS
         sites = self._returns.adopt(w, child, cookie_of(w, child)) if w.by_site else []
         entry = self._enter(w, child)

@@ -52,7 +52,11 @@ class ProcessChoice:
         if alone and not any(self._bystanders.share(module.file) for module in touched):
             return [0]
         pids = sorted(member.pid for member in allowed if member.lifetime == w.lifetime)
-        return sorted(self._random.sample(pids, MAX_PIDS)) if len(pids) > MAX_PIDS else pids
+        if len(pids) > MAX_PIDS:
+            pids = sorted(self._random.sample(pids, MAX_PIDS))
+        if len(pids) < len(wanted):
+            w.attachment.miss()
+        return pids
 
     def has_others(self, w: TimedFunction) -> bool:
         """Tell whether there are processes in which the function is not probed now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 
 from specmine.model.call_path import CallPath, Frame
@@ -43,7 +44,7 @@ class Planted:
     def function(self) -> Function:
         return Function(
             build_id="b1d",
-            offset=sum(map(ord, self.name)) * 64,
+            offset=(sum(map(ord, self.name)) << 32 | zlib.crc32(self.name.encode())) * 64,
             name=self.name,
             module=MODULE,
             in_program=True,

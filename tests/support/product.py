@@ -16,6 +16,7 @@ from specmine.daemon.socket.client import DaemonConnection
 from specmine.model.errors import SpecmineError
 from tests.support.breakpoints import Text, family
 from tests.support.patience import patient
+from tests.support.yielding import yielding
 
 BIN = Path(sys.executable).parent
 SPECMINE, SPECMINED = str(BIN / "specmine"), str(BIN / "specmined")
@@ -108,9 +109,10 @@ def daemon(folder: Path, **sections: str) -> Iterator[Daemon]:
 def running(*argv: object) -> Iterator[subprocess.Popen[str]]:
     """Start a target program; end it, with its children, in any case."""
     command = [str(each) for each in argv]
-    child = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
+    with yielding():
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
     try:
         yield child
     finally:

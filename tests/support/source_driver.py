@@ -21,12 +21,14 @@ from specmine.probes.kernel.maps import kernel_at_least
 from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from tests.support.patience import patient
+from tests.support.yielding import yielding
 
 
 @contextmanager
 def running(*argv: object) -> Iterator[subprocess.Popen[str]]:
     """Start a target program; end it in any case."""
-    child = subprocess.Popen([str(a) for a in argv], stdout=subprocess.PIPE, text=True)
+    with yielding():
+        child = subprocess.Popen([str(a) for a in argv], stdout=subprocess.PIPE, text=True)
     try:
         yield child
     finally:

@@ -22,6 +22,8 @@ class Attachment:
     """When the on-phase ends, 0 if it does not."""
     watched_ns: int = 0
     """How long the probes were on before ``on_ns``."""
+    missed: bool = False
+    """True if calls may have gone uncounted since this was last reported."""
 
     @property
     def pids(self) -> set[int]:
@@ -31,6 +33,16 @@ class Attachment:
     def begin(self, cookie: int) -> None:
         """Begin an attachment under a new cookie; that of the last one stays known."""
         self.cookies = (cookie, *self.cookies[:1])
+        self.missed = self.missed or self.watched_ns > 0
+
+    def miss(self) -> None:
+        """Note that calls may go uncounted in some process."""
+        self.missed = True
+
+    def take_missed(self) -> bool:
+        """Return whether calls may have gone uncounted since the last call."""
+        missed, self.missed = self.missed, False
+        return missed
 
     def add_entry(self, link: int, pid: int) -> None:
         """Take in the link of an entry probe."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import pytest
@@ -27,8 +28,8 @@ def test_half_of_such_changes_are_found_in_a_minute(sd: float) -> None:
     found = larger = 0
     for seed in range(60):
         watched = Watched(seed, sd=sd)
-        factor = detectable(watched.state)
+        factor, again = detectable(watched.state), copy.deepcopy(watched)
         found += watched.is_found(factor, 60)
-        larger += Watched(seed, sd=sd).is_found(factor * factor, 60)
+        larger += again.is_found(factor * factor, 60)
     assert 15 <= found <= 45
     assert larger >= 54

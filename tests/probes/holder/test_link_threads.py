@@ -14,8 +14,8 @@ LINKS = 200
 
 def test_each_link_is_closed_by_its_own_descriptors() -> None:
     """Descriptors that are sent on in a burst are not mixed up: who is closed is gone, and nobody else."""
+    table = LinkThreads(())
     for burst in range(5):
-        table = LinkThreads(())
         reading, kept = [], []
         for number in range(LINKS):
             ends = [os.pipe() for _ in range(1 + number % 3)]
@@ -29,3 +29,5 @@ def test_each_link_is_closed_by_its_own_descriptors() -> None:
             assert set(ready) == set(reading[number])
         for fd in (fd for some in reading for fd in some):
             os.close(fd)
+    table._sending.close()
+    table._receiving.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from specmine.probes.elf.client import Reader
 from specmine.probes.process.mappings import Mapping
 from specmine.probes.symbols import modules as code
 from specmine.probes.symbols.modules import REST_NS, Module, Modules
-from tests.probes.symbols.test_unwind_space import arrays
+from tests.support.memory_arrays import arrays
 from tests.support.product import wait_until
 
 
@@ -25,8 +26,8 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[Modules]:
         return [Mapping(start=pid << 12, end=(pid + 1) << 12, offset=0, file=(0, 0), path="")]
 
     monkeypatch.setattr(code, "executable_mappings", mappings)
-    with Reader() as reader:
-        yield Modules(reader, arrays(20_000, 20_000))
+    with Reader() as reader, arrays(20_000, 20_000) as loaded, closing(Modules(reader, loaded)) as made:
+        yield made
 
 
 def test_programs_that_come_and_go_are_placed_for_ever(modules: Modules) -> None:
@@ -76,8 +77,7 @@ def test_files_that_nobody_maps_are_closed(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(code, "MOST_FILES", 4)
     monkeypatch.setattr(code, "executable_mappings", lambda pid: [mapping_of(tmp_path / str(pid), pid)])
     monkeypatch.setattr(code, "open_mapped", lambda pid, _: os.open(tmp_path / str(pid), os.O_RDONLY))
-    with Reader() as reader:
-        modules = Modules(reader, arrays(20_000, 20_000))
+    with Reader() as reader, arrays(20_000, 20_000) as loaded, closing(Modules(reader, loaded)) as modules:
 
         def settled(pid: int) -> Module:
             module = modules.layouts[modules.layout_of(pid)].modules[0]
@@ -96,7 +96,6 @@ def test_files_that_nobody_maps_are_closed(tmp_path: Path, monkeypatch: pytest.M
         again = settled(1)
         assert again is not made[0] and again.fd >= 0 and again.facts is not None and not again.gone
         assert modules.forget(()) == set()  # there are few now
-        modules.close()
 
 
 def mapping_of(path: Path, pid: int) -> Mapping:

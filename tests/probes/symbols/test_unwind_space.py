@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +14,15 @@ import pytest
 
 from specmine.probes.elf.client import Reader
 from specmine.probes.kernel.loader import Loaded
-from specmine.probes.kernel.structs import LAYOUT, RANGE_ROWS
+from specmine.probes.kernel.structs import RANGE_ROWS
 from specmine.probes.symbols import modules as code
 from specmine.probes.symbols import unwind_space
 from specmine.probes.symbols.modules import CALIBRATION_ROWS, Module, Modules
+from tests.support.memory_arrays import arrays
 from tests.support.patience import patient
 
 ROWS, PAGES = 120_000, 60_000
+AMPLE = 1 << 21, 1 << 20
 
 
 @pytest.fixture
@@ -39,17 +41,6 @@ def program() -> Iterator[int]:
         child.stdout.readline()
         yield child.pid
         child.communicate(b"\n")
-
-
-def arrays(rows: int, pages: int) -> Loaded:
-    """Return files in memory in place of the kernel's arrays."""
-    entries = {"rows": rows, "page_index": pages, "layouts": 8}
-    sizes = {"rows": 8, "page_index": 8, "layouts": LAYOUT.itemsize}
-    maps = {}
-    for name, count in entries.items():
-        maps[name] = os.memfd_create(name)
-        os.truncate(maps[name], -(-count * sizes[name] // 4096) * 4096)
-    return Loaded(mode="", maps=maps, entries=entries, programs={}, notes=(), seconds=0)
 
 
 def settled(modules: Modules) -> list[Module]:
@@ -76,42 +67,35 @@ def test_rows_come_back_when_a_walk_asks_for_them(
     """In too little room all modules are served in turn, never more than fits, and what is there is whole."""
     monkeypatch.setattr(code, "IDLE_NS", -1)
     monkeypatch.setattr(unwind_space, "REST_NS", 1_000_000)
-    loaded = arrays(ROWS, PAGES)
-    modules = Modules(reader, loaded)
-    layout = modules.layout_of(program)
-    everything = settled(modules)
-    assert modules.evictions > 0
-    assert 0 < modules.row_bytes <= 8 * (ROWS + PAGES)
-    absent = [m for m in everything if m.evicted]
-    assert absent
-    for module in absent[:4]:
-        mapping = next(m for m in modules.layouts[layout].mappings if m.file == module.file)
-        modules.want(layout, mapping.start)
-        settled(modules)
-        assert module.flags == RANGE_ROWS
-        found = kernel_rows(loaded, module)
-        assert len(found) == module.lengths[0]
-        assert found == sorted(set(found))
-        assert modules.row_bytes <= 8 * (ROWS + PAGES - 2 * CALIBRATION_ROWS)
-    modules.close()
+    with arrays(ROWS, PAGES) as loaded, closing(Modules(reader, loaded)) as modules:
+        layout = modules.layout_of(program)
+        everything = settled(modules)
+        assert modules.evictions > 0
+        assert 0 < modules.row_bytes <= 8 * (ROWS + PAGES)
+        absent = [m for m in everything if m.evicted]
+        assert absent
+        for module in absent[:4]:
+            mapping = next(m for m in modules.layouts[layout].mappings if m.file == module.file)
+            modules.want(layout, mapping.start)
+            settled(modules)
+            assert module.flags == RANGE_ROWS
+            found = kernel_rows(loaded, module)
+            assert len(found) == module.lengths[0]
+            assert found == sorted(set(found))
+            assert modules.row_bytes <= 8 * (ROWS + PAGES - 2 * CALIBRATION_ROWS)
 
 
 def test_rows_in_use_stay(reader: Reader, program: int) -> None:
     """Where everything was used just now nothing makes room, and what does not fit is counted."""
-    modules = Modules(reader, arrays(ROWS, PAGES))
-    modules.layout_of(program)
-    settled(modules)
-    assert modules.evictions == 0
-    assert modules.lost > 0
+    with arrays(ROWS, PAGES) as loaded, closing(Modules(reader, loaded)) as modules:
+        modules.layout_of(program)
+        settled(modules)
+        assert modules.evictions == 0
+        assert modules.lost > 0
 
 
 def test_a_second_start_takes_rows_from_the_disk(reader: Reader, program: int, tmp_path: Path) -> None:
     """The same rows are in the kernel after a restart, without being made again."""
-    first, second = arrays(1 << 21, 1 << 20), arrays(1 << 21, 1 << 20)
-    modules = Modules(reader, first, tmp_path)
-    modules.layout_of(program)
-    settled(modules)
-    again = Modules(reader, second, tmp_path)
     asked: list[str] = []
     whole = reader.request
 
@@ -119,29 +103,35 @@ def test_a_second_start_takes_rows_from_the_disk(reader: Reader, program: int, t
         asked.append(op)
         return whole(op, fd, **arguments)
 
-    reader.request = request  # type: ignore[method-assign]
-    again.layout_of(program)
-    settled(again)
-    by_name = {m.file: m for m in again.by_file.values()}
-    for module in modules.by_file.values():
-        if module.lengths[0] and module.path != "[vdso]":
-            assert kernel_rows(first, module) == kernel_rows(second, by_name[module.file])
-    assert asked.count("rows") <= asked.count("facts") // 4
+    with (
+        arrays(*AMPLE) as first,
+        arrays(*AMPLE) as second,
+        closing(Modules(reader, first, tmp_path)) as modules,
+        closing(Modules(reader, second, tmp_path)) as again,
+    ):
+        modules.layout_of(program)
+        settled(modules)
+        reader.request = request  # type: ignore[method-assign]
+        again.layout_of(program)
+        settled(again)
+        by_name = {m.file: m for m in again.by_file.values()}
+        for module in modules.by_file.values():
+            if module.lengths[0] and module.path != "[vdso]":
+                assert kernel_rows(first, module) == kernel_rows(second, by_name[module.file])
+        assert asked.count("rows") <= asked.count("facts") // 4
 
 
 def test_what_never_fits_takes_no_room_from_others(
     reader: Reader, program: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The largest file has more rows than there is room for: it is left out, and the rows of all others stay."""
-    roomy = Modules(reader, arrays(1 << 21, 1 << 20))
-    roomy.layout_of(program)
-    *others, largest = sorted(module.lengths[0] for module in settled(roomy))
-    assert sum(others) < largest, "the program is not what this test needs"
-    roomy.close()
+    with arrays(*AMPLE) as loaded, closing(Modules(reader, loaded)) as roomy:
+        roomy.layout_of(program)
+        *others, largest = sorted(module.lengths[0] for module in settled(roomy))
+        assert sum(others) < largest, "the program is not what this test needs"
     monkeypatch.setattr(code, "IDLE_NS", -1)
-    modules = Modules(reader, arrays(largest - 1, 1 << 20))
-    modules.layout_of(program)
-    settled(modules)
-    assert (modules.lost, modules.evictions) == (1, 0)
-    assert sorted(m.lengths[0] for m in modules.by_file.values() if m.lengths[0])[-1] == others[-1]
-    modules.close()
+    with arrays(largest - 1, AMPLE[1]) as loaded, closing(Modules(reader, loaded)) as modules:
+        modules.layout_of(program)
+        settled(modules)
+        assert (modules.lost, modules.evictions) == (1, 0)
+        assert sorted(m.lengths[0] for m in modules.by_file.values() if m.lengths[0])[-1] == others[-1]

@@ -11,6 +11,7 @@ import pytest
 from specmine.model.batch import Watch
 from specmine.model.observation import Kind
 from specmine.probes.process.tracker import Member
+from specmine.probes.timing.function.attachment import Attachment
 from specmine.probes.timing.process_choice import ProcessChoice
 
 
@@ -29,6 +30,7 @@ class Timed:
     def __init__(self, program: str) -> None:
         self.watch = Watch(function="f", kind=Kind.TIME, program=program)
         self.module, self.by_site, self.window, self.lifetime = LIBRARY, False, None, ""
+        self.attachment = Attachment()
 
     def choose(self, lifetime: str) -> None:
         """Note the lifetime."""
@@ -64,3 +66,12 @@ def test_an_only_program_is_probed_for_all() -> None:
     """One breakpoint serves all its processes."""
     only = choice(member(1, "redis"))
     assert only.pids(cast(Any, Timed("redis")), begun=False) == only.pids(cast(Any, Timed("")), begun=False) == [0]
+
+
+@pytest.mark.parametrize(("members", "missed"), [((1,), False), ((1, 2), True)])
+def test_calls_of_processes_without_probes_are_missed(members: tuple[int, ...], missed: bool) -> None:
+    """Counts are called exact only if all processes of the program are probed."""
+    timed = Timed("shop")
+    found = choice(*(member(pid, "shop") for pid in members), member(9, "redis")).pids(cast(Any, timed), begun=False)
+    assert (len(found), timed.attachment.take_missed()) == (1, missed)
+    assert not timed.attachment.take_missed()

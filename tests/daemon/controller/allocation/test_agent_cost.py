@@ -35,9 +35,9 @@ class Costly(SimulatedSource):
 
 
 def learned(seconds: int, settings: Settings) -> tuple[ControllerState, Costly, list[float]]:
-    """Mine sixty functions at a high budget; return the end, the source, and the pressure step by step."""
+    """Mine twenty functions at a high budget; return the end, the source, and the pressure step by step."""
     clock, pressures = FakeClock(), []
-    source = Costly(tuple(unimodal(f"f{number:02d}", rate=900.0, own=0.016) for number in range(60)), clock)
+    source = Costly(tuple(unimodal(f"f{number:02d}", rate=900.0, own=0.048) for number in range(20)), clock)
 
     def listen(step: Step) -> None:
         pressures.append(step.state.agent_cost.pressure)
