@@ -20,7 +20,7 @@ from specmine.mining.regression.comparison import Rule
 from specmine.model.errors import SpecmineError
 
 _MOST_KEPT = 8
-_NO_STORE = "Below are the daemon's own comparisons, each build with the one before it, as soon as there are any."
+_NO_STORE = "The daemon compares each build with the one before it, as soon as both ran."
 _FEW = "The store holds runs of one build only: there is nothing to compare yet."
 
 
