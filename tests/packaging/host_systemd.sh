@@ -23,6 +23,11 @@ for each in basic shutdown default sysinit multi-user; do printf '[Unit]\nDefaul
         /lib/systemd/systemd --user --unit=default.target
 ) &
 manager=$!
+for _ in $(seq 200); do
+    # only root may write to a user manager's socket: units of other users could not say that they are ready
+    [[ -S $root/run/systemd/notify ]] && chmod 777 "$root/run/systemd/notify" && break
+    sleep 0.1
+done
 cat >/dev/null # until whoever started this is done
 kill -TERM "$manager" 2>/dev/null || true
 for _ in $(seq 100); do

@@ -23,7 +23,7 @@ before=$(md5sum </etc/specmine/specmined.yaml)
 
 row "systemctl enable --now starts the daemon" systemctl enable --now specmined
 row "it is active, and not root" eval 'active && [[ $(stat -c %U /proc/$(pid)) == specmine ]]'
-row "specmine status answers" specmine status
+row "specmine status answers" eval 'for i in $(seq 30); do specmine status && break; sleep 1; done'
 row "the page starts" eval 'systemctl start specmine-web && sleep 3 && [[ $(systemctl is-active specmine-web) == active ]]'
 row "its manual is there" test -s /usr/share/man/man1/specmine-mine.1.gz
 was=$(pid)
