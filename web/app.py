@@ -105,8 +105,9 @@ class _Pages:
         self._templates = environment()
         self._now_s = time.monotonic
         self._next_trends_s = 0.0
+        self._overview: functions.Overview | None = None
         self._short_trends: dict[tuple[str, ...], tuple[float, Mapping[str, Any]]] = {}
-        self._trends: tuple[Documents | None, dict[tuple[tuple[str, ...], int], Mapping[str, Any]]] = None, {}
+        self._trends: tuple[Mapping[str, Any] | None, dict[tuple[tuple[str, ...], int], Mapping[str, Any]]] = None, {}
 
     def answers(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         """Return a handler that reads the documents first, on a thread, and says so where it cannot."""
@@ -134,7 +135,11 @@ class _Pages:
         if _wants_json(request):
             return _json({"schema": "specmine.functions/1",
                           "functions": without_details(documents.specification)["functions"]})  # fmt: skip
-        return self._html(request, "functions.html", functions.page(documents, request.query_params, self._trends_of))
+        overview = self._overview
+        if overview is None or overview.specification is not documents.specification:
+            overview = self._overview = functions.Overview(documents.specification, documents.functions)
+        values = functions.page(documents, request.query_params, self._trends_of, overview)
+        return self._html(request, "functions.html", values)
 
     def function(self, documents: Documents, request: Request) -> Response:
         """One function."""
@@ -160,8 +165,8 @@ class _Pages:
     def _trend(self, documents: Documents, entries: Sequence[Entry], hours: int) -> Mapping[str, Any]:
         """Return how the durations of a function went, read once for the same documents; {} without windows."""
         keys = tuple(dict.fromkeys(str(each["key"]) for each in entries if each.get("key")))[:MOST_BUILDS]
-        if self._trends[0] is not documents:
-            self._trends = documents, {}
+        if self._trends[0] is not documents.specification:
+            self._trends = documents.specification, {}
         known = self._trends[1]
         if (keys, hours) not in known:
             try:

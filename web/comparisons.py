@@ -19,6 +19,8 @@ from specmine.analysis.report.portrait import Portrait, portrait
 from specmine.mining.regression.comparison import Rule
 from specmine.model.errors import SpecmineError
 
+from .documents import content_of
+
 _MOST_KEPT = 8
 _NO_STORE = "The daemon compares each build with the one before it, as soon as both ran."
 _FEW = "The store holds runs of one build only: there is nothing to compare yet."
@@ -70,8 +72,7 @@ class Comparisons:
         return portrait(entry, group, (old, new), labels, rule.summary, rule.level, Stated(recorded))
 
     def _recorded(self, store: Path) -> tuple[object, RecordedLifetimes]:
-        parts = [store, store.with_name(f"{store.name}-wal")]
-        content = tuple((each.stat().st_mtime_ns, each.stat().st_size) for each in parts if each.exists())
+        content = content_of(store)
         if self._read is None or self._read[0] != content:
             self._read = content, read_lifetimes(store)
         return self._read

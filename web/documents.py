@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,8 +21,10 @@ from specmine.store import read_store
 Entry = Mapping[str, Any]
 FRESH_S = 3.0
 """A snapshot of this age is read anew; the request that notices does not wait for it."""
+READING_SHARE = 0.05
+"""So much of the time may pass with reading: what takes long is read less often, ..."""
 STALE_S = 30.0
-"""A request waits for a new snapshot if the last one is older."""
+"""... but a request waits for a new snapshot if the last one is older."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,18 +130,24 @@ class StoreSource:
     def __init__(self, store: Path) -> None:
         """Remember the path."""
         self.store = store
+        self._known: tuple[object, Documents] | None = None
 
     def read(self) -> Documents:
-        """Read the specification and the violations; before the first specification there are no functions."""
+        """Read the specification and the violations, if something was written meanwhile.
+
+        Before the first specification there are no functions.
+        """
+        content = content_of(self.store)
+        if self._known is None or self._known[0] != content:
+            self._known = content, self._read()
+        return replace(self._known[1], read_at=time.monotonic())
+
+    def _read(self) -> Documents:
         try:
             specification: Mapping[str, Any] = document_in(self.store)
         except NoData:
             specification = {"functions": []}
-        return Documents(
-            specification=specification,
-            violations=violations_in(self.store),
-            read_at=time.monotonic(),
-        )
+        return Documents(specification=specification, violations=violations_in(self.store))
 
     def trend(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
         """Read the windows; the time ends with the newest window of the function, however old the store is."""
@@ -147,7 +155,8 @@ class StoreSource:
         if not is_store(self.store):
             raise NoData("a specification in a file holds no windows")
         with read_store(self.store) as opened:
-            stated = stated_formulas(opened.document("specification"), keys)
+            known = self._known[1].specification if self._known else opened.document("specification")
+            stated = stated_formulas(known, keys)
             return trend_of(opened, keys, None, int(hours * 3_600e9), stated)
 
     def trends(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
@@ -159,6 +168,12 @@ class StoreSource:
             return trends_of(opened, keys, None, int(hours * 3_600e9))
 
 
+def content_of(store: Path) -> object:
+    """Return what tells one content of a store from another: times and sizes of its files."""
+    parts = [store, store.with_name(f"{store.name}-wal")]
+    return tuple((each.stat().st_mtime_ns, each.stat().st_size) for each in parts if each.exists())
+
+
 class Latest:
     """The newest documents of a source. Nothing is read while nobody asks; one reading serves all that ask."""
 
@@ -168,10 +183,11 @@ class Latest:
         self._now_s = now_s
         self._lock = threading.Lock()
         self._known: Documents | None = None
+        self._fresh_s = FRESH_S
         self._reading: Future[Documents] | None = None
 
     def documents(self) -> Documents:
-        """Return documents that are at most ``STALE_S`` old; such of more than ``FRESH_S`` are renewed meanwhile.
+        """Return documents that are at most ``STALE_S`` old; such of more than some seconds are renewed meanwhile.
 
         Raises
         ------
@@ -181,7 +197,7 @@ class Latest:
         with self._lock:
             known = self._known
             age = self._now_s() - known.read_at if known is not None else STALE_S
-            if age >= FRESH_S and self._reading is None:
+            if age >= self._fresh_s and self._reading is None:
                 self._reading = Future()
                 threading.Thread(target=self._read, args=(self._reading,), name="documents", daemon=True).start()
             reading = self._reading
@@ -191,6 +207,7 @@ class Latest:
         return reading.result()
 
     def _read(self, reading: Future[Documents]) -> None:
+        began_s = self._now_s()
         try:
             documents = self.source.read()
         except Exception as error:
@@ -200,4 +217,5 @@ class Latest:
             return
         with self._lock:
             self._known, self._reading = documents, None
+            self._fresh_s = min(STALE_S / 2, max(FRESH_S, (self._now_s() - began_s) / READING_SHARE))
         reading.set_result(documents)

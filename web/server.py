@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import socket
+import sys
 from collections.abc import Callable
 
 import uvicorn
@@ -17,6 +18,8 @@ from .documents import Source
 
 MOST_CONNECTIONS = 64
 IDLE_S = 10
+SWITCH_S = 0.001
+"""A request waits so long for the thread that reads documents, each time that it needs the interpreter."""
 NOBODY = "nobody"
 
 
@@ -67,6 +70,7 @@ def serve_app(
         _become(user)
         readable()
         shown = f"[{host}]" if ":" in host else host
+        sys.setswitchinterval(SWITCH_S)
         tell(f"http://{shown}:{listener.getsockname()[1]}/")
         uvicorn.Server(config).run(sockets=[listener])
 

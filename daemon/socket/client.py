@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from specmine.model import json_pieces
 from specmine.model.errors import HostError, InputError, NoData, SpecmineError
 
 DEFAULT_SOCKET = "/run/specmine/specmined.sock"
@@ -120,7 +121,7 @@ def ask(path: str | Path, request: Mapping[str, Any], *, timeout_s: float = 5.0)
 
 def _result(line: bytes, path: str) -> dict[str, Any]:
     try:
-        answer = json.loads(line)
+        answer = json_pieces.loads(line)
         if answer["ok"]:
             return dict(answer["result"])
         code, message, remedy = answer["exit_code"], str(answer["error"]), str(answer.get("remedy", ""))

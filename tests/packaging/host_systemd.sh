@@ -16,6 +16,8 @@ mkdir -p "$group"
 trap 'find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || true' EXIT
 mkdir -p "$root"/run/systemd/system "$root"/run/units
 for each in basic shutdown default sysinit multi-user; do printf '[Unit]\nDefaultDependencies=no\n' >"$root/run/units/$each.target"; done
+mkdir -p "$root/etc/systemd/user.conf.d" # there is no journal: what units say goes where this script's output goes
+printf '[Manager]\nDefaultStandardOutput=inherit\nDefaultStandardError=inherit\n' >"$root/etc/systemd/user.conf.d/said.conf"
 (
     echo "$BASHPID" >"$group/cgroup.procs"
     exec chroot "$root" env -i PATH="$PATH" HOME=/root SYSTEMD_LOG_TARGET=console XDG_RUNTIME_DIR=/run XDG_CONFIG_HOME=/var/lib \

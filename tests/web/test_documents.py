@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from specmine.model.errors import InputError
-from specmine.web.documents import FRESH_S, STALE_S, Documents, Latest
+from specmine.store import Document, Writes, open_store
+from specmine.web.documents import FRESH_S, READING_SHARE, STALE_S, Documents, Latest, StoreSource
 from tests.support.web_documents import SampleSource, sample
 
 
@@ -81,3 +83,40 @@ def test_a_reading_that_failed_is_tried_again(timed: tuple[Clock, TimedSource, L
         latest.documents()
     source.fails = False
     assert latest.documents().host == "shop-03"
+
+
+def test_what_takes_long_to_read_is_read_less_often() -> None:
+    """Reading takes a twentieth of the time at most, as long as nobody waits for it."""
+    clock = Clock()
+
+    class Slow(SampleSource):
+        """A second of work each."""
+
+        def read(self) -> Documents:
+            clock.now += 1.0
+            return replace(super().read(), read_at=clock.now)
+
+    source = Slow(sample())
+    latest = Latest(source, now_s=clock)
+    first = latest.documents()
+    clock.now += 1.0 / READING_SHARE - 6
+    assert latest.documents() is first
+    assert source.reads == 1
+    clock.now += STALE_S
+    latest.documents()
+    assert source.reads == 2
+
+
+def test_a_store_is_read_anew_only_when_it_was_written(tmp_path: Path) -> None:
+    """The same documents are newer than before; a write makes others."""
+    path = tmp_path / "s.db"
+    with open_store(path) as store:
+        store.write(Writes((Document(name="specification", document={"functions": []}),)), 10**18)
+    source = StoreSource(path)
+    first, again = source.read(), source.read()
+    assert again.specification is first.specification
+    assert again.read_at >= first.read_at
+    with open_store(path) as store:
+        entry = {"function": "f", "module": "m", "state": "timing"}
+        store.write(Writes((Document(name="specification", document={"functions": [entry]}),)), 2 * 10**18)
+    assert [each["function"] for each in source.read().functions] == ["f"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from specmine.analysis.charts.axis import LogAxis, axis_over
@@ -34,8 +35,47 @@ COLUMNS = (("name", "Function", ""), ("state", "State", ""), ("calls", "Calls/s"
            ("p99", "p99", "r"), ("time", "Share of time", "r h1"))  # fmt: skip
 
 
+class Overview:
+    """What a list needs of all functions of a specification: found once, since there may be thousands."""
+
+    def __init__(self, specification: Mapping[str, Any], entries: Sequence[Entry]) -> None:
+        """Begin; nothing is found before it is needed."""
+        self.specification = specification
+        self.entries = entries
+        self._ordered: dict[str, list[Entry]] = {}
+
+    def ordered(self, sort: str) -> list[Entry]:
+        """Return all functions in an order."""
+        if sort not in self._ordered:
+            self._ordered[sort] = sorted(self.entries, key=SORTS[sort])
+        return self._ordered[sort]
+
+    @cached_property
+    def counted(self) -> str:
+        """How many functions are in which group, in words."""
+        return counted(self.entries)
+
+    @cached_property
+    def programs(self) -> list[str]:
+        """The names of programs."""
+        return sorted({str(each.get("program") or each.get("module") or "") for each in self.entries})
+
+    @cached_property
+    def headings(self) -> dict[int, str]:
+        """The heading under which a function is listed, by the identity of its entry."""
+        return {id(each): _heading(each) for each in self.entries}
+
+    @cached_property
+    def states(self) -> list[str]:
+        """The groups of functions that there are."""
+        return sorted({group_of(each) for each in self.entries})
+
+
 def page(
-    documents: Documents, query: Mapping[str, str], trends: Callable[[Sequence[str]], Mapping[str, Any]]
+    documents: Documents,
+    query: Mapping[str, str],
+    trends: Callable[[Sequence[str]], Mapping[str, Any]],
+    overview: Overview | None = None,
 ) -> dict[str, Any]:
     """Return the values of the template ``functions.html``.
 
@@ -46,12 +86,13 @@ def page(
         ``program``, ``state``, ``q`` (part of a name), ``sort``, ``page``; what is not known is as if not given.
     trends : callable
         Returns ``specmine.trends/1`` of functions, {} where there are no windows.
+    overview : Overview, optional
+        What an earlier page found of the same documents.
     """
-    every = documents.functions
-    chosen = [each for each in every if _matches(each, query)]
+    overview = overview or Overview(documents.specification, documents.functions)
     sort = query.get("sort", "")
     sort = sort if sort in SORTS else "state"
-    ordered = sorted(chosen, key=SORTS[sort])
+    ordered = [each for each in overview.ordered(sort) if _matches(each, query)]
     last = max(1, -(-len(ordered) // ROWS))
     number = min(last, max(1, int(query["page"]) if query.get("page", "").isdecimal() else 1))
     shown = ordered[(number - 1) * ROWS : number * ROWS]
@@ -67,22 +108,22 @@ def page(
         **frame(documents, "/functions", "Functions"),
         "rows": _with_heads(
             [row(each, axis) | {"trend": _trend(each, known, length_s)} for each in shown],
-            Counter(map(_heading, chosen)),
+            Counter(overview.headings[id(each)] for each in ordered),
             sort,
         ),
         "trends": bool(length_s),
         "span": age(length_s),
-        "all": len(every),
-        "found": len(chosen),
-        "counted": counted(every),
+        "all": len(overview.entries),
+        "found": len(ordered),
+        "counted": overview.counted,
         "columns": [
             {"name": text, "class": kind, "link": link(sort="" if name == "state" else name), "current": name == sort,
              "order": "ascending" if name == "name" else "descending"}
             for name, text, kind in COLUMNS
         ],
         "axis": axis_head(axis),
-        "programs": sorted({str(each.get("program") or each.get("module") or "") for each in every}),
-        "states": sorted({group_of(each) for each in every}),
+        "programs": overview.programs,
+        "states": overview.states,
         "chosen": kept,
         "sort": sort,
         "page": number,
