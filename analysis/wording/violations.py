@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Entry = Mapping[str, Any]
@@ -17,6 +17,12 @@ def is_open(entry: Entry) -> bool:
 def is_problem(entry: Entry) -> bool:
     """Return whether an open violation means that calls are slower."""
     return is_open(entry) and entry.get("direction") == "slower"
+
+
+def has_open_cause(entry: Entry, entries: Sequence[Entry]) -> bool:
+    """Return whether another violation that still stands explains this one: its function is a line of the other's."""
+    key = (entry.get("because") or {}).get("key")
+    return any(is_open(other) and other.get("key") == key for other in entries) if key else False
 
 
 def is_of_data(entry: Entry) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from specmine.analysis.documents import Document
 from specmine.analysis.wording.levels import normal_range
-from specmine.analysis.wording.violations import is_of_data, is_open, is_problem
+from specmine.analysis.wording.violations import has_open_cause, is_of_data, is_open, is_problem
 from specmine.model.text import cells, count, escaped, plural, three_digits
 
 from .violations import Entry, cause_words, clock, lasted, name_of
@@ -32,12 +32,12 @@ def headline(document: Document, asserted: int, width: int, undecided: int = 0) 
     """
     at = document.get("at")
     standing = [each for each in document["violations"] if is_open(each)]
-    causes = [each for each in standing if not each.get("because")]
+    causes = [each for each in standing if not has_open_cause(each, standing)]
     problems = [each for each in causes if is_problem(each)]
     host = f" on {escaped(str(document['host']))}" if document.get("host") else ""
     changed = len({each.get("key") for each in standing})
     holding = max(0, asserted - changed - undecided)
-    lines = [_apart(f"{_said(problems, causes, asserted, holding)}{host}", _date(at), width)]
+    lines = [_apart(f"{_said(problems, causes, holding, undecided)}{host}", _date(at), width)]
     for each in (*problems, *(other for other in causes if not is_problem(other))):
         lines += ["", *_entry(each, at, width)]
     if asserted:
@@ -49,14 +49,14 @@ def headline(document: Document, asserted: int, width: int, undecided: int = 0) 
     return [*lines, ""]
 
 
-def _said(problems: Sequence[Entry], causes: Sequence[Entry], asserted: int, holding: int) -> str:
+def _said(problems: Sequence[Entry], causes: Sequence[Entry], holding: int, undecided: int) -> str:
     if problems:
         return plural(len(problems), "problem")
     if causes:
         return plural(len(causes), "change")
-    if not asserted:
-        return "Nothing asserted yet"
-    return "All well" if holding else "Nothing decided now"
+    if holding:
+        return "All well" if holding >= undecided else "No problem seen"
+    return "Nothing decided now" if undecided else "Nothing asserted yet"
 
 
 def _entry(entry: Entry, at: str | None, width: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from specmine.analysis.wording.levels import normal_range
-from specmine.analysis.wording.violations import growth_of, is_open, is_problem
+from specmine.analysis.wording.violations import growth_of, has_open_cause, is_open, is_problem
 from specmine.daemon.documents.violation_text import typeset
 from specmine.model.text import age, cells, escaped, plural, shortened, three_digits
 
@@ -212,7 +212,7 @@ def clock(moment: str, at: str | None) -> str:
 
 def summary(entries: Sequence[Entry]) -> str:
     """Return how many problems there are: the first line of what a person reads."""
-    problems = [each for each in entries if is_problem(each) and not each.get("because")]
+    problems = [each for each in entries if is_problem(each) and not has_open_cause(each, entries)]
     others = [each for each in entries if is_open(each) and not is_problem(each)]
     said = [plural(len(problems), "problem")] if problems else []
     said += [plural(len(others), "other change")] if others else []

@@ -24,7 +24,7 @@ from specmine.store import Store
 
 from .budget_leases import BudgetLeases
 from .server import Peer
-from .violation_requests import matching_violations, user_of
+from .violation_requests import matching_violations, user_of, with_explained
 
 Request = Mapping[str, Any]
 MOST_HOURS = 31 * 24
@@ -208,7 +208,7 @@ class RequestHandlers:
             raise InputError("comment and build are texts of at most 1000 characters")
         state = self._state()
         known = violations_of(state) if state is not None and not undo else ()
-        found = matching_violations(known, state.functions if state else {}, glob, build)
+        found = with_explained(matching_violations(known, state.functions if state else {}, glob, build), known)
         changes = self._acknowledge_changes(entries, glob, build, comment, undo=undo, required=not found)
         if found:
             by = user_of(peer, request.get("by"))

@@ -40,6 +40,19 @@ def matching_violations(
     return found
 
 
+def with_explained(found: Sequence[Violation], violations: Sequence[Violation]) -> list[Violation]:
+    """Return violations with the open ones that they explain: one problem is acknowledged as one."""
+    chosen = list(found)
+    for cause in chosen:  # grows meanwhile: what is explained may explain another one
+        known = {each.id for each in chosen}
+        chosen += [
+            each
+            for each in violations
+            if each.state is ViolationState.OPEN and each.because == cause.function and each.id not in known
+        ]
+    return chosen
+
+
 def user_of(peer: Peer, claimed: object) -> str:
     """Return the name of who asks: root may say for whom, as sudo does."""
     if peer.uid == 0 and isinstance(claimed, str) and claimed.isprintable() and 0 < len(claimed) <= _LONGEST_NAME:

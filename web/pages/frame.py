@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from specmine import __version__
-from specmine.analysis.wording.violations import is_problem
+from specmine.analysis.wording.violations import has_open_cause, is_problem
 from specmine.web import words
 from specmine.web.documents import Documents
 
@@ -23,7 +23,8 @@ def frame(documents: Documents, path: str, title: str) -> dict[str, Any]:
     title : str
         Of the window.
     """
-    problems = sum(is_problem(each) and not each.get("because") for each in documents.violations["violations"])
+    violations = documents.violations["violations"]
+    problems = sum(is_problem(each) and not has_open_cause(each, violations) for each in violations)
     return {
         "title": title,
         "path": path,

@@ -11,7 +11,7 @@ from specmine.analysis.charts.drawing import Drawing
 from specmine.analysis.charts.timeline import Span, timeline
 from specmine.analysis.wording.states import group_of
 from specmine.analysis.wording.typesetting import typeset
-from specmine.analysis.wording.violations import is_open, is_problem
+from specmine.analysis.wording.violations import has_open_cause, is_open, is_problem
 from specmine.model.text import count, listed, plural
 from specmine.web import words
 from specmine.web.documents import Documents, Entry
@@ -41,7 +41,7 @@ def page(documents: Documents, trend: Callable[[Entry], Mapping[str, Any]]) -> d
     """
     violations: list[Entry] = list(documents.violations["violations"])
     now = documents.at
-    causes = [each for each in violations if is_problem(each) and not _explained(each, violations)]
+    causes = [each for each in violations if is_problem(each) and not has_open_cause(each, violations)]
     others = [each for each in violations if each not in causes and not _below(each, causes) and _recent(each, now)]
     return {
         **frame(documents, "/", _title(causes)),
@@ -134,11 +134,6 @@ def _timeline(violations: Sequence[Entry], starts: Sequence[Span], now: datetime
     oldest = max((now - each.begin for each in recent), default=timedelta())
     hours = next((each for each in _SPANS_H if oldest < timedelta(hours=each)), HOURS)
     return timeline(sorted(recent, key=lambda each: each.begin, reverse=True), now, hours)
-
-
-def _explained(entry: Entry, violations: Sequence[Entry]) -> bool:
-    key = (entry.get("because") or {}).get("key")
-    return any(is_open(other) and other.get("key") == key for other in violations) if key else False
 
 
 def _below(entry: Entry, causes: Sequence[Entry]) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from specmine.cli.text.status import headline
 from specmine.daemon.documents.violations import Context, Named, explained_by, listed
 from specmine.model.level import Level, Quantile
-from specmine.model.violation import Cause, CauseKind, Direction, Evidence, Violation, What
-from tests.support.violations import violation
+from specmine.model.violation import Cause, CauseKind, Direction, Evidence, Violation, ViolationState, What
+from tests.support.violations import SECOND, violation
 
 NAMES = {
     "ab+0x10": Named(function="checksum", program="shop", module="shop"),
@@ -60,6 +60,15 @@ def test_what_is_not_decided_is_not_counted_as_asserted() -> None:
     assert some[0].startswith("All well on shop-03")
     assert some[2] == "40 of 43 functions as asserted, 3 not decided now."
     assert headline(document, 2, 80, 2)[0].startswith("Nothing decided now on shop-03")
+    assert headline(document, 3, 80, 2)[0].startswith("No problem seen on shop-03"), "one of three is not all"
+
+
+def test_what_outlives_its_cause_is_a_problem_of_its_own() -> None:
+    """A violation is a line of another one only while that one is open."""
+    cause = violation("ab+0x10", state=ViolationState.ACKNOWLEDGED, closed_ns=200 * SECOND, closed_by="ann")
+    said = lines(cause, violation("ab+0x20", because="ab+0x10", factor=1.5))
+    assert said[0].startswith("1 problem on shop-03")
+    assert said[2].startswith("load (shop)    1.5x slower")
 
 
 def test_nothing_asserted_is_not_well() -> None:
