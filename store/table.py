@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from specmine.model import json_pieces
-
 T = TypeVar("T")
 JsonObject = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -68,7 +66,7 @@ INTEGER = Form("integer")
 REAL = Form("real")
 BYTES = Form("bytes")
 FLAG = Form("integer", int, bool)
-OBJECT = Form("text", lambda value: canonical(dict(value)), json_pieces.loads)
+OBJECT = Form("text", lambda value: canonical(dict(value)), json.loads)
 LIST = Form("text", lambda value: canonical(list(value)), lambda text: tuple(json.loads(text)))
 
 

@@ -18,6 +18,8 @@ from specmine.daemon.socket.client import DaemonConnection
 from specmine.model.errors import NoData
 from specmine.store import read_store
 
+from .json_pieces import loads
+
 Entry = Mapping[str, Any]
 FRESH_S = 3.0
 """A snapshot of this age is read anew; the request that notices does not wait for it."""
@@ -105,7 +107,7 @@ class DaemonSource:
 
     def read(self) -> Documents:
         """Ask for everything on one connection."""
-        with DaemonConnection(self._socket) as daemon:
+        with DaemonConnection(self._socket, loads=loads) as daemon:
             return Documents(
                 specification=daemon.ask({"command": "specification", "detail": True}),
                 violations=daemon.ask({"command": "violations"}),

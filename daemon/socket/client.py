@@ -6,11 +6,10 @@ import contextlib
 import json
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from specmine.model import json_pieces
 from specmine.model.errors import HostError, InputError, NoData, SpecmineError
 
 DEFAULT_SOCKET = "/run/specmine/specmined.sock"
@@ -30,8 +29,14 @@ class NoAnswer(NoDaemon):
 class DaemonConnection:
     """A connection to the daemon. What was granted to it, such as a lease of the budget, ends with it."""
 
-    def __init__(self, path: str | Path = DEFAULT_SOCKET, *, timeout_s: float = 5.0) -> None:
-        """Connect.
+    def __init__(
+        self,
+        path: str | Path = DEFAULT_SOCKET,
+        *,
+        timeout_s: float = 5.0,
+        loads: Callable[[bytes], Any] = json.loads,
+    ) -> None:
+        """Connect; ``loads`` reads the JSON of answers.
 
         Raises
         ------
@@ -41,6 +46,7 @@ class DaemonConnection:
             If this user may not ask.
         """
         self.path = str(path)
+        self._loads = loads
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         self._socket.settimeout(timeout_s)
         self._lines = self._socket.makefile("rb")
@@ -97,7 +103,7 @@ class DaemonConnection:
             ) from error
         if not line.endswith(b"\n"):
             raise NoDaemon(f"the daemon at {self.path} ended the connection", remedy="look at its log")
-        return _result(line, self.path)
+        return _result(line, self.path, self._loads)
 
     def close(self) -> None:
         """End the connection."""
@@ -119,9 +125,9 @@ def ask(path: str | Path, request: Mapping[str, Any], *, timeout_s: float = 5.0)
         return connection.ask(request)
 
 
-def _result(line: bytes, path: str) -> dict[str, Any]:
+def _result(line: bytes, path: str, loads: Callable[[bytes], Any]) -> dict[str, Any]:
     try:
-        answer = json_pieces.loads(line)
+        answer = loads(line)
         if answer["ok"]:
             return dict(answer["result"])
         code, message, remedy = answer["exit_code"], str(answer["error"]), str(answer.get("remedy", ""))
