@@ -142,15 +142,18 @@ def first_numbers(rows: Rows, root: Path) -> None:
                 ["chroot", root, "specmine", "web", "--listen", f"127.0.0.1:{PORT}"], stderr=subprocess.DEVNULL
             )
             numbers: list[str] = []
-            while not numbers and time.monotonic() - began_s < patient(FIRST_NUMBERS_S):
+            while not numbers and time.monotonic() - began_s < patient(3 * FIRST_NUMBERS_S):
                 time.sleep(0.5)
                 numbers = timed(inside(root, "specmine", "functions", "--format", "json").stdout)
             took_s = time.monotonic() - began_s
             detail = f"{took_s:.1f} s: {', '.join(numbers[:3])}" if numbers else "none"
-            rows.row("first numbers within 60 s of it", ok=bool(numbers), detail=detail)
+            soon = bool(numbers) and took_s < patient(FIRST_NUMBERS_S)
+            rows.row(
+                "first numbers within 60 s of it", ok=soon, detail=f"{detail}; load average {os.getloadavg()[0]:.0f}"
+            )
             shown = fetched(f"http://127.0.0.1:{PORT}/functions")
             took_s = time.monotonic() - began_s
-            ok = bool(numbers) and numbers[0] in shown.replace("<wbr>", "") and took_s < patient(FIRST_NUMBERS_S)
+            ok = bool(numbers) and numbers[0] in shown.replace("<wbr>", "")
             rows.row("the page shows them, too", ok=ok, detail=f"{took_s:.1f} s")
             pid = systemctl("show", "--property", "MainPID", "--value", "specmined").stdout.strip()
             owner = inside(root, "stat", "-c", "%U", f"/proc/{pid}").stdout.strip()

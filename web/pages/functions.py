@@ -43,6 +43,14 @@ class Overview:
         self.specification = specification
         self.entries = entries
         self._ordered: dict[str, list[Entry]] = {}
+        self._rows: dict[tuple[int, LogAxis], dict[str, Any]] = {}
+
+    def row(self, entry: Entry, axis: LogAxis) -> dict[str, Any]:
+        """Return what a row says; what was drawn once is kept as long as the specification."""
+        key = id(entry), axis
+        if key not in self._rows:
+            self._rows[key] = row(entry, axis)
+        return self._rows[key]
 
     def ordered(self, sort: str) -> list[Entry]:
         """Return all functions in an order."""
@@ -107,7 +115,7 @@ def page(
     return {
         **frame(documents, "/functions", "Functions"),
         "rows": _with_heads(
-            [row(each, axis) | {"trend": _trend(each, known, length_s)} for each in shown],
+            [overview.row(each, axis) | {"trend": _trend(each, known, length_s)} for each in shown],
             Counter(overview.headings[id(each)] for each in ordered),
             sort,
         ),

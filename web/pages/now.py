@@ -40,22 +40,22 @@ def page(documents: Documents, trend: Callable[[Entry], Mapping[str, Any]]) -> d
         Returns ``specmine.trend/1`` of the function of a violation, {} where there are no windows.
     """
     violations: list[Entry] = list(documents.violations["violations"])
-    now = documents.at
+    now, groups = documents.at, Counter(map(group_of, documents.functions))
     causes = [each for each in violations if is_problem(each) and not has_open_cause(each, violations)]
     others = [each for each in violations if each not in causes and not _below(each, causes) and _recent(each, now)]
     return {
         **frame(documents, "/", _title(causes)),
         "causes": causes,
         "headline": _headline(causes),
-        "asserted": _groups(documents)["holds"] + _groups(documents)["violated"] > 0,
-        "lead": _lead(documents, violations),
+        "asserted": groups["holds"] + groups["violated"] > 0,
+        "lead": _lead(groups, violations),
         "timeline": _timeline(violations, _starts(documents), now),
         "cards": [
             card(each, now) | ({"picture": before_and_now(trend(each), each)} if number < _DRAWN else {})
             for number, each in enumerate(causes)
         ],
         "others": [card(each, now) for each in others],
-        "not_seen": _not_seen(documents),
+        "not_seen": _not_seen(documents, groups),
     }
 
 
@@ -72,12 +72,7 @@ def _headline(causes: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
-def _groups(documents: Documents) -> Counter[str]:
-    return Counter(map(group_of, documents.functions))
-
-
-def _lead(documents: Documents, violations: Sequence[Entry]) -> str:
-    groups = _groups(documents)
+def _lead(groups: Counter[str], violations: Sequence[Entry]) -> str:
     affected = [each for each in violations if is_problem(each)]
     said = []
     if affected:
@@ -146,7 +141,7 @@ def _recent(entry: Entry, now: datetime | None) -> bool:
     return not end or now is None or now - datetime.fromisoformat(str(end)) < timedelta(hours=HOURS)
 
 
-def _not_seen(documents: Documents) -> list[dict[str, Any]]:
+def _not_seen(documents: Documents, groups: Counter[str]) -> list[dict[str, Any]]:
     """Return what could be wrong without anybody knowing: programs without calls, functions without enough of them."""
     told: list[dict[str, Any]] = []
     now = documents.at
@@ -156,10 +151,10 @@ def _not_seen(documents: Documents) -> list[dict[str, Any]]:
         elif each.get("chosen") and not each.get("processes"):
             told.append({"name": each["program"], "text": "does not run" + (
                 f"; last call {words.ago(each['last_call'], now)}" if each.get("last_call") else "")})  # fmt: skip
-    few = [each for each in documents.functions if group_of(each) == "too few calls"]
+    asked = documents.functions if groups["too few calls"] else []
+    few = [each for each in asked if group_of(each) == "too few calls"]
     for each in few[:_NAMED]:
         told.append({"entry": each, "name": each.get("function"), "text": "too few calls to tell"})
-    groups = _groups(documents)
     hidden = [
         f"{count(groups[group])} {text}"
         for group, text in (("cannot be timed", "cannot be timed"), ("waits for budget", "wait for budget"))
