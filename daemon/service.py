@@ -29,7 +29,8 @@ from specmine.daemon.metrics.http import MetricsServer
 from specmine.daemon.metrics.snapshot import FunctionSnapshot, snapshots
 from specmine.daemon.persistence.recorder import StoreRecorder
 from specmine.daemon.regression.watcher import ChangeWatcher
-from specmine.daemon.sharing.watcher import FILE, FleetWatcher
+from specmine.daemon.sharing.document import FILE
+from specmine.daemon.sharing.watcher import FleetWatcher
 from specmine.daemon.socket.budget_leases import BudgetLeases
 from specmine.daemon.socket.handlers import RequestHandlers
 from specmine.daemon.socket.server import Server

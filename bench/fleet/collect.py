@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import resource
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.lib.child_processes import running as while_running
 from bench.lib.driver import table
 from specmine.fleet.codec import deflated, encode_histograms, encode_path_numbers, encode_paths, inflated
 from specmine.fleet.database.connecting import Connection, connected
@@ -43,10 +45,16 @@ from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
 from specmine.store import Host
 from tests.support.fleets import EnrolledHost, enrolled
+from tests.support.paths import ROOT
 from tests.support.postgres import Postgres, cpu_seconds, running
 
 SECOND = 10**9
 CALLS, PATHS, FRAMES = 1000, 60, 14
+INBOX_S = 20.0
+_LOADER = (
+    "import sys; from specmine.fleet.database.levels import FleetRetention; from specmine.fleet.database.serving import"
+    " serve; serve(sys.argv[1], FleetRetention(), once=False, tell=lambda _: None)"
+)
 AT_ONCE = 4
 """Hosts that connect at the same time."""
 
@@ -182,7 +190,29 @@ def _load(server: Postgres, url: str, first: Push, given: argparse.Namespace) ->
                 ["rows loaded a second of the loader's CPU time", f"{number / own:,.0f}"],
                 ["server's CPU time a row, us", f"{serving / number * 1e6:.0f}"],
             ]
+    rows += _inbox(url, ids, names, windows[0])
     return rows + _folded(server, url) + _one_function(url)
+
+
+def _inbox(url: str, ids: dict[str, int], names: list[str], push: Push) -> list[list[str]]:
+    """Send ten times as fast as so many hosts would, while a loader works: how many pushes wait at most."""
+    (raw,) = (inflated(each) for each in pushes_of(push))
+    waiting, sent, rate = [], 0, 10 * len(names) / 300
+    loader = while_running(
+        [sys.executable, "-c", _LOADER, url], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    )
+    with loader, connected(url, autocommit=True) as db:
+        began = time.perf_counter()
+        while (now := time.perf_counter() - began) < INBOX_S:
+            if sent < now * rate:
+                _send(db, ids[names[sent % len(names)]], sent % len(names), [raw])
+                sent += 1
+                continue
+            row = db.execute("SELECT count(*) AS waiting FROM specmine.inbox").fetchone()
+            assert row is not None
+            waiting.append(int(row["waiting"]))
+            time.sleep(0.05)
+    return [[f"pushes that wait at most, {sent / INBOX_S:.0f} arriving a second", str(max(waiting))]]
 
 
 def _at(rows: tuple[FoldedRow, ...], later_ns: int) -> tuple[FoldedRow, ...]:

@@ -1,6 +1,6 @@
 """Is anything lost or counted twice when all that makes up a fleet is killed amid traffic?
 
-    .venv/bin/python -m bench.fleet.kills [--kills 60] [--hosts 2] [--seed 1]
+    .venv/bin/python -m bench.fleet.kills [--kills 60] [--hosts 2] [--seconds S] [--seed 1]
 
 Hosts write windows to their stores and send them over TLS with processes of their own. In turn the database with all
 its backends, the loader, a forwarder, the planner, or the analyst gets SIGKILL at a random moment. In the end
@@ -11,6 +11,7 @@ hosts are told is compared with the tables of duties. Needs PostgreSQL's binarie
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
 import time
@@ -27,6 +28,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--hosts", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="end after so long, whatever was killed")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as name:
@@ -37,7 +39,7 @@ def main() -> int:
             initialize(url)
             fleet = KilledFleet(postgres=server, url=url, folder=folder, seed=given.seed)
             began = time.monotonic()
-            observed, arrived = fleet.run(hosts=given.hosts, kills=given.kills)
+            observed, arrived = fleet.run(hosts=given.hosts, kills=given.kills, seconds=given.seconds)
             planned = fleet.planned()
     equal = sum(observed[key] == arrived.get(key) for key in observed)
     rows = [[what, str(number)] for what, number in sorted(fleet.kills.items())]

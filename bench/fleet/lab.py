@@ -1,12 +1,12 @@
 """Does a planned benchmark on two hosts find 3 %, and call equal builds equivalent?
 
-    .venv/bin/python -m bench.fleet.lab [--repetitions 20] [--worked 0] [--simulated 300] [--seed 1]
+    .venv/bin/python -m bench.fleet.lab [--repetitions 20] [--worked 0] [--mined 0] [--simulated 300] [--seed 1]
 
 Each repetition is the whole product: ``specmine bench plan`` with its pilot, two runners as processes of their own,
 each with a folder and a host of a fleet, and the verdict of ``specmine bench status``. One host is 20 % slower. The
 programs print durations that are *drawn*: runs differ by 0.5 %, calls by 5 %. *Worked*: they spend the time instead
-and print what it took. *Simulated*: pilot, plan and comparison are the product's, runs are drawn in one process.
-Needs PostgreSQL's binaries and gcc.
+and print what it took. *Mined*: servers without an end are mined for four seconds a run; that needs root. *Simulated*:
+pilot, plan and comparison are the product's, runs are drawn in one process. Needs PostgreSQL's binaries and gcc.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from tests.support.postgres import running
 
 CHANGE, SLOWER = 1.03, 1.2
 HOSTS = ("lab-1", "lab-2")
+MINED = ("--mine", "--run-seconds", "4", "--function", "handle", "--pilot", "4")
 RUNS_DIFFER, CALLS_DIFFER = 0.005, 0.05
 
 
@@ -66,6 +67,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--worked", type=int, default=0)
+    parser.add_argument("--mined", type=int, default=0)
     parser.add_argument("--simulated", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
@@ -74,14 +76,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        subprocess.run(["gcc", "-O1", "-o", folder / "drawn", TARGETS / "drawn.c", "-lm"], check=True)
+        for target in ("drawn", "handled"):
+            subprocess.run(["gcc", "-O1", "-o", folder / target, TARGETS / f"{target}.c", "-lm"], check=True)
         with running(folder / "server") as server:
             url = server.url(server.new_database())
             initialize(url)
             with connected(url, autocommit=True) as db:
                 for host in HOSTS:
                     enroll(db, host, {"role": "lab"})
-            for kind, number in (("drawn", given.repetitions), ("worked", given.worked)):
+            for kind, number in (("drawn", given.repetitions), ("worked", given.worked), ("mined", given.mined)):
                 for factor, truth, wanted, least in truths if number else ():
                     found = Outcomes()
                     for at in range(number):
@@ -100,12 +103,14 @@ def main() -> int:
 
 
 def _repetition(found: Outcomes, url: str, folder: Path, name: str, factor: float, kind: str, seed: int) -> None:
+    mined = kind == "mined"
     program = f"{folder}/drawn {{factor}} {{calls}} {'work' if kind == 'worked' else 'drawn'}"
+    program = f"{folder}/handled {{factor}}" if mined else program
     began = time.monotonic()
     plan = [
         "plan", name, "--command", f"base={program.replace('{factor}', '1')}", "--label", "role=lab", "--seed", seed,
         "--command", f"new={program.replace('{factor}', str(factor))}", "--fleet", url, "--folder", folder / "pilot",
-        "--lease", "10", "--format", "json",
+        "--lease", "10", "--format", "json", *(MINED if mined else ()),
     ]  # fmt: skip
     planned = json.loads(_specmine(plan))
     runners = [

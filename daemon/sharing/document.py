@@ -19,6 +19,7 @@ from specmine.model.buckets import BUCKETS
 from specmine.model.json_codec import decode, encode
 from specmine.model.observation import Kind
 
+FILE = "received.json"
 SCHEMA = "specmine.received/1"
 MOST_BYTES = 4 << 20
 MOST_DUTIES, MOST_LEFT, MOST_STATEMENTS = 512, 8_192, 512

@@ -15,7 +15,6 @@ from specmine.model.text import escaped
 from .document import MOST_BYTES, BadOrders, Received, read_received
 
 CHECK_EVERY_NS = 2 * SECOND
-FILE = "received.json"
 
 
 Version = tuple[str, int, int, float, tuple[int, ...]]

@@ -19,6 +19,7 @@ from specmine.model.function import Function
 from specmine.model.json_codec import decode, encode
 
 from .connecting import Connection
+from .sharing import hosts_with_changes
 from .storing import document
 
 HEARD = "15 minutes"
@@ -105,7 +106,7 @@ class Planner:
             (list(hosts),),
         ):
             sightings.setdefault(seen_row["function_id"], []).append(seen_row)
-        found = []
+        found, changed = [], hosts_with_changes(db, hosts)
         for row in running:
             number, model = row["function_id"], models.get(row["function_id"])
             state, came_to = (model["state"], model["found"]) if model is not None else ("", "")
@@ -127,6 +128,7 @@ class Planner:
                     known=state in ("stated", "inherited"),
                     stated=state == "stated" or (came_to == "unstable" and given >= ENOUGH * NEED_CALLS),
                     calls=calls, rates=rates, predecessor=predecessors.get(row["key"], ""),
+                    changed=frozenset(hosts[each].name for each in changed.get(row["key"], ())),
                 )
             )  # fmt: skip
         return found

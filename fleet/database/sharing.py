@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from specmine.daemon.sharing.document import BadOrders, read_statement
 from specmine.fleet.codec import inflated
 from specmine.model.function import Function
 from specmine.model.json_codec import decode
+from specmine.model.violation import ViolationState
+from specmine.store import StoredViolation
 
 from .connecting import Connection
 from .storing import document
@@ -16,6 +21,33 @@ _NAMED = (
     "(SELECT h.document FROM specmine.held h WHERE h.what = 'Function' AND h.key = f.key"
     " ORDER BY h.host_id LIMIT 1) AS named"
 )
+
+MOST_CHANGES = 64
+"""Violations of a host that are looked at: more than a host with a fault of its own has."""
+LATELY = "1 hour"
+"""A violation that no host spoke of for so long makes nobody look."""
+
+
+def hosts_with_changes(db: Connection, ids: Iterable[int]) -> dict[str, set[int]]:
+    """Return the hosts on which a violation of a function is open, by its key."""
+    rows = db.execute(
+        "SELECT host_id, document FROM (SELECT host_id, document, row_number() OVER (PARTITION BY host_id"
+        " ORDER BY updated_at DESC, key) AS place FROM specmine.held WHERE what = 'StoredViolation'"
+        f" AND host_id = ANY(%s) AND updated_at > now() - interval '{LATELY}') AS r WHERE place <= {MOST_CHANGES}",
+        (list(ids),),
+    ).fetchall()
+    found: dict[str, set[int]] = {}
+    for row in rows:
+        if (key := _open_of(bytes(row["document"]))) is not None:
+            found.setdefault(key, set()).add(row["host_id"])
+    return found
+
+
+@lru_cache(maxsize=10_000)
+def _open_of(data: bytes) -> str | None:
+    """Return the function whose open violation a record is; None if it is closed."""
+    record: StoredViolation = decode(StoredViolation, json.loads(inflated(data)))
+    return record.function if record.state is ViolationState.OPEN else None
 
 
 def duty_entries(db: Connection, host: str | None = None) -> list[dict[str, Any]]:

@@ -18,5 +18,10 @@ def parser() -> argparse.ArgumentParser:
         "--config", type=Path, metavar="FILE", help=f"the daemon's configuration (default: {DEFAULT_CONFIG})"
     )
     made.add_argument("--repeat", action="store_true", help="go on, each fleet.every, instead of once")
+    made.add_argument(
+        "--while-learning",
+        action="store_true",
+        help="send again each minute while this host learns for the fleet, for a quarter of an hour at most",
+    )
     made.add_argument("--version", action="version", version=f"specmined-forward {__version__}")
     return made

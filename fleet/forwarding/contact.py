@@ -32,6 +32,8 @@ class Contact:
     """More than none: another host has this stream, or the database was restored from an older backup."""
     duties: int | None = None
     """Functions that the fleet asks this host to observe; None: it asks for nothing."""
+    learning: bool = False
+    """Whether this host learns for the fleet, or told it of new functions: what follows is worth to be had soon."""
 
 
 def send(outbox: Outbox, receiver: Receiver, boot_id: str, now_ns: Callable[[], int]) -> Contact:

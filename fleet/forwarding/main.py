@@ -12,6 +12,7 @@ from pathlib import Path
 from specmine.daemon.config.loader import load_config
 from specmine.daemon.config.tree import Config, FleetSettings
 from specmine.daemon.main import DEFAULT_CONFIG
+from specmine.mining.fleet.duty import Purpose
 from specmine.model.clock import SystemClock
 from specmine.model.errors import HostError, InputError, NoData, SpecmineError
 from specmine.model.text import escaped
@@ -24,26 +25,34 @@ from .receiving import receive
 from .taking import lost_push, take
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+LEARNING_S = 60.0
+"""From contact to contact while a host learns for the fleet."""
+MOST_LEARNING = 14
+"""So many such contacts follow at most, unless it goes on anyway."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it and return the exit code: 0 fine; 2 wrong usage, or the fleet does not answer; 4 a package is missing."""
     parsed = parser().parse_args(arguments)
     try:
-        config = _config(parsed.config)
+        config, contacts = _config(parsed.config), 0
+        every_s = config.fleet.every_ns * 1e-9
+        soon_s = min(every_s, LEARNING_S)
         while True:
-            failed: SpecmineError | None = None
             try:
-                _print(forward(config))
+                contact = forward(config)
+                _print(contact)
+                rest_s = soon_s if contact.learning else every_s
+                ended = not (parsed.while_learning and contact.learning and contacts < MOST_LEARNING)
             except SpecmineError as error:
                 if not parsed.repeat:
                     raise
-                failed = error
+                rest_s, ended = random.uniform(0.2, 3.0) * every_s, True
                 print(f"specmined-forward: {escaped(str(error))}", file=sys.stderr, flush=True)
-            if not parsed.repeat:
+            if ended and not parsed.repeat:
                 return 0
-            every = config.fleet.every_ns * 1e-9
-            time.sleep(every if failed is None else random.uniform(0.2, 3.0) * every)
+            contacts += 1
+            time.sleep(rest_s)
     except SpecmineError as error:
         print(f"specmined-forward: {escaped(str(error))}", file=sys.stderr)
         return error.exit_code
@@ -88,16 +97,19 @@ def _forwarded(config: Config, fleet: FleetSettings, outbox: Outbox) -> Contact:
         if not store.exists():
             raise NoData(f"there is no store {store} yet", remedy="start specmined first")
         with SqliteStore.open(store, read_only=True) as opened:
-            while take(opened, outbox, skip=skip).more:
+            functions, more = 0, True
+            while more:
+                taken = take(opened, outbox, skip=skip)
+                functions, more = functions + taken.functions, taken.more
                 outbox.bound(fleet.spool_bytes, lost_push())
         if skip:
             outbox.put([lost_push()], source=outbox.source)
             outbox.forget_replaced()
         outbox.bound(fleet.spool_bytes, lost_push())
-        return _contact(outbox, fleet)
+        return _contact(outbox, fleet, functions)
 
 
-def _contact(outbox: Outbox, fleet: FleetSettings) -> Contact:
+def _contact(outbox: Outbox, fleet: FleetSettings, functions: int) -> Contact:
     try:
         from specmine.fleet.database.pushing import Credentials, HostConnection  # noqa: PLC0415  33 ms, if it is there
     except ModuleNotFoundError as error:
@@ -113,7 +125,11 @@ def _contact(outbox: Outbox, fleet: FleetSettings) -> Contact:
         contact = send(outbox, connection, boot_id, clock.now_ns)
         if fleet.mode == "share":
             received = receive(Path(fleet.spool_folder), connection, boot_id, clock.now_ns)
-            return replace(contact, duties=len(received.duties) if received is not None else None)
+            duties = received.duties if received is not None else ()
+            scouts = any(each.purpose is Purpose.SCOUT for each in duties)
+            return replace(
+                contact, duties=len(duties) if received is not None else None, learning=scouts or functions > 0
+            )
         return contact
 
 

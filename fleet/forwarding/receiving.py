@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from specmine.daemon.sharing.document import (
+    FILE,
     MOST_DUTIES,
     MOST_LEFT,
     MOST_STATEMENTS,
@@ -23,7 +24,6 @@ from specmine.daemon.sharing.document import (
     read_statement,
     received_text,
 )
-from specmine.daemon.sharing.watcher import FILE
 from specmine.fleet.codec import inflated
 from specmine.fleet.database.pushing import Told
 from specmine.mining.fleet.duty import Duty

@@ -9,6 +9,7 @@ from pathlib import Path
 from specmine.fleet.folding import FIVE_MINUTES_NS, FoldedRow, folded
 from specmine.fleet.push import Push, encode_push, pushes_of
 from specmine.fleet.records import changed, records_of
+from specmine.model.function import Function
 from specmine.store import (
     Host,
     Mark,
@@ -32,6 +33,8 @@ class Taken:
     """Merged windows of which a part was sent already, so they cannot be sent."""
     more: bool
     """Whether there is more to take."""
+    functions: int = 0
+    """Of which the fleet is told for the first time, or anew."""
 
 
 def take(store: SqliteStore, outbox: Outbox, *, fold: bool = True, skip: bool = False) -> Taken:
@@ -77,7 +80,10 @@ def take(store: SqliteStore, outbox: Outbox, *, fold: bool = True, skip: bool = 
         sent=digests,
         watermarks=_watermarks(fresh, known),
     )
-    return Taken(windows=len(fresh), pushes=len(pushes), skipped=skipped, more=len(news.windows) == AT_ONCE)
+    return Taken(
+        windows=len(fresh), pushes=len(pushes), skipped=skipped, more=len(news.windows) == AT_ONCE,
+        functions=sum(isinstance(each, Function) for each in records),
+    )  # fmt: skip
 
 
 def lost_push() -> bytes:

@@ -38,6 +38,10 @@ LONGEST_PART = 0.25
 nothing."""
 PLACES = 48
 """Functions that a host learns at a time for the fleet."""
+DOUBTED_BY = 2
+"""Hosts that say a function has changed, from which each that runs it looks for itself. One may be faulty, or lie."""
+CHANGED_TIMES = 10
+"""So many times the calls are asked of its panel then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +77,8 @@ class FleetFunction:
     """Calls a second, as each host says."""
     share: float = 0.0
     """Of the time of the fleet: what takes more of it comes first."""
+    changed: frozenset[str] = frozenset()
+    """Hosts on which a violation of it is open."""
     predecessor: str = ""
     """Key of the same function in the build that most hosts run, if this build is another."""
 
@@ -115,7 +121,8 @@ def assignments(
         if function.known:
             for name, purpose in _panel(function, builds, by_name, week, panel).items():
                 kind = Kind.TIME if function.stated else function.kind
-                duties[name][function.key] = Duty(function=function.key, purpose=purpose, calls=PANEL_CALLS, kind=kind)
+                calls = PANEL_CALLS * (CHANGED_TIMES if _is_doubted(function, by_name) else 1)
+                duties[name][function.key] = Duty(function=function.key, purpose=purpose, calls=calls, kind=kind)
                 asked.setdefault(function.key, set()).add(name)
     scouts = _scouts([one for one in ordered if not one.known and not one.stated], by_name)
     for name, given in scouts.items():
@@ -124,6 +131,8 @@ def assignments(
             asked.setdefault(duty.function, set()).add(name)
     left: dict[str, list[str]] = {name: [] for name in by_name}
     for function in ordered:
+        if _is_doubted(function, by_name):
+            continue
         able = {name for name in function.hosts if name in by_name and function.key not in by_name[name].missed}
         enough = asked.get(function.key, set())
         number = len(enough & able)
@@ -137,6 +146,10 @@ def assignments(
         )
         for name in by_name
     }
+
+
+def _is_doubted(function: FleetFunction, hosts: Mapping[str, FleetHost]) -> bool:
+    return len(function.changed & hosts.keys()) >= DOUBTED_BY
 
 
 def drawn_panel(key: str, hosts: Iterable[FleetHost], most: int, week: int) -> list[str]:

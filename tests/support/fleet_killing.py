@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import signal
@@ -48,14 +49,15 @@ class KilledFleet:
     _analyst: subprocess.Popen[bytes] | None = None
     _second: int = 0
 
-    def run(self, hosts: int, kills: int) -> tuple[dict[str, str], dict[str, str]]:
-        """Kill so often, each kind in turn; return the digests of what was observed and of what arrived."""
+    def run(self, hosts: int, kills: int, seconds: float = math.inf) -> tuple[dict[str, str], dict[str, str]]:
+        """Kill so often, or for so long, each kind in turn; return digests of what was observed and of what arrived."""
+        until = time.monotonic() + seconds
         rng = random.Random(self.seed)
         members = [enrolled(self.postgres, self.url, self.folder, f"h{number}") for number in range(hosts)]
         self._loader, self._planner = _serving(_LOADER, self.url), _serving(_PLANNER, self.url)
         self._analyst = _serving(_ANALYST, self.url)
         try:
-            while sum(self.kills.values()) < kills:
+            while sum(self.kills.values()) < kills and time.monotonic() < until:
                 what = KINDS[sum(self.kills.values()) % len(KINDS)]
                 self._round(members, what, rng)
             self._finish(members)
@@ -151,7 +153,8 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
 
 
-def _forwarder(host: EnrolledHost) -> subprocess.Popen[bytes]:
+def configured(host: EnrolledHost) -> Path:
+    """Return the configuration of a host, which is written at its first use."""
     fleet, store = host.config.fleet, host.config.store
     path = host.folder / "specmined.yaml"
     if not path.exists():
@@ -160,7 +163,11 @@ def _forwarder(host: EnrolledHost) -> subprocess.Popen[bytes]:
             f"  certificate: {fleet.certificate}\n  private_key: {fleet.private_key}\n  authority: {fleet.authority}\n"
             f"  spool_folder: {fleet.spool_folder}\n"
         )
+    return path
+
+
+def _forwarder(host: EnrolledHost) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "specmine.fleet.forwarding.main", "--config", path], cwd=ROOT, env=_environment(),
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        [sys.executable, "-m", "specmine.fleet.forwarding.main", "--config", configured(host)], cwd=ROOT,
+        env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip

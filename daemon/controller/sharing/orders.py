@@ -1,29 +1,39 @@
 """Which functions this host observes now, and which it leaves to other hosts of its fleet.
 
 Orders are wishes. They lapse a quarter of an hour after the fleet was last reached: then a host does what it does
-without one. What is left to others is still checked, rarely, and learned if the fleet learns nothing of it. So whoever
+without one. What is left to others is still checked here, and learned if the fleet learns nothing of it. So whoever
 rules the fleet can slow a host down, but not blind it.
+
+A fault of one host shows on that host alone. So each host watches the functions that take most of its time closely, and
+takes windows of all others too, first as many as it needs to know what is usual here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.hotness import is_idle, own_share, total_of
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.mining.fleet.duty import Duty, Purpose
 from specmine.mining.fleet.statement import InheritedStatement
 
 LONE_AFTER_NS = 900 * SECOND
 """Without a word from the fleet for so long, a host is alone."""
-PANEL_EVERY_NS = 300 * SECOND
-"""A panel's calls are asked for in so long."""
-CHECKED_EVERY_NS = 1_200 * SECOND
-"""What others observe is still checked here so often ..."""
+CLOSELY_EVERY_NS = 10 * SECOND
+"""The functions that take most of this host's time are checked so often, whatever others observe, ..."""
+MEASURED_EVERY_NS = 30 * SECOND
+"""... those of which this host has too few windows to tell what is usual here so often, ..."""
+CHECKED_EVERY_NS = 120 * SECOND
+"""... and all others so often ..."""
+PANEL_EVERY_NS, PANEL_CALLS = 300 * SECOND, 200
+"""... or more often, if a panel is asked for more calls in so long than these: one window ..."""
 LEFT_FOR_NS = 1_800 * SECOND
-"""... and learned here if nothing is stated of it for so long."""
+"""... and what nothing is stated of for so long is learned here."""
+MOST_TRIED = 6
+"""Windows in which a statement of the fleet is confirmed here, or left."""
 FIRST_WORD_NS = 300 * SECOND
 """So long a host waits for the first word: it finds functions and looks at each, and learns what the user named."""
 LEAST_WINDOW = 1.05
@@ -103,38 +113,50 @@ def left_out(
 
     Never those that the user named, or that are suspected to have changed.
     """
-    is_left = _is_left
+    free = [
+        function
+        for function in functions.values()
+        if not function.identity.hinted and not function.violations.urgency and not function.violations.standing
+    ]
     if settings.shares and orders.told_ns is None and now_ns - began_ns < FIRST_WORD_NS:
-        is_left = _waits
-    elif not orders.in_force(settings, now_ns):
+        return frozenset(one.key for one in free if one.state in (State.WAITING, State.TIMING, State.EXPLAINING))
+    if not orders.in_force(settings, now_ns):
         return frozenset()
-    return frozenset(
-        key
-        for key, function in functions.items()
-        if not function.identity.hinted
-        and not function.violations.urgency
-        and not function.violations.standing
-        and is_left(orders, function, now_ns)
-    )
+    closely = watched_closely(functions, settings)
+    return frozenset(one.key for one in free if _is_left(orders, one, closely, now_ns))
 
 
-def _waits(orders: Orders, function: FunctionState, now_ns: int) -> bool:
-    return function.state in (State.WAITING, State.TIMING, State.EXPLAINING)
+def watched_closely(functions: Mapping[str, FunctionState], settings: Settings) -> frozenset[str]:
+    """Return the finished functions that take most of this host's time: as many as places are its own.
+
+    What becomes slower takes more time, so it comes among them by itself.
+    """
+    finished = [one for one in functions.values() if one.state in FINISHED and not is_idle(one)]
+    total = total_of(functions.values())
+    finished.sort(key=lambda one: (-own_share(one, total), one.key))
+    return frozenset(one.key for one in finished[: round(settings.own_places * PLACES)])
 
 
-def _is_left(orders: Orders, function: FunctionState, now_ns: int) -> bool:
-    key, finished = function.key, function.state in FINISHED
-    duty = orders.duties.get(key)
-    if duty is not None and duty.purpose is Purpose.SCOUT:
-        if function.history.totals.timed < orders.goals.get(key, 0):
-            return False
-    elif duty is not None:
-        return finished and now_ns - _seen_ns(function) < PANEL_EVERY_NS
-    elif key not in orders.left:
+def _is_left(orders: Orders, function: FunctionState, closely: Collection[str], now_ns: int) -> bool:
+    key, duty = function.key, orders.duties.get(function.key)
+    if duty is None and key not in orders.left:
         return False
-    if finished:
-        return now_ns - _seen_ns(function) < CHECKED_EVERY_NS
-    return now_ns - orders.left.get(key, now_ns) < LEFT_FOR_NS
+    if duty is not None and duty.purpose is Purpose.SCOUT and function.history.totals.timed < orders.goals.get(key, 0):
+        return False
+    if function.state in FINISHED:
+        every_ns = CHECKED_EVERY_NS if _is_measured(function) else MEASURED_EVERY_NS
+        if duty is not None and duty.purpose is not Purpose.SCOUT:
+            every_ns = min(every_ns, PANEL_EVERY_NS * PANEL_CALLS // max(1, duty.calls))
+        return now_ns - _seen_ns(function) < (CLOSELY_EVERY_NS if key in closely else every_ns)
+    stated = function.provisional
+    if stated is not None and stated.hosts and stated.observations < MOST_TRIED:
+        return False
+    return (duty is None or duty.purpose is Purpose.SCOUT) and now_ns - orders.left.get(key, now_ns) < LEFT_FOR_NS
+
+
+def _is_measured(function: FunctionState) -> bool:
+    """Tell whether this host knows what is usual for a function."""
+    return function.violations.yardstick is not None and function.violations.yardstick.ready
 
 
 def _seen_ns(function: FunctionState) -> int:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specmine.daemon.sharing.document import read_received, read_statement, received_text
-from specmine.daemon.sharing.watcher import FILE
+from specmine.daemon.sharing.document import FILE, read_received, read_statement, received_text
 from specmine.fleet.codec import inflated
 from specmine.fleet.database.analysing import analyse, claim
 from specmine.fleet.database.connecting import Connection, connected
@@ -21,13 +20,16 @@ from specmine.fleet.database.schema import MINE, initialize, migrations
 from specmine.fleet.folding import FoldedRow
 from specmine.fleet.forwarding.receiving import receive
 from specmine.fleet.push import Push
+from specmine.mining.fleet.duties import CHANGED_TIMES, PANEL_CALLS
 from specmine.mining.fleet.duty import Purpose
 from specmine.model.batch import Lifetime
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.function import Function
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation, PathHistogram
+from specmine.model.violation import Direction, Violation, What
 from specmine.store import Host
+from specmine.store.tables.violations import stored
 from tests.support.fleets import EnrolledHost, enrolled, imported, load_all
 from tests.support.postgres import Postgres
 from tests.support.product import specmine
@@ -192,10 +194,24 @@ def _lie_about_other_functions(db: Connection) -> None:
         rows.append(function)
 
 
+def _tell_of_changes(db: Connection, name: str, number: int = 1) -> None:
+    for at in range(number):
+        violation = Violation(
+            function=_Z.key, what=What.LEVEL, direction=Direction.SLOWER, factor=2.0, factor_low=1.9, factor_high=2.1,
+            found_ns=SECOND, id=f"{name}{at}",
+        )  # fmt: skip
+        imported(db, name, Push(records=(stored(violation, 0),)))
+
+
+def _lie_about_changes(db: Connection) -> None:
+    _tell_of_changes(db, "h0", 100)
+
+
 _LIES: dict[str, Callable[[Connection], None]] = {
     "about a function's name": _lie_about_function,
     "about durations, again and again": _lie_about_rows,
     "about functions that nobody has": _lie_about_other_functions,
+    "about changes": _lie_about_changes,
 }
 
 
@@ -225,6 +241,21 @@ def test_a_stolen_certificate_steers_nobody_else(lie: str, url: str, db: Connect
     assert [each.expression for each in now.result.behaviours] == [each.expression for each in before.result.behaviours]
     assert now.median_ns == pytest.approx(before.median_ns, rel=0.1)
     assert len(now.learned.borders) == len(before.learned.borders)
+
+
+def test_what_changed_on_two_hosts_is_asked_of_all(url: str, db: Connection, mine: Connection) -> None:
+    """The panel is asked for more calls while the violations are open."""
+    _fleet(db, url)
+    Planner().plan(mine)
+    analyse(mine)
+    for name in ("h1", "h2"):
+        _tell_of_changes(db, name)
+    load_all(url)
+    for changed in (True, False):
+        Planner().plan(mine)
+        calls = {duty["calls"] for each in _told(db).values() for duty in each["duties"]}
+        assert calls == {PANEL_CALLS * (CHANGED_TIMES if changed else 1)}
+        db.execute("UPDATE specmine.held SET updated_at = now() - interval '2 hours' WHERE what = 'StoredViolation'")
 
 
 def test_a_host_learns_only_of_functions_that_it_told_of(

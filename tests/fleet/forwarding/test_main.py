@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from specmine.fleet.database.schema import initialize
+from specmine.fleet.forwarding.contact import Contact
 from specmine.fleet.forwarding.main import main
 from specmine.store import open_store
 from tests.support.fleet_killing import KilledFleet
@@ -75,3 +76,25 @@ def test_a_damaged_outbox_is_set_aside_once(folder: Path, capsys: pytest.Capture
     assert "outbox.db is damaged" in first and f"set aside as {spool}/outbox.db.corrupt-1" in first
     main(["--config", str(config)])
     assert "damaged" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("learning", "options", "contacts"), [
+    ([True, True, False], ["--while-learning"], 3), ([True], [], 1), ([False], ["--while-learning"], 1),
+    ([True] * 40, ["--while-learning"], 15),
+])  # fmt: skip
+def test_who_learns_is_back_in_a_minute(
+    learning: list[bool], options: list[str], contacts: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For as long as it learns for the fleet, but not for ever, and only where asked to."""
+    rests: list[float] = []
+    config = folder / "c.yaml"
+    config.write_text("fleet: {connect: 'host=nowhere.invalid'}\n")
+    left = iter(learning)
+    monkeypatch.setattr(
+        "specmine.fleet.forwarding.main.forward",
+        lambda _: Contact(sent=0, waiting=0, streams_begun=0, learning=next(left)),
+    )
+    monkeypatch.setattr("specmine.fleet.forwarding.main.time.sleep", rests.append)
+    assert main(["--config", str(config), *options]) == 0
+    assert len(rests) == contacts - 1
+    assert set(rests) <= {60.0}

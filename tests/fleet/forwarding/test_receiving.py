@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from specmine.daemon.sharing.document import MOST_DUTIES, MOST_LEFT, read_received, statement_text
-from specmine.daemon.sharing.watcher import FILE
+from specmine.daemon.sharing.document import FILE, MOST_DUTIES, MOST_LEFT, read_received, statement_text
 from specmine.fleet.codec import deflated
 from specmine.fleet.database.pushing import Told
 from specmine.fleet.forwarding.receiving import STALE_S, receive

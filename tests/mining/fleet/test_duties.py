@@ -11,8 +11,10 @@ from scipy.stats import binomtest
 
 from specmine.mining.fleet.duties import (
     ASKED,
+    CHANGED_TIMES,
     NEED_CALLS,
     PANEL,
+    PANEL_CALLS,
     SPREAD,
     Assignment,
     FleetFunction,
@@ -161,3 +163,13 @@ def test_what_is_called_rarely_is_learned_by_many() -> None:
         scouts = [duty for each in found.values() for duty in each.duties]
         assert len(scouts) == number
         assert sum(duty.calls for duty in scouts) >= NEED_CALLS
+
+
+def test_what_two_hosts_found_changed_each_looks_at() -> None:
+    """Nobody leaves it to others, and its panel is asked for more; of one host nothing follows: it may lie."""
+    for changed, left, calls in ((("h1",), 30, PANEL_CALLS), (("h1", "h2"), 0, PANEL_CALLS * CHANGED_TIMES)):
+        function = _function(known=True, stated=True, changed=frozenset(changed))
+        found = assignments(_HOSTS, [function, _function("g", known=True, stated=True)], week=1)
+        assert sum("f" in each.left for each in found.values()) == left
+        assert {duty.calls for each in found.values() for duty in each.duties if duty.function == "f"} == {calls}
+        assert sum("g" in each.left for each in found.values()) == 30

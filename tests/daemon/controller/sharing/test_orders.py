@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+
+import pytest
 
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.decide import decide
-from specmine.daemon.controller.events import Assigned, Event
+from specmine.daemon.controller.events import Assigned, Event, Stated
+from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.sharing.orders import (
     CHECKED_EVERY_NS,
+    CLOSELY_EVERY_NS,
     LEFT_FOR_NS,
     LONE_AFTER_NS,
+    MEASURED_EVERY_NS,
     Orders,
     left_out,
     told,
+    watched_closely,
 )
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
 from specmine.mining.fleet.duty import Duty, Purpose
+from specmine.mining.fleet.statement import InheritedStatement
 from tests.support.planted import Planted, unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
 
 SHARED = Settings(window_ns=SECOND, limit_ns=10 * SECOND, shares=True)
+BEGIN_NS = 100 * SECOND
 _NAMES = [f"f{number}" for number in range(6)]
 
 
@@ -37,7 +46,7 @@ def _key(name: str) -> str:
 
 
 def _run(
-    settings: Settings, seconds: float, orders: dict[float, Assigned]
+    settings: Settings, seconds: float, orders: Mapping[float, Assigned | Stated]
 ) -> tuple[ControllerState, SimulatedSource, list[Step]]:
     """Run the loop over the program; the fleet speaks at the given seconds."""
     clock = FakeClock()
@@ -47,7 +56,12 @@ def _run(
     def inbox(now_ns: int) -> list[Event]:
         found: list[Event] = []
         while due and now_ns >= 100 * SECOND + due[0][0] * SECOND:
-            found.append(replace(due.pop(0)[1], now_ns=now_ns, told_ns=now_ns))
+            event = due.pop(0)[1]
+            found.append(
+                replace(event, now_ns=now_ns, told_ns=now_ns)
+                if isinstance(event, Assigned)
+                else replace(event, now_ns=now_ns)
+            )
         return found
 
     state = run(source, settings, clock, InlineWorker(), inbox=inbox, listeners=[steps.append],  # type: ignore[arg-type]
@@ -55,9 +69,28 @@ def _run(
     return state, source, steps
 
 
-def _assigned(asked: list[str], left: list[str], purpose: Purpose = Purpose.SCOUT, calls: int = 400) -> Assigned:
+def _slower(planted: Planted) -> Planted:
+    ways = tuple(
+        replace(way, classes=tuple((share, 1.5 * median, sigma) for share, median, sigma in way.classes))
+        for way in planted.ways
+    )
+    return replace(planted, ways=ways)
+
+
+def _assigned(
+    asked: list[str], left: list[str], purpose: Purpose = Purpose.SCOUT, calls: int = 400, now_ns: int = 0
+) -> Assigned:
     duties = tuple(Duty(function=_key(name), purpose=purpose, calls=calls) for name in asked)
-    return Assigned(now_ns=0, told_ns=0, duties=duties, left=tuple(map(_key, left)))
+    return Assigned(now_ns=now_ns, told_ns=now_ns, duties=duties, left=tuple(map(_key, left)))
+
+
+def _seen(functions: Mapping[str, FunctionState]) -> int:
+    """Return the end of the newest window, which those of all others are near."""
+    return max(one.end_ns for each in functions.values() for one in each.history.timing[-1:])
+
+
+def _without_yardstick(functions: Mapping[str, FunctionState]) -> dict[str, FunctionState]:
+    return {key: replace(each, violations=replace(each.violations, yardstick=None)) for key, each in functions.items()}
 
 
 def _timed(state: ControllerState) -> dict[str, int]:
@@ -103,13 +136,59 @@ def test_a_host_is_not_blinded() -> None:
     now = state.now_ns
     orders = told(Orders(), state.functions, (), finished, told_ns=now, own=0.25)
     assert left_out(orders, state.functions, SHARED, now) == frozenset(finished)
-    for later, expected in ((CHECKED_EVERY_NS // 2, True), (CHECKED_EVERY_NS + SECOND, False)):
-        again = told(orders, state.functions, (), finished, told_ns=now + later, own=0.25)
-        assert bool(left_out(again, state.functions, SHARED, now + later)) is expected
+    closely = watched_closely(state.functions, SHARED)
+    assert closely == frozenset(finished)  # there are fewer than places of its own
+    few = replace(SHARED, own_places=1 / 32)
+    most = watched_closely(state.functions, few)
+    assert len(most) == 2
+    unmeasured = _without_yardstick(state.functions)
+    for later, functions, expected in (
+        (CLOSELY_EVERY_NS - SECOND, state.functions, frozenset(finished)),
+        (CLOSELY_EVERY_NS + 2 * SECOND, state.functions, frozenset(finished) - most),
+        (MEASURED_EVERY_NS + 2 * SECOND, unmeasured, frozenset[str]()),
+        (CHECKED_EVERY_NS - SECOND, state.functions, frozenset(finished) - most),
+        (CHECKED_EVERY_NS + 2 * SECOND, state.functions, frozenset[str]()),
+    ):
+        again = told(orders, functions, (), finished, told_ns=_seen(functions) + later, own=1 / 32)
+        assert left_out(again, functions, few, _seen(functions) + later) == expected
     unknown = {key: each.moved(State.WAITING, None, now) for key, each in state.functions.items()}
     again = told(orders, unknown, (), finished, told_ns=now + LEFT_FOR_NS, own=0.25)
     assert left_out(again, unknown, SHARED, now + LEFT_FOR_NS - 1) == frozenset(finished)
     assert left_out(again, unknown, SHARED, now + LEFT_FOR_NS) == frozenset()
+
+
+@pytest.mark.parametrize(("own", "seconds"), [(0.25, 60), (0.0, 300)])
+def test_what_becomes_slower_here_alone_is_found(own: float, seconds: int) -> None:
+    """Though other hosts observe it: within a minute where it takes much time, within five where it takes little."""
+    settings = replace(SHARED, window_ns=10 * SECOND, own_places=own)
+    source, steps = SimulatedSource(_program(), FakeClock()), list[Step]()
+    clock, slowed_s = source.clock, 400
+
+    def inbox(now_ns: int) -> list[Event]:
+        after_s = (now_ns - BEGIN_NS) // SECOND
+        if after_s >= slowed_s:
+            source.planted[_key("f3")] = _slower(unimodal("f3", rate=500.0, own=1 / 6, inclusive=1 / 6))
+        return [_assigned([], _NAMES if after_s > 1 else [], now_ns=now_ns)] if after_s in (1, 120) else []
+
+    state = run(source, settings, clock, InlineWorker(), inbox=inbox, listeners=[steps.append],  # type: ignore[arg-type]
+                deadline_ns=(slowed_s + seconds) * SECOND)  # fmt: skip
+    assert state.orders.in_force(settings, state.now_ns)
+    assert {each.function.name for each in state.functions.values() if each.violations.open} == {"f3"}
+
+
+def test_a_statement_is_confirmed_though_others_observe() -> None:
+    """Else a host would state nothing of a function for half an hour."""
+    alone, _, _ = _run(replace(SHARED, shares=False), 60.0, {})
+    learned = alone.functions[_key("f1")]
+    assert learned.inference.learned is not None
+    stated = InheritedStatement(
+        function=learned.key, build_id="b1d", learned=learned.inference.learned, hosts=8,
+        median_ns=learned.history.longest[-1].histogram.quantile(0.5),
+    )  # fmt: skip
+    order = _assigned([], _NAMES)
+    state, _, _ = _run(SHARED, 30.0, {0.0: order, 1.0: Stated(now_ns=0, statements=(stated,))})
+    assert state.functions[_key("f1")].state in FINISHED
+    assert all(state.functions[_key(name)].state not in FINISHED for name in _NAMES if name != "f1")
 
 
 def test_hints_of_the_user_are_never_taken_away() -> None:
