@@ -56,7 +56,10 @@ class Known:
         if len(self._paths) > _MOST_KNOWN or len(self._frames) > _MOST_KNOWN:
             self._frames.clear()
             self._paths.clear()
-        numbers = np.array([self._frames.setdefault(each, len(self._frames)) for each in table.frames], np.int32)
+        places = list(map(self._frames.get, table.frames))
+        if None in places:
+            places = [self._frames.setdefault(each, len(self._frames)) for each in table.frames]
+        numbers = np.array(places, np.int32)
         data = numbers[table.places].tobytes() if len(table.places) else b""
         ends = (4 * np.cumsum(table.sizes)).tolist()
         keys = [
