@@ -25,9 +25,10 @@ from specmine.fleet.database.schema import initialize
 from specmine.model.function import Function
 from specmine.store import Host, Writes, open_store
 from tests.support.fleet_killing import configured
-from tests.support.fleets import UTC, EnrolledHost, enrolled, load_all
+from tests.support.fleets import EnrolledHost, enrolled, load_all
 from tests.support.paths import ROOT
 from tests.support.postgres import running
+from tests.support.stored import UTC
 
 EVERY_S, WINDOWS = 300, 5
 
