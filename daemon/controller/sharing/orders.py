@@ -26,6 +26,8 @@ CLOSELY_EVERY_NS = 10 * SECOND
 """The functions that take most of this host's time are checked so often, whatever others observe, ..."""
 MEASURED_EVERY_NS = 30 * SECOND
 """... those of which this host has too few windows to tell what is usual here so often, ..."""
+LEAST_MEASURED, MEASURED_A_SECOND = 30.0, 2
+"""... until it has these, and at most so many of them a second, ..."""
 CHECKED_EVERY_NS = 120 * SECOND
 """... and all others so often ..."""
 PANEL_EVERY_NS, PANEL_CALLS = 300 * SECOND, 200
@@ -123,7 +125,9 @@ def left_out(
     if not orders.in_force(settings, now_ns):
         return frozenset()
     closely = watched_closely(functions, settings)
-    return frozenset(one.key for one in free if _is_left(orders, one, closely, now_ns))
+    unmeasured = sum(one.state in FINISHED and not _is_measured(one) for one in free)
+    measured_every_ns = max(MEASURED_EVERY_NS, unmeasured * SECOND // MEASURED_A_SECOND)
+    return frozenset(one.key for one in free if _is_left(orders, one, closely, measured_every_ns, now_ns))
 
 
 def watched_closely(functions: Mapping[str, FunctionState], settings: Settings) -> frozenset[str]:
@@ -137,14 +141,16 @@ def watched_closely(functions: Mapping[str, FunctionState], settings: Settings) 
     return frozenset(one.key for one in finished[: round(settings.own_places * PLACES)])
 
 
-def _is_left(orders: Orders, function: FunctionState, closely: Collection[str], now_ns: int) -> bool:
+def _is_left(
+    orders: Orders, function: FunctionState, closely: Collection[str], measured_every_ns: int, now_ns: int
+) -> bool:
     key, duty = function.key, orders.duties.get(function.key)
     if duty is None and key not in orders.left:
         return False
     if duty is not None and duty.purpose is Purpose.SCOUT and function.history.totals.timed < orders.goals.get(key, 0):
         return False
     if function.state in FINISHED:
-        every_ns = CHECKED_EVERY_NS if _is_measured(function) else MEASURED_EVERY_NS
+        every_ns = CHECKED_EVERY_NS if _is_measured(function) else measured_every_ns
         if duty is not None and duty.purpose is not Purpose.SCOUT:
             every_ns = min(every_ns, PANEL_EVERY_NS * PANEL_CALLS // max(1, duty.calls))
         return now_ns - _seen_ns(function) < (CLOSELY_EVERY_NS if key in closely else every_ns)
@@ -155,8 +161,8 @@ def _is_left(orders: Orders, function: FunctionState, closely: Collection[str], 
 
 
 def _is_measured(function: FunctionState) -> bool:
-    """Tell whether this host knows what is usual for a function."""
-    return function.violations.yardstick is not None and function.violations.yardstick.ready
+    """Tell whether this host knows what is usual for a function: with fewer windows a change looks like wander."""
+    return any(one.seen >= LEAST_MEASURED for one in function.violations.detector.streams)
 
 
 def _seen_ns(function: FunctionState) -> int:

@@ -27,6 +27,7 @@ from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
+from specmine.mining.detection.detector import DetectorState
 from specmine.mining.fleet.duty import Duty, Purpose
 from specmine.mining.fleet.statement import InheritedStatement
 from tests.support.planted import Planted, unimodal
@@ -89,8 +90,11 @@ def _seen(functions: Mapping[str, FunctionState]) -> int:
     return max(one.end_ns for each in functions.values() for one in each.history.timing[-1:])
 
 
-def _without_yardstick(functions: Mapping[str, FunctionState]) -> dict[str, FunctionState]:
-    return {key: replace(each, violations=replace(each.violations, yardstick=None)) for key, each in functions.items()}
+def _unmeasured(functions: Mapping[str, FunctionState]) -> dict[str, FunctionState]:
+    return {
+        key: replace(each, violations=replace(each.violations, detector=DetectorState()))
+        for key, each in functions.items()
+    }
 
 
 def _timed(state: ControllerState) -> dict[str, int]:
@@ -141,7 +145,7 @@ def test_a_host_is_not_blinded() -> None:
     few = replace(SHARED, own_places=1 / 32)
     most = watched_closely(state.functions, few)
     assert len(most) == 2
-    unmeasured = _without_yardstick(state.functions)
+    unmeasured = _unmeasured(state.functions)
     for later, functions, expected in (
         (CLOSELY_EVERY_NS - SECOND, state.functions, frozenset(finished)),
         (CLOSELY_EVERY_NS + 2 * SECOND, state.functions, frozenset(finished) - most),
