@@ -91,11 +91,19 @@ def wheel(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("specmine-*.whl"))
 
 
-@pytest.fixture
-def python(tmp_path: Path) -> Path:
-    """Return the interpreter of an empty environment."""
-    venv.create(tmp_path / "environment", with_pip=False, symlinks=True)
-    return tmp_path / "environment" / "bin" / "python"
+def _environment(folder: Path) -> Path:
+    """Make an empty environment and return its interpreter."""
+    venv.create(folder / "environment", with_pip=False, symlinks=True)
+    return folder / "environment" / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def builder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an interpreter that has what builds, and nothing else: pip would install it anew for each build."""
+    folder = tmp_path_factory.mktemp("builder")
+    python = _environment(folder)
+    _pip("install", "--no-compile", "setuptools>=77", folder=folder, python=python)
+    return python
 
 
 def _code_files(clone: Path) -> set[str]:
@@ -116,19 +124,20 @@ def test_wheel_carries_every_file_of_the_code_folders(wheel: Path, clone: Path) 
     assert _carried(wheel) == expected
 
 
-def test_wheel_by_way_of_a_source_archive_is_the_same(wheel: Path, clone: Path, python: Path, tmp_path: Path) -> None:
+def test_wheel_by_way_of_a_source_archive_is_the_same(wheel: Path, clone: Path, builder: Path, tmp_path: Path) -> None:
     """The source archive holds files where the repository holds links, and gives the same wheel."""
-    _pip("install", "setuptools>=77", folder=tmp_path, python=python)
     build = "import sys, setuptools.build_meta as b; b.build_sdist(sys.argv[1])"
-    _run([python, "-c", build, tmp_path], clone)
+    _run([builder, "-c", build, tmp_path], clone)
     archive = next(tmp_path.glob("specmine-*.tar.gz"))
-    _pip("wheel", "--no-deps", "--wheel-dir", tmp_path, archive, folder=tmp_path)
+    how = ("--no-deps", "--no-build-isolation")
+    _pip("wheel", *how, "--wheel-dir", tmp_path, archive, folder=tmp_path, python=builder)
     assert _carried(next(tmp_path.glob("specmine-*.whl"))) == _carried(wheel)
 
 
-def test_installed_wheel_reads_its_data(wheel: Path, python: Path, tmp_path: Path) -> None:
+def test_installed_wheel_reads_its_data(wheel: Path, tmp_path: Path) -> None:
     """From any folder, an installed specmine finds its BPF sources and defaults, and has both commands."""
-    _pip("install", "--no-deps", wheel, folder=tmp_path, python=python)
+    python = _environment(tmp_path)
+    _pip("install", "--no-deps", "--no-compile", wheel, folder=tmp_path, python=python)
     found, declared = _run([python, "-c", _READ_DATA], tmp_path).split()
     assert found == declared
     assert {"specmine", "specmined"} <= {p.name for p in python.parent.iterdir()}
@@ -136,7 +145,7 @@ def test_installed_wheel_reads_its_data(wheel: Path, python: Path, tmp_path: Pat
     assert shared == {p.name for p in (ROOT / "systemd").iterdir()} > {*UNITS, *SHARED}, "what setup-service reads"
 
 
-def test_editable_installation_reads_its_data(clone: Path, python: Path, tmp_path: Path) -> None:
+def test_editable_installation_reads_its_data(clone: Path, builder: Path, tmp_path: Path) -> None:
     """``pip install -e .`` finds the same, in the folders themselves."""
-    _pip("install", "--no-deps", "--editable", clone, folder=tmp_path, python=python)
-    _run([python, "-c", _READ_DATA], tmp_path)
+    _pip("install", "--no-deps", "--no-build-isolation", "--editable", clone, folder=tmp_path, python=builder)
+    _run([builder, "-c", _READ_DATA], tmp_path)
