@@ -1,6 +1,6 @@
 # One command for each thing a developer does; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fleet-demo deb test check format bench chaos evaluation faults fuzz soak kernels systemd cleanroot clean bpfcc moved
+.PHONY: help setup demo fleet-demo tutorial deb test check format bench chaos evaluation faults fuzz soak kernels systemd cleanroot clean bpfcc moved
 
 # The first interpreter that is new enough; PYTHON=... overrides.
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 /usr/bin/python3,$(shell \
@@ -33,6 +33,10 @@ demo: setup ## a stock apache2: what is normal, a change, what is said about it;
 fleet-demo: setup ## three hosts, one slow, one with a newer build, in at most 5 minutes; needs root
 	@.ci/packages gcc postgresql
 	@$(BIN)/python -m examples.fleet.run
+
+tutorial: setup ## docs/tutorial.md followed on a redis of its own: what its commands print; 5 minutes, needs root
+	@.ci/packages redis-server
+	@$(BIN)/python -m examples.tutorial.run
 
 deb: ## build the Debian package into dist/
 	@.ci/packages python3-venv
