@@ -220,6 +220,7 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	FORGET(begun, next);
 	FORGET(every, (u32)next);
 	FORGET(woken, (u32)next);
+	FORGET(more[0], next);
 	if (woken | begun | every)
 		note_wait(more[0], woken, begun, every, s);
 	c = began ? switches.lookup(&zero) : 0;
