@@ -234,6 +234,7 @@ class BpfSource:
             map_array(maps["switches"], 1, SWITCHES),
             return_addresses,
         )
+        self._profiler.tracepoint.wakeups = loaded.wakeups
         self._wait_meter: WaitMeter | None = None
         if self._settings.wait_kind and ("on_switch" in loaded.programs or SAMPLING in loaded.later):
             self._wait_meter = WaitMeter(

@@ -120,6 +120,10 @@ static inline __attribute__((always_inline)) bool is_waiting(u64 thread)
 	return state && !(state & TASK_DEAD); /* else preempted, or gone for good */
 }
 
+#ifdef MAY_GOTO /* an older verifier would have to look at the stack walk three times as long, close to its limit */
+#define WAKEUPS
+#endif
+
 /* The id of a thread that is being woken, if its wait is one of those followed; else 0. */
 static inline __attribute__((always_inline)) u32 followed_thread(u64 thread)
 {
@@ -150,6 +154,10 @@ static inline __attribute__((always_inline)) void note_wait(u64 thread, u32 woke
 	mark = wait_marks.lookup(&at);
 	if (!w || !mark)
 		return;
+#ifndef WAKEUPS
+	if (!p)
+		return;
+#endif
 	fresh.start = bpf_ktime_get_ns();
 	if (p) {
 		program = p->program;
@@ -188,7 +196,8 @@ static inline __attribute__((always_inline)) void note_wait(u64 thread, u32 woke
  * sched_switch(preempted, previous, next): the current thread is still the one that leaves the CPU; the next one is only
  * an address. This runs at every switch of the host, so whether the wait is timed is drawn before anything is looked up.
  *
- * sched_waking(thread): the current thread wakes that one, or an interrupt does that came while it ran. */
+ * sched_waking(thread), only with WAKEUPS: the current thread wakes that one, or an interrupt does that came while it
+ * ran. */
 int on_switch(struct bpf_raw_tracepoint_args *ctx)
 {
 	u32 random = bpf_get_prandom_u32(), tid = 0, tgid = 0, zero = 0, woken = 0;
@@ -201,11 +210,17 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	if (!(random & (SWITCHES_A_TIMED - 1)))
 		began = bpf_ktime_get_ns();
+#ifdef WAKEUPS
 	if (first > 1) {
 		woken = followed_thread(first);
 	} else {
 		/* not by ctx->args: the kernel attaches to sched_waking no program that reads more arguments than that has */
 		bpf_probe_read_kernel(more, sizeof(more), (void *)ctx + 8);
+#else
+	{
+		more[0] = ctx->args[1];
+		more[1] = ctx->args[2];
+#endif
 		next = more[1];
 		bpf_probe_read_kernel(&tid, 4, (void *)next + TASK_PID);
 		end_wait(next, tid, began);
@@ -219,8 +234,10 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	FORGET(began, next);
 	FORGET(begun, next);
 	FORGET(every, (u32)next);
+#ifdef WAKEUPS
 	FORGET(woken, (u32)next);
 	FORGET(more[0], next);
+#endif
 	if (woken | begun | every)
 		note_wait(more[0], woken, begun, every, s);
 	c = began ? switches.lookup(&zero) : 0;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,8 @@ class Loaded:
     seconds: float
     waiting: bool = False
     """Calls are split into running, waiting and blocked."""
+    wakeups: bool = False
+    """The program at the switch tracepoint may be attached to that of wake-ups, too."""
     later: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Group of programs -> the request that loads it; empty if all are loaded."""
 
@@ -194,7 +196,7 @@ def load(
                 mode=made.mode, notes=made.notes, seconds=made.seconds, flags=flags, waiting=split, fields=made.fields
             )
             write_json(_kept_at(cache, interpreter), asdict(record))
-        return _loaded(made, made.notes)
+        return _loaded(made, made.notes, flags)
     raise error
 
 
@@ -206,10 +208,12 @@ def _loaded_first(interpreter: str, common: Mapping[str, Any], earlier: Earlier,
     later = {PATHS: more | _calls([earlier.mode], (True,)) | {"sampling": False}}
     if sampling:
         later[SAMPLING] = more | _calls([], ()) | {"sampling": True}
-    return _loaded(made, earlier.notes, later)
+    return _loaded(made, earlier.notes, earlier.flags, later)
 
 
-def _loaded(made: Answer, notes: tuple[str, ...], later: Mapping[str, Mapping[str, Any]] | None = None) -> Loaded:
+def _loaded(
+    made: Answer, notes: tuple[str, ...], flags: Sequence[str], later: Mapping[str, Mapping[str, Any]] | None = None
+) -> Loaded:
     return Loaded(
         mode=made.mode,
         maps=made.maps,
@@ -218,6 +222,7 @@ def _loaded(made: Answer, notes: tuple[str, ...], later: Mapping[str, Mapping[st
         notes=notes,
         seconds=made.seconds,
         waiting=made.waiting,
+        wakeups=VARIANTS[0][0] in flags,
         later=later or {},
     )
 

@@ -26,6 +26,8 @@ class SwitchTracepoint:
         self._wanted: set[str] = set()
         self._numbers: list[int] = []
         self._of_wakeups = 0
+        self.wakeups = True
+        """The program can be attached to wake-ups, too."""
 
     def want(self, who: str, *, on: bool) -> None:
         """Have it on for somebody, or no more."""
@@ -55,7 +57,7 @@ class SwitchTracepoint:
         self._numbers = []
 
     def _wakeups(self, *, on: bool) -> None:
-        if on and not self._of_wakeups:
+        if on and self.wakeups and not self._of_wakeups:
             self._of_wakeups = self._links.tracepoint("sched_waking", PROGRAM)
         elif not on and self._of_wakeups:
             self._links.close(self._of_wakeups)

@@ -59,6 +59,14 @@ def test_two_share_one_link() -> None:
     assert not holder.on
 
 
+def test_wakeups_are_left_out_where_the_program_cannot_take_them() -> None:
+    """Attached to them it would take a thread for the flag of a switch."""
+    point, holder, _, _ = tracepoint()
+    point.wakeups = False
+    point.want("waits", on=True)
+    assert [*holder.on.values()] == ["sched_switch"]
+
+
 def test_it_comes_back_where_it_is_needed() -> None:
     """After the holder took everything off it is attached once; not where nobody needs it."""
     point, holder, _, _ = tracepoint()
