@@ -15,6 +15,7 @@ from .allocation.account import spendable
 from .allocation.function_request import same_enough
 from .allocation.means import Means, Plan
 from .allocation.scheduler import plan
+from .bursts import hertz_in_bursts, next_burst_ns, sampling_hertz
 from .call_counts import with_watch
 from .events import Action, Mine, Publish
 from .explanation import job_for
@@ -25,8 +26,6 @@ from .hotness import (
     WORTH_SHARE,
     Total,
     is_worth_it,
-    next_burst_ns,
-    sampling_hertz,
     share,
     total_of,
 )
@@ -96,7 +95,8 @@ def _sample(state: ControllerState, actions: list[Action]) -> ControllerState:
     if state.started is None:
         return state
     now_ns, burst_ns = state.now_ns, state.burst_ns
-    if now_ns >= next_burst_ns(burst_ns, state.agent_cost.pressure):
+    in_bursts = hertz_in_bursts(state.started.prices, state.settings)
+    if now_ns >= next_burst_ns(burst_ns, state.account.cpu_rate, in_bursts, state.agent_cost.pressure):
         burst_ns = now_ns
     found = any(function.state is not State.CANDIDATE for function in state.functions.values())
     searching_ns = state.began_ns if found else now_ns
@@ -125,6 +125,8 @@ def _means_of(state: ControllerState, left: Collection[str] = ()) -> Means:
         budget=max(spendable(state.account) - sampling, 0.01 * state.account.rate),
         income=state.account.rate,
         cash=state.account.balance_ns,
+        cpu_rate=state.account.cpu_rate,
+        surprising=state.surprise.at(state.now_ns),
         prices=state.started.prices,
         slow_links=state.started.host.get("link") == "perf",
         pressure=state.agent_cost.pressure,

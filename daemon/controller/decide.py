@@ -15,6 +15,7 @@ from . import explanation, reasons, transitions
 from .actions import act
 from .allocation import agent_cost
 from .allocation.account import BudgetAccount, with_batch
+from .bursts import BURST_NS, LATE_NS, hertz_in_bursts, sampling_hertz
 from .call_counts import with_activity
 from .candidates import admit_asked, admit_named, admit_while_asked, bounded, candidate, climb, descend, statements_of
 from .checkpoint import restored
@@ -34,7 +35,7 @@ from .events import (
     Stopping,
     Surveyed,
 )
-from .hotness import HALF_LIFE_NS, sampling_hertz
+from .hotness import HALF_LIFE_NS, LEAST_CPU_NS, total_of
 from .phase import FINISHED, State
 from .problems.acknowledgement import acknowledged
 from .problems.causes import with_causes
@@ -45,6 +46,7 @@ from .profile import Profile
 from .sharing.adoption import waiting, with_statements
 from .sharing.orders import told
 from .state import ControllerState, with_lifetimes
+from .surprise import judged, with_samples
 from .violations.host_detection import with_window
 from .wait_requests import with_question, with_waits
 
@@ -177,6 +179,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
 def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
     """Take up what needs no decision: costs, descriptions of functions, time profiles."""
     agent_ns = batch.spent.agent_ns + state.worker_ns
+    passed_ns = batch.now_ns - state.now_ns
     described = {function.key: function for function in batch.functions}
     catalog = {**state.catalog, **described} if described else state.catalog
     state = replace(
@@ -191,7 +194,7 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         started=replace(state.started, prices=batch.prices) if state.started and batch.prices else state.started,
         bystander_hits=state.bystander_hits + batch.bystander_hits,
     )
-    return _faded(_profiled(state, batch))
+    return _surprised(_faded(_profiled(state, batch)), passed_ns)
 
 
 def _agent_cost(state: ControllerState, agent_ns: int, batch: Batch) -> agent_cost.AgentCost:
@@ -228,9 +231,25 @@ def _profiled(state: ControllerState, batch: Batch) -> ControllerState:
     return replace(state, functions=bounded(functions), runtime=runtime, unfollowed=unfollowed)
 
 
+def _surprised(state: ControllerState, passed_ns: int) -> ControllerState:
+    """Add what sampling found to the burst; once it is over, see of which functions there was more than usual."""
+    if state.batch is None or state.started is None:
+        return state
+    surprise = with_samples(state.surprise, state.batch.hot_samples, state.hertz, passed_ns)
+    if surprise.seconds and not state.hertz and state.now_ns - state.burst_ns >= BURST_NS + LATE_NS:
+        before = surprise.at(state.now_ns)
+        hertz = hertz_in_bursts(state.started.prices, state.settings)
+        surprise = judged(surprise, state.functions, hertz, state.now_ns)
+        if surprise.at(state.now_ns) - before:
+            return replace(state, surprise=surprise, planned_ns=0)
+    return replace(state, surprise=surprise)
+
+
 def _faded(state: ControllerState) -> ControllerState:
     if state.now_ns - state.faded_ns < HALF_LIFE_NS:
         return state
+    if total_of(state.functions.values(), state.elsewhere).cpu_ns < LEAST_CPU_NS:
+        return replace(state, faded_ns=state.now_ns)
     functions = {
         key: replace(function, profile=function.profile.faded(0.5)) for key, function in state.functions.items()
     }

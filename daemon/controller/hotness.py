@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from specmine.daemon.config.settings import SECOND, Settings
-from specmine.model.batch import Prices
+from specmine.daemon.config.settings import SECOND
 
 from .function import FunctionState
 from .profile import Profile
 
 FIRST_LOOK_NS = 1_000 * 1_000_000
 """Sampling lasts this long before the first function is chosen."""
-FIND_NS = 15 * SECOND
-"""Sampling is continuous for so long, then in bursts: it costs every process of the host a little."""
-BURST_NS, PAUSE_NS = 2 * SECOND, 30 * SECOND
-"""Length of a burst, and from one to the next; under pressure up to ten times as far apart."""
 WORTH_SHARE = 0.005
 """Share of wall-clock or of CPU time from which a function is worth a probe."""
 IDLE_WAITS = frozenset(
@@ -32,7 +27,9 @@ IDLE_WAITS = frozenset(
 _CALLED = 0.05
 """Weight of the time in callees, compared with the function's own: a slower call shows in its callers, too."""
 HALF_LIFE_NS = 60 * SECOND
-"""A time profile fades by half in this time."""
+"""A time profile fades by half in this time ..."""
+LEAST_CPU_NS = 3 * SECOND
+"""... while it holds more than so much CPU time: of a program that uses little, a minute shows too few samples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,34 +81,6 @@ def is_worth_it(function: FunctionState, total: Total) -> bool:
 def variation(function: FunctionState) -> float:
     """Return calls times spread, ns per second: the rate times the standard deviation of the durations."""
     return (function.probe.rate or 0.0) * function.history.spread_ns
-
-
-def sampling_hertz(now_ns: int, searching_ns: int, burst_ns: int, prices: Prices, settings: Settings) -> int:
-    """Return the samples a second on each busy CPU: at most a tenth of the budget; 0 between bursts.
-
-    Functions that the user named are not searched for. Bursts tell who calls them, and their share of the time.
-
-    Parameters
-    ----------
-    now_ns : int
-    searching_ns : int
-        Since when functions are searched for: the start, or now while none was found.
-    burst_ns : int
-        Start of the last burst.
-    prices : Prices
-    settings : Settings
-    """
-    if not settings.sampling_hertz:
-        return 0
-    if (settings.watch or now_ns - searching_ns >= FIND_NS) and now_ns - burst_ns >= BURST_NS:
-        return 0
-    affordable = 0.1 * settings.overhead * SECOND / max(prices.sample_ns, 1.0)
-    return max(1, min(settings.sampling_hertz, int(affordable)))
-
-
-def next_burst_ns(burst_ns: int, pressure: float) -> int:
-    """Return when the burst after one begins."""
-    return burst_ns + round(PAUSE_NS * (1 + 9 * pressure))
 
 
 def own_share(function: FunctionState, total: Total) -> float:

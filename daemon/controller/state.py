@@ -16,6 +16,7 @@ from .events import Mark
 from .function import FunctionState
 from .profile import Profile
 from .sharing.orders import Orders
+from .surprise import Surprise
 from .violations.host_detection import HostDetection
 
 MOST_ENDED, KEPT_ENDED = 256, 128
@@ -49,6 +50,8 @@ class ControllerState:
     """Present rate of sampling."""
     burst_ns: int = 0
     """Start of the last burst of sampling."""
+    surprise: Surprise = field(default_factory=Surprise)
+    """What bursts found more of than usual."""
     next_job: int = 1
     worker_ns: int = 0
     """CPU time that the worker's jobs took."""

@@ -26,10 +26,13 @@ WATCH_EVERY_NS = 10 * SECOND
 
 
 def with_suspected(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
-    """Observe functions that may have changed; what is kept for checks is not taken for them."""
+    """Observe functions that may have changed; what is kept for checks is not taken for them.
+
+    Those come first of which windows say so. Of the others sampling found more than usual.
+    """
     watches, spent, cash = dict(so_far.watches), 0.0, so_far.cash
     at_once = replace(settings, pace=1.0)  # what may have changed is not slowed down to save our own CPU time
-    urgent = [one for one in finished if one.violations.urgency]
+    urgent = [one for one in finished if one.violations.urgency or _is_surprising(one, means)]
     # what is suspected does not wait until debts are paid back: it borrows what others then have to earn
     budget, loan = max(means.budget, means.income), means.savable
     for function in sorted(urgent, key=lambda one: (-one.violations.urgency, one.key)):
@@ -100,6 +103,10 @@ def with_watching(finished: Sequence[FunctionState], so_far: Plan, means: Means,
             left -= predicted(function, watch, means, settings)
             cash -= first
     return replace(so_far, watches=watches, left=left, cash=cash)
+
+
+def _is_surprising(function: FunctionState, means: Means) -> bool:
+    return function.key in means.surprising and not function.violations.open
 
 
 def _seen_ns(function: FunctionState) -> int:

@@ -39,6 +39,10 @@ class Means:
     running: tuple[Lifetime, ...] = ()
     runtime: Profile = field(default_factory=Profile)
     """Time profile of code made at run time."""
+    cpu_rate: float = 0.0
+    """CPU time of the programs, ns per second; 0: not known."""
+    surprising: frozenset[str] = frozenset()
+    """Functions of which sampling found more than usual: they are timed first."""
     pressure: float = 0.0
     """In [0, 1]: how much of our own work must be saved; each window costs a few ms of it."""
 

@@ -16,6 +16,8 @@ from .function_request import dearness_of, kind_for
 from .means import Means
 from .request import price
 
+LEAST_VISIBLE = 0.01
+"""Weight of a function whose calls are all shorter than what the probes' own cost is unsure by."""
 YOUNG_NS = 300 * SECOND
 """So long the first window of a lifetime is waited for."""
 
@@ -45,7 +47,7 @@ def _that_may_call(function: FunctionState, running: Collection[Lifetime], now_n
 def priority(function: FunctionState, total: Total, means: Means, settings: Settings) -> tuple[object, ...]:
     rate = function.probe.rate or 0.0
     cost = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
-    value = variation(function) if function.state in FINISHED else own_share(function, total) * min(1.0, rate)
+    value = variation(function) if function.state in FINISHED else _worth(function, total, means) * min(1.0, rate)
     # what is on stays on unless something is clearly better, and what was begun is finished before another begins
     staying = (1.5 if function.probe.watch is not None else 1.0) * (1 + 9 * progress(function, settings))
     return (
@@ -56,6 +58,24 @@ def priority(function: FunctionState, total: Total, means: Means, settings: Sett
         -(value * staying / cost),
         function.key,
     )
+
+
+def _worth(function: FunctionState, total: Total, means: Means) -> float:
+    """Return in how much of the program's time a change could be seen once the function is learned, as a share of it.
+
+    Few samples tell little of a program that uses little CPU time. So what the first calls say bounds what a function
+    has of the time: their rate times their mean duration. Durations within the uncertainty of the probes' own cost show
+    no change, so functions as short as that come last.
+    """
+    worth, newest = own_share(function, total), function.history.longest
+    if not newest:
+        return worth
+    durations, bias_ns = function.history.histogram, newest[-1].bias_ns
+    if means.cpu_rate > 0:
+        worth = min(worth, (function.probe.rate or 0.0) * durations.mean(bias_ns) / means.cpu_rate)
+    usual_ns, unsure_ns = max(0.0, durations.quantile(0.5) - bias_ns), newest[-1].uncertainty_ns
+    visible = usual_ns**4 / (usual_ns**4 + unsure_ns**4) if unsure_ns else 1.0
+    return worth * max(LEAST_VISIBLE, visible)
 
 
 def progress(function: FunctionState, settings: Settings) -> float:

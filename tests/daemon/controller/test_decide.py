@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.bursts import FIND_NS
 from specmine.daemon.controller.call_counts import ProbeState
 from specmine.daemon.controller.decide import decide
 from specmine.daemon.controller.events import Arrived, Begun, Reloaded
 from specmine.daemon.controller.function import FunctionState, Identity
-from specmine.daemon.controller.hotness import FIND_NS
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
 from specmine.model.batch import Batch, HotSample, Lifetime, Sampling, Started, Unwatch, Watch
@@ -27,7 +27,9 @@ def between_bursts() -> ControllerState:
     hot = HotSample(function=WORK.key, samples=90, on_cpu_ns=9e8, off_cpu_ns=0.0, inclusive_ns=9e8)
     state, _ = decide(state, Arrived(batch=Batch(now_ns=2 * SECOND, functions=(WORK,), hot_samples=(hot,))))
     functions = {key: each.moved(State.WAITING, None, SECOND) for key, each in state.functions.items()}
-    state, _ = decide(replace(state, functions=functions), Arrived(batch=Batch(now_ns=FIND_NS + 5 * SECOND)))
+    state = replace(state, functions=functions)
+    for now_ns in (FIND_NS + 5 * SECOND, FIND_NS + 7 * SECOND):
+        state, _ = decide(state, Arrived(batch=Batch(now_ns=now_ns)))
     assert state.hertz == 0
     return state
 

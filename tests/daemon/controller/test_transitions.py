@@ -168,7 +168,7 @@ def test_refusals_show_their_reason_and_end_watching() -> None:
 def test_hints_replace_finding() -> None:
     """With functions named by the user only they are measured; sampling tells who calls them, in bursts."""
     settings = Settings(watch=("z",), window_ns=SECOND, limit_ns=10 * SECOND)
-    state, _, source = mined(paper_program(), 15.0, settings)
+    state, _, source = mined(paper_program(), 14.0, settings)
     assert [each.function.name for each in state.functions.values()] == ["z"]
     assert named(state, "z").state is State.EXPLAINED
     assert {one for one in state.unfollowed} and not state.hertz

@@ -8,10 +8,11 @@ from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.allocation.function_request import predicted
 from specmine.daemon.controller.allocation.means import Means
 from specmine.daemon.controller.allocation.scheduler import plan
-from specmine.daemon.controller.allocation.utility import utility
+from specmine.daemon.controller.allocation.utility import priority, utility
 from specmine.daemon.controller.call_counts import Paid, ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.history import History
+from specmine.daemon.controller.hotness import total_of
 from specmine.daemon.controller.inference import InferenceState
 from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.profile import Profile
@@ -246,3 +247,54 @@ def test_checks_take_no_more_than_is_kept_for_them() -> None:
 
     assert not due(30)  # 50 windows of 1,100 calls cost 72 ms, a share of 2 ms a second pays for them in 36 s
     assert due(40)
+
+
+def test_what_sampling_finds_more_of_is_timed_before_others() -> None:
+    """Of finished functions with windows of one age the one that surprised gets the next, though none is due."""
+    functions = {}
+    for place in range(4):
+        function = replace(FUNCTION, offset=place + 1)
+        one = replace(learned(), identity=Identity(function=function), probe=ProbeState(rate=20_000.0))
+        functions[function.key] = seen(replace(one, verification=Verification(checked_ns=NOW_NS - SECOND)), 6.0)
+    key = list(functions)[2]
+    tight = replace(MEANS, budget=1e6, income=1e6, cash=-1e5)
+    assert plan(functions, tight, Settings()).watches == {}
+    assert set(plan(functions, replace(tight, surprising=frozenset({key})), Settings()).watches) == {key}
+
+
+def test_what_is_shorter_than_the_probes_are_unsure_by_is_learned_last() -> None:
+    """Of two with as many samples and calls that one comes first whose changes would be seen."""
+
+    def waiting(number: int, duration_ns: float) -> FunctionState:
+        durations = Histogram.from_durations([duration_ns] * 100)
+        window = Observation(
+            function=FUNCTION.key, lifetime="5", kind=Kind.TIME, start_ns=0, end_ns=SECOND, histogram=durations,
+            calls=100, watched_ns=SECOND, uncertainty_ns=300.0,
+        )  # fmt: skip
+        return replace(
+            unseen(number),
+            phase=Phase(state=State.WAITING),
+            probe=ProbeState(rate=5000.0),
+            history=History(timing=(window,), histogram=durations),
+        )
+
+    both = [waiting(1, 150.0), waiting(2, 3000.0)]
+    total, means = total_of(both), replace(MEANS, cpu_rate=1e8)
+    assert priority(both[1], total, means, Settings()) < priority(both[0], total, means, Settings())
+
+
+def test_what_the_first_calls_took_bounds_what_samples_say() -> None:
+    """A sample that met one of ten short calls a second does not make it a tenth of the program."""
+    lucky, work = unseen(1), unseen(2)
+    durations = Histogram.from_durations([2000.0] * 100)
+    window = Observation(
+        function=FUNCTION.key, lifetime="5", kind=Kind.TIME, start_ns=0, end_ns=SECOND, histogram=durations,
+        calls=100, watched_ns=SECOND,
+    )  # fmt: skip
+    history = History(timing=(window,), histogram=durations)
+    rare, often = (
+        replace(one, phase=Phase(state=State.WAITING), probe=ProbeState(rate=rate), history=history)
+        for one, rate in ((lucky, 10.0), (work, 10_000.0))
+    )
+    total, means = total_of([rare, often]), replace(MEANS, cpu_rate=2e7)
+    assert priority(often, total, means, Settings()) < priority(rare, total, means, Settings())
