@@ -15,7 +15,7 @@ from .allocation.account import spendable
 from .allocation.function_request import same_enough
 from .allocation.means import Means, Plan
 from .allocation.scheduler import plan
-from .bursts import hertz_in_bursts, next_burst_ns, sampling_hertz
+from .bursts import hertz_in_bursts, is_between, rhythm
 from .call_counts import with_watch
 from .events import Action, Mine, Publish
 from .explanation import job_for
@@ -95,12 +95,13 @@ def _sample(state: ControllerState, actions: list[Action]) -> ControllerState:
     if state.started is None:
         return state
     now_ns, burst_ns = state.now_ns, state.burst_ns
-    in_bursts = hertz_in_bursts(state.started.prices, state.settings)
-    if now_ns >= next_burst_ns(burst_ns, state.account.cpu_rate, in_bursts, state.agent_cost.pressure):
+    hertz = hertz_in_bursts(state.started.prices, state.settings)
+    bursts = rhythm(state.account.cpu_rate, hertz, state.agent_cost.pressure)
+    if now_ns >= burst_ns + bursts.apart_ns:
         burst_ns = now_ns
     found = any(function.state is not State.CANDIDATE for function in state.functions.values())
-    searching_ns = state.began_ns if found else now_ns
-    hertz = sampling_hertz(now_ns, searching_ns, burst_ns, state.started.prices, state.settings)
+    if is_between(now_ns, state.began_ns if found else now_ns, burst_ns, bursts.length_ns, state.settings):
+        hertz = 0
     if hertz != state.hertz:
         actions.append(Sampling(hertz=hertz))
     return replace(state, hertz=hertz, burst_ns=burst_ns)

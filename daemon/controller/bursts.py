@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
-from specmine.daemon.config.settings import SECOND, Settings
+from dataclasses import dataclass
+
+from specmine.daemon.config.settings import MS, SECOND, Settings
 from specmine.model.batch import Prices
 
 FIND_NS = 15 * SECOND
 """Sampling is continuous for so long, then in bursts: it costs every process of the host a little."""
-BURST_NS, PAUSE_NS, SHORTEST_PAUSE_NS = SECOND, 15 * SECOND, 4 * SECOND
-"""Length of a burst, and from one to the next: usually, and where programs use little CPU time. Under pressure bursts
-are up to ten times as far apart."""
-LATE_NS = SECOND
-"""Samples of a burst arrive until so long after it."""
+SHORTEST_NS, LONGEST_NS = SECOND, 4 * SECOND
+"""Length of a burst."""
+NEAREST_NS, APART_NS = 5 * SECOND, 15 * SECOND
+"""From one burst to the next. Under pressure they are up to ten times as far apart."""
 BURST_SAMPLES = 25
-"""Samples of the CPU clock that a burst is to bring: where it brings fewer, the next one comes sooner."""
+"""Samples of the CPU clock that a burst is to bring: of programs that use little, bursts are longer and nearer."""
+LATE_NS = 500 * MS
+"""Samples of a burst arrive until so long after it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rhythm:
+    """How long bursts are, and how far apart they begin."""
+
+    length_ns: int
+    apart_ns: int
+
+
+def rhythm(cpu_rate: float, hertz: int, pressure: float) -> Rhythm:
+    """Return when bursts begin and end.
+
+    Parameters
+    ----------
+    cpu_rate : float
+        CPU time of the programs, ns per second.
+    hertz : int
+        Samples a second on each busy CPU, in bursts.
+    pressure : float
+        How much of our own CPU time must be saved, in [0, 1].
+    """
+    per_second = max(hertz * cpu_rate / SECOND, 1e-3)
+    length_ns = min(LONGEST_NS, max(SHORTEST_NS, round(BURST_SAMPLES / per_second * SECOND)))
+    enough = min(1.0, per_second * length_ns / SECOND / BURST_SAMPLES)
+    apart_ns = max(float(NEAREST_NS), enough * APART_NS) * (1 + 9 * pressure)
+    return Rhythm(length_ns=length_ns, apart_ns=round(apart_ns))
 
 
 def hertz_in_bursts(prices: Prices, settings: Settings) -> int:
@@ -24,8 +54,8 @@ def hertz_in_bursts(prices: Prices, settings: Settings) -> int:
     return max(1, min(settings.sampling_hertz, int(affordable)))
 
 
-def sampling_hertz(now_ns: int, searching_ns: int, burst_ns: int, prices: Prices, settings: Settings) -> int:
-    """Return the samples a second on each busy CPU; 0 between bursts.
+def is_between(now_ns: int, searching_ns: int, burst_ns: int, length_ns: int, settings: Settings) -> bool:
+    """Tell whether no burst goes on, nor the search for functions at the start.
 
     Functions that the user named are not searched for. Bursts tell who calls them, and their share of the time.
 
@@ -36,27 +66,9 @@ def sampling_hertz(now_ns: int, searching_ns: int, burst_ns: int, prices: Prices
         Since when functions are searched for: the start, or now while none was found.
     burst_ns : int
         Start of the last burst.
-    prices : Prices
+    length_ns : int
+        How long it lasts.
     settings : Settings
     """
-    between = (settings.watch or now_ns - searching_ns >= FIND_NS) and now_ns - burst_ns >= BURST_NS
-    return 0 if between else hertz_in_bursts(prices, settings)
-
-
-def next_burst_ns(burst_ns: int, cpu_rate: float, hertz: int, pressure: float) -> int:
-    """Return when the burst after one begins.
-
-    Parameters
-    ----------
-    burst_ns : int
-        Start of the last burst.
-    cpu_rate : float
-        CPU time of the programs, ns per second.
-    hertz : int
-        Samples a second on each busy CPU, in bursts.
-    pressure : float
-        How much of our own CPU time must be saved, in [0, 1].
-    """
-    expected = hertz * cpu_rate / SECOND * BURST_NS / SECOND
-    pause_ns = max(SHORTEST_PAUSE_NS, min(1.0, expected / BURST_SAMPLES) * PAUSE_NS)
-    return burst_ns + round(pause_ns * (1 + 9 * pressure))
+    searched = bool(settings.watch) or now_ns - searching_ns >= FIND_NS
+    return searched and now_ns - burst_ns >= length_ns

@@ -15,7 +15,7 @@ from . import explanation, reasons, transitions
 from .actions import act
 from .allocation import agent_cost
 from .allocation.account import BudgetAccount, with_batch
-from .bursts import BURST_NS, LATE_NS, hertz_in_bursts, sampling_hertz
+from .bursts import LATE_NS, hertz_in_bursts
 from .call_counts import with_activity
 from .candidates import admit_asked, admit_named, admit_while_asked, bounded, candidate, climb, descend, statements_of
 from .checkpoint import restored
@@ -94,7 +94,7 @@ def decide(  # noqa: PLR0911  one for each kind of event
 
 def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
     started = event.started
-    hertz = sampling_hertz(started.now_ns, started.now_ns, started.now_ns, started.prices, event.settings)
+    hertz = hertz_in_bursts(started.prices, event.settings)
     state = ControllerState(
         settings=event.settings,
         started=started,
@@ -235,8 +235,8 @@ def _surprised(state: ControllerState, passed_ns: int) -> ControllerState:
     """Add what sampling found to the burst; once it is over, see of which functions there was more than usual."""
     if state.batch is None or state.started is None:
         return state
-    surprise = with_samples(state.surprise, state.batch.hot_samples, state.hertz, passed_ns)
-    if surprise.seconds and not state.hertz and state.now_ns - state.burst_ns >= BURST_NS + LATE_NS:
+    surprise = with_samples(state.surprise, state.batch, state.hertz, passed_ns)
+    if surprise.seconds and not state.hertz and state.now_ns - surprise.ended_ns >= LATE_NS:
         before = surprise.at(state.now_ns)
         hertz = hertz_in_bursts(state.started.prices, state.settings)
         surprise = judged(surprise, state.functions, hertz, state.now_ns)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from specmine.daemon.config.settings import SECOND
-from specmine.model.batch import HotSample
+from specmine.model.batch import Batch
 
 FACTORS = (1.5, 3.0)
 """Increases that are looked for."""
@@ -23,9 +23,9 @@ LEAST_SECONDS = 5.0
 """Seconds of sampling before it is known what is usual ..."""
 MEMORY_SECONDS = 120.0
 """... and over how many it is averaged."""
-LEAST_EXPECTED = 0.5
+LEAST_EXPECTED = 0.2
 """Samples that a burst may bring of a function that had none."""
-LEAST_FOUND = 4
+LEAST_FOUND = 3
 MANY, ENOUGH = 5, 3.0
 """From so many functions with so many samples expected, their median tells how much more the whole program does."""
 MOST_DISPERSION = 25.0
@@ -59,6 +59,8 @@ class Surprise:
     """Samples of the present burst."""
     seconds: float = 0.0
     """Its length as yet."""
+    ended_ns: int = 0
+    """When it ended, or until when it has gone on."""
     until_ns: Mapping[str, int] = field(default_factory=dict)
     """Until when functions that surprised are timed first."""
 
@@ -67,13 +69,13 @@ class Surprise:
         return frozenset(key for key, until_ns in self.until_ns.items() if now_ns < until_ns)
 
 
-def with_samples(before: Surprise, samples: Iterable[HotSample], hertz: int, passed_ns: int) -> Surprise:
+def with_samples(before: Surprise, batch: Batch, hertz: int, passed_ns: int) -> Surprise:
     """Return it with what sampling found since the last batch.
 
     Parameters
     ----------
     before : Surprise
-    samples : iterable of HotSample
+    batch : Batch
     hertz : int
         Samples a second on each busy CPU meanwhile; 0: none was taken, late ones count for the burst before.
     passed_ns : int
@@ -82,9 +84,11 @@ def with_samples(before: Surprise, samples: Iterable[HotSample], hertz: int, pas
     if not before.seconds and not hertz:
         return before
     found = dict(before.found)
-    for sample in samples:
+    for sample in batch.hot_samples:
         found[sample.function] = found.get(sample.function, 0.0) + sample.inclusive_ns / SECOND
-    return replace(before, found=found, seconds=before.seconds + (passed_ns / SECOND if hertz else 0.0))
+    if not hertz:
+        return replace(before, found=found)
+    return replace(before, found=found, seconds=before.seconds + passed_ns / SECOND, ended_ns=batch.now_ns)
 
 
 def judged(before: Surprise, followed: Collection[str], hertz: int, now_ns: int) -> Surprise:

@@ -12,7 +12,7 @@ from specmine.daemon.controller.events import Arrived, Begun, Reloaded
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
-from specmine.model.batch import Batch, HotSample, Lifetime, Sampling, Started, Unwatch, Watch
+from specmine.model.batch import Batch, HotSample, Lifetime, Sampling, Spent, Started, Unwatch, Watch
 from specmine.model.function import Function
 from tests.support.simulated import PRICES
 
@@ -29,7 +29,8 @@ def between_bursts() -> ControllerState:
     functions = {key: each.moved(State.WAITING, None, SECOND) for key, each in state.functions.items()}
     state = replace(state, functions=functions)
     for now_ns in (FIND_NS + 5 * SECOND, FIND_NS + 7 * SECOND):
-        state, _ = decide(state, Arrived(batch=Batch(now_ns=now_ns)))
+        busy = Spent(program_cpu_ns=now_ns)  # one CPU, all the time
+        state, _ = decide(state, Arrived(batch=Batch(now_ns=now_ns, spent=busy)))
     assert state.hertz == 0
     return state
 

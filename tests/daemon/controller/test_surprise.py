@@ -10,21 +10,22 @@ import pytest
 
 from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.surprise import PAUSE_NS, TIMED_NS, Surprise, judged, with_samples
-from specmine.model.batch import HotSample
+from specmine.model.batch import Batch, HotSample
 
 HERTZ = 100
 EVERY_NS = 15 * SECOND
 Rates = Callable[[int], dict[str, float]]
 
 
-def found(counts: dict[str, float]) -> list[HotSample]:
+def found(counts: dict[str, float]) -> Batch:
     """Return so many samples of each function."""
-    return [
+    samples = (
         HotSample(
             function=key, samples=round(count), on_cpu_ns=0.0, off_cpu_ns=0.0, inclusive_ns=count * SECOND / HERTZ
         )
         for key, count in counts.items()
-    ]
+    )
+    return Batch(now_ns=0, hot_samples=tuple(samples))
 
 
 def bursts(rates: Rates, number: int, *, seed: int, wander: float = 0.0) -> list[tuple[int, frozenset[str]]]:

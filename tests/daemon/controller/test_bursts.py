@@ -1,0 +1,52 @@
+"""Bursts of samples bring enough of them, at a price that stays small."""
+
+from __future__ import annotations
+
+import pytest
+
+from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.bursts import BURST_SAMPLES, FIND_NS, hertz_in_bursts, is_between, rhythm
+from specmine.model.batch import Prices
+
+PRICES = Prices(count_ns=700.0, time_ns=2000.0, path_ns=2600.0, stepped_ns=8000.0, sample_ns=10_000.0, bias_ns=650.0)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "length_s", "apart_s"), [(2.0, 1, 15), (1.0, 1, 15), (0.25, 2.04, 15), (0.05, 4, 5.88), (0.0, 4, 5)]
+)
+def test_programs_that_use_little_are_sampled_for_longer(cpus: float, length_s: float, apart_s: float) -> None:
+    """A burst brings 25 samples as far as four seconds do; what brings fewer comes again sooner."""
+    found = rhythm(cpus * SECOND, 49, 0.0)
+    assert (found.length_ns / SECOND, found.apart_ns / SECOND) == (
+        pytest.approx(length_s, rel=0.01),
+        pytest.approx(apart_s, rel=0.01),
+    )
+
+
+def test_no_program_has_more_samples_than_a_few_each_second() -> None:
+    """On average over bursts: at most four a second, where one alone has two CPUs seven."""
+    for cpus in (0.01, 0.1, 0.3, 0.5, 1.0, 2.0):
+        found = rhythm(cpus * SECOND, 49, 0.0)
+        assert 49 * cpus * found.length_ns / found.apart_ns <= max(4.0, 49 * cpus / 15 + 0.1)
+    assert BURST_SAMPLES / 49 < 1
+
+
+def test_under_pressure_bursts_are_ten_times_as_far_apart() -> None:
+    """Each sample costs our own CPU time as well."""
+    calm, pressed = rhythm(SECOND, 49, 0.0), rhythm(SECOND, 49, 1.0)
+    assert (pressed.apart_ns, pressed.length_ns) == (10 * calm.apart_ns, calm.length_ns)
+
+
+def test_sampling_takes_a_tenth_of_the_budget_at_most() -> None:
+    """A sample of 10 us ten times a second and CPU is a tenth of a thousandth."""
+    assert hertz_in_bursts(PRICES, Settings(overhead=0.001)) == 10
+    assert hertz_in_bursts(PRICES, Settings()) == Settings().sampling_hertz
+    assert hertz_in_bursts(PRICES, Settings(sampling_hertz=0)) == 0
+
+
+def test_functions_are_searched_for_at_first_unless_the_user_named_them() -> None:
+    """With names there are bursts only."""
+    assert not is_between(FIND_NS - 1, 0, 0, SECOND, Settings())
+    assert is_between(FIND_NS, 0, 0, SECOND, Settings())
+    assert not is_between(FIND_NS, 0, FIND_NS - SECOND + 1, SECOND, Settings())
+    assert is_between(2 * SECOND, 0, 0, SECOND, Settings(watch=("f",)))
