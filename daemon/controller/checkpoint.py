@@ -23,7 +23,7 @@ from specmine.model.observation import Kind, Observation
 
 from .call_counts import CallCounts, ProbeState
 from .function import ExplanationState, FunctionState, Identity
-from .history import RETAINED, History, Totals, joined
+from .history import RETAINED, History, Summary, Totals, joined
 from .inference import InferenceState, Inherited
 from .phase import FINISHED, Phase, State
 from .profile import Profile
@@ -166,7 +166,7 @@ def _state(
             timing=timing,
             paths=paths,
             histogram=record.histogram,
-            spread_ns=record.histogram.std(),
+            summary=Summary.of(record.histogram),
             lifetimes=record.lifetimes,
             tried=record.tried,
             totals=decode(Totals, record.totals),

@@ -38,6 +38,21 @@ class Totals:
     """... and waiting for anything else."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """All durations in three numbers, as measured. Plans ask for them often, so they are made once a window."""
+
+    mean_ns: float = 0.0
+    median_ns: float = 0.0
+    spread_ns: float = 0.0
+    """Standard deviation."""
+
+    @staticmethod
+    def of(histogram: Histogram) -> Summary:
+        """Return the summary of durations."""
+        return Summary(mean_ns=histogram.mean(), median_ns=histogram.quantile(0.5), spread_ns=histogram.std())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class History:
     """What was observed of one function."""
@@ -48,8 +63,7 @@ class History:
     """The newest observations with call paths; the first one may be several merged."""
     histogram: Histogram = EMPTY
     """All durations ever timed."""
-    spread_ns: float = 0.0
-    """Their standard deviation."""
+    summary: Summary = field(default_factory=Summary)
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
     """What the windows of each lifetime had as median: whether more calls of one lifetime are worth anything."""
     tried: int = 0
@@ -85,7 +99,7 @@ def with_observation(history: History, observation: Observation, mining: MiningS
         timing=history.timing if by_path else newest,
         paths=newest if by_path else history.paths,
         histogram=histogram,
-        spread_ns=histogram.std(),
+        summary=Summary.of(histogram),
         tried=history.tried + (len(kept) == len(before)),
         totals=_added(history.totals, observation),
         lifetimes=_with_median(history.lifetimes, whole),

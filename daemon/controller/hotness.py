@@ -80,7 +80,7 @@ def is_worth_it(function: FunctionState, total: Total) -> bool:
 
 def variation(function: FunctionState) -> float:
     """Return calls times spread, ns per second: the rate times the standard deviation of the durations."""
-    return (function.probe.rate or 0.0) * function.history.spread_ns
+    return (function.probe.rate or 0.0) * function.history.summary.spread_ns
 
 
 def own_share(function: FunctionState, total: Total) -> float:

@@ -70,10 +70,10 @@ def _worth(function: FunctionState, total: Total, means: Means) -> float:
     worth, newest = own_share(function, total), function.history.longest
     if not newest:
         return worth
-    durations, bias_ns = function.history.histogram, newest[-1].bias_ns
+    found, bias_ns, unsure_ns = function.history.summary, newest[-1].bias_ns, newest[-1].uncertainty_ns
     if means.cpu_rate > 0:
-        worth = min(worth, (function.probe.rate or 0.0) * durations.mean(bias_ns) / means.cpu_rate)
-    usual_ns, unsure_ns = max(0.0, durations.quantile(0.5) - bias_ns), newest[-1].uncertainty_ns
+        worth = min(worth, (function.probe.rate or 0.0) * max(0.0, found.mean_ns - bias_ns) / means.cpu_rate)
+    usual_ns = max(0.0, found.median_ns - bias_ns)
     visible = usual_ns**4 / (usual_ns**4 + unsure_ns**4) if unsure_ns else 1.0
     return worth * max(LEAST_VISIBLE, visible)
 

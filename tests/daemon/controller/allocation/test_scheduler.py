@@ -11,7 +11,7 @@ from specmine.daemon.controller.allocation.scheduler import plan
 from specmine.daemon.controller.allocation.utility import priority, utility
 from specmine.daemon.controller.call_counts import Paid, ProbeState
 from specmine.daemon.controller.function import FunctionState, Identity
-from specmine.daemon.controller.history import History
+from specmine.daemon.controller.history import History, Summary
 from specmine.daemon.controller.hotness import total_of
 from specmine.daemon.controller.inference import InferenceState
 from specmine.daemon.controller.phase import Phase, State
@@ -275,7 +275,7 @@ def test_what_is_shorter_than_the_probes_are_unsure_by_is_learned_last() -> None
             unseen(number),
             phase=Phase(state=State.WAITING),
             probe=ProbeState(rate=5000.0),
-            history=History(timing=(window,), histogram=durations),
+            history=History(timing=(window,), histogram=durations, summary=Summary.of(durations)),
         )
 
     both = [waiting(1, 150.0), waiting(2, 3000.0)]
@@ -291,7 +291,7 @@ def test_what_the_first_calls_took_bounds_what_samples_say() -> None:
         function=FUNCTION.key, lifetime="5", kind=Kind.TIME, start_ns=0, end_ns=SECOND, histogram=durations,
         calls=100, watched_ns=SECOND,
     )  # fmt: skip
-    history = History(timing=(window,), histogram=durations)
+    history = History(timing=(window,), histogram=durations, summary=Summary.of(durations))
     rare, often = (
         replace(one, phase=Phase(state=State.WAITING), probe=ProbeState(rate=rate), history=history)
         for one, rate in ((lucky, 10.0), (work, 10_000.0))
