@@ -14,7 +14,7 @@ from specmine import __version__
 from specmine.daemon.config.loader import load_config
 from specmine.daemon.config.tree import Config
 from specmine.daemon.system.descriptors import hold_standard_descriptors
-from specmine.daemon.system.logging import set_up
+from specmine.daemon.system.logging import leave_broken_stderr, set_up
 from specmine.model.errors import HelperError, InputError, SpecmineError
 from specmine.model.text import escaped
 from specmine.probes.holder.last_words import say_last_words
@@ -41,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1 if isinstance(error, HelperError) else error.exit_code
     except KeyboardInterrupt:
         return 130
+    finally:
+        leave_broken_stderr()
 
 
 def _run(parsed: argparse.Namespace) -> int:

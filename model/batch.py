@@ -252,6 +252,9 @@ class Batch:
     """Bytes of memory of the processes that serve the kernel side, by name."""
     notes: tuple[str, ...] = ()
     """What broke and what that cost, one sentence each, since the batch before."""
+    utc_offset_ns: int | None = None
+    """What to add to the clock of the kernel's events to get UTC, if that has changed: the clock was set, or the host
+    was suspended."""
     breakpoints: int = -1
     """Breakpoints seen in the programs' code while the kill switch is on; -1: not all was looked at, or it is off."""
 

@@ -7,19 +7,17 @@ is complete. Nothing in it waits: names and sites come from the reader's child w
 from __future__ import annotations
 
 import os
-import platform
 import select
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from specmine.model.batch import Batch, FollowWaits, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
 from specmine.model.buckets import BUCKETS
-from specmine.model.observation import Kind
 from specmine.probes.arch.machine import machine
 from specmine.probes.calibration.calibrate import calibrated, kept_prices
 from specmine.probes.calibration.cold_cache import scaled
@@ -28,7 +26,7 @@ from specmine.probes.elf.client import Reader
 from specmine.probes.kernel.cache import prepare
 from specmine.probes.kernel.later_programs import LaterPrograms
 from specmine.probes.kernel.links import Links
-from specmine.probes.kernel.loader import LINK_KINDS, PATHS, SAMPLING, Loaded, load, loaded_earlier
+from specmine.probes.kernel.loader import LINK_KINDS, SAMPLING, Loaded, load, loaded_earlier
 from specmine.probes.kernel.maps import CachedMap, HashMap, RingBuffer, kernel_at_least, map_array
 from specmine.probes.kernel.structs import (
     CALL_WAIT,
@@ -49,7 +47,6 @@ from specmine.probes.kernel.structs import (
     WAIT_MARKS,
 )
 from specmine.probes.kernel.tracepoints import Tracepoints
-from specmine.probes.process import proc
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.code_sizes import CodeSizes
 from specmine.probes.process.selection import Selection, check_choice
@@ -66,6 +63,8 @@ from specmine.probes.timing.address_spaces import PROCESSES_PER_LOOK, AddressSpa
 from specmine.probes.timing.factory import registry_over
 from specmine.probes.timing.waits import WaitMeter
 
+from .host_facts import UtcOffset, host_facts
+from .later_requests import LaterRequests
 from .presence import Presence
 from .spending import Spending
 
@@ -113,13 +112,10 @@ class BpfSource:
         self._loaded: Loaded | None = None
         self._look_ns = 0
         self._self_cpu = SelfCpu()
-        self._loading_ns = 0
-        """CPU time of programs that were loaded after the start."""
+        self._utc_offset = UtcOffset()
         self._started = ExitStack()
         """Ends what was started, the newest first."""
         self._notes = [each for each in waits if each]
-        self._held: dict[str, Request] = {}
-        """Requests for programs that are not loaded yet, by function, or by their type."""
 
     # start and stop
 
@@ -214,7 +210,7 @@ class BpfSource:
         self._address_spaces.look_around(now_ns)
         return Started(
             now_ns=now_ns,
-            host=_host(loaded.mode),
+            host=host_facts(loaded.mode, self._utc_offset),
             prices=prices,
             lifetimes=self._programs.lifetimes(self._address_spaces.build_ids()),
             notes=tuple(loaded.notes),
@@ -262,11 +258,12 @@ class BpfSource:
             postponing=known is not None,  # calibration needs all programs
         )
         self._started.callback(loaded.close)
-        self._later = LaterPrograms(loaded, s.interpreter)
-        self._started.callback(self._later.close)
+        later = LaterPrograms(loaded, s.interpreter)
+        self._started.callback(later.close)
+        self._later_requests = LaterRequests(later, self._carry_out)
         self._self_cpu.take_ended()
         if s.sampling and not s.watch:
-            self._later.awaited(SAMPLING, niceness=0)  # nothing is found without samples
+            later.awaited(SAMPLING, niceness=0)  # nothing is found without samples
         return loaded, known if earlier is not None and earlier.mode == loaded.mode else None
 
     def _waking(self, *descriptors: int) -> select.epoll:
@@ -297,14 +294,11 @@ class BpfSource:
 
     def apply(self, request: Request) -> None:
         """Carry out a request of the controller."""
-        about = request.function if isinstance(request, Watch | Unwatch) else type(request).__name__
-        self._held.pop(about, None)
+        self._later_requests.apply(request)
+
+    def _carry_out(self, request: Request) -> None:
+        """Carry out a request whose programs are loaded."""
         now_ns = time.monotonic_ns()
-        if self._later.awaited(_group(request)):
-            self._held[about] = request
-            if isinstance(request, Watch):  # on a busy host seconds pass: its calls are counted meanwhile
-                self._registry.watch(replace(request, kind=Kind.COUNT), now_ns)
-            return
         if isinstance(request, Watch):
             self._registry.watch(request, now_ns)
         elif isinstance(request, Unwatch):
@@ -317,15 +311,12 @@ class BpfSource:
 
     def _take_later_programs(self) -> None:
         """Hand on the programs that were loaded meanwhile, and carry out what waited for them."""
-        programs, notes, used_ns = self._later.take()
+        programs, notes, used_ns = self._later_requests.take()
         self._notes += notes
         self._self_cpu.add(used_ns)
-        self._loading_ns += used_ns
         if programs:
             self._links.add(programs)
-            held, self._held = self._held, {}
-            for request in held.values():
-                self.apply(request)
+            self._later_requests.resume()
 
     # polling
 
@@ -349,8 +340,10 @@ class BpfSource:
             for each in told[told["type"] == EVENT_RETURN]:
                 value = int(each["value"])
                 self._registry.learn_return(value & 0xFFFF_FFFF, value >> 32, int(each["address"]))
+        utc_offset_ns = None
         if now_ns >= self._look_ns:
             self._look_ns = now_ns + LOOK_NS
+            utc_offset_ns = self._utc_offset.changed()
             self._make_up_for_events()
             self._programs.look_around(now_ns)
             self._bystanders.look_around(now_ns, self._programs.members)
@@ -404,7 +397,7 @@ class BpfSource:
                 program_cpu_ns=self._programs.cpu_ns,
                 cpu_by_program=dict(self._programs.cpu_by_program),
                 agent_ns=self._self_cpu.ns + round(all_switches_ns - switches_ns),
-                loading_ns=self._loading_ns,
+                loading_ns=self._later_requests.loading_ns,
                 purposes=purposes,
             ),
             ended=self._programs.ended,
@@ -416,6 +409,7 @@ class BpfSource:
             resident={name: size for name, size in self._self_cpu.resident.items() if name != "daemon"},
             restarts={"holder": self._presence.restarts, "reader": self._reader.restarts},
             notes=self._take_notes(),
+            utc_offset_ns=utc_offset_ns,
         )
 
     def _take_notes(self) -> tuple[str, ...]:
@@ -441,23 +435,3 @@ class BpfSource:
         before, self._unsent_events = self._unsent_events, int(self._unsent[UNSENT.index("events")])
         if self._unsent_events != before:
             self._programs.rescan()
-
-
-def _group(request: Request) -> str:
-    """Return the group of programs that a request needs, '' if those that are always there will do."""
-    if isinstance(request, Watch) and request.kind is Kind.PATH:
-        return PATHS
-    wanted = request.hertz if isinstance(request, Sampling) else isinstance(request, FollowWaits) and request.functions
-    return SAMPLING if wanted else ""
-
-
-def _host(mode: str) -> dict[str, str]:
-    return {
-        "hostname": platform.node(),
-        "kernel": platform.release(),
-        "boot_id": proc.boot_id(),
-        "cpus": str(os.cpu_count() or 1),
-        "link": mode,
-        "unwinder": "eh_frame",
-        "utc_offset_ns": str(time.time_ns() - time.monotonic_ns()),
-    }

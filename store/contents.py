@@ -33,6 +33,27 @@ class Contents:
     violations: tuple[StoredViolation, ...] = ()
     """Open or closed, oldest first."""
 
+    def offset_on_disk(self, boot_id: str, now_ns: int, utc_offset_ns: int) -> int:
+        """Return what the dates in this store are ahead of the monotonic clock of a boot.
+
+        That is the boot's offset to UTC, unless the clock was set since. Of the same boot the offset of then counts.
+        If the newest window would end in the future, it ends now.
+
+        Parameters
+        ----------
+        boot_id : str
+            The boot of now.
+        now_ns : int
+            On its monotonic clock.
+        utc_offset_ns : int
+            What to add to that clock to get UTC, ns.
+        """
+        known = {host.boot_id: host.utc_offset_ns for host in self.hosts}
+        if boot_id in known:
+            return known[boot_id]
+        ends = (window.end_ns + known.get(boot_of(window.lifetime), utc_offset_ns) for window in self.observations)
+        return max(utc_offset_ns, max(ends, default=0) - now_ns)
+
     def observations_at(self, utc_offset_ns: int) -> tuple[Observation, ...]:
         """Return the observations, times on the monotonic clock of the boot with this offset to UTC."""
         shifts = {host.boot_id: host.utc_offset_ns - utc_offset_ns for host in self.hosts}

@@ -18,6 +18,7 @@ from .tables.observations import OBSERVATIONS
 MERGED_TO_ONE = 10
 _FULL = 0.9  # of the limit: the write-ahead log needs room next to the file
 _MOST_FUNCTIONS = 50_000
+_CLOCKS_DIFFER_NS = 3_600 * 10**9  # a store may hold windows of other hosts
 _AT_ONCE = 2000  # rows merged in one transaction, so that no transaction is long
 
 
@@ -75,17 +76,21 @@ def _merge_rows(db: Database, ids: list[int], merges: int) -> None:
 
 
 def delete_oldest(
-    db: Database, tables: Sequence[Table[Any]], retention: Retention, used_bytes: Callable[[], int]
+    db: Database, tables: Sequence[Table[Any]], retention: Retention, used_bytes: Callable[[], int], now_utc_ns: int
 ) -> int:
-    """Delete the oldest rows until the store fits its limits; return how many observations were deleted."""
-    gone = 0
+    """Delete the oldest rows until the store fits its limits; return how many observations were deleted.
+
+    Windows of the future go first: they were dated by a clock that was wrong, and would outlast all that come.
+    """
+    gone, future_ns = 0, now_utc_ns + _CLOCKS_DIFFER_NS
     while used_bytes() > retention.limit_bytes * _FULL:
         count = _number(db, "observations")
         if count == 0:
             break
         deleted = db.execute(
-            "DELETE FROM observations WHERE id IN (SELECT id FROM observations ORDER BY end_utc_ns, id LIMIT :most)",
-            {"most": max(1, count // 20)},
+            "DELETE FROM observations WHERE id IN"
+            " (SELECT id FROM observations ORDER BY end_utc_ns <= :future, end_utc_ns, id LIMIT :most)",
+            {"most": max(1, count // 20), "future": future_ns},
         )
         gone += deleted.rowcount
     for table in tables:

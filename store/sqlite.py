@@ -114,7 +114,7 @@ class SqliteStore(Store):
         """Merge old observations, delete the oldest of what does not fit; return how many each took."""
         with transaction(self._db, f"the store {self.path}"):
             merged = retention.merge_old(self._db, limits, now_utc_ns)
-            deleted = retention.delete_oldest(self._db, self._schema.tables, limits, self._used_bytes)
+            deleted = retention.delete_oldest(self._db, self._schema.tables, limits, self._used_bytes, now_utc_ns)
         if merged or deleted:
             # execute() would stop after the first page
             self._db.executescript("PRAGMA incremental_vacuum")

@@ -166,7 +166,7 @@ class StoreWriter:
         self._count(written=len(writes.of(Observation)))
 
     def _thin(self, now_ns: int) -> None:
-        if now_ns - self._thinned_ns >= _THIN_EVERY_NS:
+        if abs(now_ns - self._thinned_ns) >= _THIN_EVERY_NS:  # the clock may have been set back
             self._thinned_ns = now_ns
             merged, removed = self._store.thin(self.retention, now_ns)
             self._count(merged=merged, removed=removed)

@@ -15,7 +15,8 @@ from .fields import Reader, boolean, duration, integer, key_name, number, number
 from .tree import Config, Program
 
 T = TypeVar("T")
-_MAXIMUM_BYTES = 1 << 20
+_MAXIMUM_BYTES = 64 << 10
+"""Several thousand programs. The parser takes a second of CPU time for 10 kB."""
 
 
 class ConfigError(InputError):
@@ -44,7 +45,7 @@ def load_config(path: str | Path) -> Config:
     except OSError as error:
         raise ConfigError(f"cannot read the configuration {path}: {error.strerror}") from error
     if len(raw) > _MAXIMUM_BYTES:
-        raise ConfigError(f"the configuration {path} is larger than 1 MiB")
+        raise ConfigError(f"the configuration {path} is larger than 64 KiB")
     try:
         config = parse_config(raw.decode("utf-8"), name=str(path))
         if Path(config.store.path).is_dir():

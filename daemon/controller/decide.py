@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from specmine.model.batch import Batch, Sampling
+from specmine.model.batch import Batch, Sampling, Started
 from specmine.model.globs import matches
 
 from . import explanation, reasons, transitions
@@ -113,7 +113,8 @@ def _begin(event: Begun) -> tuple[ControllerState, tuple[Action, ...]]:
 
 def _restore(state: ControllerState, event: Restored) -> tuple[ControllerState, tuple[Action, ...]]:
     settings = state.settings
-    mining, offset = settings.mining, state.utc_offset_ns
+    mining = settings.mining
+    offset = state.utc_offset_ns if event.utc_offset_ns is None else event.utc_offset_ns
     functions = restored(event.functions, event.records, event.observations, event.now_ns, mining, offset)
     functions = with_violations(functions, event.violations, {each.key: each for each in event.functions}, settings)
     statements = statements_of(functions, state.orders.statements)
@@ -176,6 +177,17 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
     return act(replace(state, functions=functions, detection=host), before)
 
 
+def _renewed(started: Started | None, batch: Batch) -> Started | None:
+    """Return what was found at the start with what has changed since."""
+    if started is None:
+        return None
+    if batch.prices is not None:
+        started = replace(started, prices=batch.prices)
+    if batch.utc_offset_ns is not None:
+        started = replace(started, host={**started.host, "utc_offset_ns": str(batch.utc_offset_ns)})
+    return started
+
+
 def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
     """Take up what needs no decision: costs, descriptions of functions, time profiles."""
     agent_ns = batch.spent.agent_ns + state.worker_ns
@@ -191,7 +203,7 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         burst_ns=batch.now_ns if _is_deployed(state, batch) else state.burst_ns,
         lifetimes=with_lifetimes(state.lifetimes, batch.lifetimes),
         batch=batch,
-        started=replace(state.started, prices=batch.prices) if state.started and batch.prices else state.started,
+        started=_renewed(state.started, batch),
         bystander_hits=state.bystander_hits + batch.bystander_hits,
     )
     return _surprised(_faded(_profiled(state, batch)), passed_ns)

@@ -44,6 +44,9 @@ class Restored:
     """Those that are open, and the newest that closed, oldest first."""
     detection: HostDetection = field(default_factory=HostDetection)
     """What the detectors of all functions share."""
+    utc_offset_ns: int | None = None
+    """What the times in ``records`` are ahead of this boot's clock; None: as UTC is now. The clock may have been set
+    since they were written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

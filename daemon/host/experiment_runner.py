@@ -199,10 +199,12 @@ class ExperimentRunner:
         return 0 if self._ledger is None else self._ledger.failures.get(self._name, 0)
 
     def _age_ns(self, name: str, host: Host, utc_ns: int) -> int | None:
+        """Return how old a valid result is; None if there is none, or its time was told by a clock that was wrong."""
         valid = self.entries[name]["valid"]
         if not valid or stale_reason(valid, host):
             return None
-        return utc_ns - utc_ns_of(valid["time"])
+        age_ns = utc_ns - utc_ns_of(valid["time"])
+        return age_ns if age_ns >= 0 else None
 
 
 def utc_ns_of(moment: str) -> int:

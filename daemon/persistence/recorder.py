@@ -140,30 +140,26 @@ class StoreRecorder:
         """Return what the store held, times on the clock of this boot; the source must have started."""
         contents, self._contents = self._contents, Contents()
         self._lifetimes = ()
-        violations = tuple(each.shifted(-self._offset_ns) for each in listed(contents.violations, utc_ns()))
+        offset_ns = contents.offset_on_disk(self._boot_id, now_ns, self._offset_ns)
+        violations = tuple(each.shifted(-offset_ns) for each in listed(contents.violations, now_ns + offset_ns))
         self._violations.restore(violations)
         return Restored(
             now_ns=now_ns,
             functions=contents.functions,
             records=contents.states,
-            observations=contents.observations_at(self._offset_ns),
+            observations=contents.observations_at(offset_ns),
             violations=violations,
-            detection=detection_in(contents.documents).shifted(-self._offset_ns),
+            detection=detection_in(contents.documents).shifted(-offset_ns),
+            utc_offset_ns=offset_ns,
         )
 
     def listen(self, step: Step) -> None:
         """Write the results of a step of the loop; returns at once."""
         match step.event:
             case Begun(started=started):
-                self._offset_ns = utc_offset_ns(step.state)
                 self._boot_id = started.host.get("boot_id", "")
-                host = Host(
-                    boot_id=self._boot_id,
-                    hostname=started.host.get("hostname", ""),
-                    utc_offset_ns=self._offset_ns,
-                    facts=dict(started.host),
-                )
-                self._writer.put(host, *started.lifetimes)
+                self._put_host(step.state)
+                self._writer.put(*started.lifetimes)
                 for each in started.lifetimes:
                     self._profile_totals.note_lifetime(each.id, each.build_id, each.processes)
             case Surveyed(now_ns=now_ns, environment=environment, marks=marks):
@@ -174,6 +170,8 @@ class StoreRecorder:
                                        name=mark.name, cpus=mark.cpus) for mark in marks),
                 )  # fmt: skip
             case Arrived(batch=batch):
+                if batch.utc_offset_ns is not None:
+                    self._put_host(step.state)
                 self._writer.put(*batch.functions, *batch.lifetimes, *batch.observations, *batch.call_samples)
                 self._profile_totals.add(batch)
         if step.published:
@@ -186,6 +184,19 @@ class StoreRecorder:
         if not complete:
             self._report(f"the store {self._store.path} could not take everything before the end")
         return complete
+
+    def _put_host(self, state: ControllerState) -> None:
+        """Write this boot and where UTC lies on its clock now."""
+        self._offset_ns = utc_offset_ns(state)
+        facts = dict(state.started.host) if state.started is not None else {}
+        self._writer.put(
+            Host(
+                boot_id=self._boot_id,
+                hostname=facts.get("hostname", ""),
+                utc_offset_ns=self._offset_ns,
+                facts=facts,
+            )
+        )
 
     def _put_functions(self, state: ControllerState, *, moved: bool, last: bool) -> None:
         if not moved and not last:

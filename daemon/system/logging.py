@@ -27,7 +27,7 @@ def set_up(*, level: str, form: str, stream: TextIO | None = None) -> None:
     stream : text stream, optional
     """
     stream = sys.stderr if stream is None else stream
-    handler = logging.StreamHandler(stream)
+    handler = _Lossy(stream)
     handler.setFormatter(_Lines(form=form, journal=_is_journal(stream)))
     root = logging.getLogger("specmine")
     root.handlers[:] = [handler]
@@ -38,6 +38,37 @@ def set_up(*, level: str, form: str, stream: TextIO | None = None) -> None:
 def facts(**values: object) -> dict[str, Mapping[str, object]]:
     """Return the ``extra`` of a log call that carries these facts."""
     return {"facts": values}
+
+
+class _Lossy(logging.StreamHandler[TextIO]):
+    """Gives lines up that the stream refuses (a full disk, a reader that is gone), and says later how many."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._lost = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        lost, self._lost = self._lost, 0
+        if lost:
+            text = f"{lost} lines could not be written to the log"
+            super().emit(logging.LogRecord(record.name, logging.WARNING, "", 0, text, None, None))
+        if self._lost:  # they still cannot
+            self._lost = lost + 1
+        else:
+            super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Count the line; the daemon goes on."""
+        self._lost += 1
+
+
+def leave_broken_stderr() -> None:
+    """Have what stderr refuses go nowhere: the interpreter would end with another exit code."""
+    try:
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 class _Lines(logging.Formatter):

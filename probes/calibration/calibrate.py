@@ -230,7 +230,7 @@ def kept_prices(cache: Path, mode: str) -> Prices | None:
     path = _kept_at(cache, mode)
     kept = read_json(path)
     try:
-        if time.time() - path.stat().st_mtime < KEPT_S and set(kept) == {each.name for each in fields(Prices)}:
+        if 0 <= time.time() - path.stat().st_mtime < KEPT_S and set(kept) == {each.name for each in fields(Prices)}:
             return Prices(**{name: float(value) for name, value in kept.items()})
     except (OSError, ValueError, TypeError):
         pass

@@ -226,6 +226,11 @@ class ProcessTracker:
             for pid in sorted(roots, key=lambda p: (alive[p].start_ticks, p)):
                 if pid not in self.members and proc.executable(pid) is not None:
                     self._adopt_family(pid, number, everything, alive, now_ns)
+        for pid in [p for p, found in alive.items() if p not in self.members and found.parent in self.members]:
+            # a fork that was not told, of a program whose file was replaced: nothing but its parent tells its program
+            parent = self.members[alive[pid].parent]
+            if pid not in self.members and parent.file == proc.executable(pid):
+                self._adopt_family(pid, parent.program, everything, alive, now_ns)
 
     def _adopt_family(
         self, pid: int, program: int, everything: list[Process], alive: dict[int, Process], now_ns: int

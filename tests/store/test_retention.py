@@ -52,3 +52,13 @@ def test_a_full_store_drops_the_oldest(tmp_path: Path) -> None:
     assert 0 < dropped < 800
     assert [each.start_ns // SECOND for each in found] == list(range(dropped, 800))
     assert path.stat().st_size <= limit
+
+
+def test_windows_of_the_future_do_not_outlast_those_that_come(tmp_path: Path) -> None:
+    """Dates of a clock that was years ahead are the first to go where room is wanted."""
+    with open_store(tmp_path / "s.db") as store:
+        fill(store, [observation(second, names=tuple("abcdefgh")) for second in range(800)])
+        _, dropped = store.thin(Retention(limit_bytes=1 << 20), UTC + 100 * SECOND - 3600 * SECOND)
+        found = store.load(newest=1000).observations
+    assert 0 < dropped < 700
+    assert [each.start_ns // SECOND for each in found] == [*range(100), *range(100 + dropped, 800)]

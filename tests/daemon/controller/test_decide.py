@@ -12,6 +12,7 @@ from specmine.daemon.controller.events import Arrived, Begun, Reloaded
 from specmine.daemon.controller.function import FunctionState, Identity
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.timestamps import date_of
 from specmine.model.batch import Batch, HotSample, Lifetime, Sampling, Spent, Started, Unwatch, Watch
 from specmine.model.function import Function
 from tests.support.simulated import PRICES
@@ -71,3 +72,13 @@ def test_where_functions_are_named_only_those_are_measured() -> None:
     assert {each.function for each in actions if isinstance(each, Watch)} == {other.key}
     state, actions = decide(state, Reloaded(now_ns=batch.now_ns + 2 * SECOND, settings=settings))
     assert [each.function for each in actions if isinstance(each, Unwatch)] == [other.key]
+
+
+def test_a_clock_that_is_set_moves_all_dates() -> None:
+    """Times are kept on the clock of the kernel's events; only their dates follow the wall clock."""
+    started = Started(now_ns=SECOND, host={"utc_offset_ns": "0"}, prices=PRICES, lifetimes=(OLD,))
+    state, _ = decide(ControllerState(), Begun(started=started, settings=Settings()))
+    state, _ = decide(state, Arrived(batch=Batch(now_ns=2 * SECOND, utc_offset_ns=3600 * SECOND)))
+    assert date_of(state, SECOND) == "1970-01-01T01:00:01.000Z"
+    state, _ = decide(state, Arrived(batch=Batch(now_ns=3 * SECOND)))
+    assert (state.utc_offset_ns, state.now_ns) == (3600 * SECOND, 3 * SECOND)

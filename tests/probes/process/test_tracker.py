@@ -14,6 +14,7 @@ from specmine.probes.kernel.structs import EVENT, EVENT_EXEC
 from specmine.probes.process.proc import executable
 from specmine.probes.process.selection import Selection
 from specmine.probes.process.tracker import ProcessTracker
+from tests.support.breakpoints import family
 from tests.support.product import wait_until
 from tests.support.source_driver import running
 
@@ -95,3 +96,27 @@ def test_processes_that_ended_are_forgotten(tmp_path: Path) -> None:
     tracker.rescan()
     tracker.look_around(0)
     assert not tracker.members and not tracker._births
+
+
+def test_a_fork_that_was_not_told_is_found_though_the_file_was_replaced(tmp_path: Path) -> None:
+    """A worker belongs to the lifetime of its parent, whatever lies under the program's path by now."""
+    path = Path(shutil.copy("/bin/bash", tmp_path / "service"))
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    tracker = ProcessTracker([Selection(exe=str(path))], cast(CachedMap, NoKernel()))
+    with running(path, "-c", f"read line < {gate}; (read line < {gate}) & wait") as child:
+
+        def begun() -> bool:
+            tracker.begin(0)
+            return bool(tracker.members)
+
+        wait_until(begun, "the program")
+        assert set(tracker.members) == {child.pid}
+        Path(shutil.copy("/bin/sleep", tmp_path / "next")).rename(path)
+        gate.write_text("go\n")
+        wait_until(lambda: len(family(child.pid)) == 2, "the worker")
+        tracker.rescan()
+        tracker.look_around(1)
+        assert sorted(tracker.members) == sorted(family(child.pid))
+        assert len({member.lifetime for member in tracker.members.values()}) == 1
+        gate.write_text("end\n")
