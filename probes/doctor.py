@@ -34,7 +34,7 @@ from specmine.probes.safety.rules import (
     refuses_process,
     refuses_returns,
 )
-from specmine.probes.symbols.modules import Module
+from specmine.probes.symbols.module import Module
 
 CAPABILITIES = {
     "CAP_DAC_READ_SEARCH": 2,

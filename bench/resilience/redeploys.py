@@ -14,6 +14,7 @@ gcc.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import statistics
@@ -89,7 +90,11 @@ def redeployed(one: Daemon, deployment: Deployment, number: int, life_s: float) 
     before = counted(one) if deployment.running else settled(one)
     deployment.restart()
     began_s = time.monotonic()
-    after_s = wait_until(lambda: counted(one) >= before + 20, "calls", LIMIT_S)
+    try:
+        after_s = wait_until(lambda: counted(one) >= before + 20, "calls", LIMIT_S)
+    except AssertionError:
+        print(json.dumps([one.ask("status"), one.ask("functions")]), one.log.read_text(), sep="\n", file=sys.stderr)
+        raise
     while (right := processes(one) == deployment.processes) is False and time.monotonic() < began_s + CALLS_S:
         time.sleep(0.1)
     first, own, since_s = seen(one), deployment.calls, time.monotonic()

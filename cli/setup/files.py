@@ -18,6 +18,7 @@ UNITS = ("specmined.service", "specmine-web.service", "specmined-forward.service
 SYSUSERS = "specmine.sysusers.conf"
 SHARED = (
     "specmined-old-kernel.conf",
+    "specmined-no-network.conf",
     "specmine-alerts.yaml",
     "specmine-fleet-alerts.yaml",
     "specmine-alertmanager.yaml",

@@ -8,14 +8,10 @@ imports this, and none of the parsers.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import select
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -25,18 +21,16 @@ from typing import Any, Self, cast
 
 from specmine.model.errors import HostError, InputError
 from specmine.model.restart_pause import RestartPause
-from specmine.probes.holder.process_state import is_stopped
-from specmine.probes.holder.time_scale import TIME_SCALE, VARIABLE
+from specmine.probes.holder.time_scale import TIME_SCALE
 
 from .facts import BinaryFacts, FunctionFacts, RowTable, Site
-from .protocol import UNCONFINED, Answer, decode
+from .parsing_child import LOOK_NS, ParsingChild, why_ended
+from .protocol import Answer, decode
 
 AHEAD = 32
 """Requests sent before the first is answered: most take half a millisecond, and polls come every 50."""
 LARGEST = 1 << 28
 """Bytes of an answer beyond which it is not read."""
-LOOK_NS, STOPPED_LOOKS = 500_000_000, 3
-"""How often it is looked whether the child is stopped, and how often in a row it must be to be killed."""
 FIRST_PAUSE_NS, LONGEST_PAUSE_NS = 50_000_000, 5_000_000_000
 """Before another child is started after one that died; not longer, or hostile files would keep names from others."""
 IDLE_NS = 300_000_000_000
@@ -45,17 +39,6 @@ PATIENCE_S = 180.0 * TIME_SCALE
 """How long a blocking call waits for one answer; the child's own limits end it long before."""
 CONFINE = "run it as a user that is not root, or as root with CAP_SETUID and CAP_SETGID, with seccomp filters allowed"
 """What the child needs to be confined."""
-_START = (
-    "import sys; sys.path[:] = sys.argv[3:]\n"
-    "from specmine.probes.elf.parser.main import main; main(int(sys.argv[1]), int(sys.argv[2]))"
-)
-_ENVIRONMENT = {
-    "PATH": "/usr/bin:/bin",
-    "LC_ALL": "C.UTF-8",
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    VARIABLE: str(TIME_SCALE),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +63,7 @@ class Reader:
         Nothing can be watched before its binary is read, so the child is only a little nice: at 19 the first
         answer takes 14 s beside programs that keep all CPUs busy, at 5 0.6 s, and then it is done.
         """
-        self._niceness = niceness
-        self._epoll = select.epoll()
-        self._child: subprocess.Popen[bytes] | None = None
-        self._socket: socket.socket | None = None
+        self._child = ParsingChild(niceness)
         self._next = 1
         self._queue: deque[_Request] = deque()
         self._debug: dict[int, int] = {}
@@ -91,9 +71,8 @@ class Reader:
         self._done: list[tuple[int, Answer]] = []
         self._closed = False
         self._pause = RestartPause(FIRST_PAUSE_NS, LONGEST_PAUSE_NS)
-        self._start_ns = self._looked_ns = 0
-        """When the next child may be started; when it was last looked whether the present one is stopped."""
-        self._stopped = self._used_ns = 0
+        self._start_ns = self._used_ns = 0
+        """When the next child may be started; when something was asked last."""
         self._notes: list[str] = []
 
     @property
@@ -118,11 +97,11 @@ class Reader:
 
     def fileno(self) -> int:
         """Return a descriptor that is readable when ``ready`` has something to do; it never changes."""
-        return self._epoll.fileno()
+        return self._child.fileno()
 
     def pids(self) -> list[int]:
         """Return the processes that work for it now."""
-        return [self._child.pid] if self._child is not None else []
+        return [self._child.pid] if self._child.pid is not None else []
 
     def accompany(self, fd: int, debug: int) -> None:
         """Send ``debug`` along whenever something is asked about ``fd``; -1 ends that, before either is closed."""
@@ -168,7 +147,8 @@ class Reader:
     def ready(self) -> list[tuple[int, Answer]]:
         """Return the answers that have come, by request; an InputError among them is a value, not raised."""
         self._receive()
-        self._kill_stopped()
+        if self._asked:
+            self._child.kill_stopped(time.monotonic_ns())
         self._end_idle()
         self._advance()
         done, self._done = self._done, []
@@ -217,8 +197,7 @@ class Reader:
             _release(each)
         self._queue.clear()
         self._asked.clear()
-        self._end_child()
-        self._epoll.close()
+        self._child.close()
 
     def _wait(self, op: str, fd: int, **arguments: Any) -> Answer:
         number = self.request(op, fd, **arguments)
@@ -235,7 +214,7 @@ class Reader:
                         return answer
                 if time.monotonic() > until_s:
                     self._fail("takes too long to read")
-                self._epoll.poll(LOOK_NS / 1e9)  # a child may have been stopped, or wait to be started
+                self._child.await_answer(LOOK_NS / 1e9)  # a child may have been stopped, or wait to be started
         finally:
             self._done[:0] = others
 
@@ -243,10 +222,10 @@ class Reader:
         """Send what waits, as far ahead as the child may be asked."""
         while self._queue and len(self._asked) < AHEAD:
             request = self._queue[0]
-            if self._socket is None and time.monotonic_ns() < self._start_ns:
+            if self._child.channel is None and time.monotonic_ns() < self._start_ns:
                 return
             try:
-                channel = self._socket or self._start_child()
+                channel = self._child.channel or self._child.start()
             except HostError as error:
                 self._asked.appendleft(self._queue.popleft())
                 self._fail(error.message)
@@ -260,15 +239,15 @@ class Reader:
                 if self._asked:
                     return
                 self._note("the process that parses files ended while it had nothing to do")
-                self._end_child()
+                self._child.end()
                 continue
             self._asked.append(self._queue.popleft())
 
     def _receive(self) -> None:
         """Take in the answers that have come, or the child's end."""
-        while self._socket is not None:
+        while (channel := self._child.channel) is not None:
             try:
-                message, fds, _, _ = socket.recv_fds(self._socket, 1, 1)
+                message, fds, _, _ = socket.recv_fds(channel, 1, 1)
             except BlockingIOError:
                 return
             except OSError:
@@ -288,101 +267,36 @@ class Reader:
 
     def _ended(self) -> None:
         """Ask the request in hand again if the child was killed from outside, and once only; else it fails."""
-        code = self._child.wait() if self._child is not None and self._hung_up() else None
-        self._note("the process that parses files ended" + self._why_ended(code))
+        code = self._child.exit_code()
+        self._note("the process that parses files ended" + why_ended(code))
         if code == -signal.SIGKILL and self._asked and not self._asked[0].again:
             self._asked[0] = replace(self._asked[0], again=True)
             self._queue.extendleft(reversed(self._asked))
             self._asked.clear()
-            self._end_child()
+            self._child.end()
         else:
-            self._fail("the process that parsed it ended" + self._why_ended(code))
+            self._fail("the process that parsed it ended" + why_ended(code))
 
     def _note(self, what: str) -> None:
         """Note the end of a child, and when another may be started."""
         self._start_ns = self._pause.ended(time.monotonic_ns())
         self._notes.append(what)
 
-    def _kill_stopped(self) -> None:
-        """Kill a child that is stopped while it has work to do."""
-        now_ns = time.monotonic_ns()
-        if self._child is None or not self._asked or now_ns - self._looked_ns < LOOK_NS:
-            return
-        self._looked_ns = now_ns
-        self._stopped = self._stopped + 1 if is_stopped(self._child.pid) else 0
-        if self._stopped >= STOPPED_LOOKS:
-            self._stopped = 0
-            with contextlib.suppress(PermissionError):
-                self._child.kill()
-
     def _end_idle(self) -> None:
         """End a child that has had nothing to do for long; the next request starts another."""
-        idle = self._child is not None and not self._asked and not self._queue
+        idle = self._child.pid is not None and not self._asked and not self._queue
         if idle and time.monotonic_ns() - self._used_ns >= IDLE_NS:
-            self._end_child()
-
-    @staticmethod
-    def _why_ended(code: int | None) -> str:
-        if code is None:
-            return ""
-        if code == UNCONFINED:
-            return ": it cannot be confined here, as `specmine doctor` says"
-        return f" with status {code}" if code >= 0 else f" by signal {-code}"
-
-    def _hung_up(self) -> bool:
-        """Wait a moment for a child that has closed its socket; it is about to end."""
-        assert self._child is not None
-        try:
-            self._child.wait(timeout=0.2)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+            self._child.end()
 
     def _fail(self, why: str) -> None:
         """Answer the request in hand with an error and end the child; what was asked after it is asked again."""
         asked = self._asked.popleft() if self._asked else None
-        self._end_child()
+        self._child.end()
         self._queue.extendleft(reversed(self._asked))
         self._asked.clear()
         if asked is not None:
             _release(asked)
             self._done.append((asked.number, InputError(f"cannot be read: {why}")))
-
-    def _start_child(self) -> socket.socket:
-        """Start a child with a clean environment; it imports specmine from where we did."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        folders = [each for each in sys.path if each.startswith("/")]
-        channel = str(theirs.fileno())
-        try:
-            self._child = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-c", _START, channel, str(self._niceness), *folders],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd="/",
-                env=_ENVIRONMENT,
-                pass_fds=[theirs.fileno()],
-            )
-        except OSError as error:
-            ours.close()
-            raise HostError(f"the reader's process cannot be started: {error}") from error
-        finally:
-            theirs.close()
-        ours.setblocking(False)
-        self._epoll.register(ours.fileno(), select.EPOLLIN)
-        self._socket = ours
-        return ours
-
-    def _end_child(self) -> None:
-        if self._socket is not None:
-            self._epoll.unregister(self._socket.fileno())
-            self._socket.close()
-            self._socket = None
-        if self._child is not None:
-            with contextlib.suppress(PermissionError):  # without its socket it ends by itself
-                self._child.kill()
-                self._child.wait()
-            self._child = None
 
 
 def _release(request: _Request) -> None:

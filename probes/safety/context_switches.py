@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from specmine.probes.elf.facts import FunctionFacts, Grade, Site
-from specmine.probes.symbols.modules import Module, Modules
+from specmine.probes.symbols.module import Module
+from specmine.probes.symbols.modules import Modules
 
 NAMES = ("setcontext", "swapcontext")
 _CALLS = ("calls setcontext", "calls swapcontext", "calls makecontext")

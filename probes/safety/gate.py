@@ -11,7 +11,8 @@ from specmine.model.probe_kind import PROBE_KINDS
 from specmine.probes.elf.facts import Grade, Site
 from specmine.probes.process.status import FRESH_NS, Conditions
 from specmine.probes.process.tracker import ProcessTracker
-from specmine.probes.symbols.modules import VDSO, Module, Modules
+from specmine.probes.symbols.module import VDSO, Module
+from specmine.probes.symbols.modules import Modules
 
 from .rules import forbids_replacing, forbids_yet, refuses_module, refuses_process, refuses_returns, with_remedy
 from .text_check import is_changed

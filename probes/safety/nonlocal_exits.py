@@ -20,7 +20,8 @@ from specmine.probes.elf.facts import Site
 from specmine.probes.kernel.links import LinkNews, Links
 from specmine.probes.kernel.structs import FREE_SLOTS, GENERATION_SHIFT
 from specmine.probes.process.tracker import ProcessTracker
-from specmine.probes.symbols.modules import Module, Modules
+from specmine.probes.symbols.module import Module
+from specmine.probes.symbols.modules import Modules
 
 from .context_switches import ContextSwitches, is_told
 

@@ -20,7 +20,7 @@ from specmine.model.function import Reason
 from specmine.model.observation import Kind
 from specmine.probes.process.proc_files import PROC
 from specmine.probes.process.status import Condition
-from specmine.probes.symbols.modules import VDSO, Layout, Module
+from specmine.probes.symbols.module import VDSO, Layout, Module
 
 REMEDIES: Mapping[str, str] = {
     "busy-return-site": "watch a caller of it, or a function that it calls",

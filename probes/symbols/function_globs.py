@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 from specmine.probes.elf.facts import FunctionFacts
 
-from .modules import Module, Modules
+from .module import Module
+from .modules import Modules
 from .symbolizer import Symbolizer
 
 

@@ -14,7 +14,8 @@ from specmine.probes.elf.demangle import is_clone
 from specmine.probes.elf.facts import FunctionFacts, FunctionKind
 from specmine.probes.kernel.structs import WALKS
 
-from .modules import Module, Modules
+from .module import Module
+from .modules import Modules
 from .stack_table import Paths
 
 COMPLETE, JOINED, NO_ROW = 1, 2, 4

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from specmine.probes.process import proc
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.code_sizes import CodeSizes
 from specmine.probes.process.mappings import FileId
 from specmine.probes.process.tracker import ProcessTracker
-from specmine.probes.symbols.modules import Module, Modules
+from specmine.probes.symbols.module import Module
+from specmine.probes.symbols.modules import Modules
 from specmine.probes.symbols.symbolizer import Symbolizer
 
 from .registry import Registry
@@ -15,7 +18,8 @@ from .registry import Registry
 REMAP_NS = 10_000_000_000
 """How often one process's mappings are read again: libraries come and go, at times without a change of the sizes."""
 SOON_NS = 100_000_000
-"""How long a process that has just come may take to map its libraries."""
+"""How long a process that has just come may take to map its libraries. Then it is asked how much memory it executes:
+most have mapped all before they are first looked at, and to read what they map takes half of what a life costs us."""
 CODE_NS, CODE_OF_ALL_NS = 100_000_000, 1_000_000_000
 """How often processes are asked whether they execute more or less memory than before: those in which return addresses
 are replaced, which a library that has just come may stumble over, and all."""
@@ -39,7 +43,9 @@ class AddressSpaces:
         """Have read nothing."""
         self._modules, self._symbolizer, self._programs = modules, naming, programs
         self._bystanders, self._registry = bystanders, watching
-        self._remap_ns = self._code_ns = self._all_code_ns = 0
+        self._remap_ns = self._use_ns = self._code_ns = self._all_code_ns = 0
+        self._young: dict[int, int] = {}
+        """Processes that have just come, and when they will have mapped their libraries."""
         self._code_sizes = code_sizes
         self._gone: set[Module] = set()
 
@@ -51,33 +57,35 @@ class AddressSpaces:
         for pid in arrived:
             self._bystanders.chosen(pid)
             self._place(pid)
+            self._young[pid] = now_ns + SOON_NS
         for parent, child in forked:
             self._code_sizes.inherit(parent, child)
             self._registry.forked(parent, child)
         for pid in gone:
             self._code_sizes.forget(pid)
+            self._young.pop(pid, None)
             self._registry.gone(pid)
         for pid in executed[:PROCESSES_PER_LOOK]:
             self._bystanders.look_at(pid)
         if executed:
             self._registry.check_bystanders(now_ns)
-        due = now_ns >= self._remap_ns
-        if due:
-            self._remap_ns = now_ns + REMAP_NS
-        else:
-            soon_ns = SOON_NS if arrived else GONE_NS if gone else REMAP_NS
-            self._remap_ns = min(self._remap_ns, now_ns + soon_ns)
-        if due:
+        if gone:
+            self._use_ns = min(self._use_ns, now_ns + GONE_NS)
+        due, settled = now_ns >= self._remap_ns, self._settled(now_ns)
+        if due or now_ns >= self._use_ns:
+            self._use_ns = now_ns + REMAP_NS
             self._modules.use({member.layout for member in self._programs.members.values()}, now_ns)
             self._forget_files()
-        changed = self._with_changed_code(now_ns)
-        for pid in self._some(now_ns) if due else changed:
+        changed = self._with_changed_code(now_ns, settled)
+        for pid in dict.fromkeys((*changed, *(self._some(now_ns) if due else ()))):
             self._place(pid)
+        if due:
+            self._remap_ns = now_ns + REMAP_NS
         if self._modules.retired:
             self._symbolizer.paths.forget(self._modules.retired)
             self._registry.forget_layouts(self._modules.retired)
             self._modules.retired.clear()
-        if due or changed:
+        if due or changed or settled:
             self._registry.recheck_safety(now_ns)
 
     def _forget_files(self) -> None:
@@ -104,12 +112,19 @@ class AddressSpaces:
                     found[member.file] = module.facts.build_id
         return found
 
-    def _with_changed_code(self, now_ns: int) -> list[int]:
-        """Return processes to which a library has come, or from which one has gone."""
+    def _settled(self, now_ns: int) -> list[int]:
+        """Return the processes that came a moment ago and will have mapped their libraries by now."""
+        found = [pid for pid, due_ns in self._young.items() if now_ns >= due_ns]
+        for pid in found:
+            del self._young[pid]
+        return found
+
+    def _with_changed_code(self, now_ns: int, settled: Collection[int]) -> list[int]:
+        """Return processes to which a library has come, or from which one has gone; ``settled`` are looked at now."""
         if now_ns < self._code_ns:
-            return []
+            return self._code_sizes.changed(settled) if settled else []
         self._code_ns = now_ns + CODE_NS
-        changed = self._code_sizes.changed(self._registry.replaced_pids())
+        changed = self._code_sizes.changed(self._registry.replaced_pids().union(settled))
         if now_ns >= self._all_code_ns:
             self._all_code_ns = now_ns + CODE_OF_ALL_NS
             changed += [pid for pid in self._code_sizes.changed(self._programs.members) if pid not in changed]

@@ -15,7 +15,8 @@ from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.gate import Gate
 from specmine.probes.safety.rules import with_remedy
-from specmine.probes.symbols.modules import Module, Modules
+from specmine.probes.symbols.module import Module
+from specmine.probes.symbols.modules import Modules
 from specmine.probes.symbols.symbolizer import Symbolizer
 
 from .activity import ActivityMeter

@@ -184,6 +184,19 @@ class Life:
         told = run("systemctl", "try-restart", "specmined")
         self.row("upgrade: daemon-reload and try-restart", ok=told.returncode == 0 and self.back(before))
 
+    def without_network(self) -> None:
+        """Restart it with the drop-in for hosts on which nobody scrapes."""
+        before, place = main_pid(), DROP_INS / "no-network.conf"
+        shutil.copy(PROJECT / "systemd/specmined-no-network.conf", place)
+        run("systemctl", "daemon-reload")
+        run("systemctl", "restart", "specmined")
+        ready = self.back(before)
+        answers = run("/usr/local/bin/specmine", "status").returncode == 0
+        self.row("without network it starts and answers", ok=ready and answers)
+        self.security("rated without network")
+        place.unlink()
+        run("systemctl", "daemon-reload")
+
     def refuse(self, name: str, code: int, how: Callable[[], None], undo: Callable[[], None]) -> None:
         """Have it end at the start with a code after which systemd must not try again."""
         run("systemctl", "stop", "specmined")
@@ -217,11 +230,11 @@ class Life:
             detail=f"{took_s:.1f} s, {now}, left {left}, probed {self.probed()}",
         )
 
-    def security(self) -> None:
+    def security(self, name: str = "systemd-analyze security") -> None:
         """Have systemd judge how exposed the unit is."""
         out = run("systemd-analyze", "security", "specmined.service", "--no-pager").stdout
         found = re.search(r"exposure level for specmined.service: ([\d.]+)", out)
-        self.row("systemd-analyze security", ok=found is not None, detail=found[1] if found else out[-200:])
+        self.row(name, ok=found is not None, detail=found[1] if found else out[-200:])
 
 
 def counted() -> bool:
@@ -256,6 +269,7 @@ def main() -> int:
         life.end_by(signal.SIGSTOP, "hangs: the watchdog kills it", "watchdog")
         (DROP_INS / "watchdog.conf").unlink()
         run("systemctl", "daemon-reload")
+        life.without_network()
         life.stop()
         life.refuse("exit 2, wrong configuration: not started again", 2, lambda: configure("nonsense: 1\n"), configure)
         none = "CapabilityBoundingSet=\nAmbientCapabilities="

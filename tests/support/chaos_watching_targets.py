@@ -256,7 +256,7 @@ class _Run:
         given_up = {r.function for r in self.refusals}
         for key in self.by_key:
             w = self.watched(key)
-            if key in self.source._held:  # its calls are counted until the programs for call paths are loaded
+            if key in self.source._later_requests._held:  # only counted until the programs for call paths come
                 return False
             if not (w.attachment.on_ns if w is not None else key in (given_up if key not in refused else refused)):
                 return False

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from specmine.model.function import Reason
-from specmine.probes.symbols.modules import Module
+from specmine.probes.symbols.module import Module
 from specmine.probes.timing.text_pages import MAX_PAGES
 
 MAX_SITES = 64

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from specmine.model.batch import Watch
 from specmine.model.function import Function
 from specmine.model.probe_kind import PROBE_KINDS, ProbeKind
-from specmine.probes.symbols.modules import Module
+from specmine.probes.symbols.module import Module
 
 from .attachment import Attachment
 from .handler_times import HandlerTimes

@@ -9,7 +9,7 @@ import pytest
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.config.tree import StoreSettings
 from specmine.daemon.controller.decide import decide
-from specmine.daemon.controller.events import Arrived, Begun, Restored
+from specmine.daemon.controller.events import Arrived, Begun, Event, Restored
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.loop import Step
 from specmine.daemon.persistence.recorder import StoreRecorder
@@ -26,7 +26,8 @@ def lived(path: Path, boot: str, utc_offset_ns: int, *batches: Batch) -> Restore
     stored = StoreRecorder(path, StoreSettings(), pytest.fail)
     host = {"boot_id": boot, "utc_offset_ns": str(utc_offset_ns)}
     began = Begun(started=Started(now_ns=1000 * SECOND, host=host, prices=PRICES), settings=Settings())
-    state, events = ControllerState(), [began, *(Arrived(batch=batch) for batch in batches)]
+    state = ControllerState()
+    events: list[Event] = [began, *(Arrived(batch=batch) for batch in batches)]
     found: Restored | None = None
     for number, event in enumerate(events):
         state, actions = decide(state, event)

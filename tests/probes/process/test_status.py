@@ -18,7 +18,7 @@ from specmine.probes.elf.parser.unwind_rows import read_frames
 from specmine.probes.process.mappings import Mapping
 from specmine.probes.process.status import Condition, Conditions, any_huge_code, huge_code, parse_status, writable_code
 from specmine.probes.safety import rules
-from specmine.probes.symbols.modules import Layout, Module
+from specmine.probes.symbols.module import Layout, Module
 from specmine.probes.timing.text_pages import TextPages
 from tests.support.binary_samples import LIBRARIES, assembled, compiled, image_of
 

@@ -13,7 +13,8 @@ import pytest
 from specmine.probes.elf.client import Reader
 from specmine.probes.process.mappings import Mapping
 from specmine.probes.symbols import modules as code
-from specmine.probes.symbols.modules import REST_NS, Module, Modules
+from specmine.probes.symbols.module import Module
+from specmine.probes.symbols.modules import REST_NS, Modules
 from tests.support.memory_arrays import arrays
 from tests.support.product import wait_until
 

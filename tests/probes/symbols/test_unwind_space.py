@@ -17,7 +17,9 @@ from specmine.probes.kernel.loader import Loaded
 from specmine.probes.kernel.structs import RANGE_ROWS
 from specmine.probes.symbols import modules as code
 from specmine.probes.symbols import unwind_space
-from specmine.probes.symbols.modules import CALIBRATION_ROWS, Module, Modules
+from specmine.probes.symbols.module import Module
+from specmine.probes.symbols.modules import Modules
+from specmine.probes.symbols.unwind_loader import CALIBRATION_ROWS
 from tests.support.memory_arrays import arrays
 from tests.support.patience import patient
 
