@@ -321,9 +321,9 @@ class BpfSource:
     # polling
 
     def fileno(self, *, urgent: bool = False) -> int:
-        """Return what is readable once a process forked, executed or ended, a link changed, the reader answered.
+        """Return what is readable once a process forked or executed, a link changed, the reader answered.
 
-        ``urgent``: the first three only, and where a debugger may have come.
+        ``urgent``: the first two only, and where a debugger may have come.
         """
         return self._wake_urgently.fileno() if urgent else self._wake.fileno()
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /* Forks, execs and exits of the watched processes, and signals by which a debugger may attach. */
 
-/* Others execute all the time: what they do waits for the next turn of the reader, whom only watched processes wake.
+/* Others execute all the time: what they do waits for the next turn of the reader, whom only watched processes wake that
+ * fork, execute or are stopped.
  * Forced, since the kernel by itself wakes only a reader that has read everything. */
 static inline __attribute__((always_inline)) void send(u32 type, u32 tgid, u64 value, bool watched)
 {
@@ -70,8 +71,9 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	free_cell(tid);
 	if (tgid != tid || !processes.lookup(&tgid))
 		return 0;
-	/* other threads of the process may live: user space checks, and removes it */
-	send(EVENT_EXIT, tgid, 0, true);
+	/* Other threads of the process may live: user space checks, and removes it. That has time: a turn of the loop for
+	 * each end of a short life costs more than all else about it. */
+	send(EVENT_EXIT, tgid, 0, false);
 	return 0;
 }
 
