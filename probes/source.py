@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from specmine.model.batch import Batch, FollowWaits, Prices, Request, Sampling, Spent, Started, Unwatch, Watch
+from specmine.model.batch import Batch, FollowWaits, Prices, Request, Sampling, Started, Unwatch, Watch
 from specmine.model.buckets import BUCKETS
 from specmine.probes.arch.machine import machine
 from specmine.probes.calibration.calibrate import calibrated, kept_prices
@@ -29,7 +29,6 @@ from specmine.probes.kernel.links import Links
 from specmine.probes.kernel.loader import LINK_KINDS, SAMPLING, Loaded, load, loaded_earlier
 from specmine.probes.kernel.maps import CachedMap, HashMap, RingBuffer, kernel_at_least, map_array
 from specmine.probes.kernel.structs import (
-    CALL_WAIT,
     COUNTERS,
     EPOCHS,
     EVENT,
@@ -37,14 +36,8 @@ from specmine.probes.kernel.structs import (
     EVENT_STOP,
     MAX_SLOTS,
     PROCESS,
-    SAMPLE,
-    SAMPLE_VALUE,
-    SETTINGS,
     SLOT,
-    SWITCHES,
     UNSENT,
-    WAIT,
-    WAIT_MARKS,
 )
 from specmine.probes.kernel.tracepoints import Tracepoints
 from specmine.probes.process.bystanders import Bystanders
@@ -53,15 +46,15 @@ from specmine.probes.process.selection import Selection, check_choice
 from specmine.probes.process.self_cpu import SelfCpu
 from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.nonlocal_exits import NonlocalExits
-from specmine.probes.sampling.profiler import NO_FUNCTION, Profiler, Wrappers
+from specmine.probes.sampling.factory import profiler_over
+from specmine.probes.sampling.profiler import NO_FUNCTION, Wrappers
 from specmine.probes.symbols.code_digests import CodeDigests
 from specmine.probes.symbols.function_globs import FunctionGlobs
 from specmine.probes.symbols.modules import Modules
 from specmine.probes.symbols.return_addresses import ReturnAddresses
 from specmine.probes.symbols.symbolizer import Symbolizer, outcomes
 from specmine.probes.timing.address_spaces import PROCESSES_PER_LOOK, AddressSpaces
-from specmine.probes.timing.factory import registry_over
-from specmine.probes.timing.waits import WaitMeter
+from specmine.probes.timing.factory import registry_over, wait_meter_over
 
 from .host_facts import UtcOffset, host_facts
 from .later_requests import LaterRequests
@@ -128,15 +121,9 @@ class BpfSource:
         self._warm()
         cache = Path(s.cache) if s.cache and prepare(Path(s.cache)) else None
         loaded, known = self._load(cache)
-        maps, entries = loaded.maps, loaded.entries
+        maps = loaded.maps
         slots = map_array(maps["slots"], MAX_SLOTS, SLOT, writable=True)
-        self._outcomes = map_array(maps["walk_outcomes"], entries["walk_outcomes"], "<u8")
-        self._counters = map_array(maps["counters"], MAX_SLOTS, COUNTERS)
-        self._unsent = map_array(maps["unsent"], len(UNSENT), "<u8")
-        self._unsent_events = 0
-        self._events = RingBuffer(maps["events"], entries["events"])
-        self._stacks = RingBuffer(maps["stacks"], entries["stacks"])
-        self._seen_paths = HashMap(maps["seen_paths"], "<u8", "<u8")
+        self._open_maps(loaded)
         self._links = Links(loaded)
         self._started.callback(self._links.shut)
         self._tracepoints = Tracepoints(self._links)
@@ -159,7 +146,8 @@ class BpfSource:
         self._programs = ProcessTracker(self._selections, CachedMap(maps["processes"], "<u4", PROCESS, epochs))
         self._bystanders = Bystanders()
         return_addresses = ReturnAddresses()
-        self._begin_sampling(loaded, return_addresses)
+        self._profiler = profiler_over(loaded, self._links, self._symbolizer, return_addresses)
+        self._wait_meter = wait_meter_over(loaded, self._profiler, self._symbolizer) if s.wait_kind else None
         code_sizes = CodeSizes(PROCESSES_PER_LOOK)
         self._registry = registry_over(
             loaded,
@@ -216,31 +204,16 @@ class BpfSource:
             notes=tuple(loaded.notes),
         )
 
-    def _begin_sampling(self, loaded: Loaded, return_addresses: ReturnAddresses) -> None:
-        """Prepare to sample stacks and to follow waits."""
-        maps = loaded.maps
-        waits, settings = HashMap(maps["waits"], "<u4", WAIT), map_array(maps["settings"], 1, SETTINGS, writable=True)
-        self._profiler = Profiler(
-            self._links,
-            self._symbolizer,
-            HashMap(maps["samples"], SAMPLE, SAMPLE_VALUE),
-            waits,
-            map_array(maps["wait_marks"], WAIT_MARKS, "<u8", writable=True),
-            settings,
-            map_array(maps["switches"], 1, SWITCHES),
-            return_addresses,
-        )
-        self._profiler.tracepoint.wakeups = loaded.wakeups
-        self._wait_meter: WaitMeter | None = None
-        if self._settings.wait_kind and ("on_switch" in loaded.programs or SAMPLING in loaded.later):
-            self._wait_meter = WaitMeter(
-                self._profiler.tracepoint,
-                settings,
-                waits,
-                HashMap(maps["call_waits"], CALL_WAIT, SAMPLE_VALUE),
-                self._symbolizer,
-                map_array(maps["histogram"], loaded.entries["histogram"], "<u8"),
-            )
+    def _open_maps(self, loaded: Loaded) -> None:
+        """Open what the programs tell and count."""
+        maps, entries = loaded.maps, loaded.entries
+        self._outcomes = map_array(maps["walk_outcomes"], entries["walk_outcomes"], "<u8")
+        self._counters = map_array(maps["counters"], MAX_SLOTS, COUNTERS)
+        self._unsent = map_array(maps["unsent"], len(UNSENT), "<u8")
+        self._unsent_events = 0
+        self._events = RingBuffer(maps["events"], entries["events"])
+        self._stacks = RingBuffer(maps["stacks"], entries["stacks"])
+        self._seen_paths = HashMap(maps["seen_paths"], "<u8", "<u8")
 
     def _load(self, cache: Path | None) -> tuple[Loaded, Prices | None]:
         """Load the programs, some of them later if all went well earlier in this boot; also return prices of then."""
@@ -375,8 +348,6 @@ class BpfSource:
         self._code_digests.ask()
         refusals = self._registry.take_refusals()
         functions = self._symbolizer.take_functions()
-        switches_ns, all_switches_ns = self._profiler.passes_ns()
-        purposes = self._spending.purposes(self._prices.sample_ns)
         return Batch(
             now_ns=now_ns,
             observations=tuple(observations),
@@ -392,13 +363,8 @@ class BpfSource:
             lost=self._spending.lost(self._unsent),
             unwinding=outcomes(self._outcomes),
             row_bytes=self._modules.row_bytes,
-            spent=Spent(
-                overhead_ns=sum(purposes.values()),
-                program_cpu_ns=self._programs.cpu_ns,
-                cpu_by_program=dict(self._programs.cpu_by_program),
-                agent_ns=self._self_cpu.ns + round(all_switches_ns - switches_ns),
-                loading_ns=self._later_requests.loading_ns,
-                purposes=purposes,
+            spent=self._spending.spent(
+                self._programs, self._self_cpu, self._prices.sample_ns, loading_ns=self._later_requests.loading_ns
             ),
             ended=self._programs.ended,
             due_ns=min(filter(None, (self._registry.due_ns(), self._presence.due_ns)), default=0),

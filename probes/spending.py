@@ -6,7 +6,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from specmine.model.batch import Spent
 from specmine.probes.kernel.structs import UNSENT
+from specmine.probes.process.self_cpu import SelfCpu
+from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.nonlocal_exits import NonlocalExits
 from specmine.probes.sampling.profiler import Profiler
 from specmine.probes.symbols.modules import Modules
@@ -43,6 +46,31 @@ class Spending:
             "sampling": walked * sample_ns + switches_ns,
             "exits": self._nonlocal_exits.cost_ns,
         }
+
+    def spent(self, programs: ProcessTracker, own: SelfCpu, sample_ns: float, *, loading_ns: int) -> Spent:
+        """Return all that was spent so far.
+
+        Parameters
+        ----------
+        programs : ProcessTracker
+            Knows the CPU time of the watched programs.
+        own : SelfCpu
+            Knows that of our own processes.
+        sample_ns : float
+            Price of a sample with its stack.
+        loading_ns : int
+            CPU time of programs that were loaded after the start.
+        """
+        purposes = self.purposes(sample_ns)
+        switches_ns, all_switches_ns = self._profiler.passes_ns()
+        return Spent(
+            overhead_ns=sum(purposes.values()),
+            program_cpu_ns=programs.cpu_ns,
+            cpu_by_program=dict(programs.cpu_by_program),
+            agent_ns=own.ns + round(all_switches_ns - switches_ns),
+            loading_ns=loading_ns,
+            purposes=purposes,
+        )
 
     def lost(self, unsent: NDArray[Any]) -> dict[str, int]:
         """Return what was lost so far; ``unsent`` counts what ring buffers had no room for."""

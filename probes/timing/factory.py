@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from specmine.model.batch import Prices
 from specmine.probes.kernel.links import Links
-from specmine.probes.kernel.loader import Loaded
+from specmine.probes.kernel.loader import SAMPLING, Loaded
 from specmine.probes.kernel.maps import CachedMap, HashMap, kernel_at_least, map_array
 from specmine.probes.kernel.structs import (
     CALL_SAMPLE_PAGE,
+    CALL_WAIT,
     EPOCHS,
     FREE_SLOTS,
     INSIDE_KEY,
@@ -23,11 +24,15 @@ from specmine.probes.kernel.structs import (
     OFF_CPU_VALUE,
     PATH_BUCKET,
     RETURN_SITE,
+    SAMPLE_VALUE,
+    SETTINGS,
+    WAIT,
 )
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.code_sizes import CodeSizes
 from specmine.probes.process.tracker import ProcessTracker
 from specmine.probes.safety.gate import Gate
+from specmine.probes.sampling.profiler import Profiler
 from specmine.probes.symbols.modules import Modules
 from specmine.probes.symbols.return_addresses import ReturnAddresses
 from specmine.probes.symbols.symbolizer import Symbolizer
@@ -50,6 +55,21 @@ from .windows import Windows
 
 MAX_PERF = 6
 """Functions timed at once over perf events, which are detached slowly."""
+
+
+def wait_meter_over(loaded: Loaded, profiler: Profiler, symbolizer: Symbolizer) -> WaitMeter | None:
+    """Return what follows where calls wait, None if its programs are not, and will not be, loaded."""
+    if "on_switch" not in loaded.programs and SAMPLING not in loaded.later:
+        return None
+    maps = loaded.maps
+    return WaitMeter(
+        profiler.tracepoint,
+        map_array(maps["settings"], 1, SETTINGS, writable=True),
+        HashMap(maps["waits"], "<u4", WAIT),
+        HashMap(maps["call_waits"], CALL_WAIT, SAMPLE_VALUE),
+        symbolizer,
+        map_array(maps["histogram"], loaded.entries["histogram"], "<u8"),
+    )
 
 
 def registry_over(
