@@ -80,6 +80,8 @@ class ProcessTracker:
         self._lives: dict[str, _Life] = {}
         self._births: dict[tuple[int, int], int] = {}
         """Execs that were seen of each process that lives, by pid and start time."""
+        self._strangers: set[tuple[int, int]] = set()
+        """Processes that live and were seen to execute something that nobody chose."""
         self._rescan_ns = 0
 
     def begin(self, now_ns: int) -> None:
@@ -218,6 +220,7 @@ class ProcessTracker:
         alive = {p.pid: p for p in everything if not p.zombie}
         living = {(p.pid, p.start_ticks) for p in everything}
         self._births = {one: births for one, births in self._births.items() if one in living}
+        self._strangers &= living
         for number, selection in enumerate(self.selections):
             if selection.at_exec and proc.executable(selection.pid) == proc.executable(os.getpid()):
                 continue
@@ -228,8 +231,8 @@ class ProcessTracker:
                     self._adopt_family(pid, number, everything, alive, now_ns)
         for pid in [p for p, found in alive.items() if p not in self.members and found.parent in self.members]:
             # a fork that was not told, of a program whose file was replaced: nothing but its parent tells its program
-            parent = self.members[alive[pid].parent]
-            if pid not in self.members and parent.file == proc.executable(pid):
+            parent, stranger = self.members[alive[pid].parent], (pid, alive[pid].start_ticks) in self._strangers
+            if pid not in self.members and not stranger and parent.file == proc.executable(pid):
                 self._adopt_family(pid, parent.program, everything, alive, now_ns)
 
     def _adopt_family(
@@ -276,6 +279,7 @@ class ProcessTracker:
                 self.arrived.append(pid)
                 return
         self.executed.append(pid)
+        self._strangers.add((pid, found.start_ticks))
 
     def _look(self, pid: int) -> None:
         member = self.members.get(pid)

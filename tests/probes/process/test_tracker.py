@@ -120,3 +120,24 @@ def test_a_fork_that_was_not_told_is_found_though_the_file_was_replaced(tmp_path
         assert sorted(tracker.members) == sorted(family(child.pid))
         assert len({member.lifetime for member in tracker.members.values()}) == 1
         gate.write_text("end\n")
+
+
+def test_a_child_that_executed_the_program_by_itself_is_not_taken_for_a_fork(tmp_path: Path) -> None:
+    """Of a program chosen by its pid, what it starts is not watched, though it be another copy of itself."""
+    path = Path(shutil.copy("/bin/bash", tmp_path / "service"))
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    with running(path, "-c", f"read line < {gate}; {path} -c 'read line < {gate}' & wait") as child:
+        tracker = ProcessTracker([Selection(pid=child.pid)], cast(CachedMap, NoKernel()))
+        tracker.begin(0)
+        gate.write_text("go\n")
+        wait_until(lambda: len(family(child.pid)) == 2, "the copy")
+        copy = family(child.pid)[1]
+        wait_until(
+            lambda: Path(f"/proc/{copy}/cmdline").read_text().split("\0")[2] == f"read line < {gate}", "its exec"
+        )
+        tracker.events(np.array([(EVENT_EXEC, copy, 0, 0)], EVENT), 1)
+        tracker.rescan()
+        tracker.look_around(2)
+        assert set(tracker.members) == {child.pid}
+        gate.write_text("end\n")
