@@ -25,6 +25,8 @@ class Process:
     """User and system time of all its threads, also of those that have ended."""
     name: str
     zombie: bool = False
+    image: int = 0
+    """Where its stack began when it executed its program: the next exec has another place; 0 if we may not know."""
 
 
 def process(pid: int) -> Process | None:
@@ -47,6 +49,7 @@ def parse_process(pid: int, stat: bytes) -> Process | None:
             cpu_ns=(int(words[11]) + int(words[12])) * (1_000_000_000 // _TICKS),
             name=head.partition(b"(")[2].decode(errors="replace"),
             zombie=words[0] in (b"Z", b"X"),
+            image=int(words[25]),
         )
     except (IndexError, ValueError):
         return None

@@ -39,6 +39,8 @@ class Member:
     """What leaves its frames without returning is probed."""
     cpu_ns: int = 0
     """CPU time when it was last looked at."""
+    image: int = 0
+    """``Process.image`` when it was added."""
 
 
 @dataclass(slots=True)
@@ -82,6 +84,8 @@ class ProcessTracker:
         """Execs that were seen of each process that lives, by pid and start time."""
         self._strangers: set[tuple[int, int]] = set()
         """Processes that live and were seen to execute something that nobody chose."""
+        self._scanned: set[int] = set()
+        """Processes that a look at all of them found, and whose exec may not have been told yet."""
         self._rescan_ns = 0
 
     def begin(self, now_ns: int) -> None:
@@ -98,6 +102,7 @@ class ProcessTracker:
                 self._exec(tgid, now_ns)
             elif kind == EVENT_EXIT:
                 self._look(tgid)
+        self._scanned.clear()
 
     def look_around(self, now_ns: int) -> None:
         """Account CPU time, notice the dead, and from time to time look at everything again."""
@@ -182,6 +187,7 @@ class ProcessTracker:
             called=life.program,
             layout=layout,
             cpu_ns=found.cpu_ns,
+            image=found.image,
         )
         self.members[found.pid] = member
         life.members.add(found.pid)
@@ -248,6 +254,7 @@ class ProcessTracker:
             if one in alive and one not in self.members:
                 self._add(alive[one], program, life)
                 self.arrived.append(one)
+                self._scanned.add(one)
 
     @staticmethod
     def _file_of(selection: Selection) -> FileId | None:
@@ -269,8 +276,10 @@ class ProcessTracker:
         self.forked.append((parent, child))
 
     def _exec(self, pid: int, now_ns: int) -> None:
-        self._remove(pid)
         found = proc.process(pid)
+        if found is not None and self._is_known(found):
+            return
+        self._remove(pid)
         if found is None or found.zombie:
             return
         for number, selection in enumerate(self.selections):
@@ -280,6 +289,14 @@ class ProcessTracker:
                 return
         self.executed.append(pid)
         self._strangers.add((pid, found.start_ticks))
+
+    def _is_known(self, found: Process) -> bool:
+        """Tell whether an exec is the one by which a look at all processes has found this one already."""
+        member = self.members.get(found.pid)
+        if member is None or found.pid not in self._scanned or not found.image or found.image != member.image:
+            return False
+        self._put(member)  # the kernel forgets a process that executes
+        return True
 
     def _look(self, pid: int) -> None:
         member = self.members.get(pid)

@@ -11,12 +11,18 @@ import numpy as np
 
 from specmine.probes.kernel.maps import CachedMap
 from specmine.probes.kernel.structs import EVENT, EVENT_EXEC
-from specmine.probes.process.proc import executable
+from specmine.probes.process.proc import executable, process
 from specmine.probes.process.selection import Selection
 from specmine.probes.process.tracker import ProcessTracker
 from tests.support.breakpoints import family
 from tests.support.product import wait_until
 from tests.support.source_driver import running
+
+
+def image_of(pid: int) -> int:
+    """Return what the next exec changes, 0 for the dead."""
+    found = process(pid)
+    return 0 if found is None else found.image
 
 
 class NoKernel:
@@ -140,4 +146,26 @@ def test_a_child_that_executed_the_program_by_itself_is_not_taken_for_a_fork(tmp
         tracker.rescan()
         tracker.look_around(2)
         assert set(tracker.members) == {child.pid}
+        gate.write_text("end\n")
+
+
+def test_an_exec_that_is_told_after_the_process_was_found_begins_no_other_lifetime(tmp_path: Path) -> None:
+    """A busy host: the process executes between the reading of events and the look at all; the next exec counts."""
+    path = Path(shutil.copy("/bin/bash", tmp_path / "service"))
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    tracker = ProcessTracker([Selection(exe=str(path))], cast(CachedMap, NoKernel()))
+    status = path.stat()
+    with running(path, "-c", f"read line < {gate}; exec {path} -c 'read line < {gate}'") as child:
+        wait_until(lambda: executable(child.pid) == (status.st_dev, status.st_ino), "the exec")
+        told = np.array([(EVENT_EXEC, child.pid, 0, 0)], EVENT)
+        tracker.begin(0)
+        tracker.events(told, 1)
+        assert len(tracker.lifetimes({(status.st_dev, status.st_ino): "build"})) == 1
+        begun = tracker.members[child.pid].image
+        gate.write_text("go\n")
+        wait_until(lambda: image_of(child.pid) not in (0, begun), "the next exec")
+        tracker.events(told, 2)
+        lives = tracker.lifetimes({(status.st_dev, status.st_ino): "build"})
+        assert sorted(each.processes for each in lives) == [0, 1]
         gate.write_text("end\n")
