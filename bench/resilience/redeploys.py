@@ -2,13 +2,13 @@
 
     .venv/bin/python -m bench.resilience.redeploys [--times 10] [--only WORD] [--life 2]
 
-A daemon watches a service that writes down its own number of calls. The service is deployed again in eleven ways,
-each some times: see ``bench/lib/deployments.py``. *Counted after* is the time from the start of the new process until
-20 more calls were counted, at most 30 s. *Rate* is the number of calls counted a watched second, to the service's own calls a
-second in the same two seconds: 2 would mean that calls were counted twice. Of several processes that were started by
-themselves one is observed at a time, so their rate is divided by their number. *Processes* tells whether ``status``
-named as many as there were, within 5 s; *lifetimes* how many the store holds, of how many there were. Needs root and
-gcc.
+A daemon watches a service that writes down its own number of calls. The service is deployed again in eleven ways, each
+some times: see ``bench/lib/deployments.py``. *Counted after* is the time from the start of the new process until 20
+more calls were counted, at most 30 s. *Rate* is the number of calls counted a watched second, to the service's own
+calls a second in the same two seconds: 2 would mean that calls were counted twice. Of several processes that were
+started by themselves one is observed at a time, so their rate is divided by their number. *Processes* tells whether
+``status`` named as many as there were, within 5 s; *lifetimes* how many the store holds, of how many there were. Needs
+root and gcc.
 """
 
 from __future__ import annotations
