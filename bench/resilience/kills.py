@@ -135,7 +135,7 @@ class Round:
         stored = observations_stored(self.one)
         wrong = self.damage(stored)
         began = time.monotonic()
-        self.one.start()
+        self.one.start(alone=True)
         self.await_probes()
         again_s = time.monotonic() - began
         return self.event("daemon", number, probes, clean_s if probes else None, again_s, wrong=wrong)
@@ -154,7 +154,7 @@ class Round:
         self.await_probes()  # what was compiled is in the cache from now on
         process.terminate()
         process.wait(LIMIT_S)
-        self.one.start()
+        self.one.start(alone=True)
         found: list[int] = []
 
         def struck() -> bool:
@@ -257,7 +257,7 @@ def new_round(folder: Path, chance: random.Random) -> Iterator[Round]:
         programs = [stack.enter_context(running(paths[n], *more)) for n, more in enumerate(arguments)]
         chosen = ", ".join(f"{{exe: {path}}}" for path in paths)
         one = stack.enter_context(daemon(folder / "private", programs=f"[{chosen}]", **SECTIONS))
-        one.start()
+        one.start(alone=True)
         yield Round(one, [each.pid for each in programs], paths[2], chance)
         process = one.process
         assert process is not None

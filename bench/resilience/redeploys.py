@@ -114,7 +114,7 @@ def measured(kind: type[Deployment], folder: Path, times: int, life_s: float) ->
     try:
         with daemon(folder / "private", programs=f"[{deployment.chosen}]", **SECTIONS) as one:
             deployment.begin()
-            one.start()
+            one.start(alone=True)
             wait_until(lambda: counted(one) > 20, "the first calls")
             found = []
             for number in range(times):

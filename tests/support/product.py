@@ -48,11 +48,19 @@ class Daemon:
         self.config.write_text("".join(f"{key}: {text}\n" for key, text in {**private, **sections}.items()))
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """Start it; what it says goes to the end of the log."""
+    def start(self, *, alone: bool = False) -> subprocess.Popen[bytes]:
+        """Start it; what it says goes to the end of the log.
+
+        ``alone``: in a session of its own. Then the kernel gives it a share of a busy host's CPUs as it does to a
+        service; else who asks it all the time takes that of both, since the daemon is the nicer one.
+        """
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [SPECMINED, "--config", str(self.config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                [SPECMINED, "--config", str(self.config)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=alone,
             )
         return self.process
 
