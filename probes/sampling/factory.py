@@ -17,7 +17,7 @@ def profiler_over(
 ) -> Profiler:
     """Return the profiler; it samples nothing yet."""
     maps = loaded.maps
-    return Profiler(
+    profiler = Profiler(
         links,
         symbolizer,
         HashMap(maps["samples"], SAMPLE, SAMPLE_VALUE),
@@ -27,3 +27,5 @@ def profiler_over(
         map_array(maps["switches"], 1, SWITCHES),
         return_addresses,
     )
+    profiler.tracepoint.wakeups = loaded.wakeups
+    return profiler
