@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -37,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SpecmineError as error:
         if parsed.debug:
             raise
-        print(f"specmined: {escaped(' '.join(str(error).split()))}", file=sys.stderr)
+        with suppress(OSError):  # a full disk: the exit code says it all the same
+            print(f"specmined: {escaped(' '.join(str(error).split()))}", file=sys.stderr)
         return 1 if isinstance(error, HelperError) else error.exit_code
     except KeyboardInterrupt:
         return 130

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -28,7 +29,7 @@ def test_a_stopped_child_is_killed_after_some_looks(child: ParsingChild) -> None
         child.kill_stopped(look * LOOK_NS)
     assert child.exit_code() is None
     os.kill(child.pid, signal.SIGSTOP)
-    wait_until(lambda: open(f"/proc/{child.pid}/stat").read().split()[2] == "T", "the stop")  # noqa: PTH123, SIM115
+    wait_until(lambda: Path(f"/proc/{child.pid}/stat").read_text().split()[2] == "T", "the stop")
     begin = 10 * LOOK_NS
     for look in range(STOPPED_LOOKS):
         child.kill_stopped(begin + look * LOOK_NS)

@@ -15,8 +15,7 @@ import pytest
 from specmine.probes.elf.client import Reader
 from specmine.probes.kernel.loader import Loaded
 from specmine.probes.kernel.structs import RANGE_ROWS
-from specmine.probes.symbols import modules as code
-from specmine.probes.symbols import unwind_space
+from specmine.probes.symbols import unwind_loader, unwind_space
 from specmine.probes.symbols.module import Module
 from specmine.probes.symbols.modules import Modules
 from specmine.probes.symbols.unwind_loader import CALIBRATION_ROWS
@@ -48,7 +47,7 @@ def program() -> Iterator[int]:
 def settled(modules: Modules) -> list[Module]:
     """Wait until all has been read that will be; return the modules."""
     end = time.monotonic() + patient(120)
-    while modules.busy or modules._waiting_for_room:
+    while modules.busy or modules._unwinding._waiting_for_room:
         modules.collect()
         time.sleep(0.01)
         assert time.monotonic() < end
@@ -67,7 +66,7 @@ def test_rows_come_back_when_a_walk_asks_for_them(
     reader: Reader, program: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In too little room all modules are served in turn, never more than fits, and what is there is whole."""
-    monkeypatch.setattr(code, "IDLE_NS", -1)
+    monkeypatch.setattr(unwind_loader, "IDLE_NS", -1)
     monkeypatch.setattr(unwind_space, "REST_NS", 1_000_000)
     with arrays(ROWS, PAGES) as loaded, closing(Modules(reader, loaded)) as modules:
         layout = modules.layout_of(program)
@@ -131,7 +130,7 @@ def test_what_never_fits_takes_no_room_from_others(
         roomy.layout_of(program)
         *others, largest = sorted(module.lengths[0] for module in settled(roomy))
         assert sum(others) < largest, "the program is not what this test needs"
-    monkeypatch.setattr(code, "IDLE_NS", -1)
+    monkeypatch.setattr(unwind_loader, "IDLE_NS", -1)
     with arrays(largest - 1, AMPLE[1]) as loaded, closing(Modules(reader, loaded)) as modules:
         modules.layout_of(program)
         settled(modules)
