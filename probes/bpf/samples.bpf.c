@@ -144,7 +144,7 @@ static inline __attribute__((always_inline)) u32 followed_thread(u64 thread)
 static inline __attribute__((always_inline)) void note_wait(u64 thread, u32 woken, u64 begun, u32 every, struct settings *s)
 {
 	u64 id = bpf_get_current_pid_tgid(), *mark, first = 0, path = 0;
-	u32 tgid = id >> 32, tid = id, key = SCRATCH_SWITCH, at = tid & (WAIT_MARKS - 1), program = 0;
+	u32 tgid = id >> 32, tid = id, key = SCRATCH_SWITCH, at = tid & (WAIT_MARKS - 1), call, program = 0;
 	struct process *p = processes.lookup(&tgid);
 	struct wait fresh = {}, *open;
 	struct pt_regs *regs;
@@ -163,28 +163,26 @@ static inline __attribute__((always_inline)) void note_wait(u64 thread, u32 woke
 		program = p->program;
 		path = user_path(w, p->layout, false); /* a probe neither waits nor wakes */
 	}
-#ifdef WAKEUPS
+	regs = (struct pt_regs *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+	call = system_call(regs);
 	if (woken) {
-		regs = (struct pt_regs *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
 		open = waits.lookup(&woken);
 		if (open) {
 			open->waker = p ? WAKER_WATCHED : WAKER_FOREIGN;
-			open->waker_call = system_call(regs);
+			open->waker_call = call;
 			open->waker_path = path;
 		}
 		return;
 	}
-#endif
 	fresh.program = program;
 	fresh.weight = every;
 	fresh.begun = begun;
 	fresh.path = path;
 	if (begun) {
-		regs = (struct pt_regs *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
 		bpf_probe_read_kernel(&first, 8, &FIRST_ARGUMENT(regs));
 		fresh.cookie = s->followed;
 		fresh.call_weight = s->follow_every;
-		fresh.call = system_call(regs);
+		fresh.call = call;
 		fresh.object = object_of(thread, first);
 	}
 	if (!waits.insert(&tid, &fresh))
