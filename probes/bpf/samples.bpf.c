@@ -231,6 +231,8 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 		else
 			every = 0;
 	}
+	if (!(woken | begun | every)) /* before the verifier forgets it */
+		goto passed;
 	FORGET(began, next);
 	FORGET(begun, next);
 	FORGET(every, (u32)next);
@@ -238,8 +240,8 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	FORGET(woken, (u32)next);
 	FORGET(more[0], next);
 #endif
-	if (woken | begun | every)
-		note_wait(more[0], woken, begun, every, s);
+	note_wait(more[0], woken, begun, every, s);
+passed:
 	c = began ? switches.lookup(&zero) : 0;
 	if (c) {
 		bpf_probe_read_kernel(&tgid, 4, (void *)next + TASK_TGID);
