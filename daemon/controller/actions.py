@@ -30,7 +30,7 @@ from .hotness import (
     total_of,
 )
 from .phase import FINISHED, State
-from .sharing.orders import left_out, shared
+from .sharing.orders import left_out, shared, unhurried
 from .state import ControllerState
 from .wait_requests import followed
 
@@ -146,7 +146,8 @@ def _plan(state: ControllerState, actions: list[Action]) -> tuple[ControllerStat
     made = plan(
         _without(_named(state), left), _means_of(state, left), shared(state.orders, state.settings, state.now_ns)
     )
-    made = replace(made, waiting={**made.waiting, **dict.fromkeys(left, reasons.shared())})
+    watches = unhurried(made.watches, state.functions, state.settings)
+    made = replace(made, watches=watches, waiting={**made.waiting, **dict.fromkeys(left, reasons.shared())})
     functions = dict(state.functions)
     for key in sorted(functions):
         functions[key] = _watched(functions[key], made.watches.get(key), state.now_ns, actions)

@@ -19,6 +19,7 @@ from specmine.daemon.controller.hotness import is_idle, own_share, total_of
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.mining.fleet.duty import Duty, Purpose
 from specmine.mining.fleet.statement import InheritedStatement
+from specmine.model.batch import Watch
 
 LONE_AFTER_NS = 900 * SECOND
 """Without a word from the fleet for so long, a host is alone."""
@@ -104,6 +105,21 @@ def shared(orders: Orders, settings: Settings, now_ns: int) -> Settings:
     if not orders.in_force(settings, now_ns):
         return settings
     return replace(settings, window_calls=min(settings.window_calls, round(LEAST_WINDOW * settings.minimum_calls)))
+
+
+def unhurried(
+    watches: Mapping[str, Watch], functions: Mapping[str, FunctionState], settings: Settings
+) -> dict[str, Watch]:
+    """Return the watches with windows of what is suspected as long as without sharing.
+
+    Windows a second apart share their wander: sixteen of them decide nothing, and then a suspicion is given up.
+    """
+    return {
+        key: replace(each, window_calls=max(each.window_calls, settings.window_calls))
+        if key in functions and functions[key].violations.urgency
+        else each
+        for key, each in watches.items()
+    }
 
 
 def left_out(

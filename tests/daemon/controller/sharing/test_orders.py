@@ -21,15 +21,21 @@ from specmine.daemon.controller.sharing.orders import (
     Orders,
     left_out,
     told,
+    unhurried,
     watched_closely,
 )
 from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.controller.violations.function_violations import URGENT
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.loop import Step, run
 from specmine.daemon.worker.process import InlineWorker
+from specmine.mining.detection.alarm import Alarm, Stream
 from specmine.mining.detection.detector import DetectorState
 from specmine.mining.fleet.duty import Duty, Purpose
 from specmine.mining.fleet.statement import InheritedStatement
+from specmine.model.batch import Watch
+from specmine.model.observation import Kind
+from specmine.model.violation import Direction, What
 from tests.support.planted import Planted, unimodal
 from tests.support.simulated import SECOND, FakeClock, SimulatedSource
 
@@ -178,6 +184,21 @@ def test_what_becomes_slower_here_alone_is_found(own: float, seconds: int) -> No
                 deadline_ns=(slowed_s + seconds) * SECOND)  # fmt: skip
     assert state.orders.in_force(settings, state.now_ns)
     assert {each.function.name for each in state.functions.values() if each.violations.open} == {"f3"}
+
+
+def test_what_is_suspected_has_whole_windows() -> None:
+    """As without sharing: the controller asks for as many calls, while all other functions keep to few."""
+    state, _, _ = _run(replace(SHARED, window_ns=10 * SECOND), 60.0, {0.0: _assigned([], [])})
+    key, other = _key("f1"), _key("f2")
+    function = state.functions[key]
+    alarm = Alarm(
+        stream=Stream(what=What.LEVEL, part="all"), direction=Direction.SLOWER, factor=1.5, factor_low=1.2,
+        factor_high=1.8, since_ns=state.now_ns, windows=3, log_e=URGENT + 1, opened=False,
+    )  # fmt: skip
+    suspected = replace(function, violations=replace(function.violations, alarms=(alarm,), standing=()))
+    watch = Watch(function=key, kind=Kind.TIME, window_calls=210)
+    found = unhurried({key: watch, other: replace(watch, function=other)}, {**state.functions, key: suspected}, SHARED)
+    assert (found[key].window_calls, found[other].window_calls) == (SHARED.window_calls, 210)
 
 
 def test_a_statement_is_confirmed_though_others_observe() -> None:
