@@ -231,8 +231,10 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 		else
 			every = 0;
 	}
-	if (!(woken | begun | every)) /* before the verifier forgets it */
+#ifndef WAKEUPS
+	if (!(begun | every)) /* before the verifier forgets it; with both tracepoints it has less to do if it does not know */
 		goto passed;
+#endif
 	FORGET(began, next);
 	FORGET(begun, next);
 	FORGET(every, (u32)next);
@@ -240,8 +242,11 @@ int on_switch(struct bpf_raw_tracepoint_args *ctx)
 	FORGET(woken, (u32)next);
 	FORGET(more[0], next);
 #endif
-	note_wait(more[0], woken, begun, every, s);
+	if (woken | begun | every)
+		note_wait(more[0], woken, begun, every, s);
+#ifndef WAKEUPS
 passed:
+#endif
 	c = began ? switches.lookup(&zero) : 0;
 	if (c) {
 		bpf_probe_read_kernel(&tgid, 4, (void *)next + TASK_TGID);
