@@ -259,6 +259,8 @@ def main() -> int:
     try:
         life.security()
         life.start()
+        if not main_pid():
+            return 1
         life.reload()
         life.end_by(signal.SIGKILL, "killed: systemd starts it again", "signal")
         life.upgrade()
