@@ -286,11 +286,12 @@ class Wrappers:
 def _finding(key: str, s: _Sum, sums: Mapping[str, _Sum]) -> HotSample:
     callers = sorted(s.callers.items(), key=lambda item: (-item[1], item[0]))
     largest = max(s.waits.values(), default=0.0)
+    called = ((callee, ns) for callee, ns in s.callees.items() if ns)  # a stack may stand for no time
     return HotSample(
         function=key,
         samples=s.samples,
         cpu_samples=s.cpu_samples,
-        callee_ns=max((ns * min(1.0, ns / sums[callee].inclusive) for callee, ns in s.callees.items()), default=0.0),
+        callee_ns=max((ns * min(1.0, ns / sums[callee].inclusive) for callee, ns in called), default=0.0),
         on_cpu_ns=s.on_cpu,
         off_cpu_ns=s.off_cpu,
         inclusive_ns=s.inclusive,

@@ -10,7 +10,7 @@ import pytest
 
 from specmine.model.function import Function
 from specmine.probes.kernel.structs import SAMPLE, SAMPLE_VALUE, SETTINGS, SWITCHES, SWITCHES_A_TIMED, WAIT
-from specmine.probes.sampling.profiler import SELDOM, SUM_NS, Profiler
+from specmine.probes.sampling.profiler import SELDOM, SUM_NS, Profiler, _finding, _Sum
 
 SAMPLE_NS, HERTZ = 4000.0, 100
 
@@ -149,3 +149,11 @@ def test_what_a_function_has_in_common_with_a_callee_is_the_part_that_nobody_els
     kernel.samples.rows += [((1, 0, 0), (30, 300_000)), ((2, 0, 0), (10, 100_000))]
     found = {each.function: each for each in kernel.finder.poll(2 * SUM_NS)}
     assert found[render.key].callee_ns == found[render.key].inclusive_ns == 400_000
+
+
+def test_a_stack_that_stands_for_no_time_breaks_nothing() -> None:
+    """A callee with samples and no time has no part in what its caller has in common with it."""
+    outer, inner = _Sum(), _Sum()
+    outer.callees["inner"] += 0.0
+    found = _finding("outer", outer, {"outer": outer, "inner": inner})
+    assert (found.callee_ns, found.inclusive_ns) == (0.0, 0.0)
