@@ -14,6 +14,8 @@ FIRST_LOOK_NS = 1_000 * 1_000_000
 """Sampling lasts this long before the first function is chosen."""
 WORTH_SHARE = 0.005
 """Share of wall-clock or of CPU time from which a function is worth a probe."""
+MANY_CPU_NS = 2 * SECOND
+"""CPU time sampled from which a single sample is chance."""
 IDLE_WAITS = frozenset(
     {
         "accept", "accept4", "clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "io_getevents", "kevent",
@@ -28,7 +30,7 @@ _CALLED = 0.05
 """Weight of the time in callees, compared with the function's own: a slower call shows in its callers, too."""
 HALF_LIFE_NS = 60 * SECOND
 """A time profile fades by half in this time ..."""
-LEAST_CPU_NS = 3 * SECOND
+LEAST_CPU_NS = 5 * SECOND
 """... while it holds more than so much CPU time: of a program that uses little, a minute shows too few samples."""
 
 
@@ -75,7 +77,8 @@ def is_worth_it(function: FunctionState, total: Total) -> bool:
         return True
     cpu = function.profile.cpu_ns / total.cpu_ns if total.cpu_ns > 0 else 0.0
     on_stack = min(1.0, function.profile.inclusive_ns / total.cpu_ns) if total.cpu_ns > 0 else 0.0
-    return function.profile.samples >= 1 and max(share(function, total), cpu, on_stack) >= WORTH_SHARE
+    fewest = 1 if total.cpu_ns < MANY_CPU_NS else 2
+    return function.profile.samples >= fewest and max(share(function, total), cpu, on_stack) >= WORTH_SHARE
 
 
 def variation(function: FunctionState) -> float:

@@ -16,6 +16,8 @@ from .function_request import dearness_of, kind_for
 from .means import Means
 from .request import price
 
+WITHIN = 0.03
+"""Weight of the time within a function's calls, as its first calls tell it."""
 LEAST_VISIBLE = 0.01
 """Weight of a function whose calls are all shorter than what the probes' own cost is unsure by."""
 YOUNG_NS = 300 * SECOND
@@ -64,15 +66,17 @@ def _worth(function: FunctionState, total: Total, means: Means) -> float:
     """Return in how much of the program's time a change could be seen once the function is learned, as a share of it.
 
     Few samples tell little of a program that uses little CPU time. So what the first calls say bounds what a function
-    has of the time: their rate times their mean duration. Durations within the uncertainty of the probes' own cost show
-    no change, so functions as short as that come last.
+    has of the time: their rate times their mean duration. All of that counts a little, since what is slower within a
+    call shows in it, also where callees are too short to be timed well. Durations within the uncertainty of the probes'
+    own cost show no change, so functions as short as that come last.
     """
     worth, newest = own_share(function, total), function.history.longest
     if not newest:
         return worth
     found, bias_ns, unsure_ns = function.history.summary, newest[-1].bias_ns, newest[-1].uncertainty_ns
     if means.cpu_rate > 0:
-        worth = min(worth, (function.probe.rate or 0.0) * max(0.0, found.mean_ns - bias_ns) / means.cpu_rate)
+        whole = (function.probe.rate or 0.0) * max(0.0, found.mean_ns - bias_ns) / means.cpu_rate
+        worth = min(worth, whole) + WITHIN * min(1.0, whole)
     usual_ns = max(0.0, found.median_ns - bias_ns)
     visible = usual_ns**4 / (usual_ns**4 + unsure_ns**4) if unsure_ns else 1.0
     return worth * max(LEAST_VISIBLE, visible)
