@@ -5,6 +5,7 @@ A plan is the set of probes that should be on. The requests to the source are it
 
 from __future__ import annotations
 
+import heapq
 import math
 import statistics
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from dataclasses import replace
 
 from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.function import FunctionState
-from specmine.daemon.controller.hotness import Ancestry, Total, in_order, is_worth_it, total_of
+from specmine.daemon.controller.hotness import Ancestry, Total, in_order, is_worth_it, own_share, total_of
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.model.observation import Kind
 
@@ -26,6 +27,8 @@ LOOKS_AT_ONCE = 16
 """Functions that have their first look at a time."""
 LOOKED_THROUGH = 48
 """Candidates among which these are chosen: none calls another, as far as stacks showed."""
+BACKLOG = 32
+"""While as many functions wait for windows, only candidates that would be among the first of them are looked at."""
 LOOKING_SHARE = 0.5
 """Share of the budget that first looks may take while there is something to look at."""
 PACE_UNDER_PRESSURE = 10.0
@@ -56,14 +59,31 @@ def _window_calls(functions: Mapping[str, FunctionState], means: Means, settings
     return affordable_window(means.income / 2 ** round(math.log2(crowd)), means.prices, settings)
 
 
+def _is_wanted(function: FunctionState) -> bool:
+    """Tell whether something else than its share of the time asks for it."""
+    identity = function.identity
+    named = identity.hinted or identity.climbed or identity.descended or identity.asked is not None
+    return bool(named) or function.provisional is not None
+
+
+def _least_share(functions: Mapping[str, FunctionState], total: Total) -> float:
+    """Return what a candidate must have of the time for a first look: what it costs, functions that wait would get."""
+    waiting = (own_share(one, total) for one in functions.values() if one.state in LEARNING)
+    most = heapq.nlargest(BACKLOG, waiting)
+    return most[-1] if len(most) == BACKLOG else 0.0
+
+
 def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings) -> Plan:
     """Time a window of the most promising candidates, each until its quota of hits is used."""
     candidates = {key: function for key, function in functions.items() if function.state is State.CANDIDATE}
     watches = {key: one.probe.watch for key, one in candidates.items() if one.probe.watch is not None}
+    least = _least_share(functions, total)
     unseen = [
         function
         for function in in_order(candidates, total)
-        if function.probe.watch is None and is_worth_it(function, total)
+        if function.probe.watch is None
+        and is_worth_it(function, total)
+        and (_is_wanted(function) or own_share(function, total) >= least)
     ]
     cash, taken = LOOKING_SHARE * means.cash, 0.0
     most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE

@@ -76,7 +76,8 @@ def _worth(function: FunctionState, total: Total, means: Means) -> float:
     found, bias_ns, unsure_ns = function.history.summary, newest[-1].bias_ns, newest[-1].uncertainty_ns
     if means.cpu_rate > 0:
         whole = (function.probe.rate or 0.0) * max(0.0, found.mean_ns - bias_ns) / means.cpu_rate
-        worth = min(worth, whole) + WITHIN * min(1.0, whole)
+        # what takes more than all CPU time waits, as a main loop does for work
+        worth = min(worth, whole) + WITHIN * min(whole, 1 / max(whole, 1.0))
     usual_ns = max(0.0, found.median_ns - bias_ns)
     visible = usual_ns**4 / (usual_ns**4 + unsure_ns**4) if unsure_ns else 1.0
     return worth * max(LEAST_VISIBLE, visible)

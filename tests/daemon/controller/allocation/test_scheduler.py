@@ -298,3 +298,39 @@ def test_what_the_first_calls_took_bounds_what_samples_say() -> None:
     )
     total, means = total_of([rare, often]), replace(MEANS, cpu_rate=2e7)
     assert priority(often, total, means, Settings()) < priority(rare, total, means, Settings())
+
+
+def test_while_many_wait_only_candidates_that_would_come_first_are_looked_at() -> None:
+    """A first look costs what those that wait would get; a function that is named has it all the same."""
+    probe = ProbeState(rate=5000.0)
+    waiting = [replace(unseen(n), phase=Phase(state=State.WAITING), probe=probe) for n in range(40)]
+    small = Profile(samples=9, own_ns=3e8, cpu_ns=3e8)
+    minor, major = replace(unseen(50), profile=small), unseen(51)
+    named = replace(minor, identity=Identity(function=replace(FUNCTION, offset=900, name="h"), hinted=True))
+
+    def looked_at(candidate: FunctionState, others: int) -> bool:
+        functions = {one.key: one for one in (*waiting[:others], candidate)}
+        return candidate.key in plan(functions, replace(MEANS, cash=1e9), Settings()).watches
+
+    assert looked_at(minor, 20)
+    assert not looked_at(minor, 40)
+    assert looked_at(major, 40) and looked_at(named, 40)
+
+
+def test_what_mostly_waits_counts_no_more_for_all_the_time_within_it() -> None:
+    """A main loop holds all of the program's time, and tells only how much work there is."""
+    durations = Histogram.from_durations([3e6] * 100)
+    window = Observation(
+        function=FUNCTION.key, lifetime="5", kind=Kind.TIME, start_ns=0, end_ns=SECOND, histogram=durations,
+        calls=100, watched_ns=SECOND,
+    )  # fmt: skip
+    history = History(timing=(window,), histogram=durations, summary=Summary.of(durations))
+    loop, handler = (
+        replace(
+            unseen(number), profile=Profile(samples=9), phase=Phase(state=State.WAITING), probe=ProbeState(rate=rate),
+            history=history,
+        )
+        for number, rate in ((1, 300.0), (2, 3.0))
+    )  # fmt: skip
+    total, means = total_of([loop, handler, unseen(3)]), replace(MEANS, cpu_rate=2e7)
+    assert priority(handler, total, means, Settings()) < priority(loop, total, means, Settings())
