@@ -3,8 +3,8 @@
     .venv/bin/python -m bench.fleet.forwarder [--contacts 8] [--functions 200]
 
 Before each contact the store gets five minutes of all functions, five windows each. The forwarder is the process that
-the timer starts: imports, store, TLS, push and duties are in its CPU time. A timer starts it each 300 s. Needs
-PostgreSQL's binaries.
+the timer starts: imports, store, TLS, push and duties are in its CPU time. A timer starts it each 300 s.
+Needs PostgreSQL's binaries.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ some times: see ``bench/lib/deployments.py``. *Counted after* is the time from t
 more calls were counted, at most 30 s. *Rate* is the number of calls counted a watched second, to the service's own
 calls a second in the same two seconds: 2 would mean that calls were counted twice. Of several processes that were
 started by themselves one is observed at a time, so their rate is divided by their number. *Processes* tells whether
-``status`` named as many as there were, within 5 s; *lifetimes* how many the store holds, of how many there were. Needs
-root and gcc.
+``status`` named as many as there were, within 5 s; *lifetimes* how many the store holds, of how many there were.
+Needs root and gcc.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
-from specmine.mining.inside.call_kinds import BLOCKED_CALL, THIS_CALL
+from specmine.mining.inside.callers import BLOCKED_CALL, THIS_CALL
 from specmine.model.call_path import Distinguished, Frame
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.@$:~]*")

@@ -16,10 +16,8 @@ from specmine.model.histogram import Histogram
 from specmine.model.inside.parts import ANYWHERE, OTHERS, CalleeSet, Inside
 from specmine.model.observation import Observation
 
-THIS_CALL = Frame("", "")
-"""The caller in the edges of a kind: a call of the function itself."""
-BLOCKED_CALL = Frame("(blocked)", "")
-"""The same in an edge to where the call was blocked: a callee, or ``ANYWHERE``. No function has this name."""
+from .callers import BLOCKED_CALL, THIS_CALL
+
 LEAST_WINDOWS, LEAST_CALLS = 5, 1000
 """What is known of fewer windows and calls explains nothing."""
 

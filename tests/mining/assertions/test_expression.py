@@ -20,7 +20,7 @@ from specmine.mining.assertions.expression import (
     shared_names,
     to_records,
 )
-from specmine.mining.inside.call_kinds import BLOCKED_CALL
+from specmine.mining.inside.callers import BLOCKED_CALL
 from specmine.model.call_path import CallPath, Frame
 
 names = st.one_of(

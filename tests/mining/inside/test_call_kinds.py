@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from specmine.mining.inside.call_kinds import BLOCKED_CALL, CallKind, kind_windows, known_callees, knows_blocked
+from specmine.mining.inside.call_kinds import CallKind, kind_windows, known_callees, knows_blocked
+from specmine.mining.inside.callers import BLOCKED_CALL
 from specmine.model.call_path import Frame
 from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.inside.parts import ANYWHERE, OTHERS, Inside
