@@ -54,7 +54,8 @@ _SOURCES = (
 """In the order in which they are compiled, as one text; ``arch.h`` is the machine's."""
 LINK_KINDS = ("session", "multi", "perf")
 """Kinds of uprobe link, best first."""
-VARIANTS: tuple[tuple[str, ...], ...] = (("-DMAY_GOTO",), (), ("-DMAX_FRAMES=32",))
+_COUNTING = "-DMAY_GOTO"
+VARIANTS: tuple[tuple[str, ...], ...] = ((_COUNTING,), (), ("-DMAX_FRAMES=32",))
 """Flags to compile with, best first; the verifier counts rounds itself from 6.9 on, and without faults from 6.12."""
 _MIB = 1 << 20
 PATHS, SAMPLING = "paths", "sampling"
@@ -222,7 +223,7 @@ def _loaded(
         notes=notes,
         seconds=made.seconds,
         waiting=made.waiting,
-        wakeups=VARIANTS[0][0] in flags,
+        wakeups=_COUNTING in flags,
         later=later or {},
     )
 
