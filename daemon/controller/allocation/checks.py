@@ -21,6 +21,8 @@ from .function_request import (
 from .means import Means, Plan
 from .request import shortest_period_ns
 
+OVERDUE_NS = 5 * SECOND
+"""A check that is due for so long borrows its window, up to what is kept for checks in that time."""
 WATCH_EVERY_NS = 10 * SECOND
 """Windows of finished functions come this often where what is kept for them, or left, allows it."""
 
@@ -68,6 +70,8 @@ def with_checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, s
     every_ns = _check_every_ns(finished, share, means, settings)
     due = [one for one in finished if one.key not in watches and _is_due(one, every_ns, means)]
     due.sort(key=lambda one: (one.verification.checked_ns or 0, one.key))
+    # what others that are on all the time have spent must not keep checks waiting for ever: overdue ones borrow
+    loan = share * OVERDUE_NS / SECOND
     for function in due:
         if len(watches) >= means.slots or spent >= share:
             break
@@ -75,9 +79,11 @@ def with_checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, s
         grant = min(full_cost(function, means), window_cost(function, means, settings) * SECOND / every_ns)
         watch = request(function, grant, means, settings)
         first = 0.0 if watch is None else first_cost(function, watch, means, settings)
-        if watch is not None and first <= max(0.0, cash):
+        borrowed = max(0.0, first - max(0.0, cash))
+        if watch is not None and borrowed <= (loan if _is_due(function, every_ns + OVERDUE_NS, means) else 0.0):
             watches[function.key] = watch
             spent += predicted(function, watch, means, settings)
+            loan -= borrowed
             cash -= first
     return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
 

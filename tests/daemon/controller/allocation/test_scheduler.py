@@ -334,3 +334,18 @@ def test_what_mostly_waits_counts_no_more_for_all_the_time_within_it() -> None:
     )  # fmt: skip
     total, means = total_of([loop, handler, unseen(3)]), replace(MEANS, cpu_rate=2e7)
     assert priority(handler, total, means, Settings()) < priority(loop, total, means, Settings())
+
+
+def test_an_overdue_check_does_not_wait_until_others_have_paid_their_debts() -> None:
+    """One that is due waits in debt; five seconds later it borrows, up to what is kept for checks in that time."""
+
+    def checked(seconds_ago: int, offset: int = 1) -> FunctionState:
+        one = replace(learned(), identity=Identity(function=replace(FUNCTION, offset=offset)))
+        return seen(replace(one, verification=Verification(checked_ns=NOW_NS - seconds_ago * SECOND)), 6.0)
+
+    debt = replace(MEANS, cash=-1e5)
+    assert plan({FUNCTION.key: checked(11)}, debt, Settings()).watches == {}
+    overdue = plan({FUNCTION.key: checked(20)}, debt, Settings())
+    assert FUNCTION.key in overdue.watches and overdue.cash < debt.cash
+    many = {one.key: one for one in (checked(500, offset) for offset in range(1, 200))}
+    assert plan(many, debt, Settings()).cash >= debt.cash - Settings().verification * debt.budget * 5
