@@ -40,7 +40,7 @@ class Member:
     cpu_ns: int = 0
     """CPU time when it was last looked at."""
     image: int = 0
-    """``Process.image`` when it was added."""
+    """``Process.image`` when it was added, or by its next exec where it was added in the middle of that."""
 
 
 @dataclass(slots=True)
@@ -293,8 +293,11 @@ class ProcessTracker:
     def _is_known(self, found: Process) -> bool:
         """Tell whether an exec is the one by which a look at all processes has found this one already."""
         member = self.members.get(found.pid)
-        if member is None or found.pid not in self._scanned or not found.image or found.image != member.image:
+        if member is None or found.pid not in self._scanned or not found.image:
             return False
+        if member.image not in (0, found.image):  # 0: it was found in the middle of this exec
+            return False
+        member.image = found.image
         self._put(member)  # the kernel forgets a process that executes
         return True
 

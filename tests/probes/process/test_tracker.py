@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+import pytest
 
 from specmine.probes.kernel.maps import CachedMap
 from specmine.probes.kernel.structs import EVENT, EVENT_EXEC
@@ -149,7 +150,8 @@ def test_a_child_that_executed_the_program_by_itself_is_not_taken_for_a_fork(tmp
         gate.write_text("end\n")
 
 
-def test_an_exec_that_is_told_after_the_process_was_found_begins_no_other_lifetime(tmp_path: Path) -> None:
+@pytest.mark.parametrize("found", ["after the exec", "in its middle"])
+def test_an_exec_that_is_told_after_the_process_was_found_begins_no_other_lifetime(tmp_path: Path, found: str) -> None:
     """A busy host: the process executes between the reading of events and the look at all; the next exec counts."""
     path = Path(shutil.copy("/bin/bash", tmp_path / "service"))
     gate = tmp_path / "gate"
@@ -159,10 +161,14 @@ def test_an_exec_that_is_told_after_the_process_was_found_begins_no_other_lifeti
     with running(path, "-c", f"read line < {gate}; exec {path} -c 'read line < {gate}'") as child:
         wait_until(lambda: executable(child.pid) == (status.st_dev, status.st_ino), "the exec")
         told = np.array([(EVENT_EXEC, child.pid, 0, 0)], EVENT)
+        wait_until(lambda: image_of(child.pid) != 0, "the end of the exec")  # the kernel tells it after that
         tracker.begin(0)
+        begun = tracker.members[child.pid].image
+        if found == "in its middle":  # a file is mapped already and the stack is not
+            tracker.members[child.pid].image = 0
         tracker.events(told, 1)
         assert len(tracker.lifetimes({(status.st_dev, status.st_ino): "build"})) == 1
-        begun = tracker.members[child.pid].image
+        assert tracker.members[child.pid].image == begun
         gate.write_text("go\n")
         wait_until(lambda: image_of(child.pid) not in (0, begun), "the next exec")
         tracker.events(told, 2)
