@@ -309,7 +309,7 @@ class BpfSource:
         if events:
             told = np.frombuffer(b"".join(events), EVENT)
             self._programs.events(told, now_ns)
-            self._registry.suspect(told["tgid"][told["type"] == EVENT_STOP])
+            self._registry.placement.suspect(told["tgid"][told["type"] == EVENT_STOP])
             for each in told[told["type"] == EVENT_RETURN]:
                 value = int(each["value"])
                 self._registry.learn_return(value & 0xFFFF_FFFF, value >> 32, int(each["address"]))

@@ -6,9 +6,12 @@
 The first paper's questions 1, 3 and 4 (Brünink and Rosenblum 2016, sections 4.1, 4.3 and 4.4) for programs as Debian
 built them, under the loads of bench/lib/server_load.py. Each program is started anew for each execution and mined. Each
 execution is merged with all before it, as the paper does it: a call path is alike if both models put it into the same
-group. ``alike`` is the share of the calls that lie on such paths. Atoms are those in all expressions of a function. The
-overhead is what specmine reports of itself. The last table has the functions with several behaviours, of each program
-those with most time. Results found in the folder are used again. Needs root, gcc and the packages of server_load.py.
+group. ``alike`` is the share of the calls that lie on such paths. Functions with one behaviour agree trivially, so
+those with *several* are counted apart. The second table has the functions that several executions explained, by any
+expressions, and how many of them have the same ones each time. Atoms are those in all expressions
+of a function. The overhead is what specmine reports of itself. The last table has the functions with several
+behaviours, of each program those with most time. Results found in the folder are used again. Needs root, gcc and the
+packages of server_load.py.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from bench.lib.server_load import NAMES, loaded
 SPECMINE = Path(sys.executable).parent / "specmine"
 STABLE = ("single", "explained", "unexplained")
 MOST_ALIKE = 0.95
+NOTHING = ["0", "-", "-"]
 CASES = 4
 """Functions of each program that the last table has, at most."""
 Functions = Sequence[Mapping[str, Any]]
@@ -67,12 +71,38 @@ def agreement(stores: Sequence[Path]) -> Functions:
 
 def step_cells(functions: Functions, step: int) -> list[str]:
     """Return what one column of the paper's figure 5 says: shares of calls alike when so many models were merged."""
-    ratios = sorted(each["steps"][step]["calls_ratio"] for each in functions if len(each["steps"]) > step)
-    if not ratios:
-        return ["-"] * 4
-    good = sum(ratio >= MOST_ALIKE for ratio in ratios)
-    middle, least = statistics.median(ratios), ratios[0]
-    return [str(len(ratios)), f"{middle:.1%}", f"{least:.1%}", f"{good} ({good / len(ratios):.0%})"]
+    merged = [each for each in functions if len(each["steps"]) > step]
+    cells = []
+    for some in (merged, [each for each in merged if len(each["behaviours"]) > 1]):
+        ratios = [each["steps"][step]["calls_ratio"] for each in some]
+        good = sum(ratio >= MOST_ALIKE for ratio in ratios)
+        cells += [str(len(ratios)), f"{min(ratios):.1%}", f"{good} ({good / len(ratios):.0%})"] if ratios else NOTHING
+    return cells
+
+
+def recurring(executions: Sequence[Functions]) -> list[str]:
+    """Return how many functions were explained, how many of these several executions know, and with which agreement.
+
+    An execution *knows* a function if it is stable there, explained or not.
+    """
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for functions in executions:
+        for each in functions:
+            if each["state"] in STABLE:
+                found.setdefault((each["function"], each["module"]), []).append(each)
+    explained = [known for known in found.values() if any(map(_is_explained, known))]
+    several = [known for known in explained if len(known) > 1]
+    again = [known for known in several if all(map(_is_explained, known))]
+    same = sum(len({_expressions(each) for each in known}) == 1 for known in again)
+    return [str(len(explained)), str(len(several)), str(len(again)), str(same)]
+
+
+def _is_explained(function: Mapping[str, Any]) -> bool:
+    return bool(function["state"] == "explained")
+
+
+def _expressions(function: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(each["expression"] for each in function["behaviours"])
 
 
 def atoms(function: Mapping[str, Any]) -> int:
@@ -135,7 +165,7 @@ def main() -> int:
     if os.geteuid() != 0:
         print("bench.evaluation.models: needs root", file=sys.stderr)
         return 4
-    rows, every, named = [], list[Mapping[str, Any]](), list[list[str]]()
+    rows, again, every, named = [], list[list[str]](), list[Mapping[str, Any]](), list[list[str]]()
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(exist_ok=True)
@@ -146,17 +176,20 @@ def main() -> int:
             printed = [json.loads(store.with_suffix(".json").read_text()) for store in stores]
             every += [function for functions in known for function in functions]
             named += cases(name, known)
+            again.append([name, *recurring(known)])
             states = Counter(each["state"] for functions in known for each in functions)
             settled = sum(states[state] for state in STABLE) / len(stores)
             print(f"{name}: {dict(states)}", file=sys.stderr, flush=True)
             functions = agreement(stores)
             merged = max((len(each["steps"]) for each in functions), default=0)
-            cells = [[f"{step + 2}", *step_cells(functions, step)] for step in range(merged)] or [["-"] * 5]
+            cells = [[f"{step + 2}", *step_cells(functions, step)] for step in range(merged)]
+            cells = cells or [["-", *NOTHING, *NOTHING]]
             said = [name, f"{settled:.0f}", f"{states['explained'] / len(stores):.1f}", overheads(printed)]
             rows += [[*(said if at == 0 else [""] * 4), *row] for at, row in enumerate(cells)]
     stable = ("program", "stable an execution", "explained", "overhead")
-    head = (*stable, "models merged", "functions", "alike, median", "alike, least", ">= 95 %")
-    table(head, rows)
+    alike = ("alike, least", ">= 95 %")
+    table((*stable, "models merged", "functions", *alike, "of these with several behaviours", *alike), rows)
+    table(("program", "explained", "known to several executions", "explained by all of them", "alike"), again)
     table(("behaviours", "functions", "atoms, median", "atoms, most"), sizes(every))
     table(("program", "function", "executions", "borders, us", "behaviour", "calls", "in each class"), named)
     return 0

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
 
+from bench.lib.proportion import interval
 from specmine.analysis.check.lifetime_data import LifetimeData
 from specmine.analysis.lifetimes.from_csv import TIMED, read_calls
 from specmine.analysis.mine_recording import analyze
@@ -191,11 +191,10 @@ def checked(statements: list[Statement], path: Path) -> list[Verdict]:
 
 
 def rate(count: int, of: int) -> str:
-    """Return a rate in per cent with its exact 95 % interval (Clopper and Pearson)."""
+    """Return a rate in per cent with its exact 95 % interval."""
     if not of:
         return "-"
-    low = float(beta.ppf(0.025, count, of - count + 1)) if count else 0.0
-    high = float(beta.ppf(0.975, count + 1, of - count)) if count < of else 1.0
+    low, high = interval(count, of)
     return f"{100 * count / of:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
 
 

@@ -1,6 +1,6 @@
 """Is what specmine says of the waits of slow calls true: for what, where, and how long?
 
-    .venv/bin/python -m bench.truth.waits [--rounds 10] [--only lock,file]
+    .venv/bin/python -m bench.truth.waits [--rounds 10] [--only lock,file] [--limit 200]
 
 A program's calls are slow for a reason that is known: a lock that another thread holds, a file, a pipe, a socket, a
 sleep, poll, a page fault, a callee three levels down, two causes at once, a recursion; or they work. It measures by its
@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta
 
 from bench.lib.driver import ROOT, Driver, built, table
+from bench.lib.proportion import interval
 from specmine.mining.inside.waits import ClassWaits, waits_of
 from specmine.model.batch import FollowWaits
 from specmine.model.buckets import BUCKETS, bucket_of
@@ -72,6 +72,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Is what is said of the waits of slow calls true?")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--only", default=",".join(TRUTHS), help="programs, with commas between")
+    parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which no further round begins")
     options = parser.parse_args()
     if os.geteuid() != 0:
         print("bench.truth.waits: needs root", file=sys.stderr)
@@ -85,7 +86,10 @@ def main() -> int:
         try:
             source.start()
             driver = Driver(source)
+            began = time.monotonic()
             for _ in range(options.rounds):
+                if time.monotonic() - began > options.limit:
+                    break
                 for mode in modes:
                     runs[mode].append(judged(mode, *one_run(driver, program, mode)))
         finally:
@@ -121,12 +125,6 @@ def one_run(driver: Driver, program: Path, mode: str) -> tuple[Waits, dict[str, 
     found = pooled_waits(told)
     assert found is not None
     return found, json.loads(out)
-
-
-def interval(hits: int, of: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Clopper and Pearson)."""
-    low = float(beta.ppf(0.025, hits, of - hits + 1)) if hits else 0.0
-    return low, float(beta.ppf(0.975, hits + 1, of - hits)) if hits < of else 1.0
 
 
 def edge() -> int:

@@ -68,7 +68,7 @@ class AddressSpaces:
         for pid in executed[:PROCESSES_PER_LOOK]:
             self._bystanders.look_at(pid)
         if executed:
-            self._registry.check_bystanders(now_ns)
+            self._registry.placement.check_bystanders(now_ns)
         if gone:
             self._use_ns = min(self._use_ns, now_ns + GONE_NS)
         due, settled = now_ns >= self._remap_ns, self._settled(now_ns)
@@ -124,7 +124,7 @@ class AddressSpaces:
         if now_ns < self._code_ns:
             return self._code_sizes.changed(settled) if settled else []
         self._code_ns = now_ns + CODE_NS
-        changed = self._code_sizes.changed(self._registry.replaced_pids().union(settled))
+        changed = self._code_sizes.changed(self._registry.placement.replaced_pids().union(settled))
         if now_ns >= self._all_code_ns:
             self._all_code_ns = now_ns + CODE_OF_ALL_NS
             changed += [pid for pid in self._code_sizes.changed(self._programs.members) if pid not in changed]

@@ -45,6 +45,7 @@ from .function.slot import Slot
 from .inside import InsideMeter
 from .isolation import Isolation
 from .link_table import LinkTable
+from .placement import Placement
 from .process_choice import ProcessChoice
 from .registry import Registry
 from .reservoir import CallReservoir
@@ -114,14 +115,16 @@ def registry_over(
     attacher = Attacher(gate, choice, table, windows, activity, symbolizer, code_sizes)
     slow = loaded.mode == "perf"
     kernel_slots = [Slot(number, slots, counters) for number in range(MAX_PERF if slow else FREE_SLOTS)]
+    duty_cycle = DutyCycle(attacher, choice, windows, isolation, chance)
     return Registry(
-        duty_cycle=DutyCycle(attacher, choice, windows, isolation, chance),
+        duty_cycle=duty_cycle,
         attacher=attacher,
         links=table,
         returns=returns,
         windows=windows,
         activity=activity,
         isolation=isolation,
+        placement=Placement(duty_cycle.functions, attacher, table, gate, modules, tracker, bystanders),
         gate=gate,
         modules=modules,
         symbolizer=symbolizer,

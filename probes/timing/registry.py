@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Collection, Iterable
 
 from specmine.model.batch import Activity, Prices, Refusal, Watch
 from specmine.model.function import Reason
 from specmine.model.observation import Kind, Observation
-from specmine.probes.elf.facts import BinaryFacts, Grade, Site
+from specmine.probes.elf.facts import Grade, Site
 from specmine.probes.kernel.links import LinkNews
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.tracker import ProcessTracker
@@ -26,8 +25,10 @@ from .function.open_calls import OpenCalls
 from .function.slot import Slot
 from .function.timed_function import TimedFunction
 from .isolation import Isolation
-from .link_table import DRAIN_NS, LinkTable
+from .link_table import LinkTable
+from .placement import Placement
 from .return_probes import IDENTITY, ReturnProbes
+from .unmapped import UnmappedFunctions
 from .windows import Windows
 
 _NO_SUCH_PROCESS = 3
@@ -36,8 +37,6 @@ PATIENCE_NS = 500_000_000
 MOST_DROPPED = 256
 SESSION_LOOK_NS = 250_000_000
 """So often it is looked whether a library has come that may throw, while return addresses are replaced."""
-FOLLOW_NS = 500_000_000
-"""How often it is looked whether another file of the same build is mapped instead."""
 
 
 class Registry:
@@ -53,6 +52,7 @@ class Registry:
         windows: Windows,
         activity: ActivityMeter,
         isolation: Isolation,
+        placement: Placement,
         gate: Gate,
         modules: Modules,
         symbolizer: Symbolizer,
@@ -65,11 +65,11 @@ class Registry:
         self._duty_cycle, self._attacher, self._links, self._returns = duty_cycle, attacher, links, returns
         self.by_function = duty_cycle.functions
         self.windows, self.activity, self._isolation = windows, activity, isolation
-        self._gate, self._modules, self._symbolizer = gate, modules, symbolizer
+        self._gate, self._symbolizer = gate, symbolizer
         self._tracker, self._bystanders = tracker, bystanders
         self._isolate = isolate
+        self.placement = placement
         self._off = False
-        self._follow_ns = 0
         self._polled_ns = 0
         self._free = list(slots)
         self._refusals: list[Refusal] = []
@@ -78,8 +78,7 @@ class Registry:
         """No function was timed yet."""
         self._dropped: dict[int, str] = {}
         """Functions that were timed under a cookie and are not any more, the newest last."""
-        self._unnamed: dict[str, Watch] = {}
-        """Functions known from an earlier run of specmine, whose binary has not been mapped in this one."""
+        self._unmapped = UnmappedFunctions(modules, symbolizer)
 
     # requests
 
@@ -94,9 +93,9 @@ class Registry:
             self._rewatch(w, watch, now_ns)
             return
         self.unwatch(watch.function, now_ns)
-        if watch.function not in self._symbolizer.functions or self._symbolizer.module_of[watch.function].gone:
-            self._unnamed[watch.function] = watch
-        elif not self._free:
+        if self._unmapped.awaits(watch):
+            return
+        if not self._free:
             reason = Reason(code="slots", text="all slots for watched functions are taken")
             self._refusals.append(Refusal(function=watch.function, kind=watch.kind, reason=reason))
         else:
@@ -122,7 +121,7 @@ class Registry:
         self.by_function[watch.function] = w
         self._isolation.forget(w.slot.number)
         self._fresh = False
-        if w.probe.timed and self._returns_by_site() and self._returns.expect(w):
+        if w.probe.timed and self.placement.returns_by_site() and self._returns.expect(w):
             w.schedule.wait_until(now_ns + PATIENCE_NS)
 
         def judged(site: Site | Reason) -> None:
@@ -139,7 +138,7 @@ class Registry:
 
     def unwatch(self, function: str, now_ns: int) -> None:
         """Detach the probes; an unfinished window that holds enough becomes an observation."""
-        self._unnamed.pop(function, None)
+        self._unmapped.forget(function)
         w = self.by_function.get(function)
         if w is None:
             return
@@ -168,23 +167,14 @@ class Registry:
             self._refusals.append(Refusal(function=w.function.key, kind=kind, reason=with_remedy(reason)))
             self._drop(w, now_ns)
 
-    def _name_known(self, now_ns: int) -> None:
+    def _begin_mapped(self, now_ns: int) -> None:
         """Begin to time functions that were asked for by key as soon as their binary is mapped."""
-        for key, watch in list(self._unnamed.items()):
-            build, _, offset = key.rpartition("+")
-            for module in list(self._modules.by_file.values()):
-                if module.facts is None or module.facts.build_id != build:
-                    continue
-                if self._symbolizer.function(module, int(offset, 16)) is not False:
-                    del self._unnamed[key]
-                    if key in self._symbolizer.functions:
-                        if self._symbolizer.module_of[key].gone:
-                            self._symbolizer.move(key, module)
-                        self.watch(watch, now_ns)
-                    else:
-                        reason = Reason(code="gone", text="its binary has no such function")
-                        self._refusals.append(Refusal(function=key, kind=Kind.COUNT, reason=reason))
-                break
+        for watch, known in self._unmapped.mapped():
+            if known:
+                self.watch(watch, now_ns)
+            else:
+                reason = Reason(code="gone", text="its binary has no such function")
+                self._refusals.append(Refusal(function=watch.function, kind=Kind.COUNT, reason=reason))
 
     # what the holder and the kernel report
 
@@ -234,25 +224,6 @@ class Registry:
         if function is not None:  # known the next time
             self._returns.note(function, layout, address)
 
-    def replaced_pids(self) -> set[int]:
-        """Return the processes in which return addresses are replaced now."""
-        replacing = [w for w in self.by_function.values() if w.probe.timed and not w.by_site]
-        linked = {pid for w in replacing for pid in w.attachment.pids}
-        return set(self._tracker.members) if 0 in linked else linked & self._tracker.members.keys()
-
-    def return_pids(self) -> list[int]:
-        """Return the processes in which calls are timed at return sites, or soon will be; those on now come first."""
-        by_site = [w for w in self.by_function.values() if w.by_site]
-        if not by_site and not (self._fresh and self._returns_by_site()):
-            return []
-        linked = {pid for w in by_site for pid in w.attachment.pids}
-        return sorted(self._tracker.members, key=lambda pid: (pid not in linked, pid))
-
-    def _returns_by_site(self) -> bool:
-        """Tell whether calls would be timed at return sites now."""
-        layouts = self._gate.mapped()
-        return bool(layouts) and self._gate.way(Kind.TIME, layouts)[0]
-
     # processes come and go
 
     def forked(self, parent: int, child: int) -> None:
@@ -266,49 +237,22 @@ class Registry:
         for w in self.by_function.values():
             self._links.gone(w, pid)
 
-    def check_bystanders(self, now_ns: int) -> None:
-        """Detach links for all from files that a bystander maps by now."""
-        for w in self.by_function.values():
-            if 0 in w.attachment.pids and self._bystanders.share(w.module.file):
-                self._attacher.reattach(w, now_ns)
-
     def recheck_safety(self, now_ns: int) -> None:
         """Change how returns are timed at once if a library has come that can unwind the stack, or may be one."""
-        layouts = self._gate.mapped()
-        for w in list(self.by_function.values()):
-            if not w.attachment.links:
-                continue
-            if not layouts:  # nobody knows yet what the new code does: no return address may be replaced till then
-                if w.probe.timed and not w.by_site:
-                    self._attacher.reattach(w, now_ns)
-                continue
-            by_site, reason = self._gate.way(w.watch.kind, layouts)
-            if reason is not None:
-                self._refuse(w, (Kind.TIME, reason), now_ns)
-            elif by_site and not w.by_site:
-                self._attacher.reattach(w, now_ns)
-                w.drop_window()
+        for w, reason in self.placement.rechecked(now_ns):
+            self._refuse(w, (Kind.TIME, reason), now_ns)
 
-    def _follow_files(self, now_ns: int) -> None:
-        """Go on in another file of the same build where more processes map that one: it was deployed again."""
-        if now_ns < self._follow_ns:
-            return
-        self._follow_ns = now_ns + FOLLOW_NS
-        layouts = self._modules.layouts
-        used = Counter(member.layout for member in self._tracker.members.values() if member.layout in layouts)
-        mapped: Counter[Module] = Counter()
-        for number, processes in used.items():
-            mapped.update(dict.fromkeys(filter(None, layouts[number].modules), processes))
-        for key, w in list(self.by_function.items()):
-            facts = w.module.facts
-            twins = [m for m in mapped if m is not w.module and facts is not None and _same_build(m, facts)]
-            best = max(twins, key=lambda module: mapped[module], default=w.module)
-            if mapped[best] > mapped[w.module]:
-                watch = w.watch
-                self.unwatch(key, now_ns)
-                self._symbolizer.move(key, best)
-                self._returns.forget(key)
-                self.watch(watch, now_ns)
+    def return_pids(self) -> list[int]:
+        """Return the processes in which calls are timed at return sites, or soon will be; those on now come first."""
+        return self.placement.return_pids(soon=self._fresh)
+
+    def _move(self, key: str, module: Module, now_ns: int) -> None:
+        """Go on with a function in another file of its build."""
+        watch = self.by_function[key].watch
+        self.unwatch(key, now_ns)
+        self._symbolizer.move(key, module)
+        self._returns.forget(key)
+        self.watch(watch, now_ns)
 
     def modules(self) -> set[Module]:
         """Return the files of the functions that are watched."""
@@ -317,18 +261,6 @@ class Registry:
     def forget_layouts(self, layouts: Collection[int]) -> None:
         """Forget what is known of layouts whose numbers others get."""
         self._returns.forget_layouts(layouts)
-
-    def suspect(self, pids: Iterable[int]) -> None:
-        """Check now whether a debugger has come to these processes."""
-        self._gate.suspect(map(int, pids))
-
-    def _leave_debugged(self, now_ns: int) -> None:
-        """Detach probes from processes that must not have them any more: a debugger has come."""
-        if self._gate.look_around(now_ns):
-            for w in self.by_function.values():
-                if any(self._gate.bars(pid, [w.module]) is not None for pid in w.attachment.pids):
-                    self._attacher.reattach(w, now_ns)
-                    self._links.drain(now_ns + DRAIN_NS)  # return sites as well, open calls or not
 
     # time passes
 
@@ -340,9 +272,10 @@ class Registry:
     def poll(self, now_ns: int) -> tuple[tuple[Observation, ...], tuple[Activity, ...]]:
         """Do what is due at each function, cut windows; return what is finished."""
         self._polled_ns = now_ns
-        self._name_known(now_ns)
-        self._follow_files(now_ns)
-        self._leave_debugged(now_ns)
+        self._begin_mapped(now_ns)
+        for key, module in self.placement.elsewhere(now_ns):
+            self._move(key, module, now_ns)
+        self.placement.leave_debugged(now_ns)
         self._links.drain(now_ns)
         self.windows.drain(self.by_function.values())
         reports, self._late = self._late, []
@@ -377,9 +310,3 @@ class Registry:
             elif w.ready and not w.attachment.links and not self._off:
                 due.append(max(w.schedule.next_on_ns, 1))
         return min(due, default=0)
-
-
-def _same_build(module: Module, facts: BinaryFacts) -> bool:
-    """Tell whether a file is the same build, and lies the same way: offsets in one mean the same in the other."""
-    other = module.facts
-    return other is not None and (other.build_id, other.segments) == (facts.build_id, facts.segments)

@@ -6,7 +6,6 @@ around it: its time split into running, waiting and blocked, calls a second, bui
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -15,31 +14,21 @@ from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import share, total_of
 from specmine.daemon.controller.profile import Profile
 from specmine.daemon.controller.state import ControllerState
-from specmine.daemon.controller.violations.asserted import TRUE
-from specmine.daemon.controller.violations.cause import CALLEE, Callee, Facts, cause_of
-from specmine.daemon.controller.violations.change import since
+from specmine.daemon.controller.violations.cause import cause_of
+from specmine.daemon.controller.violations.evidence import CALLEE
+from specmine.daemon.controller.violations.facts import Callee
 from specmine.daemon.controller.violations.function_violations import OpenViolation
-from specmine.daemon.controller.violations.growth import callee_growth, steady, wait_growth
-from specmine.daemon.controller.violations.usual import Usual, usual_of
+from specmine.daemon.controller.violations.growth import steady, wait_growth
 from specmine.mining.regression.alarm import causes
-from specmine.mining.regression.code_diff import same_code
-from specmine.model.call_path import Frame
-from specmine.model.host_environment import environment_from
-from specmine.model.inside.waits import Waits, pooled_waits
-from specmine.model.observation import Observation
-from specmine.model.text import age
-from specmine.model.violation import Cause, CauseKind, Direction, Violation, What
+from specmine.model.violation import Cause, CauseKind, Direction
 
-from .call_edges import callees_of, calls_among, part_through
+from .call_edges import calls_among, part_through
+from .violation_facts import facts_of, followed_since, now_of, usually
 
 DECIDED_NS = 120 * SECOND
 """The cause of a violation is decided anew with each window for so long."""
 TOGETHER_NS = 300 * SECOND
 """Changes that began within so long of each other may have one cause."""
-NEAR_NS = 300 * SECOND
-"""What started so long before a change may have to do with it."""
-AFTER_NS = 30 * SECOND
-"""The moment of a change may be told too early by so much."""
 
 
 def with_causes(
@@ -144,36 +133,10 @@ def _part_of(caller: FunctionState, callee: FunctionState) -> float | None:
 
 def _lost_a_second(function: FunctionState) -> float | None:
     """Return the time that a function takes more than usual, ns a second, either way positive."""
-    usual, now, rate = _usual(function), _now(function), function.probe.rate
+    usual, now, rate = usually(function), now_of(function), function.probe.rate
     if usual is None or not now.calls or rate is None:
         return None
     return abs(now.mean_ns - usual.mean_ns) * rate
-
-
-def _usual(function: FunctionState) -> Usual | None:
-    yardstick = function.violations.yardstick
-    return yardstick.usual if yardstick is not None and yardstick.usual.calls else None
-
-
-def _now(function: FunctionState) -> Usual:
-    """Return how calls have been since the first of the open violations began."""
-    return usual_of(_since(function))
-
-
-def _since(function: FunctionState) -> tuple[Observation, ...]:
-    moment_ns = min((one.since_ns for one in function.violations.open), default=0)
-    return since(function.history.longest, moment_ns)
-
-
-def _before(function: FunctionState) -> tuple[Observation, ...]:
-    """Return the windows that ended before the first of the open violations began."""
-    moment_ns = min((one.since_ns for one in function.violations.open), default=0)
-    return tuple(one for one in function.history.longest if one.end_ns <= moment_ns)
-
-
-def _followed(violation: Violation, function: FunctionState) -> Waits | None:
-    """Return where calls waited since a violation began."""
-    return pooled_waits(each for each in function.waits if each.end_ns > violation.since_ns)
 
 
 def _decided(
@@ -190,18 +153,18 @@ def _decided(
 ) -> OpenViolation:
     """Return an open violation with its cause, the function that explains it, and what it costs."""
     violation = one.violation
-    usual, now = _usual(function), _now(function)
+    usual, now = usually(function), now_of(function)
     key = through.key if through is not None else ""
     # a window that holds again says nothing of why others did not
     young = fresh and state.now_ns - violation.found_ns < DECIDED_NS
     cause = violation.cause
     if usual is not None and now.calls and (young or key != violation.because or cause == Cause()):
-        facts = _facts(violation, function, through, functions, state, usual, now)
+        facts = facts_of(violation, function, through, functions, state, usual, now)
         cause = cause_of(replace(facts, common=common))
         if cause.growth is not None:
             cause = replace(cause, growth=steady(violation.cause.growth, cause.growth))
     elif usual is not None and seen and cause.kind is CauseKind.WAIT:
-        followed = _followed(violation, function)
+        followed = followed_since(violation, function)
         cause = replace(cause, growth=steady(cause.growth, wait_growth(usual, now, followed)))
     lost = violation.time_share if not fresh else 0.0
     if fresh and usual is not None and now.mean_ns > 0 and violation.direction is Direction.SLOWER:
@@ -210,98 +173,3 @@ def _decided(
     if (cause, key, lost) == (violation.cause, violation.because, violation.time_share):
         return one
     return replace(one, violation=replace(violation, cause=cause, because=key, time_share=lost))
-
-
-def _facts(
-    violation: Violation,
-    function: FunctionState,
-    through: Callee | None,
-    functions: Mapping[str, FunctionState],
-    state: ControllerState,
-    usual: Usual,
-    now: Usual,
-) -> Facts:
-    yardstick = function.violations.yardstick
-    named = function.function
-    new_build, code = "", "same"
-    changed: tuple[str, ...] = ()
-    if yardstick is not None and yardstick.build_id != named.build_id:
-        new_build = named.build_id
-        code, changed = _code_against(function, yardstick.build_id, functions)
-    environment = environment_from(state.environment)
-    quota, period = environment.quota_seconds, environment.period_seconds
-    return Facts(
-        direction=violation.direction,
-        new_paths=violation.what is What.PATH,
-        usual=usual,
-        now=now,
-        quantile=violation.quantile if violation.what is What.LEVEL and violation.expression == TRUE else "",
-        typical=violation.what is What.LEVEL and violation.expression != TRUE and violation.quantile == "p50",
-        new_build=new_build,
-        code=code,
-        changed_callees=changed,
-        started=_started(violation, function, state),
-        callee=through,
-        mix=_mix(function),
-        waits=wait_growth(usual, now, _followed(violation, function)),
-        inside=callee_growth(_before(function), _since(function)),
-        limit=f"a CPU limit of {100 * quota / period:.0f} % of a CPU" if quota and period else "",
-    )
-
-
-def _code_against(
-    function: FunctionState, build_id: str, functions: Mapping[str, FunctionState]
-) -> tuple[str, tuple[str, ...]]:
-    """Return whether machine code differs from that in another build, and which callees' code does."""
-
-    earlier = {
-        (each.function.name, each.function.module): each.function.code
-        for each in functions.values()
-        if each.function.build_id == build_id
-    }
-
-    def compared(one: FunctionState) -> bool | None:
-        named = one.function
-        return same_code(earlier.get((named.name, named.module), ""), named.code)
-
-    texts = {None: "unknown", True: "same", False: "changed"}
-    changed = sorted(
-        each.function.name
-        for each in callees_of(function.key, functions)
-        if each.function.build_id == function.function.build_id and compared(each) is False
-    )
-    return texts[compared(function)], tuple(changed)
-
-
-def _started(violation: Violation, function: FunctionState, state: ControllerState) -> str:
-    """Return which run of the program started shortly before, in words."""
-    near = [
-        each
-        for each in state.lifetimes.values()
-        if each.build_id == function.function.build_id
-        and violation.since_ns - NEAR_NS <= each.start_ns <= violation.since_ns + AFTER_NS
-        and each.start_ns > state.began_ns
-    ]
-    if not near:
-        return ""
-    newest = max(near, key=lambda each: each.start_ns)
-    return f"a new run of it started {age(max(0.0, (violation.since_ns - newest.start_ns) / SECOND))} before"
-
-
-def _mix(function: FunctionState) -> float | None:
-    """Return the largest change of a share of the calls since the change, by their near callers; None without paths."""
-    result = function.explanation.result
-    observed = [one for one in _since(function) if one.paths]
-    if result is None or not observed:
-        return None
-    before, after = Counter[tuple[Frame, ...]](), Counter[tuple[Frame, ...]]()
-    for each in result.paths:
-        before[each.path.near] += each.calls
-    for one in observed:
-        for part in one.paths:
-            after[part.path.near] += part.histogram.total
-    totals = before.total(), after.total()
-    if not totals[0] or not totals[1]:
-        return None
-    paths = {*before, *after}
-    return max(abs(before[path] / totals[0] - after[path] / totals[1]) for path in paths)

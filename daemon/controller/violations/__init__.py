@@ -4,5 +4,6 @@
 - What does a window say? ``detection``. What changed? ``yardstick_comparison``, ``class_comparison``: a ``change``
 - What follows? ``lifecycle``
 - What creeps? ``creep``. What does a change cost? ``lost_time``
-- Why? ``cause``, compared with what is ``usual``. What do all functions of the host share? ``host_detection``
+- Why? ``cause``, from the ``facts`` around it: in which kind of time the difference lies (``time_difference``), what
+  speaks for each cause (``evidence``), compared with what is ``usual``. What do all functions share? ``host_detection``
 """

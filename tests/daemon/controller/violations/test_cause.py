@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from specmine.daemon.controller.violations.cause import Callee, Facts, cause_of
+from specmine.daemon.controller.violations.cause import cause_of
+from specmine.daemon.controller.violations.facts import Callee, Facts
 from specmine.daemon.controller.violations.usual import Usual
 from specmine.model.histogram import Histogram
 from specmine.model.violation import Cause, CauseKind, Direction
