@@ -43,7 +43,7 @@ deb: ## build the Debian package into dist/
 	@packaging/deb.sh
 
 test: setup ## everything: checks, then all tests (those marked kernel need root)
-	@.ci/packages gcc g++ libc6-dev libdw-dev gdb golang-go libboost-context-dev musl-tools libluajit-5.1-dev strace prometheus prometheus-alertmanager openssl postgresql chromium man-db
+	@.ci/packages gcc g++ libc6-dev libdw-dev gdb golang-go libboost-context-dev musl-tools libluajit-5.1-dev strace prometheus prometheus-alertmanager openssl postgresql chromium man-db redis-server
 	@$(MAKE) --no-print-directory check
 	@status=0; \
 	$(BIN)/pytest -m 'not kernel' -n auto --dist worksteal || status=1; \

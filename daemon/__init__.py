@@ -2,7 +2,8 @@
 
 Begin with ``loop``: events come in, ``controller/`` decides, listeners hear of it.
 
-- Who runs the loop? ``main`` and ``service`` (specmined), ``foreground`` (mine), ``replay`` (recordings)
+- Who runs the loop? ``main`` and ``service`` (specmined; what works around it: ``services``), ``foreground`` (mine),
+  ``replay`` (recordings)
 - Where do events come from? ``kernel_source``, ``recording``, ``worker/`` (mining that takes long), ``host/``
 - What is reported? ``documents/``, ``metrics/``, ``socket/``, ``regression/`` (changes between builds)
 - What is stored? ``persistence/``

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from specmine import __version__
 from specmine.daemon.config.loader import ConfigError, load_config
 from specmine.daemon.config.reload import changed_keys, until_restart
 from specmine.daemon.config.settings import settings_of
-from specmine.daemon.config.tree import Config, Program
+from specmine.daemon.config.tree import Config
 from specmine.daemon.controller.events import Acknowledged, Arrived, Asked, Begun, Reloaded, Restored, Stopping
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.status import DaemonFacts, status_of
@@ -37,63 +35,25 @@ from specmine.daemon.socket.server import Server
 from specmine.daemon.system.kill_switch import switch
 from specmine.daemon.system.lifecycle_log import LifecycleLog
 from specmine.daemon.system.logging import facts
-from specmine.daemon.system.priority import lower_priority
 from specmine.daemon.system.signals import handled
-from specmine.daemon.system.systemd import Notifier
 from specmine.daemon.system.violation_log import ViolationLog
-from specmine.daemon.worker.process import ProcessWorker, Worker
 from specmine.experiments.host.facts import read_host
-from specmine.model.batch import Source
-from specmine.model.clock import Clock, SystemClock, utc_ns
+from specmine.model.clock import utc_ns
 from specmine.model.errors import HostError, InputError
-from specmine.probes.process.proc import resident_bytes
 from specmine.store import read_store
 from specmine.store.lock import FileLock
 
-from .kernel_source import live_source, selection_of
 from .loop import Message as Event
 from .loop import Step, run
+from .services import Message, Seams, Services, facts_of, shown
+
+__all__ = ["START_NS", "Daemon", "Seams"]
 
 _log = logging.getLogger(__name__)
 
-MakeSource = Callable[[Config], Source]
 START_NS = 10_000_000_000
 """So long after its start the daemon keeps its priority: beside busy CPUs the lowest one would delay the first probes,
 after a restart too, by half a minute."""
-
-
-def configured_source(config: Config) -> Source:
-    """Return the kernel side for a configuration."""
-    selections = [selection_of(each) for each in config.programs]
-    return live_source(config, selections, watch=config.functions.watch, ignore=config.functions.ignore)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seams:
-    """What a test replaces."""
-
-    source: MakeSource = configured_source
-    clock: Clock = field(default_factory=SystemClock)
-    worker: Callable[[], Worker] = ProcessWorker
-    notifier: Notifier = field(default_factory=Notifier)
-    lower_priority: Callable[[], None] = lower_priority
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
-    """What works around the loop while it runs."""
-
-    source: Source
-    store: StoreRecorder
-    changes: ChangeWatcher
-    environment: EnvironmentWatcher
-    experiments: ExperimentRunner
-    fleet: FleetWatcher
-    metrics: MetricsServer | None
-
-
-Message = Callable[[Services, int], Reloaded | Acknowledged | Asked | Stopping | None]
-"""Something to do at the next turn of the loop, given its time; returns an event for the controller, or None."""
 
 
 class Daemon:
@@ -184,7 +144,7 @@ class Daemon:
 
         # Both are called after the loop's first state at the earliest, when the services are complete
         def daemon_facts() -> DaemonFacts:
-            return self._daemon_facts(services)
+            return facts_of(services, self._config, self._worker, sum(self._leases.granted.values()))
 
         def view() -> tuple[list[FunctionSnapshot], dict[str, Any]] | None:
             state = self._state
@@ -329,35 +289,9 @@ class Daemon:
         if isinstance(step.event, Restored):
             self._violation_log.restored(step.event.violations)
         if step.published:
-            self._state = step.state
+            first, self._state = self._state is None, step.state
+            if first:  # from now on there is a state to answer from
+                self._lifecycle_log.ready()
             if violations := violations_of(step.state):
                 context = context_of(step.state)
                 self._violation_log.published(violations, lambda each: subject_of(each, context))
-
-    def _daemon_facts(self, services: Services) -> DaemonFacts:
-        return DaemonFacts(
-            version=__version__,
-            pid=os.getpid(),
-            programs=tuple(map(shown, self._config.programs)),
-            agent_promised=self._config.budget.agent,
-            promised=self._config.budget.overhead,
-            lent_ratio=sum(self._leases.granted.values()),
-            metrics=services.metrics.address if services.metrics else "",
-            kill_switch=self._config.kill_switch,
-            store=services.store.facts,
-            restarts={"worker": getattr(self._worker, "restarts", 0)},
-            resident_bytes=resident_bytes(os.getpid()),
-            helpers_resident=self._helpers_resident(services),
-            experiments=services.experiments.entries,
-            changes=services.changes.changes,
-        )
-
-    def _helpers_resident(self, services: Services) -> dict[str, int]:
-        """Return the memory of the helpers that the kernel side does not know, of those that live."""
-        pids = {"worker": getattr(self._worker, "pid", None), "experiments": services.experiments.pid}
-        return {name: size for name, pid in pids.items() if pid and (size := resident_bytes(pid))}
-
-
-def shown(program: Program) -> str:
-    """Return what to call a program: its name, or how it was chosen."""
-    return selection_of(program).shown

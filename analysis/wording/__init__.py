@@ -2,6 +2,6 @@
 
 - Where does a function stand, in a word? ``states``; why? ``reasons``
 - How long do calls take? ``levels``; where did the time go? ``time_split``, ``inside``
-- What is asserted? ``assertions``
+- What is asserted? ``assertions``; which slowdown would be found, and how soon? ``detectable``
 - In which order are functions listed? ``function_order``; which violations still stand? ``violations``
 """

@@ -25,6 +25,21 @@ def has_open_cause(entry: Entry, entries: Sequence[Entry]) -> bool:
     return any(is_open(other) and other.get("key") == key for other in entries) if key else False
 
 
+def with_consequences(found: Sequence[Entry], entries: Sequence[Entry]) -> list[Entry]:
+    """Return violations with those that stand only through them: one problem is acknowledged as one."""
+    chosen = list(found)
+    for cause in chosen:  # grows meanwhile: a consequence may explain another one
+        ids = {str(each.get("id")) for each in chosen}
+        chosen += [
+            each
+            for each in entries
+            if is_open(each)
+            and (each.get("because") or {}).get("key") == cause.get("key")
+            and str(each.get("id")) not in ids
+        ]
+    return chosen
+
+
 def is_of_data(entry: Entry) -> bool:
     """Return whether calls work longer though as many come by the same callers: the data or the configuration."""
     cause = entry.get("cause") or {}

@@ -61,6 +61,17 @@ def functions_in(document: Document, store: Where | None, program: str | None, b
     return of_program_and_build(entries, program, build, labels)
 
 
+def build_id_of(build: str, store: Where | None, socket: Path | None) -> str:
+    """Return the build-id that a label stands for; what is no label is an id, or the beginning of one."""
+    if store is not None:
+        labels = _labels(store)
+    else:
+        entries = functions_of(_ask(socket, {"command": "functions"}))
+        labels = {str(each["build_id"]): str(each["build"]) for each in entries if each.get("build")}
+    named = [known for known, label in labels.items() if label == build]
+    return named[0] if len(named) == 1 else build
+
+
 def _labels(store: Where) -> dict[str, str]:
     from specmine.store import Build, read_store  # noqa: PLC0415
 

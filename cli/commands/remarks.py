@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from specmine.analysis.documents import title
+from specmine.analysis.documents import functions_of, title
 from specmine.cli.base import completion
-from specmine.cli.base.options import PATH, format_option, socket_option
+from specmine.cli.base.options import PATH, choice_options, format_option, socket_option
 from specmine.cli.base.output import emit
-from specmine.cli.base.sources import ask_daemon, one_place, send_label
+from specmine.cli.base.sources import ask_daemon, build_id_of, one_place, send_label
 from specmine.cli.text.violations import clock, name_of
 from specmine.daemon.documents.json_text import json_text
 from specmine.model.errors import InputError
@@ -51,14 +51,21 @@ def label(build: str, name: str, store: Path | None, socket: Path | None, form: 
 
 @click.command("acknowledge", short_help="Say that a change is known.")
 @click.argument("function", required=False, shell_complete=completion.functions)
-@click.option("--build", default="", metavar="BUILD", help="Only of this new build: its build-id or first digits.")
+@choice_options
 @click.option("--comment", default="", metavar="TEXT", help="The reason; stored and shown.")
 @click.option("--undo", is_flag=True, help="Raise the alarm between builds again.")
 @click.option("--store", type=PATH, metavar="FILE", help="Read and write this store instead of asking the daemon.")
 @socket_option
 @format_option
 def acknowledge(
-    function: str | None, build: str, comment: str, undo: bool, store: Path | None, socket: Path | None, form: str
+    function: str | None,
+    program: str | None,
+    build: str | None,
+    comment: str,
+    undo: bool,
+    store: Path | None,
+    socket: Path | None,
+    form: str,
 ) -> None:
     """Acknowledge what is open of FUNCTION, a name or a glob. Without FUNCTION, list what is open.
 
@@ -68,15 +75,17 @@ def acknowledge(
     """
     if len(comment) > LONGEST or (comment and not comment.isprintable()):
         raise click.UsageError(f"--comment is printable text of at most {LONGEST} characters.")
-    if function is None and (undo or comment or build):
+    if function is None and (undo or comment or build or program):
         raise click.UsageError("Say which FUNCTION; without one what is open is listed.")
     one_place(store, socket)
+    wanted = build_id_of(build, store, socket) if build else ""
     if store is not None:
-        violations, changes = _in_store(store, function, build, comment, undo=undo)
+        violations, changes = _in_store(store, function, program, wanted, comment, undo=undo)
     else:
         request: dict[str, Any] = {"command": "acknowledge"}
         if function is not None:
-            request |= {"function": function, "build": build, "comment": comment, "undo": undo, "by": user()}
+            request |= {"function": function, "program": program or "", "build": wanted}
+            request |= {"comment": comment, "undo": undo, "by": user()}
         answer = ask_daemon(socket, request)
         violations, changes = answer["violations"], answer["changes"]
     if form == "json":
@@ -97,10 +106,10 @@ def user() -> str:
         return f"uid {os.getuid()}"
 
 
-def _in_store(store: Path, function: str | None, build: str, comment: str, *, undo: bool) -> Found:
+def _in_store(store: Path, function: str | None, program: str | None, build: str, comment: str, *, undo: bool) -> Found:
     from specmine.analysis.violations import acknowledge_in, violations_in  # noqa: PLC0415
-    from specmine.analysis.wording.violations import is_open  # noqa: PLC0415
-    from specmine.cli.text.function_names import matching  # noqa: PLC0415
+    from specmine.analysis.wording.violations import is_open, with_consequences  # noqa: PLC0415
+    from specmine.cli.text.function_names import is_of_program, matching  # noqa: PLC0415
     from specmine.daemon.regression.acknowledgements import open_alarms  # noqa: PLC0415
     from specmine.model.clock import utc_ns  # noqa: PLC0415
     from specmine.store import read_store  # noqa: PLC0415
@@ -111,16 +120,18 @@ def _in_store(store: Path, function: str | None, build: str, comment: str, *, un
             document = opened.document("changes") or {}
         return violations, open_alarms(document.get("changes", ()))
     found = [each for each in matching(violations, function) if str(each["build_id"]).startswith(build)]
-    found = [] if undo else found
-    changes = _changes_in_store(store, function, build, comment, undo=undo, required=not found)
+    found = [each for each in found if program is None or is_of_program(each, program)]
+    found = [] if undo else with_consequences(found, violations)
+    changes = _changes_in_store(store, function, program, build, comment, undo=undo, required=not found)
     acknowledge_in(store, frozenset(str(each["id"]) for each in found), user(), comment, utc_ns())
     return [{**each, "state": "acknowledged", "comment": comment or None} for each in found], changes
 
 
 def _changes_in_store(
-    store: Path, function: str, build: str, comment: str, *, undo: bool, required: bool
+    store: Path, function: str, program: str | None, build: str, comment: str, *, undo: bool, required: bool
 ) -> Sequence[Mapping[str, Any]]:
     """Acknowledge the alarms between builds in a store; ``required``: InputError if there is none."""
+    from specmine.cli.text.function_names import is_of_program  # noqa: PLC0415
     from specmine.daemon.regression.acknowledgements import (  # noqa: PLC0415
         acknowledgement_now,
         key_of,
@@ -132,9 +143,12 @@ def _changes_in_store(
 
     with open_store(store) as opened:
         document = opened.document("changes") or {"schema": "specmine.changes/1", "changes": []}
+        entries = functions_of(opened.document("specification") or {"functions": []})
+        names = {(each["function"], each["module"]) for each in entries if program and is_of_program(each, program)}
+        asked = [each for each in document["changes"] if not program or (each["function"], each["module"]) in names]
         now = utc_ns()
         try:
-            found = matching_alarms(document["changes"], function, build, undo=undo)
+            found = matching_alarms(asked, function, build, undo=undo)
         except InputError:
             if required:
                 raise

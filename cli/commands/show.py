@@ -12,6 +12,7 @@ import click
 from specmine.analysis.documents import Entry, is_recorded
 from specmine.analysis.histogram_bins import histogram_bins
 from specmine.analysis.wording.assertions import assertion, class_names, condition
+from specmine.analysis.wording.detectable import sentence as found_when
 from specmine.analysis.wording.levels import WORDS, asserted, normal_range, present, seconds, uncertainty_of
 from specmine.analysis.wording.reasons import probe, why
 from specmine.analysis.wording.states import open_violations, words
@@ -99,7 +100,7 @@ def portrait(entry: Entry, columns: int, *, ascii_only: bool) -> list[str]:
 
 def _state(entry: Entry, columns: int) -> list[str]:
     lines = [f"  {words(entry)}"]
-    for sentence in filter(None, (*why(entry), probe(entry))):
+    for sentence in filter(None, (*why(entry), found_when(entry), probe(entry))):
         lines += _paragraph(sentence, columns)
     return lines
 

@@ -11,8 +11,9 @@ import click
 
 from specmine.analysis.documents import Document, functions_of
 from specmine.analysis.wording.assertions import is_asserted
+from specmine.analysis.wording.detectable import counted as found_when
 from specmine.analysis.wording.states import FINISHED, UNDECIDED, counted, group_of
-from specmine.analysis.wording.violations import is_problem
+from specmine.analysis.wording.violations import is_open, is_problem
 from specmine.cli.base.exit_codes import FINE, VIOLATED
 from specmine.cli.base.options import reading_options
 from specmine.cli.base.output import emit, width
@@ -37,15 +38,16 @@ def command(verbose: bool, store: Where | None, socket: Path | None, form: str) 
     With --store: what the store holds. Exit code 1 while a violation is open that is slower.
     """
     found = read_violations(store, socket)
-    code = VIOLATED if any(map(is_problem, found["violations"])) else FINE
+    standing = [each for each in found["violations"] if is_open(each)]
+    code = VIOLATED if any(map(is_problem, standing)) else FINE
     if store is not None:
         document = read_document(store, socket)
         entries = functions_of(document)
-        status = _of_store(document, store)
+        status = {**_of_store(document, store), "violations": standing}
         asserted = sum(map(is_asserted, entries))
         lines = [*heading(document, width()), counted(entries)]
     else:
-        status = {"schema": "specmine.status/1", **read_status(socket)}
+        status = {"schema": "specmine.status/1", **read_status(socket), "violations": standing}
         asserted = sum(number for name, number in status.get("functions", {}).items() if name in FINISHED)
         entries, lines = [], []
     if form == "json":
@@ -60,7 +62,7 @@ def command(verbose: bool, store: Where | None, socket: Path | None, form: str) 
         if verbose:
             lines += list(_lines(_without_unmeasured(status)))
         else:
-            lines += list(facts(status))
+            lines += list(facts(status, found_when(entries)))
     wrapped = [
         textwrap.wrap(line, width(), subsequent_indent=" " * 6, break_on_hyphens=False) or [""] for line in lines
     ]
@@ -81,7 +83,7 @@ def _without_unmeasured(status: Document) -> dict[str, Any]:
         kept["properties"] = measured
     if missing:
         kept["not measured yet"] = ", ".join(name.replace("_", " ") for name in missing)
-    facts = {key: value for key, value in status.items() if key != "schema"}
+    facts = {key: value for key, value in status.items() if key not in ("schema", "violations")}
     return {**facts, "environment": kept} if kept else facts
 
 
@@ -94,7 +96,7 @@ def _of_store(document: Document, store: Where) -> dict[str, Any]:
         "schema": "specmine.status/1",
         "store": str(store),
         **kept,
-        "states": dict(sorted(states.items())),
+        "functions": dict(sorted(states.items())),
     }
 
 

@@ -11,10 +11,10 @@ import click
 from specmine.analysis.wording.violations import is_open, is_problem
 from specmine.cli.base import completion
 from specmine.cli.base.exit_codes import FINE, VIOLATED
-from specmine.cli.base.options import reading_options
+from specmine.cli.base.options import choice_options, reading_options
 from specmine.cli.base.output import emit, width
-from specmine.cli.base.sources import read_violations
-from specmine.cli.text.function_names import matching
+from specmine.cli.base.sources import build_id_of, read_functions, read_violations
+from specmine.cli.text.function_names import is_of_program, matching
 from specmine.cli.text.violations import closed_line, portrait, table
 from specmine.daemon.documents.json_text import json_text
 
@@ -25,10 +25,16 @@ if TYPE_CHECKING:
 @click.command("violations", short_help="What is slower than asserted, and why.")
 @click.argument("function", required=False, shell_complete=completion.functions)
 @click.option("--all", "everything", is_flag=True, help="Those that have closed too.")
-@click.option("--program", metavar="NAME", help="Only functions of this program.")
+@choice_options
 @reading_options
 def command(
-    function: str | None, everything: bool, program: str | None, store: Where | None, socket: Path | None, form: str
+    function: str | None,
+    everything: bool,
+    program: str | None,
+    build: str | None,
+    store: Where | None,
+    socket: Path | None,
+    form: str,
 ) -> int:
     """List the violations that are open; with FUNCTION, a name or a glob, show each in full.
 
@@ -40,7 +46,12 @@ def command(
     document = read_violations(store, socket)
     found: list[Any] = list(document["violations"])
     if program is not None:
-        found = [each for each in found if program in (each.get("program"), each.get("module"))]
+        found = [each for each in found if is_of_program(each, program)]
+    if build is not None:
+        wanted = build_id_of(build, store, socket)
+        found = [each for each in found if str(each.get("build_id")).startswith(wanted)]
+        if not found:
+            read_functions(store, socket, None, build)  # an error if there is no such build
     if function is not None:
         found = matching(found, function)
     shown = found if everything else [each for each in found if is_open(each)]

@@ -36,8 +36,10 @@ def not_seen(status: Document) -> list[str]:
     return lines
 
 
-def facts(status: Document) -> Iterator[str]:
-    """Yield the functions that nothing is asserted of, the programs, what specmine costs, and its notes."""
+def facts(status: Document, found_when: str = "") -> Iterator[str]:
+    """Yield what would be found, what nothing is asserted of, the programs, what specmine costs, and its notes."""
+    if found_when:
+        yield f"{found_when}."
     states: Mapping[str, int] = status.get("functions") or {}
     parts = [f"{count(number)} {words}" for names, words in _STEPS if (number := sum(states.get(n, 0) for n in names))]
     if parts:

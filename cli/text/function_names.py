@@ -46,7 +46,7 @@ def of_program_and_build(
     """
     found = list(entries)
     if program is not None:
-        found = [each for each in found if program in {*str(each.get("program") or "").split(","), each.get("module")}]
+        found = [each for each in found if is_of_program(each, program)]
         if entries and not found:
             known = sorted({str(each.get("program") or each.get("module")) for each in entries})
             hint = did_you_mean(program, known)
@@ -59,6 +59,11 @@ def of_program_and_build(
         wanted = named[0] if len(named) == 1 else pick_build(ids, build)
         found = [each for each in found if each.get("build_id") == wanted]
     return found
+
+
+def is_of_program(entry: Entry, program: str) -> bool:
+    """Return whether a function is of a program, or of a module, of this name."""
+    return program in {*str(entry.get("program") or "").split(","), entry.get("module")}
 
 
 def with_labels(entries: Sequence[Entry], labels: Mapping[str, str]) -> list[Entry]:

@@ -16,6 +16,7 @@ from specmine.daemon.controller.history import Totals
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.data import data_of
+from specmine.daemon.documents.detectable import detectable_factor
 from specmine.daemon.documents.levels import levels_of
 from specmine.daemon.documents.programs import programs_of
 from specmine.daemon.documents.timestamps import utc_offset_ns
@@ -26,7 +27,6 @@ from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.histogram import Histogram
 from specmine.model.level import Level
 
-from .detectable_factor import detectable_factor
 from .observed_level import observed_levels
 from .violation_snapshot import CLOSED_NS, ShownViolation
 

@@ -9,6 +9,7 @@ from typing import Any
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.controller.wait_requests import ASKED_NS
+from specmine.daemon.documents.detectable import detectable_facts
 from specmine.daemon.documents.specification import specification
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.documents.trend import MOST_BUILDS, MOST_TRENDS, trend_of, trends_of
@@ -23,12 +24,11 @@ from specmine.model.globs import matches
 from specmine.store import Store
 
 from .budget_leases import BudgetLeases
+from .request_fields import optional_text, span_asked, text_of
 from .server import Peer
-from .violation_requests import matching_violations, user_of, with_explained
+from .violation_requests import keys_of_program, matching_violations, user_of, with_explained
 
 Request = Mapping[str, Any]
-MOST_HOURS = 31 * 24
-_HOUR_NS = 3_600 * 10**9
 
 
 class RequestHandlers:
@@ -127,7 +127,9 @@ class RequestHandlers:
         return state
 
     def _specification(self, detail: bool) -> dict[str, Any]:
-        return self._labelled(specification(self._now(), detail=detail))
+        state = self._now()
+        document = self._labelled(specification(state, detail=detail))
+        return with_detectable(document, state) if detail else document
 
     def _labelled(self, document: dict[str, Any]) -> dict[str, Any]:
         """Return a specification whose functions have the labels of their builds."""
@@ -140,7 +142,7 @@ class RequestHandlers:
 
     def _show(self, request: Request, peer: Peer) -> dict[str, Any]:
         """Return the specification of the functions that a glob names."""
-        glob, state = _text(request, "function"), self._now()
+        glob, state = text_of(request, "function"), self._now()
         wanted = {
             (each.function.build_id, each.function.name, each.function.module)
             for each in state.functions.values()
@@ -152,11 +154,11 @@ class RequestHandlers:
         ]
         if not document["functions"]:
             raise InputError(f"no function matches {glob!r}", remedy="specmine functions lists them")
-        return document
+        return with_detectable(document, state)
 
     def _trend(self, request: Request, peer: Peer) -> dict[str, Any]:
         """Return how the durations of a function went; a list has its keys, one of each build."""
-        keys, length_ns = _span_asked(request, MOST_BUILDS, 2)
+        keys, length_ns = span_asked(request, MOST_BUILDS, 2)
         if self._stored is None:
             raise NoData("this daemon keeps no windows")
         with self._stored() as store:
@@ -172,7 +174,7 @@ class RequestHandlers:
 
     def _trends(self, request: Request, peer: Peer) -> dict[str, Any]:
         """Return the medians of many functions."""
-        keys, length_ns = _span_asked(request, MOST_TRENDS, 6)
+        keys, length_ns = span_asked(request, MOST_TRENDS, 6)
         if self._stored is None:
             raise NoData("this daemon keeps no windows")
         with self._stored() as store:
@@ -180,7 +182,7 @@ class RequestHandlers:
 
     def _give_label(self, request: Request, peer: Peer) -> dict[str, Any]:
         _check_right(peer)
-        wanted, name = _text(request, "build"), _text(request, "name")
+        wanted, name = text_of(request, "build"), text_of(request, "name")
         state = self._state()
         living = {each.build_id for each in state.lifetimes.values()} if state else set()
         known = sorted(self._builds() | living)
@@ -202,13 +204,16 @@ class RequestHandlers:
             violations = [each for each in self._violations() if each["state"] == "open"]
             return {"violations": violations, "changes": [dict(each) for each in entries]}
         _check_right(peer)
-        glob, undo, build = _text(request, "function"), bool(request.get("undo")), request.get("build", "")
-        comment = request.get("comment", "")
-        if not isinstance(comment, str) or not isinstance(build, str) or len(comment) > 1000:
-            raise InputError("comment and build are texts of at most 1000 characters")
+        glob, undo = text_of(request, "function"), bool(request.get("undo"))
+        build, program, comment = (optional_text(request, name) for name in ("build", "program", "comment"))
         state = self._state()
+        functions = state.functions if state is not None else {}
         known = violations_of(state) if state is not None and not undo else ()
-        found = with_explained(matching_violations(known, state.functions if state else {}, glob, build), known)
+        among = keys_of_program(state, program)
+        found = with_explained(matching_violations(known, functions, glob, build, among), known)
+        if among is not None:
+            names = {(functions[key].function.name, functions[key].function.module) for key in among}
+            entries = [each for each in entries if (each["function"], each["module"]) in names]
         changes = self._acknowledge_changes(entries, glob, build, comment, undo=undo, required=not found)
         if found:
             by = user_of(peer, request.get("by"))
@@ -224,7 +229,7 @@ class RequestHandlers:
     def _follow_waits(self, request: Request, peer: Peer) -> dict[str, Any]:
         """Have the waits of one function followed: others pay for it, so not everybody may."""
         _check_right(peer)
-        key, state = _text(request, "function"), self._now()
+        key, state = text_of(request, "function"), self._now()
         function = state.functions.get(key)
         if function is None:
             raise InputError(f"no function has the key {key!r}", remedy="specmine functions lists them")
@@ -270,23 +275,16 @@ class RequestHandlers:
         return {"kill_switch": str(self._kill_switch)}
 
 
-def _span_asked(request: Request, most: int, usual_hours: float) -> tuple[list[str], int]:
-    """Return the keys of functions and the time in ns that a request asks for."""
-    keys, hours = request.get("functions"), request.get("hours", usual_hours)
-    if not isinstance(keys, list) or not 0 < len(keys) <= most or not all(isinstance(k, str) for k in keys):
-        raise InputError(f"functions is a list of 1 to {most} keys")
-    if isinstance(hours, bool) or not isinstance(hours, int | float) or not 0 < hours <= MOST_HOURS:
-        raise InputError(f"hours is a number above 0 and at most {MOST_HOURS}, not {hours!r:.100}")
-    return keys, int(hours * _HOUR_NS)
+def with_detectable(document: dict[str, Any], state: ControllerState) -> dict[str, Any]:
+    """Return a specification whose functions tell which slowdowns would be found, and how soon."""
+    threshold = state.detection.threshold
+    document["functions"] = [
+        {**each, "detectable": detectable_facts(state.functions[each["key"]], state.now_ns, threshold)}
+        for each in document["functions"]
+    ]
+    return document
 
 
 def _check_right(peer: Peer) -> None:
     if not peer.may_change:
         raise InputError("only root and the daemon's own user may do this", remedy="run as root")
-
-
-def _text(request: Request, name: str) -> str:
-    value = request.get(name)
-    if not isinstance(value, str) or not 0 < len(value) <= 1000:
-        raise InputError(f"the request needs {name}, a text, not {value!r:.100}")
-    return value

@@ -6,6 +6,8 @@ import pwd
 from collections.abc import Mapping, Sequence
 
 from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.state import ControllerState
+from specmine.daemon.documents.programs import programs_of
 from specmine.model.globs import fits, matches
 from specmine.model.violation import Violation, ViolationState
 
@@ -15,7 +17,11 @@ _LONGEST_NAME = 64
 
 
 def matching_violations(
-    violations: Sequence[Violation], functions: Mapping[str, FunctionState], glob: str, build: str
+    violations: Sequence[Violation],
+    functions: Mapping[str, FunctionState],
+    glob: str,
+    build: str,
+    among: frozenset[str] | None = None,
 ) -> list[Violation]:
     """Return the open violations of the functions that a glob names.
 
@@ -27,6 +33,8 @@ def matching_violations(
         Name, or glob, of functions.
     build : str
         Beginning of the build-id of the function; '' for all.
+    among : frozenset of str, optional
+        Keys of the functions that may be meant: those of a program. None: all.
     """
     found = []
     for each in violations:
@@ -35,9 +43,21 @@ def matching_violations(
             continue
         named = function.function
         means = matches(named, [glob]) or fits(named.name, named.module, glob) or glob == named.key
-        if means and named.build_id.startswith(build):
+        if means and named.build_id.startswith(build) and (among is None or named.key in among):
             found.append(each)
     return found
+
+
+def keys_of_program(state: ControllerState | None, program: str) -> frozenset[str] | None:
+    """Return the keys of the functions of a program, or of a module, of this name; None for '', which means all."""
+    if not program:
+        return None
+    functions = state.functions if state is not None else {}
+    return frozenset(
+        key
+        for key, each in functions.items()
+        if state is not None and program in (*programs_of(each, state), each.function.module)
+    )
 
 
 def with_explained(found: Sequence[Violation], violations: Sequence[Violation]) -> list[Violation]:

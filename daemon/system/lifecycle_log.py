@@ -30,6 +30,9 @@ class LifecycleLog:
         for note in started.notes:
             _log.info(note)
         _log.info("watching", extra=facts(version=__version__, link=started.host.get("link"), programs=programs))
+
+    def ready(self) -> None:
+        """Report to the service manager that probes are on and that the daemon answers."""
         self._notifier.send(READY=1, STATUS="looking for hot functions", MAINPID=os.getpid())
 
     def arrived(self, batch: Batch, state: ControllerState | None) -> None:

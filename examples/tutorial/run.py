@@ -1,31 +1,46 @@
 """Follows docs/tutorial.md on a redis of its own, and prints each command with its output. ``make tutorial``; root.
 
 Its commands are those that the page shows, in their order, up to the alerts: what stops the daemon of this host is left
-out. Lines of the page whose first word no line of the output has are listed at the end. Five minutes.
+out. Lines of the page whose first word no line of the output has are listed at the end. Five minutes; with ``--quick``,
+as a test runs it, a minute and a half.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from examples.demo.processes import DIES_WITH_US
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/tutorial.md"
 PORT = 7787
-LEARNED_S, NOTICED_S = 180.0, 90.0
-"""How long after the daemon's start it has assertions, and after the change a violation."""
+FIRST_S, LEARNED_S, NOTICED_S = 60.0, 180.0, 90.0
+"""So long it is waited for the first durations, for assertions, and after the change for a violation."""
+STABLE = ("single", "explained", "unexplained")
+CONFIGURATION = """\
+programs: [{{name: redis, exe: {server}}}]
+functions: {{watch: [processCommand, readQueryFromClient]}}
+host_lock: {folder}/lock
+socket: {{path: {folder}/socket}}
+store: {{path: {folder}/specmine.db}}
+metrics: {{listen: off}}
+"""
+QUICK = "budget: {overhead: 30%, agent: 50%}\nverify_every: 5s\n"
 _LEFT_OUT = ("specmine web", "specmine off", "systemctl disable")
 _WORD = re.compile(r"^\s*([A-Za-z][A-Za-z-]{2,})")
 _OFFLINE = ("doctor", "mine")
@@ -61,6 +76,9 @@ def steps(text: str) -> list[Step]:
 
 def main() -> int:
     """Follow the page; 1 if a third of the lines shown, or more, have no counterpart."""
+    parser = argparse.ArgumentParser(description="Follow docs/tutorial.md on a redis of its own.")
+    parser.add_argument("--quick", action="store_true", help="a larger budget and a shorter mine: a minute and a half")
+    quick = parser.parse_args().quick
     if os.geteuid() != 0 or shutil.which("redis-server") is None:
         print("examples.tutorial.run: needs root and redis-server", file=sys.stderr)
         return 4
@@ -71,34 +89,25 @@ def main() -> int:
         server = folder / "redis-server"  # a file of its own: no other redis of this host is watched
         shutil.copy(str(shutil.which("redis-server")), server)
         redis = stack.enter_context(running(server, "--port", PORT, "--save", "", "--dir", folder))
-        time.sleep(1)
-        load = stack.enter_context(running(sys.executable, ROOT / "examples/tutorial/load.py", PORT))
+        load = stack.enter_context(loaded())
         config = folder / "specmined.yaml"
-        config.write_text(
-            f"programs: [{{name: redis, exe: {server}}}]\n"
-            "functions: {watch: [processCommand, readQueryFromClient]}\n"
-            f"host_lock: {folder}/lock\nsocket: {{path: {folder}/socket}}\nstore: {{path: {folder}/specmine.db}}\n"
-            "metrics: {listen: off}\n"
-        )
-        started_s, changed_s = time.monotonic(), 0.0
+        config.write_text(CONFIGURATION.format(server=server, folder=folder) + (QUICK if quick else ""))
+        changed = False
         for step in steps(PAGE.read_text(encoding="utf-8")):
+            name = step.command.split()[1]
             if step.command.startswith("systemctl enable"):
                 stack.enter_context(running(*specmine_at("specmined"), "--config", config))
-                started_s = time.monotonic()
                 continue
-            name = step.command.split()[1]
             if name == "functions":
-                time.sleep(max(0.0, started_s + 25 - time.monotonic()))
-            elif name == "status" and not changed_s:
-                time.sleep(max(0.0, started_s + LEARNED_S - time.monotonic()))
+                until(lambda: any(each.get("quantiles") for each in known(folder)), FIRST_S)
+            elif name == "status" and not changed:
+                until(lambda: all(each["state"] in STABLE for each in known(folder) or [{"state": ""}]), LEARNED_S)
+                changed = True
             elif name == "status":
                 load.terminate()
-                stack.enter_context(running(sys.executable, ROOT / "examples/tutorial/load.py", PORT, 3000))
-                changed_s = time.monotonic()
-                wait_for_violation(folder, changed_s + NOTICED_S)
-            elif name == "show":
-                changed_s = changed_s or time.monotonic()
-            output = run(step.command, redis.pid, folder, config)
+                stack.enter_context(loaded(items=3000))
+                until(lambda: asked(folder, "status").returncode == 1, NOTICED_S)
+            output = run(step.command, redis.pid, folder, config, quick=quick)
             print(f"\n    $ {step.command}\n{output}", flush=True)
             every += len([line for line in step.shown if _WORD.match(line)])
             lost += [f"{step.command}: {word}" for word in step.missing(output)]
@@ -106,7 +115,7 @@ def main() -> int:
     return 1 if 3 * len(lost) >= every else 0
 
 
-def run(command: str, pid: int, folder: Path, config: Path) -> str:
+def run(command: str, pid: int, folder: Path, config: Path, *, quick: bool = False) -> str:
     """Run a command of the page on this redis; return its output, indented as on the page."""
     program, *words = shlex.split(command.replace("$(pidof redis-server)", str(pid)))
     if program == "specmined" or words[0] == "mine":
@@ -115,6 +124,7 @@ def run(command: str, pid: int, folder: Path, config: Path) -> str:
         words += ["--socket", f"{folder}/socket"]
     if words[0] == "mine":
         words += ["--function", "processCommand", "--function", "readQueryFromClient"]
+        words += ["--duration", "10"] if quick else []  # the last one counts
     done = subprocess.run(
         [*specmine_at(program), *words], check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         env={**os.environ, "COLUMNS": "80"},
@@ -122,13 +132,34 @@ def run(command: str, pid: int, folder: Path, config: Path) -> str:
     return "\n".join(f"    {line}".rstrip() for line in done.stdout.splitlines())
 
 
-def wait_for_violation(folder: Path, until_s: float) -> None:
-    """Wait until something is called slower."""
-    command = [*specmine_at("specmine"), "status", "--format", "json", "--socket", f"{folder}/socket"]
-    while time.monotonic() < until_s:
-        if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode == 1:
-            return
-        time.sleep(2)
+def asked(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Ask the daemon."""
+    command = [*specmine_at("specmine"), *words, "--format", "json", "--socket", f"{folder}/socket"]
+    return subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def known(folder: Path) -> list[dict[str, Any]]:
+    """Return the functions that the daemon knows; none before it answers."""
+    said = asked(folder, "functions")
+    found: list[dict[str, Any]] = json.loads(said.stdout)["functions"] if said.returncode == 0 else []
+    return found
+
+
+def until(is_so: Callable[[], bool], longest_s: float) -> None:
+    """Wait for something; after ``longest_s`` the page is followed all the same, and shows what is there."""
+    end_s = time.monotonic() + longest_s
+    while not is_so() and time.monotonic() < end_s:
+        time.sleep(1)
+
+
+def loaded(items: int = 300) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    """Run the client; ``items`` is the length of the list that it has sorted."""
+    end_s = time.monotonic() + 10
+    while time.monotonic() < end_s:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", PORT), timeout=1):
+            break
+        time.sleep(0.1)
+    return running(sys.executable, ROOT / "examples/tutorial/load.py", PORT, items)
 
 
 def specmine_at(name: str) -> list[str]:

@@ -14,11 +14,11 @@ import pytest
 from specmine.model.batch import Sampling, Unwatch, Watch
 from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.observation import Kind
-from specmine.probes.doctor import made_at_run_time
 from specmine.probes.kernel.loader import LINK_KINDS, VARIANTS, map_sizes
 from specmine.probes.kernel.maps import kernel_at_least
 from specmine.probes.process.mappings import executable_mappings
 from specmine.probes.process.selection import Selection
+from specmine.probes.process_checks import made_at_run_time
 from specmine.probes.source import BpfSource, SourceSettings
 from tests.support.source_driver import Driver, counts_of, driven, running
 

@@ -14,6 +14,7 @@ from specmine.analysis.charts.marks import Marks
 from specmine.analysis.charts.spread import spread_tree_chart
 from specmine.analysis.normal_and_now import behaviour_calls, normal_and_now
 from specmine.analysis.wording.assertions import assertion, class_names, condition
+from specmine.analysis.wording.detectable import sentence as found_when
 from specmine.analysis.wording.inside import OWN, not_timed, rows
 from specmine.analysis.wording.levels import asserted, normal_range, present, seconds, sentence, uncertainty_of
 from specmine.analysis.wording.reasons import why
@@ -81,7 +82,7 @@ def page(
         "entry": entry,
         "state": state_words(entry),
         "kind": "slow" if any(each["kind"] == "slow" for each in standing) else "fast" if standing else "",
-        "why": [] if standing else list(why(entry)),
+        "why": [] if standing else [*why(entry), *filter(None, [found_when(entry)])],
         "cards": standing,
         "earlier": [card(each, now) for each in violations if not is_open(each)],
         "facts": [*_facts(entry), *([f"host {documents.host}"] if documents.host else [])],

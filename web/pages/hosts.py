@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from specmine.analysis.charts.bars import limit_bar
+from specmine.analysis.wording.detectable import counted as found_when
 from specmine.analysis.wording.losses import words_of
 from specmine.analysis.wording.own_cost import is_starting, own_limit
 from specmine.analysis.wording.reasons import causes, remedy
@@ -40,6 +41,7 @@ def page(documents: Documents) -> dict[str, Any]:
         "tiles": _tiles(documents),
         "programs": _programs(documents),
         "blind": _blind(documents),
+        "found_when": found_when(documents.functions),
         "properties": _properties(documents),
         "notes": list(status.get("notes") or ()),
         "lost": {words_of(key): count(number) for key, number in (status.get("lost") or {}).items() if number},

@@ -160,6 +160,10 @@ def _not_seen(documents: Documents, groups: Counter[str]) -> list[dict[str, Any]
         for group, text in (("cannot be timed", "cannot be timed"), ("waits for budget", "wait for budget"))
         if groups[group]
     ]
+    known = [each.get("detectable") for each in documents.functions]
+    slow = sum(isinstance(each, dict) and not each.get("doubled_seconds") for each in known)
+    if slow:
+        hidden.append(f"{count(slow)} would not show soon that {'it is' if slow == 1 else 'they are'} twice as slow")
     more = len(few) - _NAMED
     if more > 0:
         hidden.insert(0, f"{count(more)} more have too few calls")

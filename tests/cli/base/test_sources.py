@@ -126,8 +126,9 @@ def test_status_of_a_store_as_json(store: Path, outcome: Outcome) -> None:
     _, out, _ = outcome("status", "--store", store, "--format", "json")
     status = json.loads(out)
     assert status["schema"] == "specmine.status/1"
-    assert status["states"]["explained"] == 1
-    assert sum(status["states"].values()) == 6
+    assert status["functions"]["explained"] == 1
+    assert sum(status["functions"].values()) == 6
+    assert status["violations"] == []
 
 
 def test_no_daemon_is_2_with_a_remedy(tmp_path: Path, outcome: Outcome) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from specmine.model.function import Function
 from specmine.model.violation import Direction, ViolationState
-from specmine.store import Build, Host, StoredViolation, Writes, open_store, stored
+from specmine.store import Build, Document, Host, StoredViolation, Writes, open_store, stored
 from tests.support.violations import SECOND, violation
 
 Outcome = Callable[..., tuple[int, str, str]]
@@ -116,6 +116,37 @@ def test_acknowledging_in_a_store_closes(store: Path, outcome: Outcome) -> None:
     found = states[CHECKSUM.key].violation
     assert (found.state, found.comment) == (ViolationState.ACKNOWLEDGED, "gzip is wanted")
     assert found.closed_by and found.closed_ns is not None
-    assert states[LOAD.key].state is ViolationState.OPEN
+    assert states[LOAD.key].state is ViolationState.ACKNOWLEDGED, "it is slower only through checksum"
     code, _, error = outcome("acknowledge", "checksum", "--store", str(store))
     assert code == 2 and "checksum" in error
+
+
+def test_a_build_is_named_by_label_or_digits(store: Path, outcome: Outcome) -> None:
+    """Wherever a function is named, its build may be: by its label as by its id."""
+    for build in ("v2.5.0", "ab"):
+        code, out, _ = outcome("violations", "--build", build, "--store", store)
+        assert code == 1 and "checksum" in out
+    code, _, error = outcome("violations", "--build", "v9", "--store", store)
+    assert code in (2, 3) and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [(("--program", "other"), 2), (("--build", "v9"), 2), (("--program", "shop", "--build", "v2.5.0"), 0)],
+)
+def test_only_of_a_program_and_build(options: tuple[str, ...], code: int, store: Path, outcome: Outcome) -> None:
+    """What is of another program or build is not acknowledged."""
+    assert outcome("acknowledge", "checksum", *options, "--store", store)[0] == code
+    with open_store(store, read_only=True) as opened:
+        known = {each.function: each.state for each in opened.read(StoredViolation) if each.function == CHECKSUM.key}
+    assert known == {CHECKSUM.key: ViolationState.OPEN if code else ViolationState.ACKNOWLEDGED}
+
+
+def test_the_status_has_what_is_open(store: Path, outcome: Outcome) -> None:
+    """The JSON of a status begins where its text does: with what is wrong."""
+    with open_store(store) as opened:
+        document = {"schema": "specmine.specification/1", "functions": []}
+        opened.write(Writes((Document(name="specification", document=document),)), 2)
+    code, out, _ = outcome("status", "--store", store, "--format", "json")
+    listed = json.loads(outcome("violations", "--store", store, "--format", "json")[1])
+    assert code == 1 and json.loads(out)["violations"] == listed["violations"]

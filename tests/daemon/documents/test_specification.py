@@ -160,6 +160,8 @@ def test_the_text_is_canonical(states: list[ControllerState]) -> None:
     text = dumps(document)
     assert text.endswith("}\n") and "NaN" not in text and "Infinity" not in text
     assert dumps(json.loads(text)) == text
+    thirds = json.loads(dumps({"classes": [{"share": 1 / 7}] * 7, "shares": [1 / 7] * 7}))
+    assert sum(thirds["shares"]) == sum(each["share"] for each in thirds["classes"]) == pytest.approx(1, abs=1e-7)
     assert dumps({"x": 1 / 3, "y": [2.0e-9 / 3]}) == '{\n "x": 0.333333,\n "y": [\n  6.66667e-10\n ]\n}\n'
     detailed = specification(states[-1], detail=True)
     for plain, more in zip(document["functions"], detailed["functions"], strict=True):

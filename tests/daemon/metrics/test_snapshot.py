@@ -11,10 +11,10 @@ from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.controller.violations.function_violations import FunctionViolations, OpenViolation
 from specmine.daemon.controller.violations.yardstick import Yardstick
+from specmine.daemon.documents.detectable import detectable_factor
 from specmine.daemon.documents.status import DaemonFacts, status_of
 from specmine.daemon.loop import run
 from specmine.daemon.metrics.collector import SnapshotCollector
-from specmine.daemon.metrics.detectable_factor import detectable_factor
 from specmine.daemon.metrics.observed_level import observed_levels
 from specmine.daemon.metrics.snapshot import snapshots
 from specmine.daemon.metrics.violation_snapshot import CLOSED_NS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,6 +56,20 @@ def test_the_service_manager_is_told(tmp_path: Path, manager: Manager) -> None:
     assert any("READY=1" in message for message in told[0])
     assert 9 <= told[1].count("WATCHDOG=1") <= 11
     assert any("STOPPING=1" in message for message in manager.told())
+
+
+def test_what_is_ready_answers(tmp_path: Path) -> None:
+    """READY comes when there is a state to ask for: what a unit starts after this one may ask at once."""
+    answers: list[dict[str, Any]] = []
+
+    class Asking(Notifier):
+        def send(self, **fields: object) -> None:
+            if "READY" in fields:
+                answers.append(life.ask(command="status"))
+
+    life = Life(tmp_path, notifier=Asking({}))
+    life.run(2)
+    assert [each["programs"] for each in answers] == [["shop"]]
 
 
 def test_a_hanging_loop_is_not_hidden(tmp_path: Path, manager: Manager) -> None:

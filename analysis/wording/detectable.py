@@ -1,0 +1,68 @@
+"""Which slowdowns of a function would be found, and how soon: for one function, and counted for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from specmine.analysis.documents import Entry
+from specmine.model.text import age, count, plural
+
+from .states import FINISHED, NOT_CALLED, group_of
+
+LONGEST_S = 900.0
+"""Later than this, twice the time counts as not found."""
+_UNWATCHED = ("waits for budget", "waits", "takes little time", "learning", "unstable", NOT_CALLED)
+
+
+def sentence(entry: Entry) -> str:
+    """Return what would be found of a function; '' where the daemon did not say, as in a store."""
+    if entry.get("state") not in FINISHED:
+        watched = group_of(entry) not in _UNWATCHED
+        return "" if watched else "A slowdown of it would not be found yet: nothing is asserted of it"
+    known: Any = entry.get("detectable")
+    if not isinstance(known, dict):
+        return ""
+    if not _is_known(known):
+        missing, apart = known["windows_needed"] - known["windows"], float(known.get("window_seconds") or 0.0)
+        wait = f", in about {age(missing * apart)}" if apart else ""
+        return (
+            f"Which slowdown would be found is not known before {known['windows_needed']} windows: "
+            f"{known['windows']} are there{wait}"
+        )
+    ratio, doubled = known.get("ratio"), known.get("doubled_seconds")
+    if ratio is not None:
+        span = age(known["within_seconds"])
+        told = f"A slowdown of {ratio:.2g}x would be found within {span} in half of the cases"
+        later = doubled is not None and doubled > known["within_seconds"]
+        return f"{told}, twice as slow within {age(doubled)}" if later else f"{told}, smaller ones later"
+    if doubled is not None:
+        return f"Twice as slow would be found within {age(doubled)} in half of the cases, smaller slowdowns later"
+    return f"Twice as slow would not be found within {age(LONGEST_S)}: it has too few calls, or they vary too much"
+
+
+def counted(entries: Sequence[Entry]) -> str:
+    """Return in how many of the functions with an assertion twice as slow would be found; '' where that is not told."""
+    told = [each["detectable"] for each in entries if isinstance(each.get("detectable"), dict)]
+    if not told:
+        return ""
+    seconds = [each.get("doubled_seconds") for each in told if _is_known(each)]
+    first = min((each["within_seconds"] for each in told), default=60.0)
+    soon = sum(each is not None and each <= first for each in seconds)
+    later = sum(each is not None and each > first for each in seconds)
+    parts = [f"within {age(first)} in {count(soon)} of {plural(len(told), 'function')}"]
+    if later:
+        parts.append(f"within {age(LONGEST_S)} in {count(later)} more")
+    rest = [
+        f"{count(number)} {words}"
+        for number, words in (
+            (len(seconds) - soon - later, "would not show it"),
+            (len(told) - len(seconds), "were watched too briefly to tell"),
+        )
+        if number
+    ]
+    return f"Twice as slow is found {', '.join(parts)}" + (f"; {', '.join(rest)}" if rest else "")
+
+
+def _is_known(known: Any) -> bool:
+    return bool(known.get("windows", 0) >= known.get("windows_needed", 0))
