@@ -31,6 +31,7 @@ from specmine.probes.process.selection import Selection, belongs
 
 from .kernel_source import live_source
 from .loop import Listener, Step, run
+from .name_search import NameSearch
 from .replay import recorder
 
 RENEW_EVERY_NS = 10_000_000_000
@@ -62,6 +63,8 @@ class MineResult:
     """What was learned: a ``specmine.specification/1``."""
 
     document: dict[str, Any]
+    names: tuple[str, ...] = ()
+    """Functions of the program's own file, where it has none of those that were named."""
 
 
 def mine(options: MineOptions, progress: Progress) -> MineResult:
@@ -101,7 +104,9 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
             recording, listener = recorder(options.record, __version__)
             stack.enter_context(recording)
             listeners.append(listener)
-        inbox = _Inbox(progress, wrapped, lease)
+        # A command may execute the real program later: of it nothing is sure
+        search = NameSearch(options.functions) if options.functions and command is None else None
+        inbox = _Inbox(progress, wrapped, lease, search)
         listeners.append(inbox.listen)
         state = run(
             wrapped or live,
@@ -113,7 +118,7 @@ def mine(options: MineOptions, progress: Progress) -> MineResult:
             inbox=inbox.messages,
             deadline_ns=None if wrapped else duration_ns,
         )
-    return MineResult(document=specification(state))
+    return MineResult(document=specification(state), names=search.known if search is not None else ())
 
 
 def chosen_settings(options: MineOptions, config: Config) -> Settings:
@@ -179,8 +184,10 @@ def _warn(text: str) -> None:
 class _Inbox:
     """Shows progress, and turns the user's wish to stop and news of the host into events."""
 
-    def __init__(self, progress: Progress, command: CommandSource | None, lease: BudgetLease) -> None:
-        self._progress, self._command, self._lease = progress, command, lease
+    def __init__(
+        self, progress: Progress, command: CommandSource | None, lease: BudgetLease, search: NameSearch | None = None
+    ) -> None:
+        self._progress, self._command, self._lease, self._search = progress, command, lease, search
         self._step: Step | None = None
         self._environment_watcher = EnvironmentWatcher(default_path(), read_host)
 
@@ -194,6 +201,9 @@ class _Inbox:
         surveyed = self._environment_watcher.turn(now_ns)
         if surveyed is not None:
             yield surveyed
+        if self._step is not None and self._search is not None and self._search.turn(self._step.state):
+            yield Stopping(now_ns=now_ns, why="unnamed")
+            return
         if self._step is None or self._progress(self._document):
             return
         if self._command is not None:

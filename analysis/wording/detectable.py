@@ -23,19 +23,25 @@ def sentence(entry: Entry) -> str:
     known: Any = entry.get("detectable")
     if not isinstance(known, dict):
         return ""
-    if not _is_known(known):
-        missing, apart = known["windows_needed"] - known["windows"], float(known.get("window_seconds") or 0.0)
-        wait = f", in about {age(missing * apart)}" if apart else ""
-        return (
-            f"Which slowdown would be found is not known before {known['windows_needed']} windows: "
-            f"{known['windows']} are there{wait}"
-        )
+    return _of_asserted(known) if _is_known(known) else _too_early(known)
+
+
+def _too_early(known: Any) -> str:
+    missing, apart_s = known["windows_needed"] - known["windows"], float(known.get("window_seconds") or 0.0)
+    wait = f", in about {age(missing * apart_s)}" if apart_s else ""
+    return (
+        f"Which slowdown would be found is not known before {known['windows_needed']} windows: "
+        f"{known['windows']} are there{wait}"
+    )
+
+
+def _of_asserted(known: Any) -> str:
     ratio, doubled = known.get("ratio"), known.get("doubled_seconds")
     if ratio is not None:
-        span = age(known["within_seconds"])
-        told = f"A slowdown of {ratio:.2g}x would be found within {span} in half of the cases"
-        later = doubled is not None and doubled > known["within_seconds"]
-        return f"{told}, twice as slow within {age(doubled)}" if later else f"{told}, smaller ones later"
+        told = f"A slowdown of {ratio:.2g}x would be found within {age(known['within_seconds'])} in half of the cases"
+        if doubled is not None and doubled > known["within_seconds"]:
+            return f"{told}, twice as slow within {age(doubled)}"
+        return f"{told}, smaller ones later"
     if doubled is not None:
         return f"Twice as slow would be found within {age(doubled)} in half of the cases, smaller slowdowns later"
     return f"Twice as slow would not be found within {age(LONGEST_S)}: it has too few calls, or they vary too much"

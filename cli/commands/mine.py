@@ -19,6 +19,7 @@ from specmine.cli.base.typography import typeset
 from specmine.cli.runners.progress import Progress, wants_live
 from specmine.cli.text.functions import table
 from specmine.cli.text.specification import busiest_first, specification
+from specmine.cli.text.suggestions import did_you_mean
 from specmine.model.errors import InputError
 
 MOST_SHOWN = 12
@@ -98,10 +99,12 @@ def run_mining(
         config=config,
     )
     with Progress(duration_s=duration, live=wants_live(command)) as progress:
-        document = dict(mine(options, progress).document)
+        result = mine(options, progress)
+    document = dict(result.document)
     seen = (document.get("program") or {}).get("path") is not None
     if functions and seen and not document["functions"]:
-        raise InputError(f"no function of the program matches {' or '.join(functions)}")
+        hint = "".join(did_you_mean(each, result.names) for each in functions)
+        raise InputError(f"no function of the program matches {' or '.join(functions)}{hint}")
     return document
 
 

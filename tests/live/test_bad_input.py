@@ -129,6 +129,14 @@ def test_no_function_matches(program: Programs) -> None:
     assert "no_such_function" in complaint(done, 2)
 
 
+def test_a_misspelt_function_ends_early(program: Programs) -> None:
+    """Long before the duration is over, and with what may be meant."""
+    with running(program("single"), 6000) as child:
+        done = specmine("mine", "--function", "smoth", "--duration", 5000, "-p", child.pid)
+    said = complaint(done, 2)
+    assert "smoth" in said and "did you mean smooth" in said
+
+
 def test_a_corrupt_store_is_left_alone(tmp_path: Path) -> None:
     """A command does not touch a file that is no store."""
     store = tmp_path / "store.db"
