@@ -39,7 +39,12 @@ def test_every_file_of_a_process_is_searched(program: Callable[..., Path]) -> No
 def test_it_is_looked_for_only_where_nothing_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not before some seconds, and not once a function is known."""
     asked: list[int] = []
-    monkeypatch.setattr(name_search, "names_without", lambda pid, _: asked.append(pid) or ["smooth"])
+
+    def looked(pid: int, _: object) -> list[str]:
+        asked.append(pid)
+        return ["smooth"]
+
+    monkeypatch.setattr(name_search, "names_without", looked)
     search = NameSearch(["smoth"])
     assert not search.turn(state(AFTER_NS - 1)) and not search.turn(state(AFTER_NS, z=object()))
     assert not asked
