@@ -121,7 +121,9 @@ class Activity:
     timed: int = 0
     """Calls whose duration was taken; 0 in recordings of earlier versions."""
     missed: bool = False
-    """True if calls may have gone uncounted: its probes went and came back, or are not in all of the processes."""
+    """True if calls may have gone uncounted: its probes went and came back, or other processes were chosen."""
+    part: float = 1.0
+    """Share of the processes with the function that its probes are in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,15 @@
 """Does a planned benchmark on two hosts find 3 %, and call equal builds equivalent?
 
     .venv/bin/python -m bench.fleet.lab [--repetitions 20] [--worked 0] [--mined 0] [--simulated 300] [--seed 1]
+        [--truth slower equal] [--lifetimes N]
 
 Each repetition is the whole product: ``specmine bench plan`` with its pilot, two runners as processes of their own,
 each with a folder and a host of a fleet, and the verdict of ``specmine bench status``. One host is 20 % slower. The
 programs print durations that are *drawn*: runs differ by 0.5 %, calls by 5 %. *Worked*: they spend the time instead
-and print what it took. *Mined*: servers without an end are mined for four seconds a run; that needs root. *Simulated*:
-pilot, plan and comparison are the product's, runs are drawn in one process. Needs PostgreSQL's binaries and gcc.
+and print what it took. *Mined*: two builds of a C++ server without an end, made by recipes, are mined for two seconds a
+run, each host on a CPU of its own; that needs root. The first repetition has a pilot, the others take its counts.
+``--lifetimes`` takes those of an earlier call. *Simulated*: pilot, plan and comparison are the product's, and runs are
+drawn in one process. Needs PostgreSQL's binaries, gcc and g++.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +44,12 @@ from tests.support.postgres import running
 
 CHANGE, SLOWER = 1.03, 1.2
 HOSTS = ("lab-1", "lab-2")
-MINED = ("--mine", "--run-seconds", "4", "--function", "handle", "--pilot", "4")
+MINED = ("--mine", "--run-seconds", "2", "--function", "Server::handle*", "--pilot", "4")
+TRUTHS = {
+    "slower": (CHANGE, "3 % slower", "worse", 19),
+    "equal": (1.0, "equal", "equivalent", 18),
+}
+"""Factor of the new build, in words, the right verdict, and how often of 20 it is asked for."""
 RUNS_DIFFER, CALLS_DIFFER = 0.005, 0.05
 
 
@@ -70,14 +79,15 @@ def main() -> int:
     parser.add_argument("--mined", type=int, default=0)
     parser.add_argument("--simulated", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--truth", choices=TRUTHS, nargs="+", default=list(TRUTHS), help="which new builds")
+    parser.add_argument("--lifetimes", type=int, help="runs of a build that an earlier pilot asked for, where mined")
     given = parser.parse_args()
     rows, fine = [], True
-    truths = ((CHANGE, "3 % slower", "worse", 19), (1.0, "equal", "equivalent", 18))
+    truths = [TRUTHS[each] for each in given.truth]
     with tempfile.TemporaryDirectory(prefix="specmine-bench-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        for target in ("drawn", "handled"):
-            subprocess.run(["gcc", "-O1", "-o", folder / target, TARGETS / f"{target}.c", "-lm"], check=True)
+        subprocess.run(["gcc", "-O1", "-o", folder / "drawn", TARGETS / "drawn.c", "-lm"], check=True)
         with running(folder / "server") as server:
             url = server.url(server.new_database())
             initialize(url)
@@ -88,7 +98,9 @@ def main() -> int:
                 for factor, truth, wanted, least in truths if number else ():
                     found = Outcomes()
                     for at in range(number):
-                        _repetition(found, url, folder, f"{kind}-{wanted}-{at}", factor, kind, given.seed + at)
+                        counts = (found.runs[0] if found.runs else given.lifetimes) if kind == "mined" else None
+                        planned = _planned(url, folder, f"{kind}-{wanted}-{at}", factor, kind, given.seed + at, counts)
+                        _repetition(found, url, folder, f"{kind}-{wanted}-{at}", planned)
                     rows.append(found.row(f"two hosts, {kind}", truth, wanted))
                     fine &= found.verdicts[wanted] * 20 >= least * number
     rng = np.random.default_rng(given.seed)
@@ -102,28 +114,41 @@ def main() -> int:
     return 0 if fine else 1
 
 
-def _repetition(found: Outcomes, url: str, folder: Path, name: str, factor: float, kind: str, seed: int) -> None:
-    mined = kind == "mined"
-    program = f"{folder}/drawn {{factor}} {{calls}} {'work' if kind == 'worked' else 'drawn'}"
-    program = f"{folder}/handled {{factor}}" if mined else program
-    began = time.monotonic()
-    plan = [
-        "plan", name, "--command", f"base={program.replace('{factor}', '1')}", "--label", "role=lab", "--seed", seed,
-        "--command", f"new={program.replace('{factor}', str(factor))}", "--fleet", url, "--folder", folder / "pilot",
-        "--lease", "10", "--format", "json", *(MINED if mined else ()),
-    ]  # fmt: skip
-    planned = json.loads(_specmine(plan))
+def _planned(
+    url: str, folder: Path, name: str, factor: float, kind: str, seed: int, lifetimes: int | None
+) -> dict[str, Any]:
+    """Plan a benchmark, with a pilot unless its counts are known; return the plan."""
+    builds: list[object] = []
+    for label, each in (("base", 1.0), ("new", factor)):
+        program = f"{folder}/drawn {each} {{calls}} {'work' if kind == 'worked' else 'drawn'}"
+        recipe = f"g++ -O1 -DFACTOR={each} -o server {TARGETS / 'handled.cpp'}"
+        builds += ["--build", f"{label}={recipe}"] if kind == "mined" else ["--command", f"{label}={program}"]
+    options = [*MINED, "--run", "./server", *(["--lifetimes", lifetimes] if lifetimes else [])]
+    text = _specmine([
+        "plan", name, *builds, "--label", "role=lab", "--seed", seed, "--fleet", url, "--folder", folder / "pilot",
+        "--lease", "10", "--format", "json", *(options if kind == "mined" else ()),
+    ])  # fmt: skip
+    planned: dict[str, Any] = json.loads(text)
+    return planned
+
+
+def _repetition(found: Outcomes, url: str, folder: Path, name: str, planned: dict[str, Any]) -> None:
+    began, cpus = time.monotonic(), sorted(os.sched_getaffinity(0))
     runners = [
-        started(_command(["run", name, "--fleet", url, "--host", host, "--folder", folder / host]),
+        started(["taskset", "--cpu-list", str(cpus[at % len(cpus)]),
+                 *_command(["run", name, "--fleet", url, "--host", host, "--folder", folder / host])],
                 env={**os.environ, "LAB_SLOWER": str(slower)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for host, slower in zip(HOSTS, (1.0, SLOWER), strict=True)
+        for at, (host, slower) in enumerate(zip(HOSTS, (1.0, SLOWER), strict=True))
     ]  # fmt: skip
     for each in runners:
         each.wait()
     document = json.loads(_specmine(["status", name, "--fleet", url, "--format", "json"]))
-    assert document["complete"] and document["runs"]["done"] == planned["runs"]
+    assert document["complete"] and document["runs"]["done"] == planned["runs"], document["failures"]
     assert [each["done"] for each in document["hosts"]] == [planned["runs"] // 2] * 2, document["hosts"]
-    found.verdicts[document["comparisons"][0]["functions"][0]["verdict"]] += 1
+    (function,) = document["comparisons"][0]["functions"]
+    print(f"{name}: {function['verdict']}, {function['ratio']} {function['interval']},"
+          f" {planned['plan']['lifetimes']} runs of a build", file=sys.stderr, flush=True)  # fmt: skip
+    found.verdicts[function["verdict"]] += 1
     found.runs.append(planned["plan"]["lifetimes"])
     found.seconds.append(time.monotonic() - began)
 

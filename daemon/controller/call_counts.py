@@ -17,6 +17,8 @@ LONG_MEMORY_NS = 30_000_000_000
 SHORTEST_LOOK_NS = 20 * MS
 PAID_CALLS = 2000
 """Timed calls after which what was paid for them is half forgotten."""
+NONE_SEEN = 3.69
+"""Calls in a time in which none was seen are fewer than this, at 97.5 %: -ln 0.025."""
 LIMITED_RATE = 10_000.0
 """Calls a second assumed of a function that emptied its bucket in less time than that."""
 
@@ -27,9 +29,10 @@ class CallCounts:
 
     calls: int = 0
     watched_ns: int = 0
+    """How long; where only a part of the processes is probed, that part of the time."""
     cost_ns: float = 0.0
     gaps: bool = False
-    """True once the entry probe was off between the first watch and now, if only for milliseconds."""
+    """True once calls went uncounted between the first watch and now, if only for milliseconds."""
     looks: Looks = field(default_factory=Looks)
     """The rates that were counted; they stand for the gaps as well."""
 
@@ -119,15 +122,20 @@ def _with_counts(probe: ProbeState, activity: Activity) -> ProbeState:
     if probe.recent_ns > (RATE_MEMORY_NS if probe.recent_calls > RATE_CALLS else LONG_MEMORY_NS):
         calls, on_ns = calls - 0.5 * probe.recent_calls, on_ns - 0.5 * probe.recent_ns
     before, timed = probe.counts, PROBE_KINDS[activity.kind].timed
-    looks = before.looks
-    if timed and activity.watched_ns > 0:
-        represented_s = _represented_ns(probe.watch, activity) / SECOND
-        looks = looks.with_look(activity.calls, activity.watched_ns / SECOND, represented_s, activity.cost_ns / SECOND)
+    looks, part = before.looks, activity.part
+    if timed and activity.watched_ns > 0 and part > 0:
+        looks = looks.with_look(
+            activity.calls,
+            part * activity.watched_ns / SECOND,
+            _represented_ns(probe.watch, activity) / SECOND,
+            part * activity.cost_ns / SECOND,
+            goes_on=part < 1 and not activity.missed,
+        )
     counts = CallCounts(
         calls=before.calls + timed * activity.calls,
-        watched_ns=before.watched_ns + timed * activity.watched_ns,
+        watched_ns=before.watched_ns + timed * round(part * activity.watched_ns),
         cost_ns=before.cost_ns + activity.cost_ns,
-        gaps=before.gaps or (timed and (activity.limited or activity.missed)),
+        gaps=before.gaps or (timed and (activity.limited or activity.missed or part < 1)),
         looks=looks,
     )
     return replace(
@@ -163,14 +171,21 @@ def calls_interval(probe: ProbeState, now_ns: int) -> tuple[int, int | None] | N
     """Return the 95 % interval of ``estimated_calls``, a point where all were counted; None: too few rates.
 
     The upper end is None where the probes took most of the time: they slow down the calls that would measure it.
+
+    Notes
+    -----
+    Calls in gaps vary by themselves, beside the rate that is expected of them. The error of a total of which the share
+    f was seen is that of sampling without replacement, with the factor 1 - f in its variance (Cochran, *Sampling
+    Techniques*, 1977, section 2.6). That of the rate times the gaps has (1 - f) squared. If no call was counted, the
+    upper end is that of a Poisson process.
     """
-    gaps, counted = _gaps_seconds(probe, now_ns), probe.counts.calls
+    gaps, counted, watched = _gaps_seconds(probe, now_ns), probe.counts.calls, probe.counts.watched_ns / SECOND
     if not gaps:
-        return (counted, counted) if counted or probe.counts.watched_ns else None
-    interval = probe.counts.looks.interval()
+        return (counted, counted) if counted or watched else None
+    interval = probe.counts.looks.interval(wider=math.sqrt(1 + watched / gaps))
     if interval is None:
         return None
-    low, high = interval
+    low, high = interval if counted else (0.0, NONE_SEEN / watched)
     return counted + round(low * gaps), counted + round(high * gaps) if math.isfinite(high) else None
 
 

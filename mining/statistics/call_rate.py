@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .student_t import t_quantile
 
@@ -11,6 +11,25 @@ LEAST_LOOKS = 3
 """Fewer looks give no interval."""
 MOST_TAKEN = 0.5
 """Largest share of time that counting may take; beyond it the rate without looks has no upper bound."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """One look: calls, its length in seconds, what it stands for, and what it took."""
+
+    calls: int
+    seconds: float
+    stands_for: float
+    taken: float
+
+    def longer(self, more: Look) -> Look:
+        """Return it with what was seen next of the same."""
+        return Look(
+            calls=self.calls + more.calls,
+            seconds=self.seconds + more.seconds,
+            stands_for=self.stands_for + more.stands_for,
+            taken=self.taken + more.taken,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,17 +53,40 @@ class Looks:
 
     With several threads that is too much, and the upper end of the interval too high.
     """
+    newest: Look | None = None
+    """The last look, which may go on."""
 
-    def with_look(self, calls: int, seconds: float, stands_for: float, taken: float = 0.0) -> Looks:
-        """Add a look of ``seconds`` > 0 that represents ``stands_for`` s; counting itself took ``taken`` s of CPU."""
-        w, r = max(stands_for, seconds), calls / seconds
-        squares = (self.squares[0] + w * w, self.squares[1] + w * w * r, self.squares[2] + w * w * r * r)
+    def with_look(
+        self, calls: int, seconds: float, stands_for: float, taken: float = 0.0, *, goes_on: bool = False
+    ) -> Looks:
+        """Add a look.
+
+        Parameters
+        ----------
+        calls : int
+        seconds : float
+            How long, > 0; where only a part of the processes is looked at, that part of the time.
+        stands_for : float
+            Seconds that it represents.
+        taken : float
+            CPU time that counting itself took, s.
+        goes_on : bool
+            It is more of the last look, as while the same processes are looked at: not one by itself.
+        """
+        look, before = Look(calls=calls, seconds=seconds, stands_for=stands_for, taken=taken), self
+        if goes_on and self.newest is not None:
+            before, look = self._changed(self.newest, -1), self.newest.longer(look)
+        return replace(before._changed(look, 1), newest=look)
+
+    def _changed(self, look: Look, sign: int) -> Looks:
+        w, r = max(look.stands_for, look.seconds), look.calls / look.seconds
+        first, second, third = self.squares
         return Looks(
-            taken=self.taken + w * taken / seconds,
-            number=self.number + 1,
-            weight=self.weight + w,
-            weighted=self.weighted + w * r,
-            squares=squares,
+            taken=self.taken + sign * w * look.taken / look.seconds,
+            number=self.number + sign,
+            weight=self.weight + sign * w,
+            weighted=self.weighted + sign * w * r,
+            squares=(first + sign * w * w, second + sign * w * w * r, third + sign * w * w * r * r),
         )
 
     @property
@@ -52,8 +94,10 @@ class Looks:
         """Calls a second."""
         return self.weighted / self.weight if self.weight else 0.0
 
-    def interval(self, level: float = 0.95) -> tuple[float, float] | None:
+    def interval(self, level: float = 0.95, *, wider: float = 1.0) -> tuple[float, float] | None:
         """Return the interval of the rate without looks, calls a second; None with too few looks.
+
+        ``wider`` multiplies half its width.
 
         The program cannot use for calls the time that counting takes. Its rate may be higher by that much than the one
         measured. If counting took most of the time, there is no upper end (infinity).
@@ -61,7 +105,7 @@ class Looks:
         half = self._half_width(level)
         if half is None:
             return None
-        taken = self.taken / self.weight
+        taken, half = self.taken / self.weight, wider * half
         high = (self.rate + half) / (1 - taken) if taken < MOST_TAKEN else math.inf
         return max(0.0, self.rate - half), high
 

@@ -81,4 +81,5 @@ class ActivityMeter:
             limited=w.bucket.take_alarm(),
             timed=fresh.timed,
             missed=w.attachment.take_missed(),
+            part=w.attachment.part,
         )

@@ -50,12 +50,12 @@ class ProcessChoice:
         w.choose(w.lifetime if stays else self._random.choice(lifetimes))
         alone = len(lifetimes) == 1 and len(allowed) == len(mapping)
         if alone and not any(self._bystanders.share(module.file) for module in touched):
+            w.attachment.reach(len(wanted), len(wanted))
             return [0]
         pids = sorted(member.pid for member in allowed if member.lifetime == w.lifetime)
         if len(pids) > MAX_PIDS:
             pids = sorted(self._random.sample(pids, MAX_PIDS))
-        if len(pids) < len(wanted):
-            w.attachment.miss()
+        w.attachment.reach(len(pids), len(wanted))
         return pids
 
     def has_others(self, w: TimedFunction) -> bool:

@@ -24,6 +24,8 @@ class Attachment:
     """How long the probes were on before ``on_ns``."""
     missed: bool = False
     """True if calls may have gone uncounted since this was last reported."""
+    part: float = 1.0
+    """Share of the processes with the function that the probes are in."""
 
     @property
     def pids(self) -> set[int]:
@@ -35,9 +37,10 @@ class Attachment:
         self.cookies = (cookie, *self.cookies[:1])
         self.missed = self.missed or self.watched_ns > 0
 
-    def miss(self) -> None:
-        """Note that calls may go uncounted in some process."""
-        self.missed = True
+    def reach(self, chosen: int, processes: int) -> None:
+        """Note in how many of the processes with the function the probes will be."""
+        self.part = chosen / processes
+        self.missed = self.missed or chosen < processes
 
     def take_missed(self) -> bool:
         """Return whether calls may have gone uncounted since the last call."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from specmine.daemon.config.settings import SECOND
@@ -65,3 +66,60 @@ def test_a_gap_is_filled_at_the_counted_rate() -> None:
     interval = calls_interval(probe, 10 * SECOND)
     assert interval is not None and interval[1] is not None
     assert probe.counts.calls <= interval[0] <= estimated_calls(probe, 10 * SECOND) <= interval[1]
+
+
+PROCESSES, PROBED, TURN_S = 24, 8, 10
+
+
+def _turns(chance: np.random.Generator, seconds: int, spread: float) -> tuple[ProbeState, int]:
+    """Return the probes of a function that is probed in some processes in turn, and how often all of them called it."""
+    probe = with_watch(ProbeState(), Watch(function="f", kind=Kind.TIME), 0)
+    rates, truth = chance.lognormal(4.0, spread, PROCESSES), 0
+    chosen = chance.permutation(PROCESSES)
+    for second in range(seconds):
+        if second % TURN_S == 0:
+            chosen = chance.permutation(PROCESSES)
+        calls = chance.poisson(rates)
+        truth += int(calls.sum())
+        seen = int(calls[chosen[:PROBED]].sum())
+        each = replace(CALLS, calls=seen, timed=seen, cost_ns=0.0, part=PROBED / PROCESSES, missed=second % TURN_S == 0)
+        probe = with_activity(probe, each, (second + 1) * SECOND, counting=False)
+    return probe, truth
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.6])
+def test_where_a_part_of_the_processes_is_probed_the_interval_holds_all_calls(spread: float) -> None:
+    """Counting one process for another is an estimate: of turns, which differ, and not of the seconds in them."""
+    chance, held, ratios = np.random.default_rng(5), 0, []
+    for _ in range(200):
+        probe, truth = _turns(chance, 100, spread)
+        low, high = calls_interval(probe, 100 * SECOND) or (0, 0)
+        ratios.append(estimated_calls(probe, 100 * SECOND) / truth)
+        held += low <= truth <= (high or 0)
+        assert low < probe.counts.calls / probe.counts.watched_ns * 100 * SECOND < (high or 0)
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.02)
+    assert 0.91 <= held / 200 <= 0.99
+
+
+def test_what_was_never_seen_may_have_been_called() -> None:
+    """Nothing counted in a third of the time is no proof of nothing: up to 3.7 calls in as much time are likely."""
+    probe = with_watch(ProbeState(), Watch(function="f", kind=Kind.TIME), 0)
+    for second in range(30):
+        none = replace(CALLS, calls=0, timed=0, hits=0, cost_ns=0.0, part=1 / 3, missed=second % TURN_S == 0)
+        probe = with_activity(probe, none, (second + 1) * SECOND, counting=False)
+    assert estimated_calls(probe, 30 * SECOND) == 0
+    assert calls_interval(probe, 30 * SECOND) == (0, 7)
+
+
+def test_the_interval_of_a_total_is_that_of_sampling_without_replacement() -> None:
+    """Nine tenths of the time were seen: the error is what the last tenth may have held, counted by simulation."""
+    chance, held = np.random.default_rng(9), 0
+    for _ in range(300):
+        rates = chance.gamma(4.0, 250.0, 100)
+        probe = with_watch(ProbeState(), Watch(function="f", kind=Kind.TIME), 0)
+        for second in range(90):
+            each = replace(CALLS, calls=int(rates[second]), cost_ns=0.0, missed=second > 0)
+            probe = with_activity(probe, each, (second + 1) * SECOND, counting=False)
+        low, high = calls_interval(probe, 100 * SECOND) or (0, 0)
+        held += low <= sum(rates.astype(int)) <= (high or 0)
+    assert 0.92 <= held / 300 <= 0.98

@@ -70,3 +70,22 @@ def test_what_looks_take_raises_the_upper_end() -> None:
     plain = looked([100, 110, 90, 105, 95], [1.0] * 5, [1.0] * 5).interval() or (0.0, 0.0)
     assert looks.interval() == pytest.approx((plain[0], plain[1] / 0.8))
     assert stopped.interval() == pytest.approx((plain[0], np.inf))
+
+
+def test_a_look_that_goes_on_is_one_look() -> None:
+    """Its parts together weigh as if they had been reported at once; the variance is that between looks."""
+    parts, whole = Looks(), Looks()
+    for number in (3, 9, 4, 6):
+        whole = whole.with_look(10 * number, 2.0, 6.0, 0.1)
+        for part in range(4):
+            parts = parts.with_look(number * (part + 1), 0.5, 1.5, 0.025, goes_on=part > 0)
+    assert parts.number == whole.number == 4
+    assert parts.rate == pytest.approx(whole.rate)
+    assert parts.interval() == pytest.approx(whole.interval())
+    assert Looks().with_look(1, 1.0, 1.0, goes_on=True).number == 1
+    low, high = whole.interval(wider=2.0) or (0.0, 0.0)
+    once = whole.interval() or (0.0, 0.0)
+    assert high * (1 - whole.taken / whole.weight) - whole.rate == pytest.approx(
+        2 * (once[1] * (1 - whole.taken / whole.weight) - whole.rate)
+    )
+    assert low <= once[0]

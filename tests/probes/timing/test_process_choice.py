@@ -74,4 +74,5 @@ def test_calls_of_processes_without_probes_are_missed(members: tuple[int, ...], 
     timed = Timed("shop")
     found = choice(*(member(pid, "shop") for pid in members), member(9, "redis")).pids(cast(Any, timed), begun=False)
     assert (len(found), timed.attachment.take_missed()) == (1, missed)
+    assert timed.attachment.part == 1 / len(members)
     assert not timed.attachment.take_missed()
