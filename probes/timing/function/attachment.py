@@ -37,6 +37,10 @@ class Attachment:
         self.cookies = (cookie, *self.cookies[:1])
         self.missed = self.missed or self.watched_ns > 0
 
+    def miss(self) -> None:
+        """Note that calls may go uncounted in some process."""
+        self.missed = True
+
     def reach(self, chosen: int, processes: int) -> None:
         """Note in how many of the processes with the function the probes will be."""
         self.part = chosen / processes
