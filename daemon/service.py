@@ -36,6 +36,7 @@ from specmine.daemon.system.kill_switch import switch
 from specmine.daemon.system.lifecycle_log import LifecycleLog
 from specmine.daemon.system.logging import facts
 from specmine.daemon.system.signals import handled
+from specmine.daemon.system.systemd import metrics_socket
 from specmine.daemon.system.violation_log import ViolationLog
 from specmine.experiments.host.facts import read_host
 from specmine.model.clock import utc_ns
@@ -152,7 +153,7 @@ class Daemon:
 
         metrics = None
         if config.metrics.listen is not None:
-            metrics = MetricsServer(config.metrics.listen, view, series=config.metrics.series)
+            metrics = MetricsServer(config.metrics.listen, view, series=config.metrics.series, passed=metrics_socket())
             stack.callback(metrics.close)
         handlers = RequestHandlers(
             state=lambda: self._state,

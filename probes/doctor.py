@@ -14,6 +14,7 @@ from specmine.probes.arch.machine import machine
 from specmine.probes.calibration.calibrate import kept_prices
 from specmine.probes.calibration.recalibrate import measured_here
 from specmine.probes.elf.client import CONFINE, Reader
+from specmine.probes.kernel import namespaces
 from specmine.probes.kernel.cache import default_folder, is_ours
 from specmine.probes.kernel.loader import Loaded, load, loaded_earlier
 from specmine.probes.process import proc
@@ -101,10 +102,11 @@ def _reader() -> Check:
 
 def _namespace() -> Check:
     try:
-        proc.check_own_namespace()
+        namespaces.check_own()
     except SpecmineError as error:
         return Check(name="pid-namespace", ok=False, detail=error.message, remedy=error.remedy)
-    return Check(name="pid-namespace", ok=True, detail="the host's")
+    detail = "one of its own: what runs outside cannot be watched" if namespaces.own_pid_namespace() else "the host's"
+    return Check(name="pid-namespace", ok=True, detail=detail)
 
 
 def _effective_capabilities() -> int:

@@ -12,6 +12,7 @@ from specmine.model.errors import SpecmineError
 from specmine.probes.elf.client import Reader
 from specmine.probes.elf.facts import Grade
 from specmine.probes.kernel.maps import kernel_at_least
+from specmine.probes.kernel.namespaces import pid_namespace
 from specmine.probes.process import proc
 from specmine.probes.process.mappings import Mapping, executable_mappings, open_mapped
 from specmine.probes.process.proc_files import path_as_text
@@ -42,7 +43,7 @@ def process_checks(pid: int) -> Iterator[Check]:
         yield Check(name="process", ok=False, detail=error.message, remedy=error.remedy)
         return
     yield Check(name="process", ok=True, detail=f"{pid}, {path_as_text(proc.executable_path(pid))}")
-    elsewhere = proc.pid_namespace(pid) not in ("", proc.pid_namespace())
+    elsewhere = pid_namespace(pid) not in ("", pid_namespace())
     yield Check(
         name="container",
         ok=True,

@@ -14,11 +14,16 @@ from specmine.model.errors import InputError
 
 from . import completion, manual
 
-UNITS = ("specmined.service", "specmine-web.service", "specmined-forward.service", "specmined-forward.timer")
+UNITS = (
+    "specmined.service",
+    "specmined.socket",
+    "specmine-web.service",
+    "specmined-forward.service",
+    "specmined-forward.timer",
+)
 SYSUSERS = "specmine.sysusers.conf"
 SHARED = (
     "specmined-old-kernel.conf",
-    "specmined-no-network.conf",
     "specmine-alerts.yaml",
     "specmine-fleet-alerts.yaml",
     "specmine-alertmanager.yaml",

@@ -9,6 +9,7 @@ import os
 import re
 import selectors
 import socket
+import socketserver
 import sys
 import threading
 import time
@@ -30,7 +31,9 @@ _log = logging.getLogger(__name__)
 class MetricsServer:
     """Serves one registry over HTTP: /metrics, and a page that points there."""
 
-    def __init__(self, listen: tuple[str, int], view: View, *, series: int) -> None:
+    def __init__(
+        self, listen: tuple[str, int], view: View, *, series: int, passed: socket.socket | None = None
+    ) -> None:
         """Listen and serve.
 
         Parameters
@@ -41,6 +44,8 @@ class MetricsServer:
             What to show.
         series : int
             Most time series in one scrape.
+        passed : socket, optional
+            Listens already; then ``listen`` is only compared with it.
 
         Raises
         ------
@@ -49,12 +54,17 @@ class MetricsServer:
         """
         self.collector = SnapshotCollector(view, series=series)
         try:
-            self._server = _Server(listen, scraping(self.collector))
+            self._server = _Server(listen, scraping(self.collector), passed)
         except OSError as error:
             raise InputError(
                 f"cannot listen on {_address(*listen)} for metrics ({error.strerror or error})",
                 remedy="change metrics.listen",
             ) from error
+        if passed is not None and self.address != _address(*listen):
+            _log.warning(
+                f"metrics are served at {self.address}, where systemd listens, "
+                f"and metrics.listen is {_address(*listen)}; change ListenStream of specmined.socket"
+            )
         self._wake_out, self._wake_in = os.pipe2(os.O_CLOEXEC)
         self._thread = threading.Thread(target=self._serve, name="metrics", daemon=True)
         self._thread.start()
@@ -127,13 +137,18 @@ class _Server(http.server.ThreadingHTTPServer):
     request_queue_size = 64
     timeout = 0
 
-    def __init__(self, listen: tuple[str, int], scrape: Scrape) -> None:
+    def __init__(self, listen: tuple[str, int], scrape: Scrape, passed: socket.socket | None) -> None:
         self.scrape = scrape
         self.host, port = listen
-        family, _, _, _, address = socket.getaddrinfo(self.host, port, type=socket.SOCK_STREAM)[0]
-        self.address_family = family
         self.connections = Connections(most=MOST_CLIENTS, most_per_address=MOST_PER_ADDRESS, limit_s=CONNECTION_S)
-        super().__init__((str(address[0]), port), _Handler)
+        if passed is None:
+            family, _, _, _, address = socket.getaddrinfo(self.host, port, type=socket.SOCK_STREAM)[0]
+            self.address_family = family
+            super().__init__((str(address[0]), port), _Handler)
+        else:  # where a socket is passed, none may be made
+            self.host = str(passed.getsockname()[0])
+            socketserver.BaseServer.__init__(self, passed.getsockname()[:2], _Handler)
+            self.socket, self.address_family = passed, passed.family
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a client on a thread, or let it go if there are too many."""

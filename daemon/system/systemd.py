@@ -1,11 +1,13 @@
-"""Notifications for systemd (sd_notify(3)), in a few lines instead of a library."""
+"""Notifications for systemd (sd_notify(3)) and sockets from it (sd_listen_fds(3)), without a library."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
+
+from specmine.model.errors import InputError
 
 
 class Notifier:
@@ -38,3 +40,41 @@ def _watchdog_ns(environment: Mapping[str, str]) -> int:
     if not microseconds.isdigit() or (pid and pid != str(os.getpid())):
         return 0
     return int(microseconds) * 1000
+
+
+_FIRST_PASSED = 3
+
+
+def passed_socket(name: str, environment: MutableMapping[str, str] = os.environ) -> socket.socket | None:
+    """Take the listening socket that the service manager passes under a name; None if it passes none.
+
+    What tells of passed sockets is removed from the environment: it is not for children. Only the first socket of that
+    name is taken.
+    """
+    pid = environment.pop("LISTEN_PID", "")
+    count = environment.pop("LISTEN_FDS", "")
+    names = environment.pop("LISTEN_FDNAMES", "").split(":")
+    if pid != str(os.getpid()) or not count.isdigit():
+        return None
+    for number, each in zip(range(_FIRST_PASSED, _FIRST_PASSED + int(count)), names, strict=False):
+        if each == name:
+            os.set_inheritable(number, False)
+            return socket.socket(fileno=number)
+    return None
+
+
+def metrics_socket(environment: MutableMapping[str, str] = os.environ) -> socket.socket | None:
+    """Return the socket for metrics that was passed; None if the daemon has to open its own.
+
+    Raises
+    ------
+    InputError
+        The unit has no network and relies on a passed socket (SPECMINE_METRICS_SOCKET=passed), and there is none.
+    """
+    passed = passed_socket("metrics", environment)
+    if passed is None and environment.get("SPECMINE_METRICS_SOCKET") == "passed":
+        raise InputError(
+            "systemd passed no socket for metrics",
+            remedy="see systemctl status specmined.socket, or set metrics.listen to off",
+        )
+    return passed

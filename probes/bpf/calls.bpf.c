@@ -31,7 +31,7 @@ int call_context(struct pt_regs *ctx)
 {
 	void *task = task_hitting();
 	u64 cookie = cookie_of(ctx, run_of(task));
-	u32 slot = COOKIE_SLOT(cookie), tgid = bpf_get_current_pid_tgid() >> 32, zero = 0;
+	u32 slot = COOKIE_SLOT(cookie), tgid = this_process(), zero = 0;
 	struct counters *c = counters.lookup(&slot);
 	struct process *p = processes.lookup(&tgid);
 	struct epochs *all = epochs.lookup(&zero);

@@ -15,12 +15,12 @@ static inline __attribute__((always_inline)) void send(u32 type, u32 tgid, u64 v
 int on_fork(struct bpf_raw_tracepoint_args *ctx)
 {
 	u64 child = ctx->args[1];
-	u32 tgid = bpf_get_current_pid_tgid() >> 32, child_tgid = 0;
+	u32 tgid = this_process(), child_tgid;
 	struct process *p = processes.lookup(&tgid), copy;
 
 	if (!p)
 		return 0;
-	bpf_probe_read_kernel(&child_tgid, 4, (void *)child + TASK_TGID);
+	child_tgid = process_of((void *)child);
 	if (child_tgid == tgid) /* a thread */
 		return 0;
 	copy = *p;
@@ -49,12 +49,13 @@ static inline __attribute__((always_inline)) void begin_anew(void)
 /* Every exec is reported: a program chosen by its executable may start, a bystander may map a probed file. */
 int on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
-	u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	u32 tgid = this_process(), was = ctx->args[1];
 	bool watched = processes.lookup(&tgid) != 0;
-	u32 was = ctx->args[1];
 
-	if (was != tgid) /* a thread that is not the first continues; it has the id of the first now */
+	if (was != (u32)bpf_get_current_pid_tgid()) /* a thread that is not the first continues; it has that one's id now */
 		free_cell(was);
+	if (!tgid)
+		return 0;
 	if (watched) {
 		processes.delete(&tgid);
 		begin_anew();
@@ -66,10 +67,13 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 int on_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	u64 id = bpf_get_current_pid_tgid();
-	u32 tgid = id >> 32, tid = id;
+	u32 tid = id, tgid;
 
 	free_cell(tid);
-	if (tgid != tid || !processes.lookup(&tgid))
+	if (id >> 32 != tid)
+		return 0;
+	tgid = this_process();
+	if (!processes.lookup(&tgid))
 		return 0;
 	/* Other threads of the process may live: user space checks, and removes it. That has time: a turn of the loop for
 	 * each end of a short life costs more than all else about it. */
@@ -81,11 +85,11 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 int on_stop(struct bpf_raw_tracepoint_args *ctx)
 {
 	u64 task = ctx->args[2];
-	u32 tgid = 0;
+	u32 tgid;
 
 	if ((int)ctx->args[0] != SIGSTOP)
 		return 0;
-	bpf_probe_read_kernel(&tgid, 4, (void *)task + TASK_TGID);
+	tgid = process_of((void *)task);
 	if (processes.lookup(&tgid))
 		send(EVENT_STOP, tgid, 0, true);
 	return 0;

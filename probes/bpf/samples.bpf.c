@@ -41,7 +41,7 @@ static inline __attribute__((always_inline)) void add_sample(u64 path, u32 progr
 
 int on_cpu(struct bpf_perf_event_data *ctx)
 {
-	u32 tgid = bpf_get_current_pid_tgid() >> 32, key = SCRATCH_SAMPLE, zero = 0;
+	u32 tgid = this_process(), key = SCRATCH_SAMPLE, zero = 0;
 	struct process *p = processes.lookup(&tgid);
 	struct settings *s = settings.lookup(&zero);
 	struct walk *w;
@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) u64 followed_wait(struct settings *
 /* Whether the current thread, which leaves its CPU, waits, and somebody wants to know. */
 static inline __attribute__((always_inline)) bool is_waiting(u64 thread)
 {
-	u32 tgid = bpf_get_current_pid_tgid() >> 32, state = 0;
+	u32 tgid = this_process(), state = 0;
 
 	if (!is_watched(tgid))
 		return false;
@@ -143,8 +143,8 @@ static inline __attribute__((always_inline)) u32 followed_thread(u64 thread)
 /* Note that the current thread waits, or wakes another; both by its stack. */
 static inline __attribute__((always_inline)) void note_wait(u64 thread, u32 woken, u64 begun, u32 every, struct settings *s)
 {
-	u64 id = bpf_get_current_pid_tgid(), *mark, first = 0, path = 0;
-	u32 tgid = id >> 32, tid = id, key = SCRATCH_SWITCH, at = tid & (WAIT_MARKS - 1), call, program = 0;
+	u64 *mark, first = 0, path = 0;
+	u32 tgid = this_process(), tid = bpf_get_current_pid_tgid(), key = SCRATCH_SWITCH, at = tid & (WAIT_MARKS - 1), call, program = 0;
 	struct process *p = processes.lookup(&tgid);
 	struct wait fresh = {}, *open;
 	struct pt_regs *regs;
@@ -200,7 +200,7 @@ static inline __attribute__((always_inline)) void note_wait(u64 thread, u32 woke
  * ran. */
 int on_switch(struct bpf_raw_tracepoint_args *ctx)
 {
-	u32 random = bpf_get_prandom_u32(), tid = 0, tgid = 0, zero = 0, woken = 0;
+	u32 random = bpf_get_prandom_u32(), tid = 0, zero = 0, woken = 0;
 	u64 first = ctx->args[0], more[2] = {}, next = first, began = 0, begun = 0;
 	struct settings *s = settings.lookup(&zero);
 	u32 every = 0;
@@ -249,8 +249,7 @@ passed:
 #endif
 	c = began ? switches.lookup(&zero) : 0;
 	if (c) {
-		bpf_probe_read_kernel(&tgid, 4, (void *)next + TASK_TGID);
-		if (is_watched(tgid) || is_watched(bpf_get_current_pid_tgid() >> 32))
+		if (is_watched(process_of((void *)next)) || is_watched(this_process()))
 			atomic_add(c->own, 1);
 		atomic_add(c->ns, bpf_ktime_get_ns() - began);
 		atomic_add(c->timed, 1);

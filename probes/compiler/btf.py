@@ -2,7 +2,8 @@
 import struct
 
 KERNEL_STRUCTS = {  # structs of the kernel, and the members that the programs read
-    "task_struct": ("pid", "tgid", "start_time", "__state", "state", "sched_info", "se", "bpf_ctx", "utask", "files"),
+    "task_struct": ("pid", "tgid", "start_time", "__state", "state", "sched_info", "se", "bpf_ctx", "utask", "files",
+                    "group_leader", "thread_pid"),
     "sched_info": ("pcount", "run_delay", "last_queued"),
     "sched_entity": ("sum_exec_runtime", "exec_start", "cfs_rq"),
     "cfs_rq": ("rq",),
@@ -16,6 +17,10 @@ KERNEL_STRUCTS = {  # structs of the kernel, and the members that the programs r
     "fdtable": ("max_fds", "fd"),
     "file": ("f_inode",),
     "inode": ("i_mode", "i_flags"),
+    "pid": ("level", "numbers"),
+    "upid": ("nr", "ns"),
+    "pid_namespace": ("ns",),
+    "ns_common": ("inum",),
     "bpf_rdonly_cast": (),
 }
 KFUNC = 0x70000000  # added to the number of a function of the kernel, which bcc takes for a helper's
@@ -113,6 +118,28 @@ def descriptor_flags(types):
     except KeyError:
         return []
     return ["-DDESCRIPTORS"] + ["-D%s=%d" % item for item in sorted(values.items())]
+
+
+def namespace_flags(types, inode):
+    """Return the definitions for process_ids.h; none in the host's pid namespace, whose inode is given as 0."""
+    if not inode:
+        return []
+    try:
+        task, number = types["task_struct"][1], types["upid"][1]
+        values = {
+            "PID_NAMESPACE": inode,
+            "TASK_LEADER": task["group_leader"],
+            "TASK_THREAD_PID": task["thread_pid"],
+            "PID_LEVEL": types["pid"][1]["level"],
+            "PID_NUMBERS": types["pid"][1]["numbers"],
+            "UPID_NUMBER": number["nr"],
+            "UPID_NAMESPACE": number["ns"],
+            "UPID_SIZE": number["ns"] + 8,
+            "NAMESPACE_INODE": types["pid_namespace"][1]["ns"] + types["ns_common"][1]["inum"],
+        }
+    except KeyError as error:
+        raise RuntimeError("in a pid namespace of its own specmine needs the kernel's type %s (BTF)" % error) from error
+    return ["-D%s=%d" % item for item in sorted(values.items())]
 
 
 def field_flags(types):

@@ -9,7 +9,7 @@ import time
 
 from .bytecode import cached_object
 from .bpf_syscall import KPROBE, PERF_EVENT, RAW_TRACEPOINT, SYSCALLS, UPROBE_MULTI, load_program, make_map
-from .btf import descriptor_flags, field_flags, kernel_types, scheduler_accounts, waiting_flags
+from .btf import descriptor_flags, field_flags, kernel_types, namespace_flags, scheduler_accounts, waiting_flags
 from .link_selftest import load_calls, load_more_calls
 from .program_loads import ProgramLoads
 
@@ -53,6 +53,7 @@ def build(request, held):
     flags = ["-Wno-everything"] + request["flags"] + waiting
     flags += ["-DTASK_PID=%d" % offsets.get("pid", 0), "-DTASK_TGID=%d" % offsets.get("tgid", 0)]
     flags += ["-DTASK_STATE=%d" % (state or 0)] + descriptor_flags(types)
+    flags += namespace_flags(types, request["pid_namespace"])
     fields = field_flags(types) if request.get("fields", True) else []
     compiled = cached_object(request, flags + fields)
     if held:

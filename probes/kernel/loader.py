@@ -17,6 +17,7 @@ from specmine.probes.arch.machine import machine
 from .cache import read_json, this_boot, write_json
 from .compiling_child import Answer, answer
 from .maps import kernel_at_least
+from .namespaces import own_pid_namespace
 from .structs import MAX_SLOTS
 
 _PROBES = Path(__file__).resolve().parents[1]
@@ -29,6 +30,7 @@ _SOURCES = (
     "arch.h",
     "maps.h",
     "call/hit.h",
+    "thread/process_ids.h",
     "thread/threads.h",
     "walk/stack_window.h",
     "walk/lookup.h",
@@ -174,6 +176,7 @@ def load(
         "sizes": map_sizes(memory_bytes, buckets),
         "syscalls": dict(machine().syscalls),
         "cache": str(cache) if cache else None,
+        "pid_namespace": own_pid_namespace(),
     }
     if variants is None:
         variants = VARIANTS if kernel_at_least(6, 12) else VARIANTS[1:]

@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from specmine.model.errors import HostError
-
 from .mappings import FileId
 from .proc_files import PROC, read_proc
 
@@ -127,47 +125,6 @@ def executed_name(pid: int, name: str) -> str:
     if not base or os.fsencode(base)[:_LONGEST_NAME] == os.fsencode(name) or "/" in name or name in ("", ".", ".."):
         return base
     return name if os.path.realpath(os.path.join(folder, name)) == path else base  # noqa: PTH118 (may hold any byte)
-
-
-HOST_PID_NAMESPACE = "pid:[4026531836]"
-"""The kernel gives the first pid namespace this fixed number."""
-
-
-HOST_TIME_NAMESPACE = "time:[4026531834]"
-"""That of the first time namespace."""
-
-
-def time_namespace() -> str:
-    """Return the time namespace of this process as the kernel names it, '' if there are none, or it cannot be read."""
-    try:
-        return os.readlink(f"{PROC}/self/ns/time")
-    except OSError:
-        return ""
-
-
-def pid_namespace(pid: int | str = "self") -> str:
-    """Return the pid namespace of a process as the kernel names it, '' if that cannot be read."""
-    try:
-        return os.readlink(f"{PROC}/{pid}/ns/pid")
-    except OSError:
-        return ""
-
-
-def check_own_namespace() -> None:
-    """Refuse to work in a container's pid or time namespace (HostError): the kernel counts by the host's.
-
-    Processes in other namespaces are no trouble as long as we see them from the host's.
-    """
-    if time_namespace() not in ("", HOST_TIME_NAMESPACE):
-        raise HostError(
-            f"specmine runs in a time namespace of its own ({time_namespace()}), the kernel times by the host's clock",
-            remedy="run specmine in the host's time namespace",
-        )
-    if pid_namespace() not in ("", HOST_PID_NAMESPACE):
-        raise HostError(
-            f"specmine runs in a pid namespace of its own ({pid_namespace()}), the kernel counts by the host's",
-            remedy="run specmine in the host's pid namespace (docker: --pid=host; kubernetes: hostPID)",
-        )
 
 
 def boot_id() -> str:

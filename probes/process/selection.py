@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 
 from specmine.model.errors import HostError, InputError
+from specmine.probes.kernel.namespaces import check_own
 
 from . import proc
 from .control_groups import control_groups, runs_in_unit
@@ -71,7 +72,7 @@ def check_choice(selection: Selection) -> str:
     str
         What is waited for, '' if nothing is.
     """
-    proc.check_own_namespace()
+    check_own()
     if selection.pid:
         found = proc.process(selection.pid)
         if found is None or found.zombie:

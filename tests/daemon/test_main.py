@@ -140,18 +140,18 @@ def test_the_unit_gives_only_the_capabilities_needed() -> None:
     assert settings["NoNewPrivileges"] == "yes"
     assert settings["ProtectSystem"] == "strict"
     assert settings["Type"] == "notify-reload" or "ExecReload" in settings
-    assert not {"PrivateUsers", "ProcSubset", "PrivatePIDs", "PrivateNetwork"} & set(settings)
+    assert not {"PrivateUsers", "ProcSubset", "PrivatePIDs"} & set(settings)
     # whoever has CAP_SYS_PTRACE sees all processes nevertheless
     assert settings["ProtectProc"] == "invisible" and "CAP_SYS_PTRACE" in settings["AmbientCapabilities"].split()
 
 
 def test_the_units_exposure_does_not_grow(tmp_path: Path) -> None:
-    """systemd-analyze rates it 2.3 of 10 or better: what is open is what the daemon needs."""
+    """systemd-analyze rates it 1.4 of 10 or better: what is open is what the daemon needs."""
     tool = shutil.which("systemd-analyze")
     if tool is None:
         pytest.skip("systemd-analyze is not installed")
     unit = shutil.copy(ROOT / "systemd" / "specmined.service", tmp_path)
-    command = [tool, "security", "--offline=true", "--no-pager", "--threshold=23", str(unit)]
+    command = [tool, "security", "--offline=true", "--no-pager", "--threshold=14", str(unit)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "unrecognized option" in done.stderr:
         pytest.skip("this systemd-analyze does not rate files")

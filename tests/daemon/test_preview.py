@@ -6,17 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from specmine.daemon.config.loader import parse_config
 from specmine.daemon.preview import preview
-from specmine.probes.process import proc
-
-
-@pytest.fixture(autouse=True)
-def own_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests may run in a container."""
-    monkeypatch.setattr(proc, "HOST_PID_NAMESPACE", proc.pid_namespace())
 
 
 def shown(programs: str) -> list[str]:

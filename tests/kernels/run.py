@@ -8,13 +8,14 @@ Kernels are Debian's packages, downloaded and unpacked into a folder, not instal
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +37,7 @@ class Row:
     passed: int = 0
     failed: tuple[str, ...] = ()
     not_applicable: int = 0
+    not_run: int = 0
     prices: str = ""
 
 
@@ -59,64 +61,73 @@ def unpack(package: str, folder: Path) -> str:
     return release
 
 
-def read(report: Path, release: str) -> Row:
-    """Read what pytest says of its tests."""
-    passed, skipped, prices = 0, 0, ""
-    failed: list[str] = []
-    for case in ET.parse(report).getroot().iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
-            failed.append(case.get("name", ""))
-        elif case.find("skipped") is not None:
-            skipped += 1
-        else:
-            passed += 1
-        for each in case.iter("property"):
-            if each.get("name") == "prices":
-                prices = each.get("value", "")
-    return Row(release=release, passed=passed, failed=tuple(failed), not_applicable=skipped, prices=prices)
+def read(lines: Path, release: str, tests: int) -> Row:
+    """Read the lines of ``result_lines``; ``tests`` is how many there were to run."""
+    outcomes: dict[str, str] = {}
+    prices = ""
+    for line in lines.read_text().splitlines():
+        told = json.loads(line)
+        if outcomes.get(told["name"]) != "failed":  # a test that failed, or its end after it passed
+            outcomes[told["name"]] = told["outcome"]
+        prices = told["properties"].get("prices", prices)
+    ended = list(outcomes.values())
+    return Row(
+        release=release,
+        passed=ended.count("passed"),
+        failed=tuple(name for name, outcome in outcomes.items() if outcome == "failed"),
+        not_applicable=ended.count("skipped"),
+        not_run=tests - len(ended),
+        prices=prices,
+    )
 
 
-def every_kernel_files() -> list[str]:
-    """Return the files that hold such tests; looking writes the byte code, which a read-only root needs ready."""
-    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "every_kernel", "--collect-only"]
+def every_kernel_tests() -> list[str]:
+    """Return the names of such tests; looking writes the byte code, which a read-only root needs ready."""
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "every_kernel", "--collect-only"]
     said = subprocess.run(pytest, cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
-    return sorted({line.partition("::")[0] for line in said.splitlines() if "::" in line})
+    return [line for line in said.splitlines() if "::" in line]
 
 
-def test_on(kernels: Path, release: str, kept: Path) -> Row:
+def pytest_command(lines: Path, tests: list[str]) -> list[str]:
+    """Return the command that runs these tests and writes a line for each."""
+    options = ["-p", "no:cacheprovider", "-v", "-p", "tests.kernels.result_lines", "--result-lines", str(lines)]
+    return [sys.executable, "-m", "pytest", *options, *tests]
+
+
+def test_on(kernels: Path, release: str, kept: Path, tests: list[str]) -> Row:
     """Boot a kernel and run the tests there."""
     shared = kept / release
     shared.mkdir(exist_ok=True)
+    lines = shared / "lines"
+    lines.unlink(missing_ok=True)
     command = (
         f"cd {ROOT} && export PYTHONPATH={ROOT / 'src'} PYTHONDONTWRITEBYTECODE=1 "
         "HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis "
         f"SPECMINE_TIME_SCALE={SLOWER} SPECMINE_TEST_PATIENCE={SLOWER} && "
-        f"{sys.executable} -m pytest -p no:cacheprovider -v -m every_kernel --junitxml=/run/shared/report.xml "
-        f"{' '.join(every_kernel_files())}"
+        + shlex.join(pytest_command(Path("/run/shared/lines"), tests))
     )
     subprocess.run([HERE / "guest.sh", kernels, release, shared, command], check=False)
-    report = shared / "report.xml"
-    if not report.exists():
+    if not lines.exists():
         said = [path for path in (shared / "output", shared / "console") if path.exists()]
-        return Row(release=release, failed=(f"no report; see {' '.join(map(str, said))}",))
-    return read(report, release)
+        return Row(release=release, failed=(f"no test began; see {' '.join(map(str, said))}",), not_run=len(tests))
+    return read(lines, release, len(tests))
 
 
-def test_here(kept: Path) -> Row:
+def test_here(kept: Path, tests: list[str]) -> Row:
     """Run the same tests on the running kernel."""
-    report = kept / "here.xml"
-    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "every_kernel"]
-    subprocess.run([*pytest, f"--junitxml={report}"], cwd=ROOT, check=False)
-    return read(report, platform.release())
+    lines = kept / "here.lines"
+    subprocess.run(pytest_command(lines, tests), cwd=ROOT, check=False)
+    return read(lines, platform.release(), len(tests))
 
 
 def table(rows: list[Row]) -> str:
     """Return the table."""
-    lines = ["| kernel | passed | failed | not applicable | counted call; ratios of timed, by path (link) |"]
-    lines.append("| --- | --- | --- | --- | --- |")
+    heads = ("kernel", "passed", "failed", "not applicable", "not run", "counted call; ratios of timed, by path (link)")
+    lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     lines += [
-        f"| {row.release} | {row.passed} | {len(row.failed)} | {row.not_applicable} | {row.prices} |" for row in rows
+        f"| {row.release} | {row.passed} | {len(row.failed)} | {row.not_applicable} | {row.not_run} | {row.prices} |"
+        for row in rows
     ]
     lines += [f"{row.release}: {name} failed" for row in rows for name in row.failed]
     return "\n".join(lines)
@@ -130,16 +141,17 @@ def main() -> int:
     given = parser.parse_args()
     given.keep.mkdir(exist_ok=True)
     subprocess.run([ROOT / ".ci/packages", *_DEPENDS], check=True)
-    rows = [test_here(given.keep)] if given.only in ("", "here") else []
+    tests = every_kernel_tests()
+    rows = [test_here(given.keep, tests)] if given.only in ("", "here") else []
     for version, pattern in WANTED.items():
         if given.only in ("", version):
             package = newest(pattern)
             if package:
-                rows.append(test_on(given.keep, unpack(package, given.keep), given.keep))
+                rows.append(test_on(given.keep, unpack(package, given.keep), given.keep, tests))
             else:
                 rows.append(Row(release=version, failed=(f"apt knows no package {pattern}: apt-get update",)))
     print(table(rows))
-    return 1 if any(row.failed for row in rows) else 0
+    return 1 if any(row.failed or row.not_run for row in rows) else 0
 
 
 if __name__ == "__main__":

@@ -1,9 +1,6 @@
 """The unit's whole life under a systemd that is PID 1: run inside a machine of its own, prints a row a behaviour.
 
 usage: unit_life.py (as a unit; container.sh and the guest start it). Exit 1 if a row failed.
-
-In a container's pid namespace the kernel counts by other process ids: no call is counted there. So the container's
-daemon is told that its namespace is the host's, and calls are asked for in a guest only.
 """
 
 from __future__ import annotations
@@ -17,23 +14,24 @@ import subprocess
 import sys
 import sysconfig
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from specmine.probes.process import proc
 from tests.support.breakpoints import Text
 from tests.support.patience import patient
 
 PROJECT = Path(__file__).resolve().parents[2]
 UNIT, DROP_INS = Path("/etc/systemd/system/specmined.service"), Path("/etc/systemd/system/specmined.service.d")
 CONFIG, TARGET = Path("/etc/specmine/specmined.yaml"), Path("/usr/local/bin/specmine-target")
-CONTAINED = proc.pid_namespace() != proc.HOST_PID_NAMESPACE
+SOCKET = Path("/etc/systemd/system/specmined.socket")
+PORT = 19752
+"""Not the usual one: the network is that of a machine on which a daemon may run."""
 _RUN = """#!{python}
 import sys
-{lie}from specmine.{module} import main
+from specmine.{module} import main
 sys.exit(main())
 """
-_LIE = "from specmine.probes.process import proc\nproc.HOST_PID_NAMESPACE = proc.pid_namespace()\n"
 
 
 def run(*argv: object) -> subprocess.CompletedProcess[str]:
@@ -72,28 +70,31 @@ def drop_in(name: str, text: str) -> None:
 def configure(more: str = "") -> None:
     """Write the daemon's configuration."""
     CONFIG.parent.mkdir(exist_ok=True)
-    CONFIG.write_text(f"programs: [{{exe: {TARGET}}}]\nmetrics: {{listen: off}}\n{more}")
+    CONFIG.write_text(f"programs: [{{exe: {TARGET}}}]\nmetrics: {{listen: 127.0.0.1:{PORT}}}\n{more}")
 
 
 def install() -> None:
     """Install as the manual says, into the places that the unit names; and a program to be watched."""
-    own = Path("/opt/specmine")
+    folder = Path("/opt/specmine")
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    run(shutil.which(version, path="/usr/bin") or sys.executable, "-m", "venv", "--without-pip", own)
+    run(shutil.which(version, path="/usr/bin") or sys.executable, "-m", "venv", "--without-pip", folder)
     paths = f"{PROJECT / 'src'}\n{sysconfig.get_paths()['purelib']}\n"
-    (own / "lib" / version / "site-packages/specmine.pth").write_text(paths)
+    (folder / "lib" / version / "site-packages/specmine.pth").write_text(paths)
     for name, module in (("specmine", "cli.main"), ("specmined", "daemon.main")):
-        lie = _LIE if CONTAINED else ""
         command = Path("/usr/local/bin") / name
-        command.write_text(_RUN.format(python=own / "bin/python", lie=lie, module=module))
+        command.write_text(_RUN.format(python=folder / "bin/python", module=module))
         command.chmod(0o755)
-    for file, place in (("specmine.sysusers.conf", Path("/usr/lib/sysusers.d/specmine.conf")), (UNIT.name, UNIT)):
+    users = Path("/usr/lib/sysusers.d/specmine.conf")
+    for file, place in (("specmine.sysusers.conf", users), (UNIT.name, UNIT), (SOCKET.name, SOCKET)):
         place.parent.mkdir(exist_ok=True)
         shutil.copy(PROJECT / "systemd" / file, place)
     run("systemd-sysusers")
     source = PROJECT / "tests/programs/paths.c"
     built = run("gcc", "-std=gnu11", "-O2", "-fno-omit-frame-pointer", "-o", TARGET, source, "-lm", "-lpthread")
     assert built.returncode == 0, built.stderr
+    own = SOCKET.with_suffix(".socket.d")
+    own.mkdir(exist_ok=True)
+    (own / "port.conf").write_text(f"[Socket]\nListenStream=\nListenStream=127.0.0.1:{PORT}\n")
     configure()
     limit_s = patient(90)
     drop_in("patience", f"TimeoutStartSec={limit_s:.0f}\nEnvironment=SPECMINE_TIME_SCALE={patient(1):.0f}")
@@ -119,8 +120,8 @@ class Life:
             return bool(text.changed())
 
     def probing(self) -> bool:
-        """Wait until it is so, where that can be."""
-        return CONTAINED or wait_for(self.probed, 60)
+        """Wait until it is so."""
+        return wait_for(self.probed, 60)
 
     def active(self) -> bool:
         """Tell whether the daemon has said that it is ready."""
@@ -140,9 +141,8 @@ class Life:
         granted = re.search(r"^CapEff:\t(\w+)", words, re.MULTILINE)
         ok = user is not None and user[1] != "0" and granted is not None
         self.row("it is not root", ok=ok, detail=f"capabilities {granted[1] if granted else '?'}")
-        if not CONTAINED:
-            self.row("it probes the program", ok=self.probing())
-            self.row("it counts the program's calls", ok=wait_for(counted, 120))
+        self.row("it probes the program", ok=self.probing())
+        self.row("it counts the program's calls", ok=wait_for(counted, 120))
 
     def reload(self) -> None:
         """Reload: a good file is taken, a bad one changes nothing."""
@@ -184,18 +184,15 @@ class Life:
         told = run("systemctl", "try-restart", "specmined")
         self.row("upgrade: daemon-reload and try-restart", ok=told.returncode == 0 and self.back(before))
 
-    def without_network(self) -> None:
-        """Restart it with the drop-in for hosts on which nobody scrapes."""
-        before, place = main_pid(), DROP_INS / "no-network.conf"
-        shutil.copy(PROJECT / "systemd/specmined-no-network.conf", place)
-        run("systemctl", "daemon-reload")
-        run("systemctl", "restart", "specmined")
-        ready = self.back(before)
-        answers = run("/usr/local/bin/specmine", "status").returncode == 0
-        self.row("without network it starts and answers", ok=ready and answers)
-        self.security("rated without network")
-        place.unlink()
-        run("systemctl", "daemon-reload")
+    def scraped(self, name: str) -> None:
+        """Ask for the metrics: the daemon has no network but the socket that systemd passes it."""
+        self.row(name, ok=wait_for(scrape, 30), detail=network())
+
+    def no_scrape_starts_it(self, name: str) -> None:
+        """Ask for the metrics of a daemon that is not there: that must not start it."""
+        refused = not scrape()
+        time.sleep(patient(2))
+        self.row(name, ok=refused and not self.active() and not main_pid(), detail=shown("ActiveState"))
 
     def refuse(self, name: str, code: int, how: Callable[[], None], undo: Callable[[], None]) -> None:
         """Have it end at the start with a code after which systemd must not try again."""
@@ -208,6 +205,7 @@ class Life:
         now = shown("ActiveState", "NRestarts", "ExecMainStatus")
         ended = now["ActiveState"] == "failed" and now["NRestarts"] == "0"
         self.row(name, ok=ended and f"status={code}/" in journal(), detail=now)
+        self.no_scrape_starts_it(f"exit {code}: a scrape does not start it")
         undo()
         run("systemctl", "reset-failed", "specmined")
 
@@ -237,6 +235,21 @@ class Life:
         self.row(name, ok=found is not None, detail=found[1] if found else out[-200:])
 
 
+def scrape() -> bool:
+    """Tell whether the metrics can be read."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/metrics", timeout=patient(10)) as answer:
+            return b"specmine_" in answer.read()
+    except OSError:
+        return False
+
+
+def network() -> str:
+    """Return the interfaces that the daemon sees."""
+    lines = Path(f"/proc/{main_pid()}/net/dev").read_text().splitlines()[2:]
+    return "interfaces: " + " ".join(line.split(":")[0].strip() for line in lines)
+
+
 def counted() -> bool:
     """Tell whether the daemon has counted calls of the program's own functions."""
     out = run("/usr/local/bin/specmine", "functions", "--format", "json").stdout
@@ -261,6 +274,7 @@ def main() -> int:
         life.start()
         if not main_pid():
             return 1
+        life.scraped("it is scraped, without a network of its own")
         life.reload()
         life.end_by(signal.SIGKILL, "killed: systemd starts it again", "signal")
         life.upgrade()
@@ -271,8 +285,9 @@ def main() -> int:
         life.end_by(signal.SIGSTOP, "hangs: the watchdog kills it", "watchdog")
         (DROP_INS / "watchdog.conf").unlink()
         run("systemctl", "daemon-reload")
-        life.without_network()
+        life.scraped("restarted: it is scraped again")
         life.stop()
+        life.no_scrape_starts_it("stopped: a scrape does not start it")
         life.refuse("exit 2, wrong configuration: not started again", 2, lambda: configure("nonsense: 1\n"), configure)
         none = "CapabilityBoundingSet=\nAmbientCapabilities="
         life.refuse(

@@ -20,6 +20,7 @@ from specmine.probes.process.mappings import executable_mappings
 from specmine.probes.process.selection import Selection
 from specmine.probes.process_checks import made_at_run_time
 from specmine.probes.source import BpfSource, SourceSettings
+from tests.support.patience import patient
 from tests.support.source_driver import Driver, counts_of, driven, running
 
 pytestmark = pytest.mark.kernel
@@ -79,7 +80,7 @@ def test_every_kind_of_link_gives_paths(
     if kind == "session" and not kernel_at_least(6, 12):
         pytest.skip("this kernel does not count rounds")
     monkeypatch.setattr("specmine.probes.kernel.loader.VARIANTS", (variant, variant))
-    with running(program("paths"), 600) as child, driven(child.pid, "z", links=(kind,)) as driver:
+    with running(program("paths"), patient(600)) as child, driven(child.pid, "z", links=(kind,)) as driver:
         driver.watch("z", Kind.PATH)
         # return sites are learnt one by one: then no call is missed but what is open at the ends of a window
         driver.poll(
@@ -127,7 +128,7 @@ def test_paths_are_complete_and_durations_possible(program: Programs, variant: s
 @pytest.mark.every_kernel
 def test_counts_what_the_program_counts(program: Programs) -> None:
     """Callers are counted as their callees: z as often as b and c that call it, and not more than the program says."""
-    with running(program("paths"), 600, 2000) as child, driven(child.pid, "a", "z") as driver:
+    with running(program("paths"), patient(600), 2000) as child, driven(child.pid, "a", "z") as driver:
         keys = [driver.watch(name, Kind.TIME, window_calls=10**9, window_ns=10**12) for name in ("a", "z")]
         watching, counters = driver.source._registry, driver.source._counters
         driver.poll(
@@ -227,7 +228,7 @@ def test_the_end_of_the_program_is_seen(program: Programs) -> None:
 @pytest.mark.parametrize("kind", LINK_KINDS)
 def test_no_more_calls_are_timed_than_counted(program: Programs, kind: str) -> None:
     """What was counted since the last report is not lost when a function is given up: activity covers observations."""
-    with running(program("paths"), 600, 2000) as child, driven(child.pid, "z", links=(kind,)) as driver:
+    with running(program("paths"), patient(600), 2000) as child, driven(child.pid, "z", links=(kind,)) as driver:
         for _ in range(4):
             before = len(driver.observations)
             key = driver.watch("z", Kind.TIME, window_calls=50)

@@ -117,6 +117,11 @@ static u64 replaced_return(u64 *at, u64 sp)
 
 static struct thread thread;
 
+static u32 this_process(void)
+{
+	return 0;
+}
+
 static void *this_task(void)
 {
 	return NULL;

@@ -3,7 +3,7 @@
 
 static inline __attribute__((always_inline)) void send_now(u32 type, u64 value)
 {
-	struct event e = { .type = type, .tgid = bpf_get_current_pid_tgid() >> 32, .value = value };
+	struct event e = { .type = type, .tgid = this_process(), .value = value };
 
 	if (alarms.ringbuf_output(&e, sizeof(e), 2 /* BPF_RB_FORCE_WAKEUP */))
 		count_unsent(UNSENT_ALARMS);

@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) bool is_probed(struct thread *t, u6
 	if (state)
 		return *state == RETURN_PROBED || (*state == RETURN_SHARED && t->followed);
 	/* the process may have ended before this is read, but the layout may serve others */
-	e.tgid = bpf_get_current_pid_tgid() >> 32;
+	e.tgid = this_process();
 	e.value = (u32)cookie | (u64)t->layout << 32;
 	if (!events.ringbuf_output(&e, sizeof(e), 2 /* BPF_RB_FORCE_WAKEUP */))
 		return_sites.update(&key, &reported);

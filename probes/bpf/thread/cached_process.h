@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) bool is_current(struct thread *t, u
 static inline __attribute__((always_inline)) struct thread *lookup_process(struct counters *c, void *task, u64 cookie,
 								       u64 current)
 {
-	u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	u32 tgid = this_process();
 	struct process *p = processes.lookup(&tgid);
 	struct thread *t;
 

@@ -160,7 +160,7 @@ static inline __attribute__((always_inline)) u64 take_path(struct walk *w, struc
 	w->fp_known = 1;
 	w->returns = newest_return();
 	w->path.parent = 0;
-	w->path.tgid = tid >> 32;
+	w->path.tgid = this_process();
 	w->path.layout = key;
 	w->path.count = 0;
 	if (!key)

@@ -185,6 +185,22 @@ def test_a_port_in_use_is_one_line() -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_socket_that_listens_already_is_served(caplog: pytest.LogCaptureFixture) -> None:
+    """Its address counts; one line says so where the configuration has another."""
+    passed = socket.create_server(("127.0.0.1", 0))
+    port = passed.getsockname()[1]
+    server = MetricsServer(("0.0.0.0", 1), lambda: None, series=2000, passed=passed)
+    try:
+        assert server.address == f"127.0.0.1:{port}"
+        assert get(server.address)[0].startswith("text/plain; version=")
+        with pytest.raises(urllib.error.HTTPError, match="421"):
+            get(server.address, Host="elsewhere.example")
+        assert "change ListenStream of specmined.socket" in caplog.text
+    finally:
+        server.close()
+    assert passed.fileno() == -1
+
+
 def test_promtool_finds_nothing_to_say(tmp_path: Path) -> None:
     """The linter of Prometheus has no complaint."""
     promtool = shutil.which("promtool")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from specmine.daemon.system.systemd import Notifier
-from specmine.model.errors import ProbeError
+from specmine.daemon.system import systemd
+from specmine.daemon.system.systemd import Notifier, metrics_socket, passed_socket
+from specmine.model.errors import InputError, ProbeError
 from specmine.store import open_store
 from specmine.store.lock import FileLock
 from tests.support.lives import Life
@@ -90,3 +92,38 @@ def test_a_source_that_cannot_start_ends_the_daemon(tmp_path: Path, manager: Man
     assert not any("READY" in message for message in manager.told())
     FileLock(life.config.host_lock, what="", remedy="").release()
     open_store(life.config.store.path).close()
+
+
+def passing(names: str, pid: int | None = None) -> dict[str, str]:
+    """Return what a manager writes into the environment of a daemon that it passes sockets."""
+    count = str(len(names.split(":")))
+    return {"LISTEN_PID": str(pid or os.getpid()), "LISTEN_FDS": count, "LISTEN_FDNAMES": names}
+
+
+def test_a_passed_socket_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second of two; children are neither told of it nor get it."""
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        port, number = made.getsockname()[1], made.detach()
+        os.set_inheritable(number, True)
+        monkeypatch.setattr(systemd, "_FIRST_PASSED", number - 1)
+        environment = passing("other:metrics")
+        passed = metrics_socket(environment)
+        assert passed is not None and passed.getsockname()[1] == port
+        with passed:
+            assert environment == {}
+            assert not os.get_inheritable(number)
+
+
+def test_sockets_for_another_process_are_left_alone() -> None:
+    """What a parent was passed, or nothing, or another name, is no socket of ours."""
+    assert passed_socket("metrics", passing("metrics", pid=1)) is None
+    assert passed_socket("metrics", {}) is None
+    assert passed_socket("metrics", passing("other")) is None
+
+
+def test_a_unit_without_network_that_is_passed_no_socket_is_told_so() -> None:
+    """It would listen where nobody can reach it."""
+    with pytest.raises(InputError, match=r"specmined\.socket") as caught:
+        metrics_socket({"SPECMINE_METRICS_SOCKET": "passed"})
+    assert caught.value.exit_code == 2
+    assert metrics_socket({}) is None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,6 @@ from specmine.probes.process.proc import (
     runs_deleted,
 )
 from specmine.probes.process.selection import Selection, belongs
-from tests.support.paths import ROOT
 from tests.support.product import wait_until
 from tests.support.source_driver import running
 
@@ -84,15 +81,3 @@ def test_a_path_that_a_user_mounted_is_not_believed(tmp_path: Path) -> None:
     with running("/usr/bin/unshare", "--user", "--map-root-user", "--mount", "/bin/sh", "-c", inside) as child:
         wait_until(lambda: executable_path(child.pid) == f"{path} (deleted)", "the deleted file")
         assert not runs_deleted(child.pid, str(path))
-
-
-def test_a_time_namespace_of_its_own_is_refused() -> None:
-    """The kernel's programs read the host's clock: with another one, windows and calls would not fit together."""
-    code = "from specmine.probes.process.proc import check_own_namespace; check_own_namespace()"
-    command = ["unshare", "--user", "--time", "--monotonic", "100000", "--fork", sys.executable, "-c", code]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if "unshare" in ended.stderr:
-        pytest.skip(ended.stderr)
-    assert "HostError" in ended.stderr
-    assert "time namespace of its own" in ended.stderr
