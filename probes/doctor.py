@@ -17,7 +17,6 @@ from specmine.probes.elf.client import CONFINE, Reader
 from specmine.probes.kernel import namespaces
 from specmine.probes.kernel.cache import default_folder, is_ours
 from specmine.probes.kernel.loader import Loaded, load, loaded_earlier
-from specmine.probes.process import proc
 from specmine.probes.process.proc_files import PROC
 from specmine.probes.safety.rules import fips_mode
 
