@@ -76,11 +76,7 @@ def is_store(path: Where) -> bool:
     """Return whether a file is an SQLite database, as every store is; a place that is no file reads like one."""
     if not isinstance(path, Path):
         return True
-    try:
-        with path.open("rb") as file:
-            return file.read(16) == b"SQLite format 3\0"
-    except OSError:
-        return False
+    return _head(path)[:16] == b"SQLite format 3\0"
 
 
 def document_in(path: Where) -> Document:
@@ -95,12 +91,19 @@ def document_in(path: Where) -> Document:
     """
     if not isinstance(path, Path):
         return _from_store(path)
+    first = _head(path).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    return json_specification(path) if first == b"{" else _from_store(path)
+
+
+def _head(path: Path) -> bytes:
+    """Return how a file begins; nothing of what is no file, such as a FIFO, which would have to be waited for."""
     try:
+        if not path.is_file():
+            return b""
         with path.open("rb") as file:
-            head = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+            return file.read(64)
     except OSError:
-        head = b""
-    return json_specification(path) if head == b"{" else _from_store(path)
+        return b""
 
 
 def _check_shape(document: Any, where: object) -> None:

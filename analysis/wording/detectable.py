@@ -50,24 +50,20 @@ def _of_asserted(known: Any) -> str:
 def counted(entries: Sequence[Entry]) -> str:
     """Return in how many of the functions with an assertion twice as slow would be found; '' where that is not told."""
     told = [each["detectable"] for each in entries if isinstance(each.get("detectable"), dict)]
-    if not told:
-        return ""
-    seconds = [each.get("doubled_seconds") for each in told if _is_known(each)]
-    first = min((each["within_seconds"] for each in told), default=60.0)
-    soon = sum(each is not None and each <= first for each in seconds)
-    later = sum(each is not None and each > first for each in seconds)
-    parts = [f"within {age(first)} in {count(soon)} of {plural(len(told), 'function')}"]
-    if later:
-        parts.append(f"within {age(LONGEST_S)} in {count(later)} more")
-    rest = [
-        f"{count(number)} {words}"
-        for number, words in (
-            (len(seconds) - soon - later, "would not show it"),
-            (len(told) - len(seconds), "were watched too briefly to tell"),
-        )
-        if number
-    ]
-    return f"Twice as slow is found {', '.join(parts)}" + (f"; {', '.join(rest)}" if rest else "")
+    spans = [each.get("doubled_seconds") for each in told if _is_known(each)]
+    early = len(told) - len(spans)
+    if not spans:
+        functions = f"of {plural(early, 'function')}: watched too briefly"
+        return f"How soon twice as slow would be found is not known yet {functions}" if early else ""
+    first = min(each["within_seconds"] for each in told)
+    soon = sum(each is not None and each <= first for each in spans)
+    later = sum(each is not None and each > first for each in spans)
+    never = len(spans) - soon - later
+    parts = [f"Twice as slow would be found within {age(first)} in {count(soon)} of {plural(len(told), 'function')}"]
+    parts += [f"within {age(LONGEST_S)} in {count(later)} more"] if later else []
+    parts += [f"later or not at all in {count(never)}"] if never else []
+    parts += [f"not known yet of {count(early)}"] if early else []
+    return ", ".join(parts)
 
 
 def _is_known(known: Any) -> bool:

@@ -124,7 +124,7 @@ def run(command: str, pid: int, folder: Path, config: Path, *, quick: bool = Fal
         words += ["--socket", f"{folder}/socket"]
     if words[0] == "mine":
         words += ["--function", "processCommand", "--function", "readQueryFromClient"]
-        words += ["--duration", "10"] if quick else []  # the last one counts
+        words += ["--duration", "6"] if quick else []  # the last one counts
     done = subprocess.run(
         [*specmine_at(program), *words], check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         env={**os.environ, "COLUMNS": "80"},

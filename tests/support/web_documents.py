@@ -81,13 +81,23 @@ def sample(*, hostile: bool = False, copies: int = 1) -> Documents:
     specification: dict[str, Any] = json.loads(Path(DATA / "app.json").read_text(encoding="utf-8"))
     first = specification["functions"][0]
     names = {
-        "callee": Named(function=HOSTILE if hostile else "checksum", program="shop", module="shop", build_id="ab" * 20),
+        "callee": Named(
+            function=HOSTILE if hostile else "checksum",
+            program="shop",
+            module="shop",
+            build_id="ab" * 20,
+            callers=(HOSTILE if hostile else "handle_get",),
+        ),
         str(first.get("key") or "first"): Named(
             function=str(first["function"]), program=str(first.get("program") or ""), module=str(first["module"])
         ),
         "other": Named(function="render", program="shop", module="shop"),
     }
     first["key"] = str(first.get("key") or "first")
+    for each in specification["functions"]:
+        if each["state"] in ("single", "explained"):
+            each["detectable"] = {"ratio": 1.6, "within_seconds": 60.0, "doubled_seconds": 60.0, "windows": 120,
+                                  "windows_needed": 90, "window_seconds": 10.0}  # fmt: skip
     made = (
         violation("callee", time_share=0.38),
         violation(first["key"], factor=1.5, because="callee"),

@@ -52,6 +52,7 @@ def test_the_first_page_begins_with_what_is_wrong() -> None:
     assert "2.1× slower" in card
     assert re.search(r"median <b>160\s*µs</b>, normal 72–80\s*µs", card)
     assert "Slower with it" in card
+    assert re.search(r'called by <span class="f">handle_<wbr>get</span>', card)
     assert "specmine acknowledge checksum" in card
     assert text.count("<article") == 1, "one entry a cause"
     assert "gzip level 6 is wanted" in text
@@ -368,3 +369,14 @@ def test_reasons_are_told_without_codes() -> None:
     text = client(sample()).get("/hosts").text
     assert "What would help" in text
     assert not re.search(r"\[[a-z-]+\]", re.sub(r"<[^>]*>", "", text[text.index('id="blind"') :]))
+
+
+def test_what_would_be_found_is_said() -> None:
+    """Of one function, and counted for all: what is not slower may be so without being seen."""
+    documents = sample()
+    name = next(each["function"] for each in documents.functions if each["state"] == "single")
+    text = client(documents).get("/function", params={"name": name}).text
+    assert re.search(r"A slowdown of 1\.6(x|×) would be found within 1\s*min", text)
+    assert re.search(
+        r"Twice as slow would be found within 1\s*min in 2 of 2 functions", client(documents).get("/hosts").text
+    )

@@ -71,10 +71,11 @@ def quantiles(entry: Entry) -> list[dict[str, str]]:
     ]
 
 
-def _where(entry: Entry) -> dict[str, str]:
+def _where(entry: Entry) -> dict[str, Any]:
     expression = str(entry.get("expression") or "true")
     lost = float(entry.get("time_share") or 0.0)
     return {
+        "callers": list(entry.get("callers") or ()),
         "condition": "" if expression == "true" else expression,
         "cost": f"{share(lost)} of the program's time" if lost >= 0.005 else "",
     }

@@ -47,8 +47,10 @@ def test_of_all() -> None:
     """Each function is counted once; what is not known is said."""
     entries = [known(1.5, 60.0), known(2.5, 300.0), known(None, None), known(None, None, 3), {"state": "waiting"}]
     assert counted(entries) == (
-        "Twice as slow is found within 1 min in 1 of 4 functions, within 15 min in 1 more; 1 would not show it, "
-        "1 were watched too briefly to tell"
+        "Twice as slow would be found within 1 min in 1 of 4 functions, within 15 min in 1 more, "
+        "later or not at all in 1, not known yet of 1"
     )
-    assert counted([known(1.5, 60.0)] * 2) == "Twice as slow is found within 1 min in 2 of 2 functions"
+    assert counted([known(1.5, 60.0)] * 2) == "Twice as slow would be found within 1 min in 2 of 2 functions"
+    early = "How soon twice as slow would be found is not known yet of 1 function: watched too briefly"
+    assert counted([known(None, None, 3)]) == early
     assert counted([{"state": "single"}]) == ""
