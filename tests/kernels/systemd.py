@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ LIMIT_S = 900 * FACTOR
 
 def main() -> int:
     """Run it; print the rows."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the machine is ended, too
     with tempfile.TemporaryDirectory(prefix="specmine-systemd-") as folder:
         command = (
             f"cd {ROOT} && PYTHONPATH={ROOT / 'src'}:{ROOT} PYTHONDONTWRITEBYTECODE=1 SPECMINE_TEST_PATIENCE={FACTOR} "

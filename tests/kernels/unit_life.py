@@ -257,7 +257,7 @@ def counted() -> bool:
         functions = json.loads(out)["functions"]
     except (ValueError, KeyError):
         return False
-    return any(each.get("calls_counted", 0) > 0 and each["module"] == TARGET.name for each in functions)
+    return any(each["calls"] > 0 and each["module"] == TARGET.name for each in functions)
 
 
 def journal() -> str:
