@@ -278,7 +278,7 @@ def main() -> int:
         life.reload()
         life.end_by(signal.SIGKILL, "killed: systemd starts it again", "signal")
         life.upgrade()
-        drop_in("watchdog", f"WatchdogSec={patient(3):.0f}")
+        drop_in("watchdog", f"WatchdogSec={patient(8):.0f}")  # longer than a stop takes
         before = main_pid()
         run("systemctl", "restart", "specmined")
         life.row("restart", ok=life.back(before))
