@@ -13,6 +13,7 @@ from typing import Any
 from specmine.model.errors import HostError, ProbeError
 from specmine.model.probe_kind import PROBE_KINDS
 from specmine.probes.arch.machine import machine
+from specmine.probes.holder.time_scale import TIME_SCALE
 
 from .cache import read_json, this_boot, write_json
 from .compiling_child import Answer, answer
@@ -59,6 +60,8 @@ LINK_KINDS = ("session", "multi", "perf")
 _COUNTING = "-DMAY_GOTO"
 VARIANTS: tuple[tuple[str, ...], ...] = ((_COUNTING,), (), ("-DMAX_FRAMES=32",))
 """Flags to compile with, best first; the verifier counts rounds itself from 6.9 on, and without faults from 6.12."""
+_SLOW = [f"-DHANDLER_LIMIT_NS={round(1024 * TIME_SCALE)}"] if TIME_SCALE > 1 else []
+"""On a machine that is said to be slow a handler may take longer before it counts as interrupted."""
 _MIB = 1 << 20
 PATHS, SAMPLING = "paths", "sampling"
 """Groups of programs that may be loaded later: the verifier takes six times as long for them as for all others."""
@@ -189,7 +192,7 @@ def load(
         except ProbeError as failed:
             error = failed
     for flags, split in ways:
-        request = common | {"flags": list(flags), "waiting": split, "following": True, "sampling": sampling}
+        request = common | {"flags": [*flags, *_SLOW], "waiting": split, "following": True, "sampling": sampling}
         try:
             made = answer(interpreter, request | _calls(modes, (False, True)))
         except ProbeError as failed:  # an older verifier may need a shorter walk, or may trust no struct
@@ -206,7 +209,7 @@ def load(
 
 def _loaded_first(interpreter: str, common: Mapping[str, Any], earlier: Earlier, *, sampling: bool) -> Loaded:
     """Load what the first probes need, as it was loaded earlier."""
-    same = {**common, "flags": list(earlier.flags), "waiting": earlier.waiting, "fields": earlier.fields}
+    same = {**common, "flags": [*earlier.flags, *_SLOW], "waiting": earlier.waiting, "fields": earlier.fields}
     made = answer(interpreter, same | _calls([earlier.mode], (False,)) | {"following": True, "sampling": False})
     more = same | {"following": False, "maps": list(made.maps)}
     later = {PATHS: more | _calls([earlier.mode], (True,)) | {"sampling": False}}
