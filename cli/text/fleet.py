@@ -96,8 +96,23 @@ def levels_text(document: Mapping[str, Any], *, everything: bool) -> str:
         ]  # fmt: skip
     if everything:
         lines += [f"{each['text']}." for each in (*others, *document["functions"])]
+    elif others and all(each["method"] == "none" for each in others):
+        lines += _too_few(others)
     elif others:
         verdicts = [each["verdict"] for each in others]
         counted = [f"{verdicts.count(one)} {one}" for one in ("equivalent", "undecided") if one in verdicts]
         lines.append(f"Other functions of the new build: {', '.join(counted)}; --all lists them.")
     return "".join(escaped(line) + "\n" for line in lines)
+
+
+def _too_few(builds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each new build of which too few hosts are there to compare, and what to do."""
+    found = []
+    for base, new in dict.fromkeys((each["base"], each["new"]) for each in builds):
+        sides = [max(each["hosts"][at] for each in builds if each["new"] == new) for at in (0, 1)]
+        few, number = min(((new, sides[1]), (base, sides[0])), key=lambda each: each[1])
+        found.append(
+            f"Build {few} runs on {plural(number, 'host')}: too few to tell a build from its hosts."
+            f" Ask: specmine compare --fleet URL {base} {new}, which compares restarts."
+        )
+    return found

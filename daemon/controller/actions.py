@@ -30,7 +30,7 @@ from .hotness import (
     total_of,
 )
 from .phase import FINISHED, State
-from .sharing.orders import left_out, shared, unhurried
+from .sharing.orders import fitted, left_out, shared
 from .state import ControllerState
 from .wait_requests import followed
 
@@ -142,11 +142,11 @@ def _plan(state: ControllerState, actions: list[Action]) -> tuple[ControllerStat
     searching = state.now_ns - state.began_ns < FIRST_LOOK_NS and not state.settings.watch
     if searching and all(function.state is State.CANDIDATE for function in state.functions.values()):
         return state, None
-    left = left_out(state.orders, state.functions, state.settings, state.now_ns, state.began_ns)
-    made = plan(
-        _without(_named(state), left), _means_of(state, left), shared(state.orders, state.settings, state.now_ns)
-    )
-    watches = unhurried(made.watches, state.functions, state.settings)
+    pressure = state.agent_cost.pressure
+    left = left_out(state.orders, state.functions, state.settings, state.now_ns, state.began_ns, pressure=pressure)
+    settings = shared(state.orders, state.settings, state.now_ns, pressure=pressure)
+    made = plan(_without(_named(state), left), _means_of(state, left), settings)
+    watches = fitted(state.orders, made.watches, state.functions, state.settings, state.now_ns)
     made = replace(made, watches=watches, waiting={**made.waiting, **dict.fromkeys(left, reasons.shared())})
     functions = dict(state.functions)
     for key in sorted(functions):

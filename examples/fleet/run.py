@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,8 @@ from tests.support.postgres import Postgres, binaries, running
 
 WINDOWS = 2  # of each function in each lifetime, if there is time
 SLOW, UPGRADED, REGRESSED = "web-2", "web-3", "parse"
+SLOWNESS = "2.3"
+OUTLIERS = re.compile(r"specmine_fleet_outlier_hosts? |specmine_fleet_outlier_host_factor_ratio\{")
 
 
 def main() -> int:
@@ -44,6 +47,9 @@ def main() -> int:
         print("fleet-demo: needs root, gcc, and PostgreSQL (package postgresql)")
         return 4
     began = time.monotonic()
+    print(f"Three hosts run the same server, each with specmined. {SLOW} has {SLOWNESS} times as much to do for each"
+          f" call.\nThen {UPGRADED} gets build v2, in which {REGRESSED}() takes 1.5 times as long. Will the fleet tell"
+          " which is which?\n", flush=True)  # fmt: skip
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="specmine-fleet-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -52,7 +58,7 @@ def main() -> int:
         url = started(server)
         builds = {"v1": compiled(folder, "v1"), "v2": compiled(folder, "v2", "-DPARSE=60000")}
         fleet = [
-            DemoHost(name=name, folder=folder / name, environment={"SLOWNESS": "2.3" if name == SLOW else "1"})
+            DemoHost(name=name, folder=folder / name, environment={"SLOWNESS": SLOWNESS if name == SLOW else "1"})
             for name in ("web-1", SLOW, UPGRADED)
         ]
         for each in fleet:
@@ -60,8 +66,9 @@ def main() -> int:
             each.install(builds["v1"])
             stack.callback(each.close)
         live(fleet, builds, given)
-        collect(fleet, url, builds)
-        ok = told(url)
+        metrics = folder / "fleet.prom"
+        collect(fleet, url, builds, metrics)
+        ok = told(url, metrics)
     print(f"\nfleet-demo: {time.monotonic() - began:.0f} s; {'as it should be' if ok else 'NOT as it should be'}")
     return 0 if ok else 1
 
@@ -81,7 +88,8 @@ def live(fleet: list[DemoHost], builds: dict[str, Path], given: argparse.Namespa
     for each in fleet:
         each.wait_for_store(60)
     for build, path in builds.items():
-        print(f"{fleet[-1].name} runs {build}: {given.restarts} lifetimes", flush=True)
+        print(f"{fleet[-1].name} runs build {build}, the others v1; each program is started {given.restarts} times.",
+              flush=True)  # fmt: skip
         fleet[-1].install(path)
         for _ in range(given.restarts):
             for each in fleet:
@@ -93,8 +101,8 @@ def live(fleet: list[DemoHost], builds: dict[str, Path], given: argparse.Namespa
             each.forward()
 
 
-def collect(fleet: list[DemoHost], url: str, builds: dict[str, Path]) -> None:
-    """End the daemons, name the builds, send the rest, and load it."""
+def collect(fleet: list[DemoHost], url: str, builds: dict[str, Path], metrics: Path) -> None:
+    """End the daemons, name the builds, send the rest, load it, and write metrics."""
     labels = {build_id(path): label for label, path in builds.items()}
     for each in fleet:
         each.close()
@@ -103,34 +111,41 @@ def collect(fleet: list[DemoHost], url: str, builds: dict[str, Path]) -> None:
             named = [Build(build_id=one, label=label) for one, label in labels.items() if one in known]
             store.write(Writes(tuple(named)), time.time_ns())
         each.forward()
-    served = serve(url, FleetRetention(), once=True, tell=print)
-    print(f"the fleet holds {served.rows} rows of {len(fleet)} hosts; {served.refused} pushes refused")
+    served = serve(url, FleetRetention(), once=True, tell=print, metrics=metrics)
+    print(f"The fleet's database holds {served.rows} rows of {len(fleet)} hosts; it refused {served.refused} pushes.")
     with connected(url, autocommit=True) as db:
         for row in db.execute("SELECT why FROM specmine.refused"):
             print(f"refused: {row['why']}")
 
 
-def told(url: str) -> bool:
-    """Show what the commands say, and return whether it is true."""
-    levels = command("fleet", "levels", "--database", url)
+def told(url: str, metrics: Path) -> bool:
+    """Show what the commands and the metrics say, and return whether it is true."""
+    print(f"\n$ export SPECMINE_FLEET='{url}'")
+    levels = command(url, "fleet", "levels")
     comparison = ("compare", "--fleet", url, "--host", UPGRADED, "v1", "v2")
-    command(*comparison)
-    text = command(*comparison, "--format", "json", show=False)
+    command(url, *comparison)
+    text = command(url, *comparison, "--format", "json", show=False)
     document: dict[str, Any] = json.loads(text) if text else {"functions": [], "machine_code": {"suspects": []}}
     worse = [each["function"] for each in document["functions"] if each["verdict"] == "worse"]
     changed = [each["function"] for each in document["machine_code"]["suspects"] if each["code"] == "changed"]
-    print(f"named as slow: {SLOW}, as a host; slower with v2: {', '.join(worse)}; code changed: {', '.join(changed)}")
+    series = [line for line in metrics.read_text(encoding="utf-8").splitlines() if OUTLIERS.match(line)]
+    print("Metrics of the fleet, for Prometheus:", *series, sep="\n  ")
+    print(f"\nSo {SLOW} is slow as a host, in all of its functions. Build v2 is slower in"
+          f" {', '.join(worse) or 'nothing'}; its code changed in {', '.join(changed) or 'nothing'}.")  # fmt: skip
     alone = f"{SLOW} alone is slower" in levels and levels.count("alone is") == 1
-    return alone and REGRESSED in worse and changed == [REGRESSED]
+    named = len(series) == 2 and f'host="{SLOW}"' in series[1]
+    return alone and named and REGRESSED in worse and changed == [REGRESSED]
 
 
-def command(*arguments: str, show: bool = True) -> str:
+def command(url: str, *arguments: str, show: bool = True) -> str:
     """Run a command of specmine, and return what it prints."""
     done = subprocess.run(
-        [sys.executable, "-m", "specmine.cli", *arguments], check=False, capture_output=True, text=True
-    )
+        [sys.executable, "-m", "specmine.cli", *arguments], check=False, capture_output=True, text=True,
+        env={**os.environ, "SPECMINE_FLEET": url},
+    )  # fmt: skip
     if show:
-        print(f"\n$ specmine {' '.join(arguments)}\n{done.stdout}{done.stderr}", flush=True)
+        shown = " ".join('"$SPECMINE_FLEET"' if each == url else each for each in arguments)
+        print(f"\n$ specmine {shown}\n{done.stdout}{done.stderr}", flush=True)
     return done.stdout
 
 

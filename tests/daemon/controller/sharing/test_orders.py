@@ -19,9 +19,9 @@ from specmine.daemon.controller.sharing.orders import (
     LONE_AFTER_NS,
     MEASURED_EVERY_NS,
     Orders,
+    fitted,
     left_out,
     told,
-    unhurried,
     watched_closely,
 )
 from specmine.daemon.controller.state import ControllerState
@@ -153,7 +153,7 @@ def test_a_host_is_not_blinded() -> None:
     assert len(most) == 2
     unmeasured = _unmeasured(state.functions)
     for later, functions, expected in (
-        (CLOSELY_EVERY_NS - SECOND, state.functions, frozenset(finished)),
+        (1, state.functions, frozenset(finished)),
         (CLOSELY_EVERY_NS + 2 * SECOND, state.functions, frozenset(finished) - most),
         (MEASURED_EVERY_NS + 2 * SECOND, unmeasured, frozenset[str]()),
         (CHECKED_EVERY_NS - SECOND, state.functions, frozenset(finished) - most),
@@ -197,8 +197,36 @@ def test_what_is_suspected_has_whole_windows() -> None:
     )  # fmt: skip
     suspected = replace(function, violations=replace(function.violations, alarms=(alarm,), standing=()))
     watch = Watch(function=key, kind=Kind.TIME, window_calls=210)
-    found = unhurried({key: watch, other: replace(watch, function=other)}, {**state.functions, key: suspected}, SHARED)
+    functions = {**state.functions, key: suspected}
+    found = fitted(state.orders, {key: watch, other: replace(watch, function=other)}, functions, SHARED, state.now_ns)
     assert (found[key].window_calls, found[other].window_calls) == (SHARED.window_calls, 210)
+
+
+def test_what_is_watched_closely_has_short_windows() -> None:
+    """More windows for as many calls: those of a function that is on all the time end with just enough calls."""
+    state, _, _ = _run(replace(SHARED, window_ns=10 * SECOND), 60.0, {0.0: _assigned([], _NAMES[1:])})
+    settings = replace(SHARED, window_ns=10 * SECOND, own_places=1 / 64)
+    (most,) = watched_closely(state.functions, settings)
+    other = next(key for key in state.functions if key != most)
+    watch = Watch(function=most, kind=Kind.TIME, window_calls=1 << 20, window_ns=10 * SECOND)
+    watches = {most: watch, other: replace(watch, function=other)}
+    found = fitted(state.orders, watches, state.functions, settings, state.now_ns)
+    assert (found[most].window_calls, found[most].window_ns) == (210, CLOSELY_EVERY_NS)
+    assert found[other] == watches[other]
+    alone = fitted(Orders(), watches, state.functions, settings, state.now_ns)
+    assert alone == watches
+
+
+def test_with_no_cpu_time_left_what_is_watched_closely_is_checked_less_often() -> None:
+    """Each window costs us some CPU time: under pressure they come four times as rarely."""
+    state, _, _ = _run(replace(SHARED, shares=False), 60.0, {})
+    finished = [key for key, each in state.functions.items() if each.state in FINISHED]
+    orders = told(Orders(), state.functions, (), finished, told_ns=state.now_ns, own=0.25)
+    began_ns = min(max(one.start_ns for one in each.history.timing[-1:]) for each in state.functions.values())
+    for pressure, every_ns in ((0.0, CLOSELY_EVERY_NS), (1.0, 4 * CLOSELY_EVERY_NS)):
+        soon = left_out(orders, state.functions, SHARED, began_ns + every_ns - 1, pressure=pressure)
+        later = left_out(orders, state.functions, SHARED, _seen(state.functions) + every_ns, pressure=pressure)
+        assert (soon, later) == (frozenset(finished), frozenset())
 
 
 def test_a_statement_is_confirmed_though_others_observe() -> None:
