@@ -14,6 +14,7 @@ interval (``bench/lib/slopes.py``). ``--functions`` adds a program of so many fu
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import signal
@@ -110,7 +111,7 @@ def sample(one: Daemon, began_s: float, lives: Lives) -> dict[str, Any]:
             cpu_s = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
             processes[role] = {"mb": resident / 1e6, "descriptors": descriptors, "cpu_s": cpu_s, "pid": pid}
     status = one.ask() or {}
-    with suppress(OSError):
+    with suppress(OSError, http.client.HTTPException):  # it is cut off after ten seconds: on a busy host too early
         if status.get("metrics"):
             urllib.request.urlopen(f"http://{status['metrics']}/metrics", timeout=10).read()
     return {
