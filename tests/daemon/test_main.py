@@ -166,6 +166,19 @@ def test_the_paths_of_the_unit_are_those_of_the_defaults() -> None:
     assert f"/run/{settings['RuntimeDirectory']}/specmined.sock" in default_text()
 
 
+def test_the_unit_is_scraped_where_the_configuration_says() -> None:
+    """Its socket has the default address, is passed by the name that is asked for, and comes and goes with it."""
+    unit, listening = (
+        (ROOT / "systemd" / f"specmined.{kind}").read_text(encoding="utf-8") for kind in ("service", "socket")
+    )
+    settings = dict(re.findall(r"(?m)^(\w+)=(.*)$", listening))
+    assert f"listen: {settings['ListenStream']}\n" in default_text()
+    assert settings["FileDescriptorName"] == "metrics"
+    assert settings["BindsTo"] == "specmined.service"
+    assert "Wants=specmined.socket\n" in unit
+    assert "Environment=SPECMINE_METRICS_SOCKET=passed\n" in unit
+
+
 class Stream:
     """A text stream that remembers."""
 
