@@ -156,7 +156,7 @@ def _strip(points: Sequence[Point], strip: Strip, top: int, span: tuple[datetime
         labels.append(f'<text x="0" y="{y - 2:.1f}" class="tick halo">{text}</text>')
     parts.append(
         f'<svg x="0" y="{body}" width="100%" height="{_BODY}" viewBox="0 0 1000 100" preserveAspectRatio="none">'
-        f'{_band(axis, strip.normal)}<path class="trend" d="{_path(known, axis)}"/></svg>'
+        f'{_band(axis, strip.normal)}<path class="trend" d="{_path(known, axis)}"/>{_dots(known, axis)}</svg>'
     )
     return parts + labels
 
@@ -169,6 +169,18 @@ def _path(known: Sequence[tuple[float, float]], axis: LogAxis) -> str:
         parts.append(f"{'M' if apart else 'L'}{10 * at:.4g} {_y(axis, seconds):.4g}{'h1' if apart else ''}")
         before = at
     return "".join(parts)
+
+
+def _dots(known: Sequence[tuple[float, float]], axis: LogAxis) -> str:
+    """Return the points that no line reaches, as dots that can be seen."""
+    wide = 100 * _BREAK / _PARTS
+    places = [-1e9, *(at for at, _ in known), 1e9]
+    alone = [
+        f"M{10 * at:.4g} {_y(axis, seconds):.4g}h0"
+        for number, (at, seconds) in enumerate(known, 1)
+        if at - places[number - 1] > wide and places[number + 1] - at > wide
+    ]
+    return f'<path class="trend dot" d="{"".join(alone)}"/>' if alone else ""
 
 
 def _band(axis: LogAxis, band: tuple[float, float] | None) -> str:

@@ -28,7 +28,7 @@ def sentence(entry: Entry) -> str:
 
 def _too_early(known: Any) -> str:
     missing, apart_s = known["windows_needed"] - known["windows"], float(known.get("window_seconds") or 0.0)
-    wait = f", in about {age(missing * apart_s)}" if apart_s else ""
+    wait = f"; about {age(60 * max(1, round(missing * apart_s / 60)))} more" if apart_s else ""
     return (
         f"Which slowdown would be found is not known before {known['windows_needed']} windows: "
         f"{known['windows']} are there{wait}"
@@ -45,6 +45,12 @@ def _of_asserted(known: Any) -> str:
     if doubled is not None:
         return f"Twice as slow would be found within {age(doubled)} in half of the cases, smaller slowdowns later"
     return f"Twice as slow would not be found within {age(LONGEST_S)}: it has too few calls, or they vary too much"
+
+
+def hides_twice_as_slow(entry: Entry) -> bool:
+    """Return whether it is known that twice the time would not be found soon."""
+    known: Any = entry.get("detectable")
+    return isinstance(known, dict) and _is_known(known) and not known.get("doubled_seconds")
 
 
 def counted(entries: Sequence[Entry]) -> str:

@@ -18,6 +18,10 @@ _WORDS = {
 }
 
 
-def words_of(name: str) -> str:
-    """Return what a key of ``lost`` counts."""
-    return _WORDS.get(name, escaped(name).replace("_", " "))
+def words_of(name: str, number: float = 2) -> str:
+    """Return what a key of ``lost`` counts, for so many of it."""
+    words = _WORDS.get(name, escaped(name).replace("_", " "))
+    if number != 1:
+        return words
+    first, space, rest = words.replace("call paths", "call path").replace(" were ", " was ").partition(" ")
+    return f"{first.removesuffix('s')}{space}{rest}"

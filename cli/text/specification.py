@@ -99,7 +99,9 @@ def _cost(collection: Any) -> str:
         parts.append(f"specmine's own processes took {collection['agent_cpu_seconds']:.1f} s of CPU")
     lost = {name: number for name, number in (collection.get("lost") or {}).items() if number}
     if lost:
-        parts.append("lost " + listed(f"{count(number)} {words_of(name)}" for name, number in sorted(lost.items())))
+        parts.append(
+            "lost " + listed(f"{count(number)} {words_of(name, number)}" for name, number in sorted(lost.items()))
+        )
     return text + "".join(f"; {part}" for part in parts) + "."
 
 

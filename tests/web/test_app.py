@@ -68,6 +68,9 @@ def test_a_quiet_host_says_so() -> None:
     for each in quiet.functions:
         each["violations"] = []  # type: ignore[index]
     assert "All well on h" in client(quiet).get("/").text
+    for each in quiet.functions:
+        each["verdict"] = "unknown"  # type: ignore[index]
+    assert "Nothing is decided now on h" in client(quiet).get("/").text
     nothing = Documents(specification={"functions": []}, violations={"violations": [], "host": "h", "at": None})
     text = client(nothing).get("/").text
     assert "Nothing is asserted yet on h" in text

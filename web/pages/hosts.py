@@ -44,7 +44,7 @@ def page(documents: Documents) -> dict[str, Any]:
         "found_when": found_when(documents.functions),
         "properties": _properties(documents),
         "notes": list(status.get("notes") or ()),
-        "lost": {words_of(key): count(number) for key, number in (status.get("lost") or {}).items() if number},
+        "lost": {words_of(key, number): count(number) for key, number in (status.get("lost") or {}).items() if number},
         "probes_off": status.get("probes") == "off",
     }
 

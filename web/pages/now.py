@@ -9,7 +9,8 @@ from typing import Any
 
 from specmine.analysis.charts.drawing import Drawing
 from specmine.analysis.charts.timeline import Span, timeline
-from specmine.analysis.wording.states import group_of
+from specmine.analysis.wording.detectable import hides_twice_as_slow
+from specmine.analysis.wording.states import UNDECIDED, group_of
 from specmine.analysis.wording.typesetting import typeset
 from specmine.analysis.wording.violations import has_open_cause, is_open, is_problem
 from specmine.model.text import count, listed, plural
@@ -48,6 +49,7 @@ def page(documents: Documents, trend: Callable[[Entry], Mapping[str, Any]]) -> d
         "causes": causes,
         "headline": _headline(causes),
         "asserted": groups["holds"] + groups["violated"] > 0,
+        "known": any(groups[each] for each in UNDECIDED),
         "lead": _lead(groups, violations),
         "timeline": _timeline(violations, _starts(documents), now),
         "cards": [
@@ -160,10 +162,9 @@ def _not_seen(documents: Documents, groups: Counter[str]) -> list[dict[str, Any]
         for group, text in (("cannot be timed", "cannot be timed"), ("waits for budget", "wait for budget"))
         if groups[group]
     ]
-    known = [each.get("detectable") for each in documents.functions]
-    slow = sum(isinstance(each, dict) and not each.get("doubled_seconds") for each in known)
+    slow = sum(map(hides_twice_as_slow, documents.functions))
     if slow:
-        hidden.append(f"{count(slow)} would not show soon that {'it is' if slow == 1 else 'they are'} twice as slow")
+        hidden.append(f"{count(slow)} would not be found soon if twice as slow")
     more = len(few) - _NAMED
     if more > 0:
         hidden.insert(0, f"{count(more)} more have too few calls")

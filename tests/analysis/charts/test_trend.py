@@ -38,6 +38,14 @@ def test_a_line_goes_through_the_points_and_ends_where_nothing_was_seen() -> Non
     assert places[-1][1] < places[0][1]
 
 
+def test_a_point_alone_is_a_dot() -> None:
+    """It can be seen though no line leads to it; points that a line joins have none."""
+    figure = drawn(trend(points(0, 40, *range(80, 100)), [MEDIAN], (), (), (BEGIN, END), "t"))
+    _, dots = figure.iter("path")
+    assert "dot" in dots.attrib["class"].split()
+    assert [round(float(x)) for x in re.findall(r"M([\d.]+)", dots.attrib["d"])] == [0, 333]
+
+
 def test_the_normal_range_lies_around_the_points_that_keep_it() -> None:
     figure = drawn(trend(points(*range(120)), [MEDIAN], (), (), (BEGIN, END), "t"))
     (band,) = [each for each in figure.iter("rect") if each.attrib["class"] == "band"]

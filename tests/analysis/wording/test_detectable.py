@@ -11,7 +11,7 @@ from specmine.analysis.wording.detectable import counted, sentence
 MINUTE = "A slowdown of 1.6x would be found within 1 min in half of the cases"
 LATER = "Twice as slow would be found within 15 min in half of the cases, smaller slowdowns later"
 NEVER = "Twice as slow would not be found within 15 min: it has too few calls, or they vary too much"
-EARLY = "Which slowdown would be found is not known before 90 windows: 30 are there, in about 42 min"
+EARLY = "Which slowdown would be found is not known before 90 windows: 30 are there; about 42 min more"
 
 
 def known(ratio: float | None, doubled: float | None, windows: int = 120) -> dict[str, Any]:
