@@ -25,7 +25,7 @@ from specmine.mining.detection.threshold import Calibration, with_peak, with_tim
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.void]
-THRESHOLDS = (16.0, 17.0, 17.5, 18.0, 19.0, 20.0)
+THRESHOLDS = (16.0, 16.5, 17.0, 17.5, 18.0, 20.0)
 WATCHED_SECONDS = 1_500.0
 PARTS = {"all": (0.0, 1.0), "to 10 %": (0.0, 0.1), "10 to 15 %": (0.1, 0.15), "15 to 30 %": (0.15, 1.0)}
 HOSTS = 20
@@ -170,7 +170,7 @@ def main() -> None:
         options.scenario, options.months, options.seed, options.hours, options.learning
     )
     begin = options.learning + (3600 * options.hours if options.learning >= LEARNING else 0)
-    shown = (options.threshold,) if options.threshold else (17.0, 17.5, 18.0)
+    shown = (options.threshold,) if options.threshold else (16.5, 17.0, 18.0)
     delays(hosts, functions, streams, begin, options.seed, shown)
     detectable(hosts, functions, streams, begin, options.seed, options.threshold or THRESHOLD)
 

@@ -127,7 +127,7 @@ class Detector:
 
 
 RIVALS: dict[str, tuple[Callable[[int, float], Chart], tuple[float, ...]]] = {
-    "detector, evidence": (Detector, (17.0, 18.0)),
+    "detector, evidence": (Detector, (16.5, 18.0)),
     "CUSUM, limit": (Cusum, (8.0, 15.0, 30.0)),
     "EWMA, sd": (Ewma, (5.0, 7.0)),
     "3 windows running, sd": (Runs, (3.0, 5.0)),

@@ -97,8 +97,7 @@ void step_stream(const struct constants *c, struct stream *s, double place_now, 
     int doubted = 0;
     for (int j = 0; j < FACTORS; j++)
         doubted |= s->evidence[j] > c->suspected;
-    if (doubted)
-        learn *= fmin(1, elapsed / s->interval);
+    const double counts = doubted ? fmin(1, elapsed / s->interval) : 1;
     const double residual = place_now - s->baseline, spread = sqrt(s->variance);
     const double bounded = clipped(residual, -c->bound * spread, c->bound * spread);
     const double ratio = s->lagged / fmax(s->square, 1e-12);
@@ -162,8 +161,8 @@ void step_stream(const struct constants *c, struct stream *s, double place_now, 
                 s->evidence[j] = 0;
         }
 
-    const double slow = fmax(-expm1(-elapsed / c->baseline_seconds), 1 / (s->seen + 1)) * learn;
-    const double slower = fmax(-expm1(-elapsed / c->spread_seconds), 1 / (s->seen + c->prior_windows)) * learn;
+    const double slow = fmax(-expm1(-elapsed / c->baseline_seconds), counts / (s->seen + 1)) * learn;
+    const double slower = fmax(-expm1(-elapsed / c->spread_seconds), counts / (s->seen + c->prior_windows)) * learn;
     const double gap = s->gap + elapsed;
     const int due = gap >= c->neighbours * s->interval;
     const double regular = slower * due * (1 - outlier);
@@ -175,7 +174,7 @@ void step_stream(const struct constants *c, struct stream *s, double place_now, 
     s->square += regular * (bounded * bounded - s->square);
     s->last = due ? bounded : s->last;
     s->gap = due ? 0 : gap;
-    s->seen += learn;
+    s->seen += counts * learn;
     s->place = predicted + gain * surprise;
     s->doubt = doubt * (1 - gain);
     s->age = elapsed + (young * s->entry + aged * s->age) / (young + aged);

@@ -19,7 +19,7 @@ from .values import Value, share_of
 
 SHOWN = 12.0
 """Evidence from which people are shown that a change is suspected."""
-THRESHOLD = 17.0
+THRESHOLD = 16.5
 """Evidence of a change, until a day has shown how far the evidence of unchanged functions goes."""
 LEAST_WINDOWS = 4
 """Windows that a change rests on."""

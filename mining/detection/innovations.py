@@ -199,7 +199,7 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
         1, or 0 where nothing must be learned, as while a violation is open or suspected.
     """
     doubted = (before.evidence > SUSPECTED).any(axis=1)
-    learn = learn * np.where(doubted, np.minimum(1.0, elapsed / before.interval), 1.0)
+    counts = np.where(doubted, np.minimum(1.0, elapsed / before.interval), 1.0)
     residual = places - before.baseline
     spread = np.sqrt(before.variance)
     bounded = np.clip(residual, -BOUND * spread, BOUND * spread)
@@ -231,8 +231,8 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
 
     found = _changes(before, surprise, width, began, residual, _Explained(quiet, heavy, stay, jump, usual, kept, gain))
 
-    slow = np.maximum(-np.expm1(-elapsed / BASELINE_SECONDS), 1 / (before.seen + 1)) * learn
-    slower = np.maximum(-np.expm1(-elapsed / SPREAD_SECONDS), 1 / (before.seen + PRIOR_WINDOWS)) * learn
+    slow = np.maximum(-np.expm1(-elapsed / BASELINE_SECONDS), counts / (before.seen + 1)) * learn
+    slower = np.maximum(-np.expm1(-elapsed / SPREAD_SECONDS), counts / (before.seen + PRIOR_WINDOWS)) * learn
     gap = before.gap + elapsed
     due = gap >= NEIGHBOURS * before.interval  # fast windows must not choose which neighbours are compared
     regular = slower * due * (1 - outlier)
@@ -246,7 +246,7 @@ def step(before: Streams, places: Floats, sampling: Floats, elapsed: Floats, beg
         last=np.where(due, bounded, before.last),
         gap=np.where(due, 0.0, gap),
         interval=before.interval,
-        seen=before.seen + learn,
+        seen=before.seen + counts * learn,
         place=predicted + gain * surprise,
         doubt=doubt * (1 - gain),
         outlier=outlier,

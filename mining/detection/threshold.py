@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 FROM = 15.0
 """Peaks above this are counted."""
-FIRST = 17.0
+FIRST = 16.5
 """The threshold until a day was seen."""
-LEAST, MOST = 17.0, 26.0
+LEAST, MOST = 16.5, 26.0
 PAGES_A_MONTH = 1.0
 """False pages of a host that are allowed, all functions together."""
 MONTH_SECONDS = 30 * 86_400.0

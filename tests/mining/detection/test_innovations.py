@@ -116,3 +116,26 @@ def test_a_wander_that_jumps_and_fades_is_less_evidence_than_a_change() -> None:
     assert 0 < max(gained) < 8
     assert streams.evidence.argmax() == int(np.argmin(np.abs(STEPS - math.log(2))))
     assert streams.evidence.max() > 15
+
+
+def test_the_baseline_follows_a_slow_wave_however_often_windows_come() -> None:
+    """In 45 minutes of suspicion, with windows each 5 s instead of 60, the baseline goes 63 % of the way."""
+    streams = _streams(1)
+    streams.interval[:] = 60.0
+    one = np.ones(1)
+    for number in range(round(model.BASELINE_SECONDS / 5)):
+        streams.evidence[:, 0] = model.SUSPECTED + 1
+        streams = step(streams, 0.2 * one, SAMPLING * one, 5 * one, 5.0 * number * one, one)
+    assert streams.baseline[0] == pytest.approx(0.2 * (1 - math.exp(-1)), rel=0.05)
+
+
+def test_windows_of_a_suspicion_count_by_their_time_in_a_young_stream() -> None:
+    """Twelve windows of 5 s count as one of 60: a newcomer does not take a change for its usual level."""
+    streams = _streams(1, seen=9.0)
+    streams.interval[:] = 60.0
+    one = np.ones(1)
+    for number in range(12):
+        streams.evidence[:, 0] = model.SUSPECTED + 1
+        streams = step(streams, 0.2 * one, SAMPLING * one, 5 * one, 5.0 * number * one, one)
+    assert streams.seen[0] == pytest.approx(10.0)
+    assert 0 < streams.baseline[0] < 0.2 * 1.5 / 10
