@@ -1,5 +1,5 @@
 // top() is slow in one call of five, for a reason that the argument chooses. The program knows how long each part of the
-// slow calls took by its own clock, and prints that when it is ended.
+// slow calls took by its own clock, and prints that when it is ended. SIGUSR1 has it begin to measure anew.
 //
 //     slow_calls callee|nested|recursion|two|cache|own|lock
 #include <pthread.h>
@@ -14,10 +14,10 @@
 #define FUNCTION __attribute__((noinline, noclone))
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
 #define SLOW_NS 400000
-#define STEPS 8000
+#define STEPS 24000
 #define LINE 8 // words in a line of the cache
 
-static volatile sig_atomic_t stop;
+static volatile sig_atomic_t stop, anew;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t in_slow, in_other, in_lock, whole, slow_slow, slow_other, slow_lock, slow_whole, slow_calls;
 static uint64_t *cold, *near;
@@ -129,6 +129,7 @@ static void *holder(void *unused)
 }
 
 static void on_end(int number) { stop = number; }
+static void on_anew(int number) { anew = number; }
 
 int main(int argc, char **argv)
 {
@@ -136,6 +137,7 @@ int main(int argc, char **argv)
 
     mode = argc > 1 ? argv[1] : "callee";
     signal(SIGTERM, on_end);
+    signal(SIGUSR1, on_anew);
     alarm(120);
     if (!strcmp(mode, "lock"))
         pthread_create(&thread, NULL, holder, NULL);
@@ -144,6 +146,8 @@ int main(int argc, char **argv)
         near = circle(1 << 7); // 8 kB
     }
     for (long i = 0; !stop; i++) {
+        if (anew)
+            anew = 0, slow_calls = slow_whole = slow_slow = slow_other = slow_lock = 0;
         in_slow = in_other = in_lock = 0;
         uint64_t before = now_ns();
         top(i % 5 == 0);

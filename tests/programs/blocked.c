@@ -1,5 +1,5 @@
 // One call of top() in four waits, for what the first argument says. The program knows how long these calls took by its
-// own clock, and for how long they were blocked in the functions in which they wait.
+// own clock, and for how long they were blocked in the functions in which they wait. SIGUSR1 has it begin to measure anew.
 //
 //     blocked lock|file|pipe|socket|sleep|poll|fault|nested|two|recursion|none [SECONDS]
 #include <fcntl.h>
@@ -19,6 +19,7 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int wanted, held;
+static volatile sig_atomic_t anew;
 static int ends[2], file, faults, accounts;
 static volatile char *page;
 static const char *mode;
@@ -156,6 +157,8 @@ FUNCTION void top(int is_slow)
     KEEP_FRAME();
 }
 
+static void on_anew(int number) { anew = number; }
+
 static int prepare(void)
 {
     pthread_t thread;
@@ -186,12 +189,15 @@ int main(int argc, char **argv)
 {
     mode = argc > 1 ? argv[1] : "sleep";
     bounded(argc - 1, argv + 1);
+    signal(SIGUSR1, on_anew);
     accounts = open("/proc/thread-self/schedstat", O_RDONLY);
     if (prepare()) {
         perror("blocked");
         return 2;
     }
     for (; !stop; calls++) {
+        if (anew)
+            anew = 0, slow_calls = whole = in_place = in_other = 0;
         int is_slow = calls % 4 == 0;
         while (is_slow && !stop && !held && (!strcmp(mode, "lock") || !strcmp(mode, "two")))
             sleep_ns(20000);
