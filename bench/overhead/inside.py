@@ -50,6 +50,7 @@ def main() -> int:
                 for callees in (0, 1, 4):
                     row, added = compared(program, way, callees, options.rounds, Path(folder))
                     rows.append(row)
+                    print(*row, sep="; ", file=sys.stderr, flush=True)
                     worst = max(worst, added)
     finally:
         os.close(statistics_on)
