@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def compared(program: Path, way: str, callees: int, rounds: int, cache: Path) -> tuple[tuple[str, ...], float]:
-    """Return a row of the table, and the difference of the medians."""
+    """Return a row of the table, and the median of the differences within a round: hosts change speed between them."""
     found: dict[bool, list[float]] = {True: [], False: []}
     variants = loader.VARIANTS
     for number in range(rounds):
@@ -70,9 +70,11 @@ def compared(program: Path, way: str, callees: int, rounds: int, cache: Path) ->
                 found[inside].append(kernel_time_ns(program, way, callees, cache))
             finally:
                 loader.VARIANTS = variants
-    off, on = statistics.median(found[False]), statistics.median(found[True])
+    added = [on - off for on, off in zip(found[True], found[False], strict=True)]
+    middle = statistics.median(added)
     spans = {of: f"{statistics.median(each):.0f} ({min(each):.0f} to {max(each):.0f})" for of, each in found.items()}
-    return (way, str(callees), spans[False], spans[True], f"{on - off:.0f}"), on - off
+    told = f"{middle:.0f} ({min(added):.0f} to {max(added):.0f})"
+    return (way, str(callees), spans[False], spans[True], told), middle
 
 
 def kernel_time_ns(program: Path, way: str, callees: int, cache: Path) -> float:
