@@ -70,7 +70,8 @@ def _verdict(  # noqa: PLR0911  one for each rule
         return CauseKind.WAIT, blocked >= NEARLY_ALL, text
     if facts.new_build and (facts.code != "same" or facts.changed_callees):
         return CauseKind.CODE, *_of_code(facts, running if parts else None, evidence)
-    if _is_changed(evidence[CauseKind.LOAD]):
+    off = waiting + blocked
+    if _is_changed(evidence[CauseKind.LOAD]) and not (off >= MOSTLY and _is_rarer(facts)):
         return CauseKind.LOAD, False, f"{_told(evidence[CauseKind.LOAD])}; its machine code is the same."
     work = running_of(facts)
     works = work is not None and work[0] >= WORK and work[1] >= MUCH_WORK
@@ -83,7 +84,16 @@ def _verdict(  # noqa: PLR0911  one for each rule
         has = facts.inside.more_ns / facts.inside.of_ns
         text = f"Its callee {facts.inside.function} has {share(has)} of the difference."
         return CauseKind.CALLEE, has >= NEARLY_ALL, text
+    if off >= MOSTLY:
+        each = f"{share(waiting)} of the difference is waiting for a CPU, and {share(blocked)} is being blocked"
+        return CauseKind.UNKNOWN, False, f"{each}: neither explains it alone."
     return CauseKind.UNKNOWN, False, "None of what is measured explains it."
+
+
+def _is_rarer(facts: Facts) -> bool:
+    """Tell whether slower calls come less often: that follows from their waiting, and does not cause it."""
+    before, after = facts.usual.rate, facts.now.rate
+    return facts.direction is Direction.SLOWER and before is not None and after is not None and after < before
 
 
 def _of_new_paths(facts: Facts) -> tuple[CauseKind, bool, str]:

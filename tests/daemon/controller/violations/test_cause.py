@@ -54,6 +54,16 @@ def test_the_part_of_its_time_that_grew_decides(now: Usual, kind: CauseKind, pro
     assert cause.text.endswith(".")
 
 
+def test_fewer_calls_are_no_reason_for_longer_waiting() -> None:
+    """Who waits longer comes less often: that is no load. More calls than usual may be why each of them waits."""
+    waiting = {"running_us": 100.0, "waiting_us": 66.0, "blocked_us": 34.0}
+    rarer, oftener = found(usual(**waiting, rate=40.0)), found(usual(**waiting, rate=300.0))
+    assert (rarer.kind, oftener.kind) == (CauseKind.UNKNOWN, CauseKind.LOAD)
+    assert rarer.text.startswith("66 % of the difference is waiting for a CPU, and 34 %")
+    assert changed(rarer)[CauseKind.LOAD]
+    assert found(usual(200.0, rate=40.0)).kind is CauseKind.LOAD
+
+
 def sums(running_us: float, preempted: int, waits_us: float, blocked_us: float = 0.0) -> Usual:
     """Return sums over 1,000 calls of which some wait for a CPU; the others run, and are blocked for so long."""
     ran = [running_us * (0.9 + 0.0002 * place) * 1e3 for place in range(1000)]
