@@ -148,8 +148,8 @@ def judged(mode: str, found: Waits, truth: dict[str, Any]) -> tuple[bool, bool, 
         return said <= MOST_WITHOUT, True, said, 0.0
     known = {(kind, name): truth[field] / truth["whole"] for kind, name, field in TRUTHS[mode].waits}
     first = max(known, key=lambda each: known[each])
-    said = sorted(shares, key=lambda each: -shares[each])[: len(known)]
-    named = set(said) == set(known) and known[said[0]] >= known[first] - WITHIN  # of two alike either may be first
+    most = sorted(shares, key=lambda each: -shares[each])[: len(known)]
+    named = set(most) == set(known) and known[most[0]] >= known[first] - WITHIN  # of two alike either may be first
     near = all(abs(shares.get(each, 0.0) - share) <= WITHIN for each, share in known.items())
     return named, near, shares.get(first, 0.0), known[first]
 
