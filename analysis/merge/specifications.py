@@ -16,6 +16,7 @@ from specmine.mining.model_merge.consistency import Consistency
 from specmine.model.call_path import CallPath, Frame
 from specmine.model.host_environment import common, environment_from
 
+from .calls import merged_calls
 from .model import Document, Key, Model, has_paths, join_models, key_of, models_in, names_of, rename_paths
 from .quantiles import with_levels
 
@@ -87,7 +88,7 @@ def _document(documents: Sequence[Document], models: Mapping[Key, Model]) -> dic
 def _entry(model: Model) -> dict[str, Any]:
     """Return a function of the merged specification: groups of all, borders as the one with most calls has them."""
     entry = dict(model.entry)
-    entry["calls"] = model.calls
+    entry |= merged_calls(model.entries)
     entry["timed"] = model.calls
     entry |= model.sums
     if model.histogram:
