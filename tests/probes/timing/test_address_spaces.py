@@ -32,10 +32,10 @@ class World:
         modules = SimpleNamespace(
             layout_of=self.layout_of, use=self.nothing, forget=lambda kept: set(), retired=set(), layouts={}
         )
+        placement = SimpleNamespace(check_bystanders=self.nothing, replaced_pids=set)
         registry = SimpleNamespace(
-            forked=self.nothing, gone=self.nothing, check_bystanders=self.nothing, recheck_safety=self.check,
-            replaced_pids=set, modules=set,
-        )  # fmt: skip
+            forked=self.nothing, gone=self.nothing, recheck_safety=self.check, modules=set, placement=placement
+        )
         parts: list[Any] = [modules, SimpleNamespace(), self, Bystanders(), registry, CodeSizes(8, folder)]
         self.spaces = AddressSpaces(*parts)
 
