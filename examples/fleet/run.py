@@ -88,8 +88,8 @@ def live(fleet: list[DemoHost], builds: dict[str, Path], given: argparse.Namespa
     for each in fleet:
         each.wait_for_store(60)
     for build, path in builds.items():
-        print(f"{fleet[-1].name} runs build {build}, the others v1; each program is started {given.restarts} times.",
-              flush=True)  # fmt: skip
+        others = "All hosts run" if build == "v1" else f"{fleet[-1].name} runs"
+        print(f"{others} build {build}; each program is started {given.restarts} times.", flush=True)
         fleet[-1].install(path)
         for _ in range(given.restarts):
             for each in fleet:

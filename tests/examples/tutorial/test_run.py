@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-
-import pytest
-
-from examples.tutorial.run import PAGE, ROOT, Step, steps
-from tests.support.browser import missing
+from examples.tutorial.run import PAGE, Step, steps
 
 
 def test_commands_and_their_output_are_taken_from_the_page() -> None:
@@ -27,22 +20,3 @@ def test_a_line_without_counterpart_is_named() -> None:
     step = Step("specmine status", ["All well on vm", "", "2 of 2 functions as asserted.", "PROGRAM  BUILD"])
     assert step.missing("    All well on other\n    PROGRAM   BUILD\n") == []
     assert step.missing("    1 problem on vm\n    PROGRAM   BUILD\n") == ["All"]
-
-
-@pytest.mark.kernel
-@pytest.mark.slow
-def test_the_page_is_true() -> None:
-    """Its commands print what it shows, on a redis of their own: a change is found and acknowledged."""
-    if shutil.which("redis-server") is None:
-        missing("redis-server")
-    followed = subprocess.run(
-        [sys.executable, "-m", "examples.tutorial.run", "--quick"],
-        check=False,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert followed.returncode == 0, followed.stdout[-4000:] + followed.stderr
-    outputs = followed.stdout.split("\n    $ ")
-    (acknowledged,) = [each for each in outputs if each.startswith("specmine acknowledge")]
-    assert "slower since" in acknowledged and "acknowledged" in acknowledged, followed.stdout[-4000:]

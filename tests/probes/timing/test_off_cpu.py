@@ -109,7 +109,8 @@ def test_calls_are_split_as_the_kernel_and_the_program_account(program: Programs
         calls = sum(each.calls.part(0, in_time).total for each in told)
         blocked = sum(each.calls.part(0, in_time).total for one in told for each in one.sets if each.blocked)
         assert blocked == pytest.approx(part * calls, abs=0.02 * calls), name
-    assert found["work"].blocked < 0.01 * found["work"].running, "it never sleeps"
+    # it never sleeps by itself; a fault may let one call sleep for a tick of the kernel's clock, 10 ms at most
+    assert found["work"].blocked < 0.01 * found["work"].running + 10_000_000 * 1.1
     assert sum(each.waiting for each in found.values()) <= delay_ns
     assert not busy or found["work"].waiting > 0, "a busy task wants the CPU as well"
 
