@@ -38,7 +38,7 @@ def _function(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "function": entry.get("function"),
         "module": entry.get("module"),
-        "calls": entry["calls"],
+        "calls": entry["timed"],
         "state": entry.get("state"),
         "behaviours": [each.get("expression") for each in entry.get("behaviours") or []],
         "dropped_seconds": entry.get("dropped_seconds") or [],
