@@ -28,6 +28,8 @@ class Settings:
     pace: float = 1.0
     """How much further apart on-phases come than they could, to save our own CPU time."""
     window_calls: int = 1000
+    check_calls: int = 1000
+    """The same of windows that finished functions are checked by, as planned."""
     window_ns: int = 10 * SECOND
     minimum_calls: int = 200
     limit_ns: int = 60 * SECOND
@@ -62,6 +64,7 @@ def settings_of(config: Config) -> Settings:
         verification=config.budget.verification,
         agent=config.budget.agent,
         window_calls=config.windows.calls,
+        check_calls=config.windows.calls,
         window_ns=config.windows.length_ns,
         minimum_calls=config.windows.minimum_calls,
         limit_ns=config.windows.limit_ns,

@@ -79,6 +79,7 @@ class SimulatedSource:
         self.planted = {each.function.key: each for each in planted}
         self.keys = {each.name: each.function.key for each in planted}
         self.clock, self.cpus, self.fail_at, self.link = clock, cpus, fail_at, link
+        self.prices = PRICES
         self.random = np.random.default_rng(seed)
         self.windows: dict[str, Window] = {}
         self.rest: list[Observation] = []
@@ -103,7 +104,7 @@ class SimulatedSource:
             "link": self.link,
             "utc_offset_ns": "1700000000000000000",
         }
-        return Started(now_ns=self.began_ns, host=host, prices=PRICES, lifetimes=(life,))
+        return Started(now_ns=self.began_ns, host=host, prices=self.prices, lifetimes=(life,))
 
     def fileno(self, *, urgent: bool = False) -> int:
         return -1
@@ -147,7 +148,7 @@ class SimulatedSource:
                 observations += self._finished(key, self.windows[key], now_ns)
         hot_samples = self._sampled(passed)
         self.overhead_ns += sum(each.cost_ns for each in activity)
-        self.overhead_ns += self.hertz * passed / SECOND * self.cpus * PRICES.sample_ns
+        self.overhead_ns += self.hertz * passed / SECOND * self.cpus * self.prices.sample_ns
         first = self.last_ns == self.began_ns
         refusals, self.refusals = tuple(self.refusals), []
         self.last_ns = now_ns
@@ -231,8 +232,10 @@ class SimulatedSource:
             extra = int(min(planted.rate * REACTION_NS / SECOND, calls - limit))
             length_ns, calls = int(length_ns * limit / wanted), limit
         window.tokens -= calls * per_call
-        price = {Kind.COUNT: PRICES.count_ns, Kind.TIME: PRICES.time_ns, Kind.PATH: PRICES.path_ns}[watch.kind]
-        cost = calls * (1 + planted.inner) * price + extra * PRICES.count_ns
+        price = {Kind.COUNT: self.prices.count_ns, Kind.TIME: self.prices.time_ns, Kind.PATH: self.prices.path_ns}[
+            watch.kind
+        ]
+        cost = calls * (1 + planted.inner) * price + extra * self.prices.count_ns
         if watch.kind is not Kind.COUNT and calls:
             self._time(planted, window, calls)
         return (calls, int(calls * (1 + planted.inner)) * per_call + extra), cost, empty, max(length_ns, 1)
@@ -246,7 +249,7 @@ class SimulatedSource:
                 classes, self.random.multinomial(number, [each[0] for each in classes]), strict=True
             ):
                 durations = share[1] * grown * np.exp(share[2] * self.random.standard_normal(number_of_class))
-                durations = np.maximum(durations + PRICES.bias_ns, 1)
+                durations = np.maximum(durations + self.prices.bias_ns, 1)
                 window.durations.append(durations)
                 window.by_way.setdefault(place, []).append(durations)
         window.timed += calls
@@ -287,7 +290,7 @@ class SimulatedSource:
             calls=window.calls,
             watched_ns=window.watched_ns,
             inner=int(window.timed * planted.inner),
-            bias_ns=PRICES.bias_ns,
+            bias_ns=self.prices.bias_ns,
             paths=paths if watch.kind is Kind.PATH else (),
         )
         fresh = Window(

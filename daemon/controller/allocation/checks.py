@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -25,6 +26,23 @@ OVERDUE_NS = 5 * SECOND
 """A check that is due for so long borrows its window, up to what is kept for checks in that time."""
 WATCH_EVERY_NS = 10 * SECOND
 """Windows of finished functions come this often where what is kept for them, or left, allows it."""
+RARELY_NS = 20 * SECOND
+"""Where they would come less often than this, they hold fewer calls ..."""
+CHECK_CALLS = 110
+"""... but so many at least. Two such windows together are judged as one."""
+
+
+def check_calls(finished: Sequence[FunctionState], means: Means, settings: Settings) -> int:
+    """Return how many calls a window of a finished function is to hold: fewer where full ones would come too rarely.
+
+    A change is seen by windows, hardly by calls: of six windows a minute more is known than of three twice as large.
+    In steps of two: a change breaks the windows that are running.
+    """
+    most = settings.window_calls
+    settings, share = replace(settings, check_calls=most), settings.verification * means.income
+    round_ns = sum(window_cost(one, means, settings) for one in finished) * SECOND / max(share, 1.0)
+    steps = math.ceil(math.log2(max(1.0, round_ns / RARELY_NS)))
+    return max(min(CHECK_CALLS, most), round(most / 2**steps))
 
 
 def with_suspected(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:

@@ -37,6 +37,14 @@ def kind_for(function: FunctionState) -> Kind:
     return Kind.PATH if by_path and function.phase.refusal(Kind.PATH) is None else Kind.TIME
 
 
+def sized(function: FunctionState, settings: Settings) -> Settings:
+    """Return the settings with the size of windows that the state of a function asks for."""
+    if function.state not in FINISHED:
+        return settings
+    calls = min(settings.window_calls, settings.check_calls)
+    return replace(settings, window_calls=calls, minimum_calls=min(settings.minimum_calls, calls))
+
+
 def request(function: FunctionState, grant: float, means: Means, settings: Settings) -> Watch | None:
     """Return the watch that fits a grant, None if none does."""
     rate, now = function.probe.rate or 0.0, function.probe.watch
@@ -44,7 +52,7 @@ def request(function: FunctionState, grant: float, means: Means, settings: Setti
         return None
     if grant <= 0 < rate:
         return None
-    kind = kind_for(function)
+    kind, settings = kind_for(function), sized(function, settings)
     duty = not means.slow_links
     watch = watch_for(
         function.function,
@@ -75,20 +83,20 @@ def first_cost(function: FunctionState, watch: Watch, means: Means, settings: Se
     now = function.probe.watch
     if watch.on_ns == 0 or (now is not None and now.kind is watch.kind and now.on_ns > 0):
         return 0.0
-    return min(_on_phase(function, watch.kind, means, settings).cost_ns, means.savable)
+    return min(_on_phase(function, watch.kind, means, sized(function, settings)).cost_ns, means.savable)
 
 
 def most_useful(function: FunctionState, means: Means, settings: Settings) -> float:
     """Return the largest grant that still brings observations faster, ns of cost per second."""
     rate = function.probe.rate or 0.0
-    dearness = dearness_of(function, means)
+    dearness, settings = dearness_of(function, means), sized(function, settings)
     return worthwhile(function.function, kind_for(function), rate, means.prices, settings, dearness)
 
 
 def window_cost(function: FunctionState, means: Means, settings: Settings) -> float:
     """Return what a window of the function costs, ns."""
     call_ns = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
-    return SPARE_CALLS * settings.window_calls * call_ns
+    return SPARE_CALLS * sized(function, settings).window_calls * call_ns
 
 
 def full_cost(function: FunctionState, means: Means) -> float:

@@ -17,7 +17,7 @@ from specmine.daemon.controller.hotness import Ancestry, Total, in_order, is_wor
 from specmine.daemon.controller.phase import FINISHED, State
 from specmine.model.observation import Kind
 
-from .checks import with_checks, with_suspected, with_watching
+from .checks import check_calls, with_checks, with_suspected, with_watching
 from .function_request import PAID_HITS, dearness_of
 from .learning import LEARNING, with_learning
 from .means import Means, Plan
@@ -42,6 +42,7 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     settings = replace(settings, window_calls=_window_calls(functions, means, settings), pace=pace)
     result = _first_looks(functions, total, means, settings)
     finished = [function for function in functions.values() if function.state in FINISHED]
+    settings = replace(settings, check_calls=check_calls(finished, means, settings))
     result = with_suspected(finished, result, means, settings)
     result = with_checks(finished, result, means, settings)
     result = with_learning(functions, total, result, means, settings)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.detection.alarm import Alarm
 from specmine.mining.detection.detector import DetectorState, adopted, advance, settled
-from specmine.mining.detection.values import Subject, values_of
+from specmine.mining.detection.values import Subject, Value, values_of
 from specmine.model.observation import Observation
 
 from .asserted import Asserted
@@ -59,7 +59,11 @@ def with_earlier(
 
 
 def detected(
-    detector: DetectorState, observation: Observation, subject: Subject, threshold: float | None = None
+    detector: DetectorState,
+    observation: Observation,
+    subject: Subject,
+    threshold: float | None = None,
+    whole: Observation | None = None,
 ) -> tuple[DetectorState, tuple[Alarm, ...]]:
     """Return the detector after a window, and the streams that may have changed, or have.
 
@@ -70,14 +74,27 @@ def detected(
     subject : Subject
     threshold : float, optional
         Evidence of a change on this host; by default that of a host that is not known yet.
+    whole : Observation, optional
+        The window together with the one before it, where each holds few calls: it may have streams that neither has.
     """
     values = values_of(observation, subject)
+    if whole is not None:
+        values = (*values, *_of_whole(detector, values, whole, subject))
     watched = {value.stream for value in values}
     more = {} if threshold is None else {"threshold": threshold}
     after, alarms = advance(
         detector, values, observation.end_ns, began_ns=observation.start_ns, lifetime=observation.lifetime, **more
     )
     return after, tuple(alarm for alarm in alarms if alarm.stream in watched)
+
+
+def _of_whole(
+    detector: DetectorState, values: Sequence[Value], whole: Observation, subject: Subject
+) -> tuple[Value, ...]:
+    """Return the values of streams that only two windows together have, those of which no call was looked at yet."""
+    told = {value.stream for value in values}
+    told |= {one.stream for one in detector.streams if one.ended_ns > whole.start_ns}
+    return tuple(value for value in values_of(whole, subject) if value.stream not in told)
 
 
 def calmed(detector: DetectorState) -> DetectorState:

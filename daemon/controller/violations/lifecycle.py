@@ -93,7 +93,9 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
         if violations.standing
         else with_earlier(violations.detector, observation, subject, _earlier(violations, around))
     )
-    detector, alarms = detected(detector, observation, subject, around.threshold)
+    joined = around.newest[-1] if around.newest and around.newest[-1].end_ns == observation.end_ns else None
+    whole = joined if joined is not None and joined.timed > observation.timed else None
+    detector, alarms = detected(detector, observation, subject, around.threshold, whole)
     if yardstick is not None and not inherited and not violations.standing:
         yardstick = with_asserted(yardstick, asserted, around.newest)
     violations = replace(violations, detector=detector, alarms=alarms, yardstick=yardstick)

@@ -200,6 +200,24 @@ def test_windows_hold_fewer_calls_while_many_functions_wait() -> None:
     assert 210 <= few < 500
 
 
+def test_checks_come_in_smaller_windows_where_full_ones_would_come_rarely() -> None:
+    """Twenty windows of 840 calls cost 24 ms, which are there each 70 s: each holds a quarter of that, then a tenth."""
+
+    def asked(number: int) -> set[tuple[int, int]]:
+        finished = []
+        for offset in range(number):
+            function = replace(FUNCTION, offset=100 + offset)
+            checked = Verification(checked_ns=NOW_NS - 200 * SECOND)
+            finished.append(replace(learned(), identity=Identity(function=function), verification=checked))
+        made = plan({one.key: one for one in finished}, replace(POOR, cash=1e9), Settings()).watches.values()
+        assert all(watch.burst_hits <= 2.3 * watch.window_calls for watch in made)
+        return {(watch.window_calls, watch.minimum_calls) for watch in made if watch.on_ns}
+
+    assert asked(4) == {(840, 200)}
+    assert asked(20) == {(210, 200)}
+    assert asked(100) == {(110, 110)}
+
+
 def test_an_on_phase_allows_as_many_hits_as_its_window_needs() -> None:
     """Calls that cost more, for their path or in cold caches, are no more calls; hits that none needs are allowed."""
 
@@ -245,8 +263,8 @@ def test_checks_take_no_more_than_is_kept_for_them() -> None:
         means = replace(MEANS, budget=1e7, income=1e7, cash=1e9)
         return len(plan({one.key: one for one in finished}, means, Settings(verification=0.2)).watches)
 
-    assert not due(30)  # 50 windows of 1,100 calls cost 72 ms, a share of 2 ms a second pays for them in 36 s
-    assert due(40)
+    assert not due(15)  # 50 windows of half their size, 550 calls, cost 36 ms: 2 ms a second pay for them in 18 s
+    assert due(20)
 
 
 def test_what_sampling_finds_more_of_is_timed_before_others() -> None:

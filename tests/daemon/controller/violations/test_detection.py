@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,19 +14,36 @@ from specmine.mining.detection.values import Subject
 from specmine.model.buckets import bucket_of
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
+from specmine.model.pooling import pooled
 
 RNG = np.random.default_rng(8)
 CLASSES = Subject(edges=(int(bucket_of(40_000)),))
 
 
-def window(at: int, slow_ns: float = 130_000.0) -> Observation:
+def window(at: int, slow_ns: float = 130_000.0, calls: int = 400) -> Observation:
     """Return ten seconds of calls of 10 us, 30 % of them of 130 us."""
-    calls = 400
     durations = np.where(RNG.random(calls) < 0.3, slow_ns, 10_000.0) * RNG.lognormal(0, 0.15, calls)
     return Observation(
         function="f", lifetime="l", kind=Kind.TIME, start_ns=10 * at * SECOND, end_ns=10 * (at + 1) * SECOND,
         histogram=Histogram.from_durations(durations.astype(np.int64)), calls=calls, watched_ns=10 * SECOND,
     )  # fmt: skip
+
+
+def test_windows_of_few_calls_are_looked_at_together_for_what_neither_tells() -> None:
+    """The slowest tenth of 110 calls is too few, that of two windows is not; no call is looked at twice."""
+    parts = [window(at, calls=110) for at in range(12)]
+    upper, everything = [], 0
+    detector = DetectorState()
+    for first, second in zip(parts[::2], parts[1::2], strict=True):
+        whole = pooled((first, second))
+        detector, _ = detected(detector, first, Subject(), whole=None)
+        detector, _ = detected(detector, second, Subject(), whole=whole)
+        detector, _ = detected(detector, second, Subject(), whole=replace(whole, end_ns=whole.end_ns + 1))
+        found = {one.stream.part: one for one in detector.streams}
+        upper.append(found["upper"].ended_ns)
+        everything = found["all"].seen
+    assert upper == [one.end_ns for one in parts[1::2]]
+    assert everything > 6
 
 
 def test_a_class_that_is_learned_late_is_known_as_well_as_if_it_had_been_watched() -> None:
