@@ -42,7 +42,7 @@ def check_calls(finished: Sequence[FunctionState], means: Means, settings: Setti
     settings, share = replace(settings, check_calls=most), settings.verification * means.income
     round_ns = sum(window_cost(one, means, settings) for one in finished) * SECOND / max(share, 1.0)
     steps = math.ceil(math.log2(max(1.0, round_ns / RARELY_NS)))
-    return max(min(CHECK_CALLS, most), round(most / 2**steps))
+    return max(min(CHECK_CALLS, most), most >> steps)
 
 
 def with_suspected(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:

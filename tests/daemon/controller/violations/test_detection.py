@@ -32,7 +32,8 @@ def window(at: int, slow_ns: float = 130_000.0, calls: int = 400) -> Observation
 def test_windows_of_few_calls_are_looked_at_together_for_what_neither_tells() -> None:
     """The slowest tenth of 110 calls is too few, that of two windows is not; no call is looked at twice."""
     parts = [window(at, calls=110) for at in range(12)]
-    upper, everything = [], 0
+    upper: list[int] = []
+    everything = 0.0
     detector = DetectorState()
     for first, second in zip(parts[::2], parts[1::2], strict=True):
         whole = pooled((first, second))
