@@ -26,6 +26,8 @@ IDLE_WAITS = frozenset(
     }
 )  # fmt: skip
 """Functions of the C library that wait for work or for time to pass."""
+DISK = frozenset({"fsync", "fdatasync", "msync", "sync_file_range", "syncfs", "write", "pwrite", "pwrite64", "writev"})
+"""Waits for a disk are no waits for work, not even at the bottom of a thread's main loop."""
 _CALLED = 0.05
 """Weight of the time in callees, compared with the function's own: a slower call shows in its callers, too."""
 HALF_LIFE_NS = 60 * SECOND
@@ -58,6 +60,11 @@ def is_idle(function: FunctionState) -> bool:
         return True
     waits = profile.own_ns > 2 * profile.cpu_ns or not profile.own_ns
     return waits and not function.function.in_program and function.function.name in IDLE_WAITS
+
+
+def waits_for_work(function: FunctionState) -> bool:
+    """Tell whether a function waits at the bottom of a thread's main loop, and not for a disk: it is never violated."""
+    return function.profile.loop_bottom and function.function.name not in DISK
 
 
 def share(function: FunctionState, total: Total) -> float:

@@ -19,6 +19,7 @@ from . import reasons
 from .explanation import is_relearned, may_be_relearned
 from .function import FunctionState
 from .history import with_observation
+from .hotness import waits_for_work
 from .inference import with_chain
 from .phase import FINISHED, State
 from .provisional import with_build
@@ -28,13 +29,11 @@ from .violations.lifecycle import Watching, watched
 
 ADMISSION_NS = 200 * MS
 """How long calls are counted before a price is predicted."""
+JUDGED = 2
+"""So many times in ``verify_every`` the classes of a finished function are found anew at most."""
 PARKED_NS = 600 * SECOND
 """An unstable function is tried again after this time."""
 _ASSERTED = frozenset({State.EXPLAINING, *FINISHED})
-_DISK = frozenset({"fsync", "fdatasync", "msync", "sync_file_range", "syncfs", "write", "pwrite", "pwrite64", "writev"})
-"""Waits for a disk are no waits for work, not even at the bottom of a thread's main loop."""
-CHECK_EVERY_NS = 10 * SECOND
-"""A finished function is not checked more often."""
 
 
 def refused(function: FunctionState, refusal: Refusal, now_ns: int) -> FunctionState:
@@ -87,10 +86,10 @@ def observed(
         Evidence of a change, as calibrated on this host.
     """
     mining, kind, state = settings.mining, observation.kind, function.phase.state
-    lately = _is_checked_lately(function, observation, settings)
+    lately = _is_judged_lately(function, observation, settings)
     history = with_observation(function.history, observation, mining)
     if lately:
-        function = replace(function, history=history)
+        function = _continued(replace(function, history=history), observation.end_ns)
         return _with_violations(function, observation, settings, utc_offset_ns, threshold)
     newest = (history.paths if kind is Kind.PATH else history.timing)[-mining.recent :]
     inference = function.inference
@@ -131,7 +130,7 @@ def _with_violations(
         build_id=function.function.build_id,
         asserted=asserted_by(learned, result),
         result=result,
-        idle=function.profile.loop_bottom and function.function.name not in _DISK,
+        idle=waits_for_work(function),
         newest=history.paths if observation.kind is Kind.PATH else history.timing,
         earlier=(*history.timing, *history.paths),
         recover_after_ns=settings.recover_after_ns,
@@ -147,14 +146,23 @@ def _with_violations(
     return reasoned(function, observation.end_ns) if turned else function
 
 
-def _is_checked_lately(function: FunctionState, observation: Observation, settings: Settings) -> bool:
-    """Tell whether a finished function that held was checked a moment ago: busy ones bring a window every second."""
-    checked_ns, chain = function.verification.checked_ns, function.inference.chain
-    if function.phase.state not in FINISHED or function.verification.violations or checked_ns is None or chain is None:
+def _is_judged_lately(function: FunctionState, observation: Observation, settings: Settings) -> bool:
+    """Tell whether a finished function that held was judged a moment ago: to find classes anew costs us most."""
+    inference, verification = function.inference, function.verification
+    if function.phase.state not in FINISHED or inference.inherited is not None or verification.violations:
         return False
-    every_ns = min(CHECK_EVERY_NS, settings.verify_every_ns // 6)
-    same_kind = function.inference.kind is observation.kind
-    return same_kind and chain.stable and observation.end_ns - checked_ns < every_ns
+    if inference.chain is None or not inference.chain.stable or inference.kind is not observation.kind:
+        return False
+    judged_ns = verification.judged_ns
+    return judged_ns is not None and observation.end_ns - judged_ns < settings.verify_every_ns // JUDGED
+
+
+def _continued(function: FunctionState, now_ns: int) -> FunctionState:
+    """Return a function with another window that nobody compared with its classes: its chain goes on meanwhile."""
+    chain = function.inference.chain
+    if chain is not None:
+        function = replace(function, inference=replace(function.inference, chain=replace(chain, end_ns=now_ns)))
+    return replace(function, verification=replace(function.verification, checked_ns=now_ns))
 
 
 def _timed(function: FunctionState, now_ns: int, mining: MiningSettings) -> FunctionState:

@@ -42,7 +42,7 @@ from .profile_totals import ProfileTotals
 from .violation_record import ViolationRecord, listed
 
 RECORDS_EVERY_NS = 30 * SECOND
-DOCUMENT_EVERY_NS = 60 * SECOND
+DOCUMENT_EVERY_NS, DOCUMENT_UNDER_PRESSURE_NS = 60 * SECOND, 300 * SECOND
 _LOADED = 40
 """Observations read of each function and kind: more than the controller holds."""
 _LIFETIMES = 2_000
@@ -213,7 +213,8 @@ class StoreRecorder:
         if everything:
             self._records_ns = state.now_ns
             self._writer.put(*self._profile_totals.changed())
-        if last or state.now_ns - self._document_ns >= DOCUMENT_EVERY_NS:
+        rarely_ns = DOCUMENT_EVERY_NS + state.agent_cost.pressure * (DOCUMENT_UNDER_PRESSURE_NS - DOCUMENT_EVERY_NS)
+        if last or state.now_ns - self._document_ns >= rarely_ns:
             self._document_ns = state.now_ns
             self._writer.put(Document(name="specification", document=specification(state, detail=True)))
             self._writer.put(Document(name="detection", document=encode(state.detection.shifted(self._offset_ns))))

@@ -90,6 +90,8 @@ class Verification:
     checked_ns: int | None = None
     violations: int = 0
     """Consecutive observations that violate the assertion."""
+    judged_ns: int | None = None
+    """When an observation was last compared with the assertions; others since then were only looked at for changes."""
 
 
 def with_check(
@@ -121,4 +123,6 @@ def with_check(
     checks = check(observation, result, learned, chain.chain > 0, settings)
     violated = any(one.verdict == "violated" for one in checks)
     violations = before.violations + 1 if violated else 0
-    return Verification(checks=checks, checked_ns=observation.end_ns, violations=violations)
+    return Verification(
+        checks=checks, checked_ns=observation.end_ns, violations=violations, judged_ns=observation.end_ns
+    )

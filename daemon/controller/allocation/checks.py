@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.hotness import waits_for_work
 
 from .function_request import (
     CHEAP,
@@ -53,6 +54,7 @@ def with_suspected(finished: Sequence[FunctionState], so_far: Plan, means: Means
     watches, spent, cash = dict(so_far.watches), 0.0, so_far.cash
     at_once = replace(settings, pace=1.0)  # what may have changed is not slowed down to save our own CPU time
     urgent = [one for one in finished if one.violations.urgency or _is_surprising(one, means)]
+    urgent = [one for one in urgent if not waits_for_work(one)]
     # what is suspected does not wait until debts are paid back: it borrows what others then have to earn
     budget, loan = max(means.budget, means.income), means.savable
     for function in sorted(urgent, key=lambda one: (-one.violations.urgency, one.key)):
@@ -86,7 +88,7 @@ def with_checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, s
             watches[function.key] = watch
             spent += cost
     every_ns = _check_every_ns(finished, share, means, settings)
-    due = [one for one in finished if one.key not in watches and _is_due(one, every_ns, means)]
+    due = [one for one in finished if one.key not in watches and _is_due(one, every_ns, means, settings)]
     due.sort(key=lambda one: (one.verification.checked_ns or 0, one.key))
     # what others that are on all the time have spent must not keep checks waiting for ever: overdue ones borrow
     loan = share * OVERDUE_NS / SECOND
@@ -98,7 +100,8 @@ def with_checks(finished: Sequence[FunctionState], so_far: Plan, means: Means, s
         watch = request(function, grant, means, settings)
         first = 0.0 if watch is None else first_cost(function, watch, means, settings)
         borrowed = max(0.0, first - max(0.0, cash))
-        if watch is not None and borrowed <= (loan if _is_due(function, every_ns + OVERDUE_NS, means) else 0.0):
+        overdue = _is_due(function, every_ns + OVERDUE_NS, means, settings)
+        if watch is not None and borrowed <= (loan if overdue else 0.0):
             watches[function.key] = watch
             spent += predicted(function, watch, means, settings)
             loan -= borrowed
@@ -112,7 +115,9 @@ def with_watching(finished: Sequence[FunctionState], so_far: Plan, means: Means,
     if means.cash <= 0 or so_far.waiting:
         return so_far  # debts are paid back first, and what others wait for is saved
     most_on = round(means.slots * max(0.0, 1 - 2 * means.pressure))
-    rest = [one for one in finished if one.key not in watches and one.probe.rate is not None]
+    rest = [
+        one for one in finished if one.key not in watches and one.probe.rate is not None and not waits_for_work(one)
+    ]
     old = [one for one in rest if means.now_ns - _seen_ns(one) >= WATCH_EVERY_NS]
     on = [one for one in rest if means.now_ns - _seen_ns(one) < WATCH_EVERY_NS and one.probe.watch is not None]
     old.sort(key=lambda one: (one.probe.watch is None, _seen_ns(one), one.key))
@@ -147,6 +152,7 @@ def _check_every_ns(finished: Sequence[FunctionState], share: float, means: Mean
     return max(least_ns, min(round_ns, settings.verify_every_ns))
 
 
-def _is_due(function: FunctionState, every_ns: float, means: Means) -> bool:
-    """Tell whether a window is due."""
+def _is_due(function: FunctionState, every_ns: float, means: Means, settings: Settings) -> bool:
+    """Tell whether a window is due; one that waits for work is never violated, and needs no more than its checks."""
+    every_ns = max(every_ns, settings.verify_every_ns) if waits_for_work(function) else every_ns
     return means.now_ns - (function.verification.checked_ns or 0) >= every_ns

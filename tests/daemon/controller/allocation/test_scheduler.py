@@ -367,3 +367,18 @@ def test_an_overdue_check_does_not_wait_until_others_have_paid_their_debts() -> 
     assert FUNCTION.key in overdue.watches and overdue.cash < debt.cash
     many = {one.key: one for one in (checked(500, offset) for offset in range(1, 200))}
     assert plan(many, debt, Settings()).cash >= debt.cash - Settings().verification * debt.budget * 5
+
+
+def test_a_wait_for_work_gets_no_more_than_its_checks() -> None:
+    """It is never violated: suspicions and what is left go to others, and a window each minute tells its levels."""
+
+    def watched(age_s: int, urgency: float, *, waits: bool) -> bool:
+        one = replace(learned(), profile=Profile(loop_bottom=waits), probe=ProbeState(rate=20_000.0))
+        one = seen(replace(one, verification=Verification(checked_ns=NOW_NS - age_s * SECOND)), float(age_s), urgency)
+        return bool(plan({one.key: one}, replace(MEANS, budget=1e6, income=1e6, cash=1e9), Settings()).watches)
+
+    assert watched(20, 0.0, waits=False)
+    assert watched(20, 10.0, waits=False)
+    assert not watched(20, 0.0, waits=True)
+    assert not watched(20, 10.0, waits=True)
+    assert watched(70, 0.0, waits=True)
