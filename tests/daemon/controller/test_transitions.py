@@ -242,6 +242,20 @@ CHANGED = Way(callers="main;a;b;c", weight=1.0, classes=((0.3, 2e4, 0.1), (0.7, 
 QUICK = Settings(window_ns=SECOND, limit_ns=10 * SECOND, verify_every_ns=5 * SECOND)
 
 
+def test_the_classes_of_a_function_that_holds_are_found_anew_twice_a_minute() -> None:
+    """Each window is looked at for a change and continues the chain; few are compared with the classes."""
+    _, history, _ = mined((unimodal("busy", rate=2_000.0),), 150.0, Settings())
+    found = [each for step in history.steps for each in step.state.functions.values()]
+    finished = [one for one in found if one.state is State.SINGLE]
+    looked = {one.verification.checked_ns for one in finished}
+    judged = {one.verification.judged_ns for one in finished} - {None}
+    assert len(looked) >= 12
+    assert 2 <= len(judged) <= 6
+    last = finished[-1]
+    assert last.inference.chain is not None
+    assert last.inference.chain.end_ns == last.verification.checked_ns
+
+
 def other_shares(z: Planted) -> Planted:
     """Return z with other class shares over b->c."""
     return Planted(name="z", rate=z.rate, own=z.own, ways=(CHANGED, *z.ways[1:]))
