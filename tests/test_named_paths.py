@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.paths import ROOT
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 FOLDERS = sorted(path.parent for pattern in ("*", "*/*", "*/*/*") for path in ROOT.glob(f"{pattern}/__init__.py"))
 _TOP = "|".join(sorted(path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")))
 

@@ -14,7 +14,7 @@ from specmine.cli.main import specmine
 from specmine.daemon.main import parser
 from tests.support.paths import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _LINE = re.compile(r"^\s*(?:\$ |#: )?(?:sudo )?(?:[\w./]*/)?(specmined?) (.*)$")
 _SYNOPSIS = re.compile(r"\[(?!\[)|\.\.\.| \| ")
 _NUMBER = {"PID": "1", "S": "1"}
