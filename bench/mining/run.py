@@ -2,7 +2,7 @@
 
     .venv/bin/python -m bench.mining.run COMMAND [--cases N]
 
-It makes the tables of docs/mining.md, one by each command; `--help` lists the commands. Every draw is seeded. The
+It makes the tables of docs/measured/mining.md, one by each command; `--help` lists the commands. Every draw is seeded. The
 parts are in bench/mining/tables/. Needs diptest and statsmodels (`make setup` installs both), no root.
 """
 
@@ -215,7 +215,7 @@ def main(arguments: Sequence[str]) -> None:
     """Run one of the commands."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=sorted(COMMANDS))
-    parser.add_argument("--cases", type=int, default=0, help="draws a cell (default: as in docs/mining.md)")
+    parser.add_argument("--cases", type=int, default=0, help="draws a cell (default: as in docs/measured/mining.md)")
     parser.add_argument("--family", action="append", choices=sorted(FAMILIES), help="of 'false': these only")
     parser.add_argument("--seen", action="append", choices=sorted(DIRT), help="of 'false': seen in these ways only")
     chosen = parser.parse_args(arguments)
