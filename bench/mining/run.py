@@ -2,8 +2,8 @@
 
     .venv/bin/python -m bench.mining.run COMMAND [--cases N]
 
-It makes the tables of docs/measured/mining.md, one by each command; `--help` lists the commands. Every draw is seeded. The
-parts are in bench/mining/tables/. Needs diptest and statsmodels (`make setup` installs both), no root.
+It makes the tables of docs/measured/mining.md, one by each command; `--help` lists the commands. Every draw is
+seeded. The parts are in bench/mining/tables/. Needs diptest and statsmodels (`make setup` installs both), no root.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is drawn for the tables of docs/measured/mining.md: distributions of durations as they are seen, bucket by bucket.
+"""What is drawn for tables of docs/measured/mining.md: distributions of durations as they are seen, bucket by bucket.
 
 The chance of each bucket is computed from the distribution function, so a histogram of any number of calls is one
 multinomial draw, and a million calls cost no more than two hundred.
