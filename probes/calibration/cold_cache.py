@@ -5,8 +5,9 @@ not, and what they push out the program has to fetch again. The return's handler
 32; that time over what it is in the loop is the function's *coldness*, 1 in a loop.
 
 The laws below were fitted to an empty function between work on 0 to 4 MiB of data and 32 KiB to 1 MiB of code
-(docs/measured/overhead.md, "In cold caches"): with coldness, what a call costs the program grows about as the handler's own
-time does, and what the probe leaves in a duration more slowly. A shorter handler has other laws: fit them again.
+(docs/measured/overhead.md, "In cold caches"): with coldness, what a call costs the program grows about as the
+handler's own time does, and what the probe leaves in a duration more slowly. A shorter handler has other laws: fit
+them again.
 """
 
 from __future__ import annotations
