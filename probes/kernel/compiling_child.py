@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specmine.model.errors import HelperError, HostError, ProbeError
-from specmine.probes.holder.process_state import is_stopped
+from specmine.probes.holder.process_state import cpu_seconds, is_stopped
 from specmine.probes.holder.time_scale import TIME_SCALE
 
 from .work_folder import work_folder
 
 _SCRIPT = Path(__file__).resolve().parents[1] / "compiler" / "__main__.py"
-_TIMEOUT_S = 60.0 * TIME_SCALE
+MOST_CPU_S, LONGEST_S = 60.0 * TIME_SCALE, 240.0 * TIME_SCALE
+"""CPU time and time that a child may take: beside programs that want all CPUs, 2 s of the one may be minutes."""
 LOOK_S, STOPPED_LOOKS = 0.25, 4
 """How often it is looked whether the child is stopped, and how often in a row it must be to be killed."""
 PAUSES_S = (0.5, 2.0)
@@ -158,13 +159,13 @@ def _answered(told: dict[str, object], fds: list[int], interpreter: str, noise: 
 
 
 def _await_answer(channel: socket.socket, pid: int, given_up: threading.Event) -> None:
-    """Wait for the child's answer, or its end. TimeoutError if it is stopped, takes too long or is not wanted."""
-    stopped, until_s = 0, time.monotonic() + _TIMEOUT_S
+    """Wait for the child's answer, or its end. TimeoutError if it is stopped, takes too much or is not wanted."""
+    stopped, until_s = 0, time.monotonic() + LONGEST_S
     while not select.select([channel], [], [], LOOK_S)[0]:
         stopped = stopped + 1 if is_stopped(pid) else 0
         if given_up.is_set():
             raise TimeoutError("it is not needed any more")
-        if stopped >= STOPPED_LOOKS or time.monotonic() > until_s:
+        if stopped >= STOPPED_LOOKS or time.monotonic() > until_s or cpu_seconds(pid) > MOST_CPU_S:
             raise TimeoutError("it was stopped" if stopped else "it takes too long")
 
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from specmine.probes.holder.process_state import is_stopped
+from specmine.probes.holder.process_state import cpu_seconds, is_stopped
 from tests.support.patience import patient
 
 
@@ -24,3 +24,13 @@ def test_a_stopped_process_is_told() -> None:
         finally:
             child.kill()
     assert not is_stopped(child.pid)
+
+
+def test_its_cpu_time_is_told() -> None:
+    """As the system says of this process; none of one that is gone."""
+    while time.process_time() < 0.2:
+        pass
+    assert abs(cpu_seconds(os.getpid()) - time.process_time()) < 0.1
+    with subprocess.Popen(["true"]) as child:
+        child.wait()
+    assert cpu_seconds(child.pid) == 0
