@@ -301,6 +301,8 @@ class Sampling:
     """Request: sample where time goes, at this rate per busy CPU; 0 switches it off."""
 
     hertz: int
+    waits: int = 20
+    """Waits a second whose stacks are walked at most, after the first two seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

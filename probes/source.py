@@ -277,7 +277,7 @@ class BpfSource:
         elif isinstance(request, Unwatch):
             self._registry.unwatch(request.function, now_ns)
         elif isinstance(request, Sampling) and self._settings.sampling:
-            waits = "on_switch" in self._links.programs
+            waits = request.waits if "on_switch" in self._links.programs else 0
             self._profiler.set_rate(request.hertz, now_ns, sample_ns=self._prices.sample_ns, waits=waits)
         elif isinstance(request, FollowWaits) and self._wait_meter is not None:
             self._wait_meter.ask(request.functions, now_ns)

@@ -15,7 +15,7 @@ from .allocation.account import spendable
 from .allocation.function_request import same_enough
 from .allocation.means import Means, Plan
 from .allocation.scheduler import plan
-from .bursts import hertz_in_bursts, is_between, rhythm
+from .bursts import hertz_in_bursts, is_between, rhythm, waits_in_bursts
 from .call_counts import with_watch
 from .events import Action, Mine, Publish
 from .explanation import job_for
@@ -103,7 +103,8 @@ def _sample(state: ControllerState, actions: list[Action]) -> ControllerState:
     if is_between(now_ns, state.began_ns if found else now_ns, burst_ns, bursts.length_ns, state.settings):
         hertz = 0
     if hertz != state.hertz:
-        actions.append(Sampling(hertz=hertz))
+        waits = waits_in_bursts(state.started.prices, state.account.rate)
+        actions.append(Sampling(hertz=hertz, waits=waits) if hertz else Sampling(hertz=0))
     return replace(state, hertz=hertz, burst_ns=burst_ns)
 
 

@@ -15,6 +15,8 @@ NEAREST_NS, APART_NS = 5 * SECOND, 15 * SECOND
 """From one burst to the next. Under pressure they are up to ten times as far apart."""
 BURST_SAMPLES = 25
 """Samples of the CPU clock that a burst is to bring: of programs that use little, bursts are longer and nearer."""
+LEAST_WAITS, MOST_WAITS = 2, 20
+"""Waits a second whose stacks are walked in a burst."""
 LATE_NS = 500 * MS
 """Samples of a burst arrive until so long after it."""
 
@@ -52,6 +54,11 @@ def hertz_in_bursts(prices: Prices, settings: Settings) -> int:
         return 0
     affordable = 0.1 * settings.overhead * SECOND / max(prices.sample_ns, 1.0)
     return max(1, min(settings.sampling_hertz, int(affordable)))
+
+
+def waits_in_bursts(prices: Prices, income: float) -> int:
+    """Return how many waits a second are followed: a twentieth of the budget, ns of cost per second, pays for them."""
+    return max(LEAST_WAITS, min(MOST_WAITS, int(0.05 * income / max(prices.sample_ns, 1.0))))
 
 
 def is_between(now_ns: int, searching_ns: int, burst_ns: int, length_ns: int, settings: Settings) -> bool:

@@ -26,8 +26,10 @@ SUM_NS = 500_000_000
 """Samples are summed over so long before they are told."""
 PATIENCE_NS = 3_000_000_000
 """A sum whose names are still outstanding after so long is told without them."""
-_WAITS_PER_SUM, _FIRST_WAITS, _FIRST_SUMS = 10, 50, 4
-"""Waits followed in a sum, and in each of the first ones: a stack walk costs more than a timed call."""
+WAITS = 20
+"""Waits followed in a second: a stack walk costs more than a timed call."""
+_FIRST_WAITS, _FIRST_SUMS = 50, 4
+"""Waits followed in each of the first sums."""
 _QUIET = 0.125
 _LOOP_SHARE = 0.9
 NO_FUNCTION = ""
@@ -77,7 +79,7 @@ class Profiler:
         self.tracepoint = SwitchTracepoint(links, waits, marks, switches)
         self._follows = False
         """The tracepoint is on for this sum."""
-        self._hertz, self._sample_ns, self._may_wait = 0, 0.0, False
+        self._hertz, self._sample_ns, self._most_waits = 0, 0.0, 0
         self._due_ns = 0
         self._every, self._one_in, self._turn, self._sums = 8, 1, 0, 0
         self._before = switches[0].copy()
@@ -86,12 +88,12 @@ class Profiler:
         self.sampled = 0
         """Stacks walked: samples of the clock, each a trap of its own in the thread that it hit, and waits."""
 
-    def set_rate(self, hertz: int, now_ns: int, *, sample_ns: float, waits: bool = True) -> None:
-        """Sample at this rate per busy CPU, for so much a sample; 0 stops."""
+    def set_rate(self, hertz: int, now_ns: int, *, sample_ns: float, waits: int = WAITS) -> None:
+        """Sample at this rate per busy CPU, for so much a sample, and follow so many waits a second; 0 stops."""
         if hertz == self._hertz:
             return
         self.stop()
-        self._hertz, self._sample_ns, self._may_wait, self._turn = hertz, sample_ns, waits, 0
+        self._hertz, self._sample_ns, self._most_waits, self._turn = hertz, sample_ns, waits, 0
         if hertz:
             self._samples.drain()
             self.begin(now_ns)
@@ -129,7 +131,7 @@ class Profiler:
         """Have the tracepoint on in one sum of so many that it stays cheap."""
         self._due_ns = now_ns + SUM_NS
         self._before = self._switches[0].copy()
-        wanted = self._may_wait and self._turn % self._one_in == 0
+        wanted = bool(self._most_waits) and self._turn % self._one_in == 0
         self._turn += 1
         self._follow(on=wanted)
         self._settings["period_ns"][0] = 1_000_000_000 // self._hertz
@@ -162,7 +164,8 @@ class Profiler:
             keys, values = self._with_open(keys, values, now_ns)
             # each wait that is followed costs a stack walk: follow so few that it stays cheap
             self._sums += 1
-            followed = _FIRST_WAITS if self._sums < _FIRST_SUMS else _WAITS_PER_SUM
+            usual = max(1, round(self._most_waits * SUM_NS * 1e-9))
+            followed = _FIRST_WAITS if self._sums < _FIRST_SUMS else usual
             self._every = max(1, round(seen / followed))
             self._one_in = self._affordable(samples)
         self._begin_sum(now_ns)

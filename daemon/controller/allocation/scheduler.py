@@ -27,8 +27,12 @@ LOOKS_AT_ONCE = 16
 """Functions that have their first look at a time."""
 LOOKED_THROUGH = 48
 """Candidates among which these are chosen: none calls another, as far as stacks showed."""
-BACKLOG = 32
-"""While as many functions wait for windows, only candidates that would be among the first of them are looked at."""
+BACKLOG, SMALL_BACKLOG, BACKLOG_SECONDS = 32, 8, 300
+"""While so many functions wait for windows, only candidates that would be among the first of them are looked at. No
+more than half of the budget can learn in this time, in seconds."""
+CLEARLY = 2.0
+"""Where the budget is small, a sample more or less puts no candidate before them: it must have so many times the share
+of the last."""
 LOOKING_SHARE = 0.5
 """Share of the budget that first looks may take while there is something to look at."""
 PACE_UNDER_PRESSURE = 10.0
@@ -67,18 +71,28 @@ def _is_wanted(function: FunctionState) -> bool:
     return bool(named) or function.provisional is not None
 
 
-def _least_share(functions: Mapping[str, FunctionState], total: Total) -> float:
+def _least_share(functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings) -> float:
     """Return what a candidate must have of the time for a first look: what it costs, functions that wait would get."""
     waiting = (own_share(one, total) for one in functions.values() if one.state in LEARNING)
-    most = heapq.nlargest(BACKLOG, waiting)
-    return most[-1] if len(most) == BACKLOG else 0.0
+    backlog = _backlog(means, settings)
+    most = heapq.nlargest(backlog, waiting)
+    if len(most) < backlog:
+        return 0.0
+    return most[-1] * (CLEARLY if backlog < BACKLOG else 1.0)
+
+
+def _backlog(means: Means, settings: Settings) -> int:
+    """Return how many functions may wait for windows before others are looked at only if they come first."""
+    mining = settings.mining
+    function_ns = mining.chain_observations * mining.minimum_calls * means.prices.time_ns
+    return round(min(max(0.5 * means.income * BACKLOG_SECONDS / function_ns, SMALL_BACKLOG), BACKLOG))
 
 
 def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Means, settings: Settings) -> Plan:
     """Time a window of the most promising candidates, each until its quota of hits is used."""
     candidates = {key: function for key, function in functions.items() if function.state is State.CANDIDATE}
     watches = {key: one.probe.watch for key, one in candidates.items() if one.probe.watch is not None}
-    least = _least_share(functions, total)
+    least = _least_share(functions, total, means, settings)
     unseen = [
         function
         for function in in_order(candidates, total)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from specmine.daemon.config.settings import SECOND, Settings
-from specmine.daemon.controller.bursts import BURST_SAMPLES, FIND_NS, hertz_in_bursts, is_between, rhythm
+from specmine.daemon.controller.bursts import (
+    BURST_SAMPLES,
+    FIND_NS,
+    hertz_in_bursts,
+    is_between,
+    rhythm,
+    waits_in_bursts,
+)
 from specmine.model.batch import Prices
 
 PRICES = Prices(count_ns=700.0, time_ns=2000.0, path_ns=2600.0, stepped_ns=8000.0, sample_ns=10_000.0, bias_ns=650.0)
@@ -40,6 +47,12 @@ def test_sampling_takes_a_tenth_of_the_budget_at_most() -> None:
     assert hertz_in_bursts(PRICES, Settings(overhead=0.001)) == 10
     assert hertz_in_bursts(PRICES, Settings()) == Settings().sampling_hertz
     assert hertz_in_bursts(PRICES, Settings(sampling_hertz=0)) == 0
+
+
+@pytest.mark.parametrize(("income", "waits"), [(1e5, 2), (1e6, 5), (2e6, 10), (1e7, 20)])
+def test_waits_take_a_twentieth_of_the_budget(income: float, waits: int) -> None:
+    """A stack walk of 10 us five times a second is a twentieth of 1 ms; two are always made, and never more than 20."""
+    assert waits_in_bursts(PRICES, income) == waits
 
 
 def test_functions_are_searched_for_at_first_unless_the_user_named_them() -> None:

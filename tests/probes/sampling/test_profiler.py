@@ -138,7 +138,7 @@ def test_what_a_function_has_in_common_with_a_callee_is_the_part_that_nobody_els
     work, render, load = (Function(build_id="0", offset=at, name=f"f{at}", module="m") for at in (2, 3, 4))
     stacks = {1: [work, render], 2: [work, load]}
     kernel.finder._symbolizer = SimpleNamespace(stack=lambda path, exact: stacks[path])  # type: ignore[assignment]
-    kernel.finder.set_rate(HERTZ, 0, sample_ns=SAMPLE_NS, waits=False)
+    kernel.finder.set_rate(HERTZ, 0, sample_ns=SAMPLE_NS, waits=0)
     kernel.samples.rows += [((1, 0, 0), (30, 300_000)), ((2, 0, 0), (10, 100_000))]
     found = {each.function: each for each in kernel.finder.poll(SUM_NS)}
     assert found[render.key].inclusive_ns == 300_000

@@ -326,11 +326,16 @@ def test_while_many_wait_only_candidates_that_would_come_first_are_looked_at() -
     minor, major = replace(unseen(50), profile=small), unseen(51)
     named = replace(minor, identity=Identity(function=replace(FUNCTION, offset=900, name="h"), hinted=True))
 
-    def looked_at(candidate: FunctionState, others: int) -> bool:
+    def looked_at(candidate: FunctionState, others: int, means: Means = MEANS) -> bool:
         functions = {one.key: one for one in (*waiting[:others], candidate)}
-        return candidate.key in plan(functions, replace(MEANS, cash=1e9), Settings()).watches
+        return candidate.key in plan(functions, replace(means, cash=1e9), Settings()).watches
 
+    dear = replace(POOR, prices=replace(PRICES, time_ns=10_000.0))  # fifteen can be learned in five minutes
     assert looked_at(minor, 20)
+    assert not looked_at(minor, 20, dear)
+    assert looked_at(minor, 10, dear)
+    assert not looked_at(major, 20, dear)
+    assert looked_at(replace(major, profile=replace(major.profile, own_ns=2.2e9, cpu_ns=2.2e9)), 20, dear)
     assert not looked_at(minor, 40)
     assert looked_at(major, 40) and looked_at(named, 40)
 
