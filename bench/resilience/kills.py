@@ -13,6 +13,7 @@ probe was in them; for the reader, until a new build was watched; for the worker
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -44,6 +45,10 @@ SECTIONS = {
     "windows": "{calls: 300, length: 1s}",
     "experiments": "{enabled: false}",
 }
+
+
+class Absent(Exception):
+    """The process that was to be struck is not at work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +199,11 @@ class Round:
 
     def _helper(self, victim: str, number: signal.Signals) -> Event:
         self.await_probes()
-        wait_until(lambda: self.helper(victim), f"the {victim}", LIMIT_S, step_s=0.01)
+        until_s = time.monotonic() + LIMIT_S
+        while not self.helper(victim):
+            if time.monotonic() > until_s:
+                raise Absent(f"no {victim} was at work in {LIMIT_S:.0f} s")
+            time.sleep(0.01)
         if victim == "holder":
             time.sleep(self.chance.uniform(0, 1.5))
             self.await_probes()
@@ -326,8 +335,10 @@ def main() -> int:
         def over() -> bool:
             return len(events) == len(planned) or time.monotonic() > end_s
 
-        while not over():
-            strike_round(Path(folder) / str(len(events)), planned, events, options.results, over)
+        for number in itertools.count():
+            if over():
+                break
+            strike_round(Path(folder) / str(number), planned, events, options.results, over)
     return report(events, len(planned))
 
 
@@ -338,10 +349,14 @@ def strike_round(
     results: Path | None,
     over: Callable[[], bool],
 ) -> None:
-    """Strike ten times at most."""
+    """Strike ten times at most; a round whose daemon has no work for a helper is given up for another."""
     with new_round(folder, random.Random(len(events))) as one:
         for victim, number in planned[len(events) : len(events) // 10 * 10 + 10]:
-            events.append(one.strike(victim, number))
+            try:
+                events.append(one.strike(victim, number))
+            except Absent as error:
+                print(error, file=sys.stderr, flush=True)
+                return
             line = json.dumps(asdict(events[-1]))
             print(line, flush=True)
             if results:
