@@ -2,7 +2,7 @@
 
     .venv/bin/python -m bench.regression.error_rates [TABLE...]
 
-It makes the tables of docs/change.md from seeded draws. Needs no root.
+It makes the tables of docs/measured/change.md from seeded draws. Needs no root.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     .venv/bin/python -m bench.regression.function_rates [TABLE...]
 
-It makes tables of docs/change.md from seeded draws: aa, power. Needs no root.
+It makes tables of docs/measured/change.md from seeded draws: aa, power. Needs no root.
 """
 
 from __future__ import annotations

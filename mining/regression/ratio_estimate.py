@@ -18,7 +18,7 @@ from specmine.mining.statistics.student_t import t_quantile, two_sided_p
 Floats = NDArray[np.float64]
 
 _TOWARDS_NARROWER = 0.3
-"""Between the wider and the narrower interval of sides of unequal size; chosen by simulation (docs/change.md)."""
+"""Between the wider and the narrower interval of sides of unequal size; simulated in docs/measured/change.md."""
 _FREEDOM_TO_TRUST = 2
 FEWEST_HOSTS = 3
 """From so many hosts that ran both sides on, what differs between hosts is a variance of its own."""
