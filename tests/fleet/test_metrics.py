@@ -54,7 +54,7 @@ def test_rules_name_what_exists() -> None:
     assert set(re.findall(r"\bspecmine_fleet_\w+", text)) <= {each.name for each in METRICS}
     labels = {label for each in METRICS for label in each.labels}
     assert set(re.findall(r"\$labels\.(\w+)", text)) | set(re.findall(r"\{(\w+)=\"", text)) <= labels
-    page = (ROOT / "docs" / "fleet.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "fleet-operation.md").read_text(encoding="utf-8")
     rules = [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
     assert [rule["alert"] for rule in rules if f"| `{rule['alert']}` |" not in page] == []
     assert [each.name for each in METRICS if f"`{each.name}" not in page] == []

@@ -66,7 +66,7 @@ def _held(url: str) -> dict[str, str]:
 
 
 def _restored(postgres: Postgres, url: str, second: Postgres, folder: Path) -> str:
-    """Follow the steps of docs/fleet.md."""
+    """Follow the steps of docs/fleet-operation.md."""
     at = binaries()
     assert at is not None
     where = [
