@@ -2,9 +2,9 @@
 
     .venv/bin/python -m bench.detection.hosts [--scenario S1] [--months 10] [--seed 1] [--learning 21600]
 
-It simulates hosts of 200 functions (``bench/lib/simulated_hosts.py``) and makes the tables of docs/detection.md. A
-month of S1 takes some 15 seconds of one CPU. With ``--learning 120`` hosts are watched from two minutes after their
-start on, for ``--hours`` each. Needs gcc, but no root.
+It simulates hosts of 200 functions (``bench/lib/simulated_hosts.py``) and makes the tables of
+docs/measured/detection.md. A month of S1 takes some 15 seconds of one CPU. With ``--learning 120`` hosts are watched
+from two minutes after their start on, for ``--hours`` each. Needs gcc, but no root.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     .venv/bin/python -m bench.overhead.unwinding [--rounds 3]
 
-It makes the second table of docs/call-paths.md. A program calls one function under 10, 30 and 60 frames of about 100
-bytes each, and reports what a call takes. The price of a path is what a call takes with the path, less what it takes
-with the same probe and no path. specmine walks the program as distributions build it. bpf_get_stackid, bpftrace's
-ustack and perf's frame pointers need it built with frame pointers. perf's --call-graph dwarf copies 8 kB of stack to be
-unwound later. Where a tool is missing its column is empty. Needs root and gcc.
+It makes the second table of docs/measured/call-paths.md. A program calls one function under 10, 30 and 60 frames of
+about 100 bytes each, and reports what a call takes. The price of a path is what a call takes with the path, less what
+it takes with the same probe and no path. specmine walks the program as distributions build it. bpf_get_stackid,
+bpftrace's ustack and perf's frame pointers need it built with frame pointers. perf's --call-graph dwarf copies 8 kB of
+stack to be unwound later. Where a tool is missing its column is empty. Needs root and gcc.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     .venv/bin/python -m bench.truth.call_paths [PROGRAM ...] [--seconds 6] [--stacks 1000]
 
-It makes tables of docs/call-paths.md. Each program runs under load. First its hottest functions are timed with call
-paths, as ``specmine mine`` does it. The share of timed calls whose path reaches the thread's start is counted. Then
-stacks are dumped with their registers, at entries of those functions and at CPU samples, and unwound again with
-elfutils' libdw: every return address must be the same. Needs root, the programs' packages
+It makes tables of docs/measured/call-paths.md. Each program runs under load. First its hottest functions are timed
+with call paths, as ``specmine mine`` does it. The share of timed calls whose path reaches the thread's start is
+counted. Then stacks are dumped with their registers, at entries of those functions and at CPU samples, and unwound
+again with elfutils' libdw: every return address must be the same. Needs root, the programs' packages
 (bench/lib/debian_programs.py) and libdw-dev.
 """
 

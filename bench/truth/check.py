@@ -2,10 +2,10 @@
 
     .venv/bin/python -m bench.truth.check [--draws 200] [--calls 10000] [--lifetimes 5] [--effect 0.03] [--table shares]
 
-It makes the tables of docs/check.md. In each draw a recording is mined, and others are checked against what was mined:
-of the same law, and with all calls, the slow class or the upper 5 % of the calls slowed down. Lifetimes differ by
-``--effect`` (standard deviation of the logarithm), their ten windows by 2 %. A last table moves the shares of classes
-that vary between windows. Every draw is seeded. Needs no root.
+It makes the tables of docs/measured/check.md. In each draw a recording is mined, and others are checked against what
+was mined: of the same law, and with all calls, the slow class or the upper 5 % of the calls slowed down. Lifetimes
+differ by ``--effect`` (standard deviation of the logarithm), their ten windows by 2 %. A last table moves the shares
+of classes that vary between windows. Every draw is seeded. Needs no root.
 """
 
 from __future__ import annotations
