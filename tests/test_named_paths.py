@@ -26,6 +26,23 @@ def test_files_that_a_document_names_exist(document: Path) -> None:
     assert not missing
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_headings_that_a_document_links_to_exist(document: Path) -> None:
+    """Links to a part of a page of the project, named as GitHub names it."""
+    links = [each.partition("#") for each in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8"))]
+    inside = [(name, part) for name, _, part in links if part and "://" not in name]
+    missing = [
+        (name, part) for name, part in inside if part not in _anchors(document.parent / name if name else document)
+    ]
+    assert not missing
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the names of a page's headings: lower case, without punctuation, with hyphens for spaces."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", each.strip().lower()).replace(" ", "-") for each in headings}
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
 def test_modules_that_a_folder_names_exist(folder: Path) -> None:
     """What the docstring of a folder points to, in it or, for one within another, beside it."""
