@@ -7,6 +7,12 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 /usr/
 	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 BIN := .venv/bin
 
+# Tests start hundreds of short processes: without bytecode each would compile what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
+# Only these files are read for the kernel tests, in this order: the long ones come early, none is left for the end.
+KERNEL_TESTS = $$(grep -rl --include='test_*.py' 'mark\.kernel' tests | LC_ALL=C sort)
+
 help: ## list what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 11
 
@@ -47,7 +53,7 @@ test: setup ## everything: checks, then all tests (those marked kernel need root
 	@$(MAKE) --no-print-directory check
 	@status=0; \
 	$(BIN)/pytest -m 'not kernel' -n auto --dist worksteal || status=1; \
-	$(BIN)/pytest -m kernel -n 2 --dist loadfile || status=1; \
+	$(BIN)/pytest -m kernel -n 2 --dist loadfile --no-loadscope-reorder $(KERNEL_TESTS) || status=1; \
 	exit $$status
 
 check: setup ## what is wrong without running it: ruff, mypy, who imports whom

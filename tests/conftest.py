@@ -11,6 +11,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"
 import ctypes
 import functools
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -69,6 +70,21 @@ def outcome_without_kernel(missing: str, ci: str | None) -> Callable[[str], obje
     return pytest.fail if ci and ci.lower() not in ("0", "false") else pytest.skip
 
 
+unsaid: list[str] = []
+"""Kernel tests in files that do not say so."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Note a kernel test in a file that does not say so: ``make test`` would not read it for the kernel tests."""
+    if item.get_closest_marker("kernel") and "mark.kernel" not in _text(item.path):
+        unsaid.append(item.nodeid)
+
+
+@functools.cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a kernel test where it cannot run; in continuous integration fail it, so that no gap is green."""
     if item.get_closest_marker("kernel") is None:
@@ -90,6 +106,7 @@ def in_turn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     if request.node.get_closest_marker("kernel") is None or "PYTEST_XDIST_WORKER" not in os.environ:
         yield
         return
+    request.getfixturevalue("loaded_once")  # outside of its turn: others need not wait for it
     with turn(shared_folder(tmp_path_factory), alone=request.node.get_closest_marker("alone") is not None):
         yield
 
@@ -102,6 +119,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CACHE_DIRECTORY", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session")
+def loaded_once(cache: Path) -> None:
+    """Compile, load and calibrate once for all processes of a run, which begin together: each would do all of it."""
+    subprocess.run([sys.executable, "-m", "tests.support.loading", cache], cwd=PROGRAMS.parents[1], check=True)
 
 
 @pytest.fixture(scope="session")

@@ -28,3 +28,10 @@ def test_what_is_missing_skips_at_home_and_fails_in_ci(
     conftest = request.config.pluginmanager.get_plugin(str(CONFTEST))
     assert conftest is not None
     assert conftest.outcome_without_kernel(missing, ci) is expected
+
+
+def test_files_with_kernel_tests_say_so(request: pytest.FixtureRequest) -> None:
+    """``make test`` runs kernel tests of the files alone that hold the words ``mark.kernel``."""
+    conftest = request.config.pluginmanager.get_plugin(str(CONFTEST))
+    assert conftest is not None
+    assert conftest.unsaid == []
