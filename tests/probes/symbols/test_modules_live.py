@@ -19,6 +19,7 @@ from specmine.probes.process.selection import Selection
 from specmine.probes.source import BpfSource, SourceSettings
 from tests.support.patience import patient
 from tests.support.source_driver import Driver, running
+from tests.support.yielding import yielding
 
 pytestmark = pytest.mark.kernel
 
@@ -39,7 +40,8 @@ def started() -> Iterator[Callable[..., int]]:
     with ExitStack() as stack:
 
         def start(*argv: object, **more: object) -> int:
-            child = subprocess.Popen([str(a) for a in argv], stdout=subprocess.DEVNULL, **more)  # type: ignore[call-overload]
+            with yielding():
+                child = subprocess.Popen([str(a) for a in argv], stdout=subprocess.DEVNULL, **more)  # type: ignore[call-overload]
             stack.callback(child.wait)
             stack.callback(child.kill)
             return int(child.pid)

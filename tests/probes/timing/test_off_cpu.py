@@ -20,14 +20,16 @@ from specmine.model.split import sum_of_splits, unbroken
 from specmine.probes.kernel.structs import BLOCKED_CALL, OFF_CPU, OFF_CPU_VALUE
 from specmine.probes.timing.off_cpu import blocked_calls, split_of
 from tests.support.source_driver import Driver, driven, running
+from tests.support.yielding import yielding
 
 Programs = Callable[..., Path]
 
 
 @contextmanager
 def rivals(number: int, cpu: int) -> Iterator[None]:
-    """Keep a CPU busy with so many tasks of our own session."""
-    busy = [subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"]) for _ in range(number)]
+    """Keep a CPU busy with so many tasks of our own session, of the priority of target programs."""
+    with yielding():
+        busy = [subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"]) for _ in range(number)]
     try:
         yield
     finally:
