@@ -125,7 +125,7 @@ def test_a_script_is_not_an_elf_file(tmp_path: Path) -> None:
 
 def test_no_function_matches(program: Programs) -> None:
     """A hint that fits nothing is an input error, not an empty result."""
-    done = specmine("mine", "--function", "no_such_function", "--duration", 4, "--", program("single"), 60)
+    done = specmine("mine", "--function", "no_such_function", "--duration", 1, "--", program("single"), 60)
     assert "no_such_function" in complaint(done, 2)
 
 
@@ -149,7 +149,10 @@ def test_a_corrupt_store_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_corrupt_store_is_set_aside_by_the_daemon(program: Programs, tmp_path: Path) -> None:
     """The daemon keeps the damaged file under another name, says so in one line, and watches."""
-    with running(program("paths"), 120) as child, daemon(tmp_path, programs=f"[{{pid: {child.pid}}}]") as one:
+    with (
+        running(program("paths"), 120) as child,
+        daemon(tmp_path, programs=f"[{{pid: {child.pid}}}]", functions="{watch: [z]}") as one,
+    ):
         damaged = b"SQLite format 3\x00" + b"damage" * 2000
         one.store.write_bytes(damaged)
         one.start()
@@ -235,7 +238,7 @@ def test_a_stripped_program_is_mined_by_offsets(program: Programs) -> None:
 def test_a_program_that_is_not_installed_yet_is_waited_for(program: Programs, tmp_path: Path) -> None:
     """The daemon starts, says what it waits for, and watches the program once it is there."""
     late = tmp_path / "late"
-    with daemon(tmp_path, programs=f"[{{exe: {late}}}]") as one:
+    with daemon(tmp_path, programs=f"[{{exe: {late}}}]", functions="{watch: [smooth]}") as one:
         one.start()
         one.first_answer("status")
         words = f"{late} is not there yet: it is waited for"

@@ -16,6 +16,8 @@ from tests.support.product import Daemon, daemon, running, seconds_until_clean, 
 pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 
 Programs = Callable[..., Path]
+NAMED = "{watch: [z, smooth]}"
+"""Functions that are named have their probes two seconds earlier than those that samples find."""
 
 
 def helper(one: Daemon, word: str) -> int:
@@ -35,11 +37,13 @@ def restarts(one: Daemon, name: str) -> int:
     return int((one.ask("status") or {}).get("restarts", {}).get(name, -1))
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_holder_that_is_gone_is_replaced(program: Programs, tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(("number", "functions"), [(signal.SIGKILL, "{}"), (signal.SIGSTOP, NAMED)])
+def test_a_holder_that_is_gone_is_replaced(
+    program: Programs, tmp_path: Path, number: signal.Signals, functions: str
+) -> None:
     """The text is clean soon, the daemon says what was lost, the probes come back, twice; functions go on."""
     path = program("paths")
-    with running(path, 300) as child, daemon(tmp_path, programs=f"[{{exe: {path}}}]") as one:
+    with running(path, 300) as child, daemon(tmp_path, programs=f"[{{exe: {path}}}]", functions=functions) as one:
         process = one.start()
         for time in (1, 2):
             wait_for_probes(child.pid, one)
@@ -54,11 +58,13 @@ def test_a_holder_that_is_gone_is_replaced(program: Programs, tmp_path: Path, nu
         assert "Traceback" not in one.log.read_text()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_reader_that_is_gone_is_replaced(program: Programs, tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(("number", "functions"), [(signal.SIGKILL, "{}"), (signal.SIGSTOP, NAMED)])
+def test_a_reader_that_is_gone_is_replaced(
+    program: Programs, tmp_path: Path, number: signal.Signals, functions: str
+) -> None:
     """A program that starts later is named and watched all the same."""
     first, second = program("paths"), program("single")
-    with daemon(tmp_path, programs=f"[{{exe: {first}}}, {{exe: {second}}}]") as one:
+    with daemon(tmp_path, programs=f"[{{exe: {first}}}, {{exe: {second}}}]", functions=functions) as one:
         one.start()
         with running(first, 300) as child:
             wait_for_probes(child.pid, one)
@@ -72,7 +78,7 @@ def test_a_reader_that_is_gone_is_replaced(program: Programs, tmp_path: Path, nu
 def test_a_compiler_that_is_killed_is_tried_again(program: Programs, tmp_path: Path) -> None:
     """The start goes on after a pause."""
     path = program("single")
-    with running(path, 300) as child, daemon(tmp_path, programs=f"[{{exe: {path}}}]") as one:
+    with running(path, 300) as child, daemon(tmp_path, programs=f"[{{exe: {path}}}]", functions=NAMED) as one:
         one.start()
         killed: list[int] = []
 

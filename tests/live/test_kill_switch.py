@@ -27,6 +27,8 @@ from tests.support.product import (
 pytestmark = pytest.mark.kernel
 
 Programs = Callable[..., Path]
+WATCH = "{watch: [z]}"
+"""Where it does not matter how functions are found: one that is named has its probe two seconds earlier."""
 
 
 def probes(one: Daemon) -> object:
@@ -99,7 +101,7 @@ def test_a_stopped_holder_cannot_keep_its_probes(program: Programs, tmp_path: Pa
     path, switch = program("paths"), tmp_path / "off"
     with (
         running(path, 300) as child,
-        daemon(tmp_path, programs=f"[{{exe: {path}}}]", kill_switch=str(switch)) as one,
+        daemon(tmp_path, programs=f"[{{exe: {path}}}]", kill_switch=str(switch), functions=WATCH) as one,
     ):
         process = one.start()
         wait_for_probes(child.pid, one)
@@ -124,7 +126,7 @@ def test_a_hanging_daemon_cannot_keep_its_probes(program: Programs, tmp_path: Pa
     path, switch = program("paths"), tmp_path / "off"
     with (
         running(path, 300) as child,
-        daemon(tmp_path, programs=f"[{{exe: {path}}}]", kill_switch=str(switch)) as one,
+        daemon(tmp_path, programs=f"[{{exe: {path}}}]", kill_switch=str(switch), functions=WATCH) as one,
     ):
         process = one.start()
         wait_for_probes(child.pid, one)
@@ -143,7 +145,7 @@ def test_a_daemon_that_starts_switched_off_waits(program: Programs, tmp_path: Pa
     switch.touch()
     with (
         running(path, 300) as child,
-        daemon(tmp_path, programs=f"[{{exe: {path}}}]", kill_switch=str(switch)) as one,
+        daemon(tmp_path, programs=f"[{{exe: {path}}}]", kill_switch=str(switch), functions=WATCH) as one,
     ):
         one.start()
         wait_until(lambda: probes(one) == "off", "the daemon to say so")

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.kernel
 
 Programs = Callable[..., Path]
 KILLS = 5
+WATCH = "{watch: [z]}"
+"""Where it does not matter how functions are found: one that is named has its probe two seconds earlier."""
 
 
 def test_a_killed_daemon_leaves_no_probe_and_the_next_goes_on(program: Programs, tmp_path: Path) -> None:
@@ -47,7 +49,7 @@ def test_a_killed_daemon_leaves_no_probe_and_the_next_goes_on(program: Programs,
 def test_a_stopped_daemon_frees_the_program_and_goes_on_later(program: Programs, tmp_path: Path) -> None:
     """After SIGSTOP no probe stays, also on a busy host; after SIGCONT watching goes on."""
     path = program("paths")
-    with running(path, 300) as child, daemon(tmp_path, programs=f"[{{exe: {path}}}]") as one:
+    with running(path, 300) as child, daemon(tmp_path, programs=f"[{{exe: {path}}}]", functions=WATCH) as one:
         process = one.start()
         wait_for_probes(child.pid, one)
         with Text(family(child.pid)) as text:
@@ -63,7 +65,7 @@ def test_a_stopped_daemon_frees_the_program_and_goes_on_later(program: Programs,
 def test_a_terminated_daemon_ends_in_order(program: Programs, tmp_path: Path) -> None:
     """SIGTERM: every probe goes, the exit code is 0, the store holds all that was known."""
     path = program("paths")
-    with running(path, 300) as child, daemon(tmp_path, programs=f"[{{exe: {path}}}]") as one:
+    with running(path, 300) as child, daemon(tmp_path, programs=f"[{{exe: {path}}}]", functions=WATCH) as one:
         process = one.start()
         wait_for_probes(child.pid, one)
         wait_until(lambda: any(_observations(one.ask("functions"))), "an observation")

@@ -23,7 +23,12 @@ Programs = Callable[..., Path]
 STILL_S = 4.0
 """Longer than the heartbeat, than the holder may be silent, and than a window lasts."""
 YEAR_S = 365 * 86_400
-SECTIONS = {"windows": "{length: 1s}", "budget": "{overhead: 30%, agent: 50%}", "metrics": "{listen: '127.0.0.1:0'}"}
+SECTIONS = {
+    "functions": "{watch: [a, b, c, z]}",
+    "windows": "{length: 1s}",
+    "budget": "{overhead: 30%, agent: 50%}",
+    "metrics": "{listen: '127.0.0.1:0'}",
+}
 WITH_SET_CLOCK = """#!{python}
 import sys, time
 sys.path.insert(0, {source!r})

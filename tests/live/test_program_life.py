@@ -51,11 +51,14 @@ def mining(*arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 def test_each_exec_begins_a_lifetime(program: Programs) -> None:
     """A process that executes its program again is watched on, in a lifetime of its own; the build is the same."""
-    document = mined(*AMPLE, "--function", "generation_work", "--", program("execs"), 6, 3, seconds=8)
-    lifetimes = document["program"]["lifetimes"]
-    assert len({each["id"] for each in lifetimes}) == 3
-    assert len({each["build_id"] for each in lifetimes}) == 1
-    assert function_named(document, "generation_work")["timed"] > 0
+    for seconds in (3, 12):  # how soon a call is timed depends on the host
+        document = mined(*AMPLE, "--function", "generation_work", "--", program("execs"), seconds, 3, seconds=16)
+        lifetimes = document["program"]["lifetimes"]
+        assert len({each["id"] for each in lifetimes}) == 3
+        assert len({each["build_id"] for each in lifetimes}) == 1
+        if timed := function_named(document, "generation_work")["timed"] > 0:
+            break
+    assert timed
 
 
 def test_forks_ends_and_new_starts_are_followed(program: Programs, tmp_path: Path) -> None:
@@ -98,13 +101,16 @@ def test_exceptions_pass_after_a_cpp_library_was_loaded(program: Programs, varia
 def test_a_program_that_starts_later_is_watched(program: Programs) -> None:
     """--exe waits for the executable to be started."""
     path = program("single")
-    with mining("--duration", 6, "--function", "smooth", "--exe", path) as process:
-        time.sleep(1)
-        with running(path, 60) as child:
-            out, _ = process.communicate(timeout=PATIENCE_S)
-            assert child.poll() is None
-    assert process.returncode in (0, 3)
-    assert function_named(json.loads(out), "smooth")["timed"] > 0
+    for seconds in (4, 16):  # how soon a call is timed depends on the host
+        with mining("--duration", seconds, "--function", "smooth", "--exe", path) as process:
+            time.sleep(1)
+            with running(path, 60) as child:
+                out, _ = process.communicate(timeout=PATIENCE_S)
+                assert child.poll() is None
+        assert process.returncode in (0, 3)
+        if timed := function_named(json.loads(out), "smooth")["timed"] > 0:
+            break
+    assert timed
 
 
 def test_one_interrupt_shows_what_was_learned(program: Programs) -> None:
@@ -134,7 +140,7 @@ def test_two_interrupts_give_up(program: Programs) -> None:
 
 def test_a_command_that_ignores_sigterm_is_killed() -> None:
     """Some time after the end of the duration it gets SIGKILL, and its status says so."""
-    document = mined("--", sys.executable, "-c", IGNORES_SIGTERM, seconds=2)
+    document = mined("--", sys.executable, "-c", IGNORES_SIGTERM, seconds=1)
     assert document["program"]["exit_status"] == -signal.SIGKILL
 
 
