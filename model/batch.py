@@ -287,6 +287,19 @@ class Watch:
     """Size of the token bucket, and its content at the start of an on-phase."""
     program: str = ""
     """Only calls of this program's lifetimes; '': of any watched one."""
+    inside_of: str = ""
+    """Key of the function whose calls are looked into: its own, or that of a caller. Callees have no on-phases of their
+    own then: they are on in those of that function. '': no calls are looked into."""
+
+    @property
+    def looks_inside(self) -> bool:
+        """Tell whether the calls of this function are looked into."""
+        return self.inside_of == self.function
+
+    @property
+    def follows(self) -> bool:
+        """Tell whether the probes are on in the on-phases of a caller only."""
+        return bool(self.inside_of) and not self.looks_inside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,11 +104,14 @@ def named_edges_of(kind: CallKind) -> frozenset[tuple[str, str]]:
 def known_callees(observations: Sequence[Observation]) -> tuple[Frame, ...]:
     """Return the largest set of callees of which enough windows and calls tell whether they were reached."""
     sets = {part.timed for one in observations for part in one.inside if part.timed}
-    for timed in sorted(sets, key=lambda each: (-len(each), each)):
-        calls = [sum(part.calls.total for part in one.inside if set(timed) <= set(part.timed)) for one in observations]
-        if sum(map(bool, calls)) >= LEAST_WINDOWS and sum(calls) >= LEAST_CALLS:
-            return timed
-    return ()
+    return next((each for each in sorted(sets, key=lambda one: (-len(one), one)) if is_known(observations, each)), ())
+
+
+def is_known(observations: Iterable[Observation], timed: Collection[Frame]) -> bool:
+    """Tell whether enough windows and calls tell whether these callees were reached: all were timed meanwhile."""
+    wanted = set(timed)
+    calls = [sum(part.calls.total for part in one.inside if wanted <= set(part.timed)) for one in observations]
+    return sum(map(bool, calls)) >= LEAST_WINDOWS and sum(calls) >= LEAST_CALLS
 
 
 def knows_blocked(observations: Sequence[Observation]) -> bool:

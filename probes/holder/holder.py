@@ -46,6 +46,8 @@ class Holder:
         self.links_by_cookie: dict[int, set[int]] = {}
         self.cookies: dict[int, list[int]] = {}
         """Of each link."""
+        self.companions: dict[int, list[int]] = {}
+        """Cookie -> links that are closed with those of the cookie when these raise an alarm."""
         self.alarms: Alarms | None = None
         self.closing: list[threading.Event] = []
         self.last_beat_s = time.monotonic()
@@ -72,6 +74,8 @@ class Holder:
         self.links[id], self.cookies[id] = (table, taken), cookies
         for cookie in cookies:
             self.links_by_cookie.setdefault(cookie, set()).add(id)
+            if m.get("companions"):
+                self.companions[cookie] = m["companions"]
 
     def close(self, id: int) -> None:
         """Detach one link in its table's threads, and report when that is done."""
@@ -81,6 +85,7 @@ class Holder:
             ids.discard(id)
             if not ids:
                 self.links_by_cookie.pop(cookie, None)
+                self.companions.pop(cookie, None)
         if link is None:
             return
         table, fds = link
@@ -137,9 +142,14 @@ class Holder:
         """Detach the links that passed their rate limit, or that an unwatched process hit."""
         assert self.alarms is not None
         for kind, tgid, cookie, _ in self.alarms.read():
+            companions = self.companions.get(cookie, ())
             for id in list(self.links_by_cookie.get(cookie, ())):
                 self.report(alarm=kind, id=id, cookie=cookie, tgid=tgid)
                 self.close(id)
+            for id in companions:
+                if id in self.links:
+                    self.report(ended=id)
+                    self.close(id)
 
     def answer_beat(self, selector: selectors.BaseSelector) -> None:
         """Answer a heartbeat: the daemon kills a holder that is silent."""

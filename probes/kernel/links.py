@@ -27,7 +27,7 @@ class LinkNews:
 
     id: int
     what: str
-    """made | failed | closed | alarm | bystander | released | off | on | dead"""
+    """made | failed | closed | alarm | bystander | ended | released | off | on | dead"""
     text: str = ""
     errno: int = 0
     cookie: int = 0
@@ -109,7 +109,15 @@ class Links:
         self._send(message | {"id": number}, fds)
         return number
 
-    def attach(self, file: int, offsets: list[int], cookies: list[int], kind: Kind, pid: int = 0) -> int:
+    def attach(
+        self,
+        file: int,
+        offsets: list[int],
+        cookies: list[int],
+        kind: Kind,
+        pid: int = 0,
+        companions: Sequence[int] = (),
+    ) -> int:
         """Ask for probes at file offsets of one file.
 
         Parameters
@@ -120,6 +128,8 @@ class Links:
             Probe sites and the cookie of each, equally long.
         pid : int
             Only this process; 0: every process that maps the file.
+        companions : sequence of int
+            Links that are closed as soon as this one raises an alarm; ``news`` reports them as ended.
 
         Returns
         -------
@@ -135,10 +145,19 @@ class Links:
             "offsets": offsets,
             "cookies": cookies,
             "pid": pid,
+            "companions": list(companions),
         }
         return self._ask(message, [file])
 
-    def attach_site(self, file: int, offsets: list[int], cookies: list[int], program: str, pid: int = 0) -> int:
+    def attach_site(
+        self,
+        file: int,
+        offsets: list[int],
+        cookies: list[int],
+        program: str,
+        pid: int = 0,
+        companions: Sequence[int] = (),
+    ) -> int:
         """Ask for ordinary probes that run a program by name: entries and return sites; else as ``attach``."""
         message: dict[str, object] = {
             "op": "link",
@@ -148,6 +167,7 @@ class Links:
             "offsets": offsets,
             "cookies": cookies,
             "pid": pid,
+            "companions": list(companions),
         }
         return self._ask(message, [file])
 
@@ -209,8 +229,9 @@ def _parse_news(message: dict[str, object]) -> LinkNews:
         return LinkNews(0, str(message["switched"]), "all probes were taken off by the kill switch")
     if "released" in message:
         return LinkNews(0, "released", "the heartbeat was late, all probes were taken off")
-    if "closed" in message:
-        return LinkNews(int(str(message["closed"])), "closed")
+    for what in ("closed", "ended"):
+        if what in message:
+            return LinkNews(int(str(message[what])), what)
     if "error" in message:
         return LinkNews(number, "failed", str(message["error"]), int(str(message.get("errno", 0))))
     return LinkNews(number, "made")

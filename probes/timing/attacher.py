@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from specmine.model.function import Reason
 from specmine.model.observation import Kind
 from specmine.probes.process.code_sizes import CodeSizes
@@ -12,7 +14,7 @@ from specmine.probes.symbols.symbolizer import Symbolizer
 from .activity import ActivityMeter
 from .function.timed_function import TimedFunction
 from .link_table import LinkTable
-from .process_choice import ProcessChoice
+from .process_choice import Chosen, ProcessChoice
 from .windows import Windows
 
 RETRY_NS = 100_000_000
@@ -39,8 +41,11 @@ class Attacher:
         self._gate, self._choice, self._links = gate, choice, links
         self._windows, self._activity, self._symbolizer = windows, activity, symbolizer
 
-    def choose(self, w: TimedFunction, now_ns: int) -> list[int] | Refused:
-        """Return the processes in which the probes may be attached now, [] or None for none, or why never."""
+    def choose(self, w: TimedFunction, now_ns: int, beside: Chosen | None = None) -> list[int] | Refused:
+        """Return the processes in which the probes may be attached now, [] or None for none, or why never.
+
+        ``beside``: only where another function is probed.
+        """
         layouts = self._gate.mapped()
         if not layouts:
             return None
@@ -50,7 +55,7 @@ class Attacher:
         w.time_returns(by_site=by_site)
         if by_site:
             self.note_unsampled(w)
-        pids = self._choice.pids(w, begun=bool(self._windows.timed(w)))
+        pids = self._choice.pids(w, begun=bool(self._windows.timed(w)), beside=beside)
         if not pids:
             w.schedule.attach_at(now_ns + RETRY_NS)
             barred = self._gate.bars(0, [w.module])
@@ -64,8 +69,8 @@ class Attacher:
                 return Kind.COUNT, changed
         return pids
 
-    def attach(self, w: TimedFunction, pids: list[int], now_ns: int) -> None:
-        """Ask for the probes in these processes."""
+    def attach(self, w: TimedFunction, pids: list[int], now_ns: int, companions: Sequence[int] = ()) -> None:
+        """Ask for the probes in these processes; ``companions``: links of others that end with the bucket."""
         w.bucket.fill(w.watch.burst_hits)
         # the counters stand still until the links are made: what they show now is where counting begins
         if not w.attachment.watched_ns:
@@ -74,7 +79,7 @@ class Attacher:
             self._windows.begin(w, now_ns)
         w.returns.check_from(*traps_and_calls(w))
         self._activity.write_costs(w)
-        self._links.attach(w, pids)
+        self._links.attach(w, pids, companions)
         w.schedule.attached(now_ns)
 
     def detach(self, w: TimedFunction, now_ns: int) -> None:

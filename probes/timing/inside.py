@@ -22,7 +22,7 @@ from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import AWAY_UNIT_NS, BLOCKED_CALL, BLOCKED_IN
 
 from .function.timed_function import TimedFunction
-from .isolation import Isolation
+from .phases.isolation import Isolation
 from .return_probes import IDENTITY
 from .slot_rows import SlotRows
 
@@ -53,8 +53,10 @@ class _Eras:
     """Number -> callees of which all calls were timed."""
 
     def exclude(self, callee: TimedFunction) -> None:
-        """Take back that a callee is timed: its probes are off since an unknown moment of the last two eras."""
-        for number in sorted(self.timed)[-2:]:
+        """Take back that a callee is timed: its probes are off since an unknown moment after they were attached."""
+        for number in reversed(self.timed):
+            if callee not in self.timed[number]:
+                return
             self.timed[number] -= {callee}
 
 
@@ -78,22 +80,55 @@ class InsideMeter:
     def changed(self, w: TimedFunction, *, on: bool) -> None:
         """Begin another era for a function and those around it: its probes are on now, or are about to be detached."""
         self._now[w.slot.number] = w
-        for slot in {w.slot.number, *self._isolation.directly_around(w.slot.number)}:
+        never_on = not on and not w.attachment.on_ns  # what was expected did not come
+        for slot in {w.slot.number, *self._isolation.directly_around(w.slot.number), *self._looking_at(w)}:
             around, eras = self._now.get(slot), self._eras.get(slot)
-            if eras is not None and _is_exhausted(w):
+            if eras is not None and (never_on or _is_exhausted(w)):
                 eras.exclude(w)
             if around is not None:
+                if around is w and on:
+                    self._check_expected(w)
                 self._begin_era(around, leaving=None if on else w)
 
+    def expect(self, w: TimedFunction) -> None:
+        """Begin an era for a function whose callees are being attached: their links are made before its own.
+
+        So they are timed in all of its calls, if the links are made at all: ``changed`` tells.
+        """
+        self._now[w.slot.number] = w
+        self._begin_era(w)
+
+    def _check_expected(self, w: TimedFunction) -> None:
+        """Take back that callees are timed which were expected to be, and are not now that the function is."""
+        eras = self._eras.get(w.slot.number)
+        for callee in eras.timed[eras.number] if eras is not None else ():
+            if eras is not None and not _times_all(callee, w):
+                eras.exclude(callee)
+
+    def _looking_at(self, w: TimedFunction) -> list[int]:
+        """Return the slot of the function that looks at this callee."""
+        if not w.watch.follows:
+            return []
+        return [slot for slot, each in self._now.items() if each.function.key == w.watch.inside_of]
+
     def _begin_era(self, w: TimedFunction, leaving: TimedFunction | None = None) -> None:
+        """Begin an era if other callees are timed than before."""
         slot, inside = w.slot.number, self._isolation.row(w.slot.number)
         before = self._eras.get(slot)
-        number = before.number % ERAS + 1 if before else 1
-        callees = [self._now.get(each) for each in self._isolation.directly_inside(slot)]
-        timed = frozenset(each for each in callees if each and each is not leaving and _times_all(each, w))
+        callees = self._callees(w)
+        timed = frozenset(each for each in callees if each is not leaving and _times_all(each, w))
+        number = before.number if before else 0
+        if before is None or before.timed[number] != timed:
+            number = number % ERAS + 1
         known = [*before.timed.items()][1 - ERAS_KEPT :] if before else []
         self._eras[slot] = _Eras(number, inside, {**dict(known), number: timed})
-        w.slot.set_era(number if any(inside) else 0)
+        w.slot.set_era(number if any(inside) or callees else 0)
+
+    def _callees(self, w: TimedFunction) -> set[TimedFunction]:
+        """Return the functions that were hit directly inside a function's calls, or are to be since they follow it."""
+        inside = self._isolation.directly_inside(w.slot.number)
+        found = {self._now[each] for each in inside if each in self._now}
+        return found | {each for each in self._now.values() if _follows(each, w)}
 
     def drain(self, functions: Iterable[TimedFunction]) -> None:
         """Take the sums out of the kernel, and look for callees that were not known."""
@@ -136,7 +171,7 @@ class InsideMeter:
         if untold - before[0] > MISSED * int(rows["value"]["calls"].sum()):
             return
         whole = untimed - before[2] <= MISSED * (calls - before[1]) + AT_THE_ENDS
-        inside = {self._now[each] for each in self._isolation.directly_inside(w.slot.number) if each in self._now}
+        inside = self._callees(w)
         parts = list(self._held.get(w.function.key, ()))
         for era in np.unique(rows["key"]["era"]).tolist():
             if era not in known:
@@ -177,11 +212,19 @@ def _is_exhausted(w: TimedFunction) -> bool:
     return w.bucket.was_empty or w.slot.count("hits") > w.slot.limit
 
 
+def _follows(callee: TimedFunction, caller: TimedFunction) -> bool:
+    """Tell whether it is timed in the on-phases of another function, whose calls are looked into."""
+    return callee is not caller and callee.watch.inside_of == caller.function.key
+
+
 def _times_all(callee: TimedFunction, caller: TimedFunction) -> bool:
     """Tell whether every call that it gets from another function's timed calls is timed, from now on."""
     pids = callee.attachment.pids
     everywhere = 0 in pids or caller.attachment.pids <= pids
-    return bool(callee.attachment.on_ns) and callee.probe.timed and not callee.sampled and everywhere
+    # links are made in the order in which they were asked for: those of callees that follow come first
+    expected = _follows(callee, caller) and not caller.attachment.on_ns and bool(pids)
+    on = bool(callee.attachment.on_ns) or expected
+    return on and callee.probe.timed and not callee.sampled and everywhere
 
 
 def inside_of(

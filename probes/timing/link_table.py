@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from specmine.probes.kernel.links import LinkNews, Links
 from specmine.probes.kernel.structs import COOKIE_PATH, COOKIE_SHARED, GENERATION_SHIFT
@@ -32,8 +32,11 @@ class LinkTable:
         """(when, link): return sites whose function is no longer entered over a probe."""
         self._generation = 1
 
-    def attach(self, w: TimedFunction, pids: list[int]) -> None:
-        """Ask for the probes of one attachment, return sites before entries; [0] stands for all processes."""
+    def attach(self, w: TimedFunction, pids: list[int], companions: Sequence[int] = ()) -> None:
+        """Ask for the probes of one attachment, return sites before entries; [0] stands for all processes.
+
+        ``companions``: links of others that end as soon as the kernel's bucket of this function is empty.
+        """
         self._generation = self._generation % 0x7FFF + 1
         w.attachment.begin(w.slot.number | self._generation << GENERATION_SHIFT)
         w.slot.set_timed_share(w.watch.timed_share if w.sampled else 1.0)
@@ -41,7 +44,7 @@ class LinkTable:
         if w.by_site:
             self._add_sites(w, self._returns.begin(w, pids, cookie_of(w, pids[0])))
         for pid in pids:
-            self._enter(w, pid)
+            self._enter(w, pid, companions)
 
     def detach(self, w: TimedFunction, now_ns: int) -> None:
         """Detach the function's probes, and forget them; the holder may have detached them already."""
@@ -110,12 +113,12 @@ class LinkTable:
         """Return when return sites are to be closed."""
         return [when for when, _ in self._draining]
 
-    def _enter(self, w: TimedFunction, pid: int) -> int:
+    def _enter(self, w: TimedFunction, pid: int, companions: Sequence[int] = ()) -> int:
         cookies = [cookie_of(w, pid)]
         if w.by_site:
-            number = self._links.attach_site(w.module.fd, [w.site], cookies, w.probe.entry_at_site, pid)
+            number = self._links.attach_site(w.module.fd, [w.site], cookies, w.probe.entry_at_site, pid, companions)
         else:
-            number = self._links.attach(w.module.fd, [w.site], cookies, w.watch.kind, pid)
+            number = self._links.attach(w.module.fd, [w.site], cookies, w.watch.kind, pid, companions)
         w.attachment.add_entry(number, pid)
         self.owner[number] = w
         return number

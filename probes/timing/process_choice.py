@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 from specmine.probes.process.bystanders import Bystanders
 from specmine.probes.process.tracker import ProcessTracker
@@ -11,6 +12,14 @@ from specmine.probes.symbols.modules import Modules
 
 from .function.timed_function import TimedFunction
 from .link_table import MAX_PIDS
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Where a function is probed, for others that are to be probed beside it."""
+
+    lifetime: str
+    pids: list[int]
 
 
 class ProcessChoice:
@@ -28,11 +37,11 @@ class ProcessChoice:
         self._modules, self._tracker, self._bystanders = modules, tracker, bystanders
         self._gate, self._random = gate, chance
 
-    def pids(self, w: TimedFunction, *, begun: bool) -> list[int]:
+    def pids(self, w: TimedFunction, *, begun: bool, beside: Chosen | None = None) -> list[int]:
         """Return the processes to link for: [0] for all, if only watched ones map the files; [] if there are none.
 
         All are of one lifetime, so that an observation is of one lifetime. Lifetimes take turns, once a window that
-        has ``begun`` is full.
+        has ``begun`` is full. ``beside``: of its lifetime, and of its processes only.
         """
         layouts = self._modules.layouts
         mapping = [
@@ -46,13 +55,17 @@ class ProcessChoice:
         if not allowed:
             return []
         lifetimes = sorted({member.lifetime for member in allowed})
+        if beside is not None and beside.lifetime not in lifetimes:
+            return []
         stays = w.lifetime in lifetimes and w.window is not None and begun
-        w.choose(w.lifetime if stays else self._random.choice(lifetimes))
+        w.choose(beside.lifetime if beside else w.lifetime if stays else self._random.choice(lifetimes))
         alone = len(lifetimes) == 1 and len(allowed) == len(mapping)
         if alone and not any(self._bystanders.share(module.file) for module in touched):
             w.attachment.reach(len(wanted), len(wanted))
             return [0]
         pids = sorted(member.pid for member in allowed if member.lifetime == w.lifetime)
+        if beside is not None and 0 not in beside.pids:
+            pids = [pid for pid in pids if pid in beside.pids]
         if len(pids) > MAX_PIDS:
             pids = sorted(self._random.sample(pids, MAX_PIDS))
         w.attachment.reach(len(pids), len(wanted))

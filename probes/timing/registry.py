@@ -20,12 +20,12 @@ from specmine.probes.symbols.symbolizer import Symbolizer
 
 from .activity import ActivityMeter
 from .attacher import Attacher, Refused
-from .duty_cycle import DutyCycle
 from .function.open_calls import OpenCalls
 from .function.slot import Slot
 from .function.timed_function import TimedFunction
-from .isolation import Isolation
 from .link_table import LinkTable
+from .phases.duty_cycle import DutyCycle
+from .phases.isolation import Isolation
 from .placement import Placement
 from .return_probes import IDENTITY, ReturnProbes
 from .unmapped import UnmappedFunctions
@@ -103,6 +103,8 @@ class Registry:
 
     def _rewatch(self, w: TimedFunction, watch: Watch, now_ns: int) -> None:
         before = w.watch
+        if before.inside_of != watch.inside_of and (before.looks_inside or watch.looks_inside):
+            self._duty_cycle.leave(w, watch, now_ns)
         w.request(watch)
         if (before.on_ns, before.period_ns) != (watch.on_ns, watch.period_ns):
             w.attachment.end_after(now_ns, watch.on_ns)
@@ -201,6 +203,8 @@ class Registry:
             self._failed(w, news, now_ns)
         elif news.what == "alarm":
             self._refuse(w, self._duty_cycle.limited(w, at_ns, now_ns), now_ns)
+        elif news.what == "ended":
+            self._duty_cycle.ended(w, at_ns, now_ns)
         elif news.what == "bystander":
             self._bystanders.hit(w.module.file)
             self._attacher.reattach(w, now_ns)
@@ -287,6 +291,8 @@ class Registry:
             if activity is not None:
                 reports.append(activity)
                 self.activity.write_costs(w)
+        for w, refused in self._duty_cycle.take_refused():
+            self._refuse(w, refused, now_ns)
         return self.windows.finished(now_ns), tuple(reports)
 
     def take_refusals(self) -> tuple[Refusal, ...]:
@@ -307,6 +313,6 @@ class Registry:
                 due.append(w.attachment.on_ns)  # counts last a moment only
             elif w.attachment.on_ns and w.attachment.off_at_ns:
                 due.append(w.attachment.off_at_ns)
-            elif w.ready and not w.attachment.links and not self._off:
+            elif w.ready and not w.attachment.links and not self._off and not w.watch.follows:
                 due.append(max(w.schedule.next_on_ns, 1))
         return min(due, default=0)

@@ -24,8 +24,8 @@ from .function.costs import bias_ns, measure_handlers, timed_call_ns
 from .function.timed_function import TimedFunction
 from .function.window import Window
 from .inside import InsideMeter
-from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
 from .off_cpu import blocked_calls, by_path, split_of
+from .phases.isolation import CORRECTION_ERROR, Isolation, is_perturbed
 from .reservoir import CallReservoir
 from .return_probes import IDENTITY
 from .slot_rows import SlotRows
@@ -114,6 +114,10 @@ class Windows:
         if self._waits is not None:
             self._waits.changed(w, on=on)
 
+    def expect(self, w: TimedFunction) -> None:
+        """Take in that callees share the on-phase of a function: their probes are asked for, its own come next."""
+        self._inside.expect(w)
+
     def timed(self, w: TimedFunction) -> int:
         """Return the number of timed calls in the open window."""
         if w.window is not None and w.probe.by_path:
@@ -159,8 +163,21 @@ class Windows:
         if w.window is not None and w.probe.timed and self.timed(w) >= enough:
             self.cut(w, now_ns)
 
+    def renew(self, w: TimedFunction, now_ns: int, functions: Iterable[TimedFunction]) -> None:
+        """Begin a window anew: calls before and after do not mix."""
+        if w.window is None:
+            return
+        self.drain(functions)
+        self.cut_rest(w, now_ns, last=True)
+        if self.timed(w):
+            self.begin(w, now_ns)
+
     def cut(self, w: TimedFunction, now_ns: int) -> None:
-        """Make the open window an observation and open the next."""
+        """Make the open window an observation and open the next.
+
+        Of calls that are looked into, and whose durations probes inside contaminate, only what they say of callees is
+        kept.
+        """
         window = w.window
         if window is None or now_ns <= window.start_ns:
             return
@@ -182,9 +199,11 @@ class Windows:
         own_ns, known_ns = bias_ns(w, self._prices)
         split, splits, blocked = self._split(w, window, histogram)
         self._inside.take(w, lambda callee: bias_ns(callee, self._prices)[0])
-        if is_perturbed(nested_ns, histogram.quantile(0.5), known_ns) and self._may_retry(w):
+        looked_into = w.shares and w.isolated
+        if looked_into or (is_perturbed(nested_ns, histogram.quantile(0.5), known_ns) and self._may_retry(w)):
             self.perturbed += timed
-            w.discard_contaminated()
+            if not looked_into:
+                w.discard_contaminated()
             self._begin(w, after)
             return
         steps = min(timed, after.stepped - window.stepped)

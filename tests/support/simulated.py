@@ -125,7 +125,10 @@ class SimulatedSource:
                 return
             now = self.windows.get(request.function)
             if now is not None and now.watch.kind is request.kind and bool(now.watch.on_ns) == bool(request.on_ns):
+                anew = now.watch.inside_of != request.inside_of
                 now.watch, now.tokens, now.off_ns = request, request.burst_hits, max(now.off_ns, 0)
+                if anew:  # a look begins with an on-phase
+                    now.next_on_ns = self.last_ns + (1 if request.looks_inside else request.period_ns)
                 now.next_on_ns = min(now.next_on_ns, self.last_ns + request.period_ns)
                 return  # the window goes on
             self._drop(request.function)
@@ -142,8 +145,12 @@ class SimulatedSource:
         activity: list[Activity] = []
         observations, self.rest = self.rest, []
         rested = {each.function for each in observations}
-        for key in sorted(self.windows):
-            activity.append(self._run(key, self.windows[key], now_ns))
+        on_ns: dict[str, int] = {}
+        for key in sorted(self.windows, key=lambda key: (self.windows[key].watch.follows, key)):
+            watch = self.windows[key].watch
+            ran = self._follow(key, on_ns.get(watch.inside_of, 0)) if watch.follows else None
+            activity.append(ran or self._run(key, self.windows[key], now_ns))
+            on_ns[key] = activity[-1].watched_ns
             if key not in rested:
                 observations += self._finished(key, self.windows[key], now_ns)
         hot_samples = self._sampled(passed)
@@ -179,6 +186,19 @@ class SimulatedSource:
 
     def _wait(self, watch: Watch) -> int:
         return int(self.random.uniform(0.5, 1.5) * watch.period_ns)
+
+    def _follow(self, key: str, on_ns: int) -> Activity:
+        """Let the probes of a callee collect for as long as those of the function that it follows were on."""
+        window = self.windows[key]
+        if on_ns:
+            window.tokens = window.watch.burst_hits
+        (calls, hits), cost, _, used = self._collect(key, window, on_ns) if on_ns else ((0, 0), 0.0, False, 0)
+        window.watched_ns += used
+        window.calls += calls
+        kind = window.watch.kind
+        return Activity(
+            function=key, kind=kind, watched_ns=used, hits=hits, calls=calls, cost_ns=cost, timed=calls,
+        )  # fmt: skip
 
     def _run(self, key: str, window: Window, now_ns: int) -> Activity:
         """Let the probes of one function collect until now."""

@@ -147,14 +147,17 @@ def same_enough(old: Watch | None, new: Watch | None) -> bool:
     """Tell whether a change of plan is too small to break the window that is running."""
     if old is None or new is None:
         return old is new
-    if (old.kind, old.on_ns == 0, old.window_calls, old.window_ns, old.program) != (
+    if (old.kind, old.on_ns == 0, old.window_calls, old.window_ns, old.program, old.inside_of) != (
         new.kind,
         new.on_ns == 0,
         new.window_calls,
         new.window_ns,
         new.program,
+        new.inside_of,
     ):
         return False
+    if new.inside_of and not 0.6 <= new.burst_hits / old.burst_hits <= 1.7:
+        return False  # a callee whose bucket runs empty tells nothing of that on-phase
     if not 0.5 <= new.timed_share / old.timed_share <= 2:
         return False
     if new.on_ns == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.config.settings import Settings
 from specmine.daemon.controller import reasons
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import Total
@@ -30,8 +30,6 @@ BEGINNING = 0.15
 """Share of the budget that must be left before another function is learned."""
 EXPLAINING_SHARE = 0.25
 """Share of what is left for learning that call paths get while functions wait for their first levels."""
-LOOKED_INTO_NS = 300 * SECOND
-"""So long the callees of a function that nothing explains are timed together with it."""
 RECHECK = 0.5
 """Utility from which a finished function is observed before its check is due."""
 LEARNING = (State.WAITING, State.TIMING, State.EXPLAINING)
@@ -41,14 +39,13 @@ def with_learning(
     functions: Mapping[str, FunctionState], total: Total, so_far: Plan, means: Means, settings: Settings
 ) -> Plan:
     """Give the rest of the budget to what can be learned, half of what is left to each in turn."""
-    looked_into = _looked_into(functions, means.now_ns)
     learning = [function for function in functions.values() if function.state in LEARNING]
     learning += [
         function
         for function in functions.values()
         if function.state in FINISHED
         and function.key not in so_far.watches
-        and (function.key in looked_into or utility(function, means.now_ns, means.running) >= RECHECK)
+        and utility(function, means.now_ns, means.running) >= RECHECK
     ]
     learning.sort(key=lambda function: priority(function, total, means, settings))
     watches, waiting, left, cash = dict(so_far.watches), dict(so_far.waiting), so_far.left, so_far.cash
@@ -76,21 +73,6 @@ def with_learning(
             # what it is saving for must not be spent on something of less use
             cash -= first
     return Plan(watches=watches, waiting=waiting, left=left, cash=cash)
-
-
-def _looked_into(functions: Mapping[str, FunctionState], now_ns: int) -> frozenset[str]:
-    """Return functions that nothing explains, and their callees: what calls reach is known only while both are on."""
-    asked = {one.identity.descended for one in functions.values() if one.identity.descended}
-    unexplained = {
-        key: function.function.name
-        for key, function in functions.items()
-        if function.state is State.UNEXPLAINED
-        and function.function.name in asked
-        and now_ns - function.phase.since_ns < LOOKED_INTO_NS
-    }
-    callers = frozenset(unexplained.values())
-    callees = {key for key, one in functions.items() if one.identity.descended in callers and one.state in FINISHED}
-    return frozenset((*callees, *unexplained))
 
 
 def _grant(function: FunctionState, left: float, others: int, means: Means, settings: Settings) -> float:

@@ -24,6 +24,8 @@ class Schedule:
     """From then on the probes may be attached before their time, with those of a function around this one."""
     patient_ns: int = 0
     """Until then the return sites that were asked for are waited for."""
+    gather_ns: int = 0
+    """Until then callees that share the on-phase are waited for; 0: no on-phase is due."""
 
     def wait_until(self, when_ns: int) -> None:
         """Wait for answers, but not longer than until then."""
@@ -46,8 +48,14 @@ class Schedule:
         if self.early_ns and now_ns >= self.early_ns:
             self.next_on_ns = min(self.next_on_ns, now_ns)
 
+    def gather(self, until_ns: int) -> int:
+        """Wait for callees, if that has not begun; return until when."""
+        self.gather_ns = self.gather_ns or until_ns
+        return self.gather_ns
+
     def attached(self, now_ns: int) -> None:
         """Begin the periods of an attachment."""
+        self.gather_ns = 0
         self.rotate_ns, self.check_ns = now_ns + ROTATE_NS, now_ns + CHECK_NS
 
     def checked(self, now_ns: int) -> None:

@@ -50,6 +50,8 @@ class TimedFunction:
     """Windows discarded for that."""
     unclear: int = 0
     """Windows discarded since calls of a recursion began where no return site was probed."""
+    turned: bool = False
+    """Probes inside its calls contaminate its durations, its calls are looked into, and it is its turn to be alone."""
     window: Window | None = None
     attachment: Attachment = field(default_factory=Attachment)
     schedule: Schedule = field(default_factory=Schedule)
@@ -72,9 +74,25 @@ class TimedFunction:
         """True if some of its calls are timed and the others only counted."""
         return self.watch.timed_share < 1 and not self.by_site and not self.function.unsampled
 
+    @property
+    def shares(self) -> bool:
+        """True if its on-phase, or the next one, is shared with callees: its calls are looked into then."""
+        return self.watch.looks_inside and not (self.isolated and self.turned)
+
+    @property
+    def alone(self) -> bool:
+        """True if the probes inside its calls must be off in its on-phase, which is its own."""
+        return self.isolated and not self.shares and not self.watch.follows
+
     def request(self, watch: Watch) -> None:
-        """Go on with other parameters."""
+        """Go on with other parameters; a look inside begins with an on-phase shared with callees."""
+        if watch.inside_of != self.watch.inside_of:
+            self.turned = False
         self.watch = watch
+
+    def turn(self) -> None:
+        """Have the next on-phase alone after a shared one, and the other way round."""
+        self.turned = not self.turned
 
     def describe(self, function: Function) -> None:
         """Replace the description of the function."""

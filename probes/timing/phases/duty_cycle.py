@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 
+from specmine.model.batch import Watch
 from specmine.model.function import Reason
 from specmine.model.observation import Kind
+from specmine.probes.timing.attacher import RETRY_NS, Attacher, Refused, traps_and_calls
+from specmine.probes.timing.function.timed_function import TimedFunction
+from specmine.probes.timing.process_choice import ProcessChoice
+from specmine.probes.timing.windows import Windows
 
-from .attacher import RETRY_NS, Attacher, Refused, traps_and_calls
-from .function.timed_function import TimedFunction
 from .isolation import TURN_NS, Isolation
-from .process_choice import ProcessChoice
-from .windows import Windows
+from .shared import SharedPhases
 
 UNCLEAR_MOST = 20
 """Windows discarded for unknown callers of a recursion before it is given up."""
@@ -33,23 +35,33 @@ class DutyCycle:
         """All timed functions by key; isolation of one detaches the probes of others."""
         self._attacher, self._choice = attacher, choice
         self._windows, self._isolation, self._chance = windows, isolation, chance
+        self._shared = SharedPhases(self.functions, attacher, isolation)
 
     def poll(self, w: TimedFunction, now_ns: int, *, off: bool) -> Refused:
         """Do what is due; ``off``: nothing is attached."""
         if w.attachment.on_ns:
             return self._poll_on(w, now_ns)
+        if w.watch.follows:
+            if w.attachment.links and not self._shared.is_led(w):
+                self._attacher.detach(w, now_ns)
+            return None
         due = w.ready and not w.attachment.links and now_ns >= w.schedule.next_on_ns
         due = due and (w.returns.answered or now_ns >= w.schedule.patient_ns)
-        if due and not off and not self._isolation.holds_back(w, now_ns):
+        due = due and not off and not self._isolation.holds_back(w, now_ns)
+        if due and (not w.shares or self._shared.is_gathered(w, now_ns)):
             return self._attach(w, now_ns)
         return None
 
+    def take_refused(self) -> list[tuple[TimedFunction, Refused]]:
+        """Return functions that must not be probed, and why, beside those that ``poll`` was asked for."""
+        return self._shared.take_refused()
+
     def made(self, w: TimedFunction, at_ns: int) -> None:
         """Begin the on-phase: the probes are on."""
-        on_ns = min(w.watch.on_ns or TURN_NS, TURN_NS) if w.isolated else w.watch.on_ns
+        on_ns = min(w.watch.on_ns or TURN_NS, TURN_NS) if w.alone else w.watch.on_ns
         w.attachment.switch_on(at_ns, on_ns)
         self._windows.changed(w, on=True)
-        if not w.isolated:
+        if not w.alone:
             inside = self._isolation.directly_inside(w.slot.number)
             for other in self.functions.values():
                 if other.slot.number in inside and not other.isolated:
@@ -63,18 +75,33 @@ class DutyCycle:
         if refused is not None:
             return refused
         self._cut(w, at_ns)  # the pause that follows is no part of a window that holds enough
-        self._attacher.detach(w, at_ns)
+        self._detach(w, at_ns)
         rate = w.watch.hits_per_second
         wait_ns = w.watch.burst_hits / rate * 1e9 if rate else 1e9
         w.schedule.attach_at(now_ns + int(wait_ns * self._chance.uniform(0.5, 1.5)))
         return None
 
+    def ended(self, w: TimedFunction, at_ns: int, now_ns: int) -> None:
+        """Take in that the holder closed the links of a callee with those of the function that it follows."""
+        self._end_phase(w, at_ns, now_ns)
+
+    def leave(self, w: TimedFunction, watch: Watch, now_ns: int) -> None:
+        """End what is on, and the window: on-phases of another kind follow, at once if calls are looked into."""
+        self._windows.renew(w, now_ns, self.functions.values())
+        if w.attachment.links:
+            self._detach(w, now_ns)
+        pause_ns = 0 if watch.looks_inside else watch.period_ns
+        w.schedule.attach_at(now_ns + int(pause_ns * self._chance.uniform(0.5, 1.5)))
+
     def _attach(self, w: TimedFunction, now_ns: int) -> Refused:
         pids = self._attacher.choose(w, now_ns)
         if isinstance(pids, tuple):
             return pids
-        if pids and not (w.isolated and not self._takes_turn(w, now_ns)):
-            self._attacher.attach(w, pids, now_ns)
+        if pids and not (w.alone and not self._takes_turn(w, now_ns)):
+            companions = self._shared.attach_followers(w, pids, now_ns) if w.shares else []
+            if companions:
+                self._windows.expect(w)
+            self._attacher.attach(w, pids, now_ns, companions)
         return None
 
     def _takes_turn(self, w: TimedFunction, now_ns: int) -> bool:
@@ -88,8 +115,11 @@ class DutyCycle:
         return True
 
     def _poll_on(self, w: TimedFunction, now_ns: int) -> Refused:
-        if w.isolated and not self._isolation.has_turn(w):
+        if w.alone and not self._isolation.has_turn(w):
             self._attacher.reattach(w, now_ns)
+            return None
+        if w.watch.follows and not self._shared.is_led(w):
+            self._end_phase(w, now_ns, now_ns)
             return None
         if w.sampled and w.in_window("inner"):  # calls inside untimed ones were taken for outermost
             self._attacher.note_unsampled(w)
@@ -103,7 +133,7 @@ class DutyCycle:
         if not w.attachment.links:  # every process that it was linked for has ended
             w.attachment.switch_off(now_ns)
         elif w.attachment.off_at_ns and now_ns >= w.attachment.off_at_ns:
-            self._end_phase(w, now_ns)
+            self._end_phase(w, now_ns, now_ns)
         elif now_ns >= w.schedule.rotate_ns:
             w.schedule.rotated(now_ns)
             if self._choice.has_others(w):
@@ -115,14 +145,31 @@ class DutyCycle:
 
     def _cut(self, w: TimedFunction, at_ns: int) -> None:
         """Make the open window an observation if it holds enough."""
-        if w.in_window("timed") >= w.watch.minimum_calls:
+        if w.watch.looks_inside and w.isolated:
+            self._windows.drain(self.functions.values())
+            if w.shares:  # no observation: what it says of callees is kept
+                self._windows.cut(w, at_ns)
+            else:
+                self._windows.cut_rest(w, at_ns)
+        elif w.in_window("timed") >= w.watch.minimum_calls:
             self._windows.drain(self.functions.values())
             self._windows.cut_rest(w, at_ns)
 
-    def _end_phase(self, w: TimedFunction, now_ns: int) -> None:
-        self._cut(w, now_ns)
+    def _detach(self, w: TimedFunction, at_ns: int) -> None:
+        """Detach the probes, and those of callees that shared the on-phase; see whose turn the next one is."""
+        began_ns = w.attachment.on_ns
+        self._attacher.detach(w, at_ns)
+        for other in self._shared.followers(w):
+            if other.attachment.links:
+                self._end_phase(other, at_ns, at_ns)
+        if w.watch.looks_inside and w.isolated and w.window is not None and w.window.start_ns > began_ns:
+            self._windows.renew(w, at_ns, self.functions.values())
+            w.turn()
+
+    def _end_phase(self, w: TimedFunction, at_ns: int, now_ns: int) -> None:
+        self._cut(w, at_ns)
         self._check_returns(w, now_ns)
-        self._attacher.detach(w, now_ns)
+        self._detach(w, at_ns)
         self._isolation.end(w)
         # at random, so that no rhythm of the program can hide from the on-phases
         pause_ns = max(TURN_NS if w.isolated else 0, w.watch.period_ns - w.watch.on_ns)

@@ -1,0 +1,205 @@
+"""Whose calls are looked into: a function and its callees are timed in the same on-phases. Pure.
+
+What callees take is known only of calls during which they were timed too. Where the budget lets functions be timed for
+a part of the time, the on-phases of a function and of its callees seldom meet by themselves. So from time to time they
+are planned together: for one function at a time, and for a fixed share of the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from specmine.daemon.config.settings import SECOND, Settings
+from specmine.daemon.controller.function import FunctionState
+from specmine.daemon.controller.hotness import is_idle
+from specmine.daemon.controller.phase import State
+from specmine.mining.inside.call_kinds import is_known
+from specmine.model.batch import Watch
+from specmine.model.observation import Kind
+from specmine.model.probe_kind import PROBE_KINDS
+
+from .function_request import crowding_of, dearness_of, kind_for
+from .means import Means, Plan
+from .request import LEAST_WINDOW, REACTION_NS, SHORTEST_ON_NS, SPARE_CALLS, price, shortest_period_ns
+
+LOOKING_INSIDE = 1 / 6
+"""Share of the budget at most."""
+TURN_NS = 180 * SECOND
+"""How long a function has its turn, unless enough is known before."""
+CALLEES = 4
+"""Callees that are timed with it: those that take most time in its calls."""
+CONTENDERS = 8
+"""Functions that take turns: those that come first, of whose callees not enough is known."""
+UNEXPLAINED_TURNS = 3
+"""Of so many turns all but one go to functions that nothing explains, if there are any."""
+LONGEST_NS = 5 * SECOND
+"""Length of an on-phase at most."""
+FEWEST_CALLS = 20
+"""Calls in an on-phase without which it is not worth its price."""
+AMPLE = 3.0
+"""The buckets of callees allow so many times the calls that are expected: an empty one would tell nothing. They are
+detached with the function, so the calls are not paid for."""
+AMPLE_CALLS = 200
+"""So many calls more: rates were counted earlier."""
+DEBT_S = 0.5
+"""What has begun goes on until the debt is what so many seconds bring."""
+
+
+def with_looks(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
+    """Have a function and its callees timed together, if the calls of one are to be looked into now."""
+    if means.pressure >= 1 or means.slow_links or means.cash < -DEBT_S * means.income:
+        return so_far
+    known = {one.key: one for one in finished if one.probe.rate}
+    callees = _callees(known)
+    for function in _in_turn(_contenders(known, callees, so_far), means.now_ns):
+        beside = [known[each] for each in callees[function.key] if _may_follow(known[each], so_far)]
+        made = _together(function, beside, means, settings)
+        if made is None or len(so_far.watches.keys() | made.keys()) > means.slots:
+            continue
+        cost_ns = _cost_ns(function, beside, _length_s(function, beside, means, settings), means)
+        first_ns = 0.0 if _is_looked_into(function) else cost_ns
+        if first_ns > max(0.0, so_far.cash):
+            return replace(so_far, cash=so_far.cash - first_ns)  # what is saved for it must not be spent on others
+        left = so_far.left - cost_ns * SECOND / made[function.key].period_ns
+        return replace(so_far, watches={**so_far.watches, **made}, left=left, cash=so_far.cash - first_ns)
+    return so_far
+
+
+def _callees(known: dict[str, FunctionState]) -> dict[str, list[str]]:
+    """Return the direct callees of each function as samples found them, those that take most time in it first."""
+    found: dict[str, list[tuple[float, str]]] = {}
+    for key, function in known.items():
+        for caller, time_ns in function.profile.callers:
+            if caller in known and caller != key:
+                found.setdefault(caller, []).append((-time_ns, key))
+    return {caller: [key for _, key in sorted(each)[:CALLEES]] for caller, each in found.items()}
+
+
+def _contenders(
+    known: dict[str, FunctionState], callees: dict[str, list[str]], so_far: Plan
+) -> list[tuple[bool, FunctionState]]:
+    """Return the functions that come first, and whether nothing explains them: of their callees not enough is known."""
+    order = []
+    for key, each in callees.items():
+        function, watch = known[key], so_far.watches.get(key)
+        always_on = watch is not None and watch.on_ns == 0  # so are its callees, or they are called far more often
+        if always_on or is_idle(function) or _is_suspected(function):
+            continue
+        order.append((not _may_be_explained(function, each), -function.profile.inclusive_ns, key))
+    found: list[tuple[bool, FunctionState]] = []
+    for explained, _, key in sorted(order):
+        if len(found) < CONTENDERS and not _is_told(known[key], [known[each] for each in callees[key]]):
+            found.append((not explained, known[key]))
+    return found
+
+
+def _in_turn(contenders: Sequence[tuple[bool, FunctionState]], now_ns: int) -> Iterable[FunctionState]:
+    """Return the functions in the order in which they are tried now; the one whose turn it is goes on."""
+    turn = number = now_ns // TURN_NS
+    pool = [function for _, function in contenders]
+    first = [function for unexplained, function in contenders if unexplained]
+    if first and turn % UNEXPLAINED_TURNS:
+        pool, number = first, turn - turn // UNEXPLAINED_TURNS - 1  # turns of this kind so far
+    elif first:
+        number = turn // UNEXPLAINED_TURNS
+    pool = sorted(pool, key=lambda one: one.key)
+    at = number % len(pool) if pool else 0
+    rotated = pool[at:] + pool[:at]
+    return sorted(rotated, key=lambda one: not (_is_looked_into(one) and one.probe.watched_since_ns // TURN_NS == turn))
+
+
+def _is_looked_into(function: FunctionState) -> bool:
+    return function.probe.watch is not None and function.probe.watch.looks_inside
+
+
+def _is_suspected(function: FunctionState) -> bool:
+    """Tell whether windows of its own are wanted, as often as can be."""
+    return bool(function.violations.urgency)
+
+
+def _may_be_explained(function: FunctionState, callees: Sequence[str]) -> bool:
+    """Tell whether nothing explains a function, and not all of these callees were known when that was tried."""
+    tried = function.explanation
+    return function.state is State.UNEXPLAINED and tried.result is not None and len(callees) > tried.callees
+
+
+def _is_told(function: FunctionState, callees: Sequence[FunctionState]) -> bool:
+    """Tell whether enough retained windows tell what these callees took in the function's calls."""
+    history = function.history
+    return is_known((*history.timing, *history.paths), [each.function.frame for each in callees])
+
+
+def _may_follow(callee: FunctionState, so_far: Plan) -> bool:
+    """Tell whether on-phases of its own are not needed, and it is not on anyway."""
+    watch = so_far.watches.get(callee.key)
+    return not _is_suspected(callee) and (watch is None or watch.on_ns > 0)
+
+
+def _together(
+    function: FunctionState, callees: Sequence[FunctionState], means: Means, settings: Settings
+) -> dict[str, Watch] | None:
+    """Return the requests for a function and its callees, None if their on-phases would be too short or too rare."""
+    length_s = _length_s(function, callees, means, settings)
+    if (function.probe.rate or 0.0) * length_s < FEWEST_CALLS:
+        return None
+    cost_ns = _cost_ns(function, callees, length_s, means)
+    on_ns = max(round(length_s * SECOND), SHORTEST_ON_NS)
+    period_ns = max(
+        round(cost_ns * SECOND / (LOOKING_INSIDE * means.income)), shortest_period_ns(settings), round(1.25 * on_ns)
+    )
+    calls = SPARE_CALLS * _window_calls(settings)
+    window = Watch(
+        function=function.key,
+        kind=kind_for(function),
+        window_calls=_window_calls(settings),
+        window_ns=settings.window_ns,
+        minimum_calls=settings.minimum_calls,
+        limit_ns=settings.limit_ns,
+        on_ns=on_ns,
+        period_ns=period_ns,
+        program=function.home(means.running),
+        inside_of=function.key,
+    )
+    made = {function.key: _with_bucket(window, function, calls)}
+    for callee in callees:
+        # the daemon ends it with the function; its own end is there in case that one is gone
+        watch = replace(
+            window,
+            function=callee.key,
+            kind=kind_for(callee),
+            window_calls=settings.window_calls,
+            on_ns=2 * on_ns,
+            program=callee.home(means.running),
+        )
+        expected = AMPLE * (callee.probe.rate or 0.0) * on_ns / SECOND
+        made[callee.key] = _with_bucket(watch, callee, expected + AMPLE_CALLS)
+    return made
+
+
+def _with_bucket(watch: Watch, function: FunctionState, calls: float) -> Watch:
+    burst = int(PROBE_KINDS[watch.kind].hits * crowding_of(function) * calls)
+    return replace(watch, burst_hits=burst, hits_per_second=max(1.0, round(burst * SECOND / watch.period_ns, 1)))
+
+
+def _window_calls(settings: Settings) -> int:
+    return round(LEAST_WINDOW * settings.minimum_calls)
+
+
+def _length_s(function: FunctionState, callees: Sequence[FunctionState], means: Means, settings: Settings) -> float:
+    """Return how long an on-phase lasts: until a window of calls is there, or what may be spent on one is."""
+    rate = function.probe.rate or 0.0
+    wanted = SPARE_CALLS * _window_calls(settings) / max(rate, 1e-9)
+    most_ns = min(LOOKING_INSIDE * means.income * settings.limit_ns / SECOND, means.savable)
+    a_second = _cost_ns(function, callees, 1.0, means)
+    return min(wanted, LONGEST_NS / SECOND, most_ns / max(a_second, 1.0))
+
+
+def _cost_ns(function: FunctionState, callees: Sequence[FunctionState], length_s: float, means: Means) -> float:
+    """Return what an on-phase of a function and its callees costs, ns."""
+    cost = 0.0
+    for one in (function, *callees):
+        call_ns = price(means.prices, kind_for(one), one.function) * dearness_of(one, means)
+        late_ns = REACTION_NS / SECOND * price(means.prices, Kind.COUNT, one.function)
+        cost += (one.probe.rate or 0.0) * (length_s * call_ns + late_ns)
+    return cost
