@@ -1,10 +1,17 @@
 // A function whose calls are slow if and only if they reach a callee, all over one path: request() calls parse(), in one
-// call of four miss(), and render(). It measures its slow calls by its own clock.
+// call of four miss(), and render(). It measures for how long these run in its slow calls by the clock of its thread.
 //
 //     misses [SECONDS]
 #include "bounded.h"
 
-static uint64_t requests, missed, whole_ns, parse_ns, miss_ns, render_ns;
+static uint64_t requests, missed, parse_ns, miss_ns, render_ns;
+
+static uint64_t ran_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 FUNCTION void parse(void)
 {
@@ -26,18 +33,17 @@ FUNCTION void render(void)
 
 FUNCTION void request(int misses)
 {
-    uint64_t begin = now_ns(), parsed, found, end;
+    uint64_t begin = ran_ns(), parsed, found, end;
     parse();
-    parsed = now_ns();
+    parsed = ran_ns();
     if (misses)
         miss();
-    found = now_ns();
+    found = ran_ns();
     render();
-    end = now_ns();
+    end = ran_ns();
     requests++;
     if (misses) {
         missed++;
-        whole_ns += end - begin;
         parse_ns += parsed - begin;
         miss_ns += found - parsed;
         render_ns += end - found;
@@ -59,7 +65,7 @@ int main(int argc, char **argv)
         serve(random_next(&state) >> 62 == 0);
         sleep_ns(100000);
     }
-    printf("{\"request\": %lu, \"missed\": %lu, \"whole_ns\": %lu, \"parse_ns\": %lu, \"miss_ns\": %lu, \"render_ns\": %lu}\n",
-           requests, missed, whole_ns, parse_ns, miss_ns, render_ns);
+    printf("{\"request\": %lu, \"missed\": %lu, \"parse\": %lu, \"miss\": %lu, \"render\": %lu}\n", requests, missed,
+           parse_ns, miss_ns, render_ns);
     return 0;
 }

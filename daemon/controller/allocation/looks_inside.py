@@ -35,6 +35,8 @@ UNEXPLAINED_TURNS = 3
 """Of so many turns all but one go to functions that nothing explains, if there are any."""
 LONGEST_NS = 5 * SECOND
 """Length of an on-phase at most."""
+LATER = 2.0
+"""It ends so much later where calls come less often than they did; else its bucket ends it."""
 FEWEST_CALLS = 20
 """Calls in an on-phase without which it is not worth its price."""
 AMPLE = 3.0
@@ -144,7 +146,7 @@ def _together(
     if (function.probe.rate or 0.0) * length_s < FEWEST_CALLS:
         return None
     cost_ns = _cost_ns(function, callees, length_s, means)
-    on_ns = max(round(length_s * SECOND), SHORTEST_ON_NS)
+    on_ns = max(round(LATER * length_s * SECOND), SHORTEST_ON_NS)
     period_ns = max(
         round(cost_ns * SECOND / (LOOKING_INSIDE * means.income)), shortest_period_ns(settings), round(1.25 * on_ns)
     )
@@ -172,7 +174,7 @@ def _together(
             on_ns=2 * on_ns,
             program=callee.home(means.running),
         )
-        expected = AMPLE * (callee.probe.rate or 0.0) * on_ns / SECOND
+        expected = AMPLE * (callee.probe.rate or 0.0) * length_s
         made[callee.key] = _with_bucket(watch, callee, expected + AMPLE_CALLS)
     return made
 

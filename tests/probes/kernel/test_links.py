@@ -109,6 +109,36 @@ def test_each_kind_of_link_times_every_call(kind: str, target: Target, cache: Pa
     assert counted["lost"] == counted["inner"] == counted["bystander_hits"] == 0
 
 
+def test_companions_end_with_the_bucket_of_a_link(target: Target, cache: Path) -> None:
+    """Probes that are on for the sake of others are taken off with these, before the daemon learns of it."""
+    if why := not_applicable(LINK_KINDS[:2]):
+        pytest.skip(why)
+    loaded = load(
+        interpreter="/usr/bin/python3", memory_bytes=16 << 20, buckets=BUCKETS, cache=cache, sampling=False
+    )  # fmt: skip
+    counters = map_array(loaded.maps["counters"], 256, COUNTERS)
+    limits = map_array(loaded.maps["slots"], 256, SLOT, writable=True)["limit"]
+    limits[3], limits[4] = 200, 1 << 62
+    links = Links(loaded)
+    try:
+        with target.path.open("rb") as file:
+            for_it = links.attach(file.fileno(), [target.offset], [4], Kind.COUNT, target.process.pid)
+            number = links.attach(
+                file.fileno(), [target.offset], [3], Kind.TIME, target.process.pid, companions=[for_it]
+            )  # fmt: skip
+        told: list[tuple[int, str]] = []
+        limit = time.monotonic() + patient(60)
+        while {(for_it, "closed"), (number, "closed")} - set(told):
+            assert time.monotonic() < limit, told
+            told += [(each.id, each.what) for each in links.news(0.1)]
+        assert told.index((number, "alarm")) < told.index((for_it, "ended"))
+        assert target.first_byte() != 0xCC
+        assert 0 < counters[4]["calls"] < 10_000
+    finally:
+        links.shut()
+        loaded.close()
+
+
 def holding(target: Target, cache: Path) -> subprocess.Popen[str]:
     """Start a process that watches z and does nothing else."""
     source = str(ROOT / "src")

@@ -12,7 +12,7 @@ from specmine.model.batch import Watch
 from specmine.model.observation import Kind
 from specmine.probes.process.tracker import Member
 from specmine.probes.timing.function.attachment import Attachment
-from specmine.probes.timing.process_choice import ProcessChoice
+from specmine.probes.timing.process_choice import Chosen, ProcessChoice
 
 
 class Library:
@@ -76,3 +76,14 @@ def test_calls_of_processes_without_probes_are_missed(members: tuple[int, ...], 
     assert (len(found), timed.attachment.take_missed()) == (1, missed)
     assert timed.attachment.part == 1 / len(members)
     assert not timed.attachment.take_missed()
+
+
+def test_beside_another_function_its_lifetime_and_its_processes_are_chosen() -> None:
+    """What callees take is known only where both are probed; nowhere else are they then."""
+    chosen = choice(member(1, "redis"), member(2, "shop"), member(3, "shop"))
+    for number in (2, 3):
+        timed, beside = Timed("shop"), Chosen(f"b:{number}:1", [number])
+        assert chosen.pids(cast(Any, timed), begun=False, beside=beside) == [number]
+        assert timed.lifetime == beside.lifetime
+    assert chosen.pids(cast(Any, Timed("shop")), begun=False, beside=Chosen("b:2:1", [9])) == []
+    assert chosen.pids(cast(Any, Timed("shop")), begun=False, beside=Chosen("b:1:1", [1])) == []

@@ -10,7 +10,7 @@ import pytest
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.allocation.checks import with_checks
 from specmine.daemon.controller.allocation.function_request import same_enough
-from specmine.daemon.controller.allocation.looks_inside import CALLEES, LOOKING_INSIDE, TURN_NS, with_looks
+from specmine.daemon.controller.allocation.looks_inside import CALLEES, LATER, LOOKING_INSIDE, TURN_NS, with_looks
 from specmine.daemon.controller.allocation.means import Means, Plan
 from specmine.daemon.controller.call_counts import Paid, ProbeState
 from specmine.daemon.controller.function import ExplanationState, FunctionState, Identity
@@ -73,7 +73,7 @@ def test_a_function_and_its_callees_are_timed_together() -> None:
     assert made["parse"].follows and made["miss"].follows
     assert made["top"].burst_hits == pytest.approx(2 * 231, abs=1)
     assert made["parse"].burst_hits > 2 * 2 * 231
-    assert made["top"].on_ns == pytest.approx(231 / 4000 * SECOND, rel=0.01)
+    assert made["top"].on_ns == pytest.approx(LATER * 231 / 4000 * SECOND, rel=0.01)
     assert made["parse"].on_ns > made["top"].on_ns
 
 
@@ -85,7 +85,7 @@ def test_it_takes_a_fixed_share_of_the_budget() -> None:
         functions = [replace(each, probe=replace(each.probe, paid=paid)) for each in (TOP, *CALLED)]
         means = replace(MEANS, budget=2e6, income=2e6, cash=9e6)
         made = planned(functions, means)
-        seconds = made["top"].on_ns / SECOND
+        seconds = made["top"].on_ns / SECOND / LATER
         cost_ns = dear * PRICES.time_ns * seconds * sum(each.probe.rate or 0.0 for each in functions)
         assert cost_ns * SECOND / made["top"].period_ns == pytest.approx(LOOKING_INSIDE * means.income, rel=0.1)
 

@@ -1,0 +1,165 @@
+"""On-phases that a function shares with its callees: they are on in its very calls, and in no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specmine.model.batch import Watch
+from specmine.model.observation import Observation
+from specmine.probes.timing.function.timed_function import TimedFunction
+from specmine.probes.timing.phases.shared import GATHER_NS
+from specmine.probes.timing.return_probes import IDENTITY
+from tests.support.timed_program import MS, SECOND, TimedProgram
+
+HOW: dict[str, Any] = {"on_ns": 100 * MS, "period_ns": 2 * SECOND, "burst_hits": 462, "hits_per_second": 231.0}
+CONTAMINATING_NS = 20_000
+"""So much of 50 us is subtracted for the probes within a call: far too much to be corrected."""
+
+
+def looked_into(program: TimedProgram, *callees: str) -> tuple[TimedFunction, ...]:
+    """Return a function whose calls are looked into, and these callees, which follow it."""
+    top = program.watch("top", **HOW)
+    key = top.function.key
+    top.request(Watch(**{**_fields(top.watch), "inside_of": key}))
+    return (top, *(program.watch(name, **{**HOW, "burst_hits": 2000, "inside_of": key}) for name in callees))
+
+
+def _fields(watch: Watch) -> dict[str, Any]:
+    return {name: getattr(watch, name) for name in watch.__dataclass_fields__}
+
+
+def on_phase(
+    program: TimedProgram, top: TimedFunction, *callees: TimedFunction, calls: int = 231, nested_ns: int = 0
+) -> list[Observation]:
+    """Let the next on-phase begin; report what was made only after its calls, as a loop that rests does."""
+    found = [*program.poll(4 * SECOND)]
+    assert top.attachment.links
+    program.call(top, calls, *callees, nested_ns=nested_ns)
+    program.now_ns += 300 * MS
+    program.make(*(each for each in (*callees, top) if each.attachment.links))
+    program.empty(top)
+    return [*found, *program.poll()]
+
+
+def told(observations: list[Observation], w: TimedFunction) -> list[tuple[list[str], list[str], int]]:
+    """Return the callees that were timed and those that were not, with the number of calls."""
+    return [
+        ([frame.name for frame in part.timed], [frame.name for frame in part.partly], part.calls.total)
+        for one in observations
+        if one.function == w.function.key
+        for part in one.inside
+    ]
+
+
+def test_callees_are_on_in_all_calls_though_reports_come_later() -> None:
+    """Their probes are asked for before those of the function, and end with them; what they took is told."""
+    program = TimedProgram()
+    top, parse, miss = looked_into(program, "parse", "miss")
+    found = on_phase(program, top, parse, miss)
+    order = [cookie & IDENTITY for cookie in program.holder.asked]
+    asked = [order.index(each.attachment.cookies[0]) for each in (parse, miss, top)]
+    assert asked == sorted(asked)
+    assert program.holder.companions[asked[2] + 1] == [asked[0] + 1, asked[1] + 1], "the holder ends them with it"
+    assert told(found, top) == [(["miss", "parse"], [], 231)]
+    assert not parse.attachment.links and not miss.attachment.links
+    assert [one.timed for one in found if one.function == parse.function.key] == [231], "they have windows as always"
+
+
+def test_callees_have_no_on_phases_of_their_own() -> None:
+    """However late it is: only while the function is on are they, also if it ends by the clock or is given up."""
+    program = TimedProgram()
+    top, parse = looked_into(program, "parse")
+    top.schedule.attach_at(program.now_ns + 100 * SECOND)
+    for _ in range(3):
+        program.poll(20 * SECOND)
+        assert not parse.attachment.links
+    program.poll(50 * SECOND)
+    program.make(parse, top)
+    assert parse.attachment.on_ns and top.attachment.on_ns
+    program.poll(400 * MS)
+    assert not top.attachment.links and not parse.attachment.links
+    program.poll(5 * SECOND)
+    program.make(parse, top)
+    program.links.detach(top, program.now_ns)
+    del program.duty.functions[top.function.key]
+    program.poll(10 * MS)
+    assert not parse.attachment.links
+
+
+def test_a_callee_that_did_not_come_is_not_told() -> None:
+    """Its link failed, so nothing is said of it; the others are told."""
+    program = TimedProgram()
+    top, parse, miss = looked_into(program, "parse", "miss")
+    program.poll()
+    program.call(top, 231, parse)
+    program.links.detach(miss, program.now_ns)
+    program.make(parse, top)
+    program.empty(top)
+    assert told(program.poll(), top) == [(["parse"], ["miss"], 231)]
+
+
+def test_a_callee_whose_bucket_ran_empty_is_not_told() -> None:
+    """Nobody knows since when its calls were not timed; the next on-phase is told again."""
+    program = TimedProgram()
+    top, parse = looked_into(program, "parse")
+    assert told(on_phase(program, top, parse), top) == [(["parse"], [], 231)]
+    program.poll(4 * SECOND)
+    program.call(top, 231, parse)
+    program.make(parse, top)
+    program.empty(parse)
+    program.empty(top)
+    assert told(program.poll(), top) == [([], ["parse"], 231)]
+    parse.bucket.take_alarm()
+    assert told(on_phase(program, top, parse), top) == [(["parse"], [], 231)]
+
+
+def test_what_contaminates_is_looked_into_in_turns() -> None:
+    """Durations come from on-phases alone, what is known of callees from those between; neither is lost."""
+    program = TimedProgram()
+    top, parse = looked_into(program, "parse")
+    found = on_phase(program, top, parse, nested_ns=CONTAMINATING_NS)
+    assert {one.function for one in found} == {parse.function.key}
+    assert top.isolated
+    for _ in range(3):
+        alone = on_phase(program, top)
+        assert not parse.attachment.links
+        assert [one.timed for one in alone if one.function == top.function.key] == [231]
+        assert (["parse"], [], 231) in told(alone, top), "the on-phase before said so"
+        shared = on_phase(program, top, parse, nested_ns=CONTAMINATING_NS)
+        assert [one for one in shared if one.function == top.function.key] == []
+    assert top.contaminated == 1, "what is discarded on purpose is no reason to give up"
+
+
+def test_calls_of_both_kinds_of_on_phases_do_not_mix() -> None:
+    """A window that was begun before the calls were looked into ends then, and one that is open afterwards, too."""
+    program = TimedProgram()
+    top = program.watch("top", **HOW)
+    program.poll()
+    program.make(top)
+    program.call(top, 100)
+    program.now_ns += 10 * MS
+    looks = Watch(**{**_fields(top.watch), "inside_of": top.function.key})
+    program.duty.leave(top, looks, program.now_ns)
+    top.request(looks)
+    assert [one.timed for one in program.windows.finished(program.now_ns)] == [100]
+    assert not top.attachment.links and top.schedule.next_on_ns <= program.now_ns
+    program.poll()
+    program.make(top)
+    program.call(top, 100)
+    program.now_ns += 10 * MS
+    before = Watch(**{**_fields(top.watch), "inside_of": ""})
+    program.duty.leave(top, before, program.now_ns)
+    top.request(before)
+    assert [one.timed for one in program.windows.finished(program.now_ns)] == [100]
+    assert top.schedule.next_on_ns > program.now_ns
+
+
+def test_callees_whose_sites_are_not_known_yet_are_waited_for() -> None:
+    """For half a second; then the function begins without them."""
+    program = TimedProgram()
+    top, parse, miss = looked_into(program, "parse", "miss")
+    parse.ready = False
+    program.poll()
+    assert not top.attachment.links and not miss.attachment.links
+    program.poll(GATHER_NS + MS)
+    assert top.attachment.links and miss.attachment.links and not parse.attachment.links
