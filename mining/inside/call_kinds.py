@@ -109,9 +109,13 @@ def known_callees(observations: Sequence[Observation]) -> tuple[Frame, ...]:
 
 def is_known(observations: Iterable[Observation], timed: Collection[Frame]) -> bool:
     """Tell whether enough windows and calls tell whether these callees were reached: all were timed meanwhile."""
-    wanted = set(timed)
-    calls = [sum(part.calls.total for part in one.inside if wanted <= set(part.timed)) for one in observations]
-    return sum(map(bool, calls)) >= LEAST_WINDOWS and sum(calls) >= LEAST_CALLS
+    wanted, windows, calls = frozenset(timed), 0, 0
+    for one in observations:
+        told = sum(part.calls.total for part in one.inside if wanted.issubset(part.timed))
+        windows, calls = windows + bool(told), calls + told
+        if windows >= LEAST_WINDOWS and calls >= LEAST_CALLS:
+            return True
+    return False
 
 
 def knows_blocked(observations: Sequence[Observation]) -> bool:

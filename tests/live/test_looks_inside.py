@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -52,15 +54,8 @@ def finished(function: Function, caller: str, state: State) -> FunctionState:
         profile=Profile(samples=9, inclusive_ns=1e9, callers=((caller, 1e9),)),
         probe=ProbeState(rate=RATES[function.name]),
         explanation=ExplanationState(result=nothing if state is State.UNEXPLAINED else None),
-        inference=InferenceState(chain=chain, learned=replace(chain, borders=(_Border(edge),))),
+        inference=InferenceState(chain=chain, learned=replace(chain, borders=(cast(Any, SimpleNamespace(edge=edge)),))),
     )
-
-
-class _Border:
-    """Stands for a stable border: only where it is counts."""
-
-    def __init__(self, edge: int) -> None:
-        self.edge = edge
 
 
 @pytest.mark.kernel
@@ -98,8 +93,8 @@ def test_what_a_callee_decides_is_found_at_the_default_budget(program: Programs)
     assert {each.expression for each in result.behaviours} == {"calls miss", "not calls miss"}
     sets = [each for one in job.observations for part in one.inside for each in part.sets]
     took = Counter[str]()
-    for each in (one for one in sets if "miss" in [callee.callee.name for callee in one.callees]):
-        for callee in each.callees:  # neighbours take the CPU away: what runs is compared
+    for kind in (one for one in sets if "miss" in [callee.callee.name for callee in one.callees]):
+        for callee in kind.callees:  # neighbours take the CPU away: what runs is compared
             away_ns = callee.waiting_ns.total + callee.blocked_ns.total
             took[callee.callee.name] += callee.time_ns.total - away_ns
     true = {name: int(str(truth[name])) for name in ("parse", "miss", "render")}

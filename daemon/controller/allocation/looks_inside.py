@@ -16,7 +16,7 @@ from specmine.daemon.controller.hotness import is_idle
 from specmine.daemon.controller.phase import State
 from specmine.mining.inside.call_kinds import is_known
 from specmine.model.batch import Watch
-from specmine.model.observation import Kind
+from specmine.model.observation import Kind, Observation
 from specmine.model.probe_kind import PROBE_KINDS
 
 from .function_request import crowding_of, dearness_of, kind_for
@@ -29,6 +29,8 @@ TURN_NS = 180 * SECOND
 """How long a function has its turn, unless enough is known before."""
 CALLEES = 4
 """Callees that are timed with it: those that take most time in its calls."""
+WINDOWS = 2
+"""Newest windows of either kind that tell whose probes were hit inside calls."""
 CONTENDERS = 8
 """Functions that take turns: those that come first, of whose callees not enough is known."""
 UNEXPLAINED_TURNS = 3
@@ -54,8 +56,8 @@ def with_looks(finished: Sequence[FunctionState], so_far: Plan, means: Means, se
         return so_far
     known = {one.key: one for one in finished if one.probe.rate}
     callees = _callees(known)
-    for function in _in_turn(_contenders(known, callees, so_far), means.now_ns):
-        beside = [known[each] for each in callees[function.key] if _may_follow(known[each], so_far)]
+    for function in _in_turn(_contenders(known, callees, so_far, means), means.now_ns):
+        beside = [known[each] for each in callees[function.key] if _may_follow(known[each], so_far, means)]
         made = _together(function, beside, means, settings)
         if made is None or len(so_far.watches.keys() | made.keys()) > means.slots:
             continue
@@ -69,24 +71,41 @@ def with_looks(finished: Sequence[FunctionState], so_far: Plan, means: Means, se
 
 
 def _callees(known: dict[str, FunctionState]) -> dict[str, list[str]]:
-    """Return the direct callees of each function as samples found them, those that take most time in it first."""
-    found: dict[str, list[tuple[float, str]]] = {}
+    """Return the direct callees of each function, those that take most time in it first.
+
+    Samples find them; where functions are named by the user nothing is sampled, and windows tell whose probes were hit.
+    """
+    found: dict[str, dict[str, float]] = {}
     for key, function in known.items():
         for caller, time_ns in function.profile.callers:
             if caller in known and caller != key:
-                found.setdefault(caller, []).append((-time_ns, key))
-    return {caller: [key for _, key in sorted(each)[:CALLEES]] for caller, each in found.items()}
+                found.setdefault(caller, {})[key] = time_ns
+    frames = {one.function.frame: one for one in known.values()}
+    for key, function in known.items():
+        hit = {frame for one in _newest(function) for part in one.inside for frame in (*part.timed, *part.partly)}
+        for callee in (frames[frame] for frame in sorted(hit) if frame in frames):
+            if callee.key != key:  # its time in all of its calls: the order is of those that samples did not find
+                seconds = (callee.probe.rate or 0.0) * callee.history.summary.mean_ns / SECOND
+                found.setdefault(key, {}).setdefault(callee.key, min(seconds, 1.0))
+    return {
+        caller: sorted(each, key=lambda callee: (-each[callee], callee))[:CALLEES] for caller, each in found.items()
+    }
+
+
+def _newest(function: FunctionState) -> tuple[Observation, ...]:
+    history = function.history
+    return (*history.timing[-WINDOWS:], *history.paths[-WINDOWS:])
 
 
 def _contenders(
-    known: dict[str, FunctionState], callees: dict[str, list[str]], so_far: Plan
+    known: dict[str, FunctionState], callees: dict[str, list[str]], so_far: Plan, means: Means
 ) -> list[tuple[bool, FunctionState]]:
     """Return the functions that come first, and whether nothing explains them: of their callees not enough is known."""
     order = []
     for key, each in callees.items():
         function, watch = known[key], so_far.watches.get(key)
         always_on = watch is not None and watch.on_ns == 0  # so are its callees, or they are called far more often
-        if always_on or is_idle(function) or _is_suspected(function):
+        if always_on or is_idle(function) or _is_suspected(function, means):
             continue
         order.append((not _may_be_explained(function, each), -function.profile.inclusive_ns, key))
     found: list[tuple[bool, FunctionState]] = []
@@ -115,9 +134,9 @@ def _is_looked_into(function: FunctionState) -> bool:
     return function.probe.watch is not None and function.probe.watch.looks_inside
 
 
-def _is_suspected(function: FunctionState) -> bool:
+def _is_suspected(function: FunctionState, means: Means) -> bool:
     """Tell whether windows of its own are wanted, as often as can be."""
-    return bool(function.violations.urgency)
+    return bool(function.violations.urgency) or function.key in means.surprising
 
 
 def _may_be_explained(function: FunctionState, callees: Sequence[str]) -> bool:
@@ -132,10 +151,10 @@ def _is_told(function: FunctionState, callees: Sequence[FunctionState]) -> bool:
     return is_known((*history.timing, *history.paths), [each.function.frame for each in callees])
 
 
-def _may_follow(callee: FunctionState, so_far: Plan) -> bool:
+def _may_follow(callee: FunctionState, so_far: Plan, means: Means) -> bool:
     """Tell whether on-phases of its own are not needed, and it is not on anyway."""
     watch = so_far.watches.get(callee.key)
-    return not _is_suspected(callee) and (watch is None or watch.on_ns > 0)
+    return not _is_suspected(callee, means) and (watch is None or watch.on_ns > 0)
 
 
 def _together(
@@ -147,9 +166,9 @@ def _together(
         return None
     cost_ns = _cost_ns(function, callees, length_s, means)
     on_ns = max(round(LATER * length_s * SECOND), SHORTEST_ON_NS)
-    period_ns = max(
-        round(cost_ns * SECOND / (LOOKING_INSIDE * means.income)), shortest_period_ns(settings), round(1.25 * on_ns)
-    )
+    paid_ns = cost_ns * SECOND / (LOOKING_INSIDE * means.income)
+    paid_ns *= 1 + means.pressure  # each on-phase brings several windows, which cost us CPU time
+    period_ns = round(max(paid_ns, shortest_period_ns(settings), 1.25 * on_ns))
     calls = SPARE_CALLS * _window_calls(settings)
     window = Watch(
         function=function.key,

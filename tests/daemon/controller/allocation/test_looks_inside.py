@@ -177,6 +177,34 @@ def test_only_the_callees_with_most_time_follow() -> None:
     assert set(planned([TOP, *CALLED], so_far=alone)) == {"top"}
 
 
+def test_callees_are_known_from_windows_where_nothing_is_sampled() -> None:
+    """Of functions that the user named no stack is sampled; their probes were hit inside calls all the same."""
+    top, parse, miss = (replace(each, profile=Profile()) for each in (TOP, *CALLED))
+    assert planned([top, parse, miss]) == {}
+    seen = with_known(top, parse, windows=1)
+    assert {name for name, watch in planned([seen, parse, miss]).items() if watch.follows} == {"parse"}
+    (window,) = seen.history.timing
+    partly = tuple(
+        replace(part, timed=(), partly=(miss.function.frame, parse.function.frame)) for part in window.inside
+    )
+    seen = replace(seen, history=History(timing=(replace(window, inside=partly),)))
+    assert {name for name, watch in planned([seen, parse, miss]).items() if watch.follows} == {"miss", "parse"}
+
+
+def test_what_may_have_changed_keeps_its_own_on_phases() -> None:
+    """Neither is it looked into, nor does it follow: its windows are wanted as often as can be."""
+    surprising = replace(MEANS, surprising=frozenset({CALLED[0].key}))
+    assert set(planned([TOP, *CALLED], surprising)) == {"top", "miss"}
+    assert planned([TOP, *CALLED], replace(MEANS, surprising=frozenset({TOP.key}))) == {}
+
+
+def test_on_phases_are_fewer_while_our_own_cpu_time_is_short() -> None:
+    """Each brings several windows: with half of it left they come half as often again."""
+    means = replace(MEANS, budget=1e6, income=1e6, cash=5e6)
+    usual, sparing = (planned([TOP, *CALLED], replace(means, pressure=each))["top"].period_ns for each in (0.0, 0.5))
+    assert sparing == pytest.approx(1.5 * usual, rel=0.01)
+
+
 def test_on_phases_of_their_own_give_way() -> None:
     """A check that is due is made in the on-phases that are shared."""
     functions = [TOP, *CALLED]
