@@ -46,13 +46,15 @@ AMPLE = 3.0
 detached with the function, so the calls are not paid for."""
 AMPLE_CALLS = 200
 """So many calls more: rates were counted earlier."""
+SPARED_NS = 30 * SECOND
+"""On-phases are so far apart with no CPU time of our own left: each brings some windows, at 5 ms each."""
 DEBT_S = 0.5
 """What has begun goes on until the debt is what so many seconds bring."""
 
 
 def with_looks(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
     """Have a function and its callees timed together, if the calls of one are to be looked into now."""
-    if means.pressure >= 1 or means.slow_links or means.cash < -DEBT_S * means.income:
+    if means.slow_links or means.cash < -DEBT_S * means.income:
         return so_far
     known = {one.key: one for one in finished if one.probe.rate}
     callees = _callees(known)
@@ -167,8 +169,8 @@ def _together(
     cost_ns = _cost_ns(function, callees, length_s, means)
     on_ns = max(round(LATER * length_s * SECOND), SHORTEST_ON_NS)
     paid_ns = cost_ns * SECOND / (LOOKING_INSIDE * means.income)
-    paid_ns *= 1 + means.pressure  # each on-phase brings several windows, which cost us CPU time
-    period_ns = round(max(paid_ns, shortest_period_ns(settings), 1.25 * on_ns))
+    spared_ns = means.pressure * SPARED_NS
+    period_ns = round(max(paid_ns, spared_ns, shortest_period_ns(settings), 1.25 * on_ns))
     calls = SPARE_CALLS * _window_calls(settings)
     window = Watch(
         function=function.key,

@@ -93,16 +93,15 @@ def test_it_takes_a_fixed_share_of_the_budget() -> None:
 @pytest.mark.parametrize(
     "means",
     [
-        replace(MEANS, pressure=1.0),
         replace(MEANS, slow_links=True),
         replace(MEANS, cash=-1e7),
         replace(MEANS, cash=0.0),
         replace(MEANS, budget=1e4, income=1e4, cash=5e4),
     ],
-    ids=["pressure", "slow links", "debt", "no cash", "too little"],
+    ids=["slow links", "debt", "no cash", "too little"],
 )
 def test_nothing_is_begun_that_cannot_be_afforded(means: Means) -> None:
-    """Not with no CPU time of our own left, nor over slow links, in debt, or for a handful of calls."""
+    """Not over slow links, in debt, or for a handful of calls."""
     assert planned([TOP, *CALLED], means) == {}
 
 
@@ -198,11 +197,11 @@ def test_what_may_have_changed_keeps_its_own_on_phases() -> None:
     assert planned([TOP, *CALLED], replace(MEANS, surprising=frozenset({TOP.key}))) == {}
 
 
-def test_on_phases_are_fewer_while_our_own_cpu_time_is_short() -> None:
-    """Each brings several windows: with half of it left they come half as often again."""
-    means = replace(MEANS, budget=1e6, income=1e6, cash=5e6)
-    usual, sparing = (planned([TOP, *CALLED], replace(means, pressure=each))["top"].period_ns for each in (0.0, 0.5))
-    assert sparing == pytest.approx(1.5 * usual, rel=0.01)
+def test_on_phases_are_rare_while_our_own_cpu_time_is_short() -> None:
+    """Each brings several windows. A turn still has enough of them, since that time may be short for hours."""
+    usual, sparing = (planned([TOP, *CALLED], replace(MEANS, pressure=each))["top"].period_ns for each in (0.0, 1.0))
+    assert usual < 2 * SECOND
+    assert 5 < TURN_NS / sparing < 10
 
 
 def test_on_phases_of_their_own_give_way() -> None:
