@@ -20,7 +20,6 @@ LONGER = {
     "glossary.md": "reference",
     "metrics.md": "reference",
     "mining.md": "the method and the reason of each default",
-    "inside-a-call.md": "its measurements have no page of their own yet",
 }
 
 
