@@ -8,7 +8,7 @@
 
 #include "steps.h"
 
-enum { CALLS = 1500, INNER = 20000, REST = 500000 };
+enum { CALLS = 1500, INNER = 20000, REST = 2000000 };
 
 static volatile long outer_calls, inner_calls;
 

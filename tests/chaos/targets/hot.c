@@ -12,7 +12,7 @@ int main(void)
 {
     await_line();
     long calls = 0;
-    for (; calls < 300000000; calls++)
+    for (; calls < 800000000; calls++)
         tiny();
     sink = calls;
     printf("{\"tiny\": %ld}", calls);
