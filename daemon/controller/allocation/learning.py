@@ -39,7 +39,11 @@ def with_learning(
     functions: Mapping[str, FunctionState], total: Total, so_far: Plan, means: Means, settings: Settings
 ) -> Plan:
     """Give the rest of the budget to what can be learned, half of what is left to each in turn."""
-    learning = [function for function in functions.values() if function.state in LEARNING]
+    learning = [
+        function
+        for function in functions.values()
+        if function.state in LEARNING and function.key not in so_far.watches  # its calls are looked into
+    ]
     learning += [
         function
         for function in functions.values()

@@ -13,7 +13,7 @@ from dataclasses import replace
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.hotness import is_idle
-from specmine.daemon.controller.phase import State
+from specmine.daemon.controller.phase import FINISHED, State
 from specmine.mining.inside.call_kinds import is_known
 from specmine.model.batch import Watch
 from specmine.model.observation import Kind, Observation
@@ -52,11 +52,14 @@ DEBT_S = 0.5
 """What has begun goes on until the debt is what so many seconds bring."""
 
 
-def with_looks(finished: Sequence[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
-    """Have a function and its callees timed together, if the calls of one are to be looked into now."""
+def with_looks(functions: Iterable[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
+    """Have a function and its callees timed together, if the calls of one are to be looked into now.
+
+    It is finished, or being explained: these on-phases bring call paths as well.
+    """
     if means.slow_links or means.cash < -DEBT_S * means.income:
         return so_far
-    known = {one.key: one for one in finished if one.probe.rate}
+    known = {one.key: one for one in functions if one.probe.rate and one.state in (State.EXPLAINING, *FINISHED)}
     callees = _callees(known)
     for function in _in_turn(_contenders(known, callees, so_far, means), means.now_ns):
         beside = [known[each] for each in callees[function.key] if _may_follow(known[each], so_far, means)]
@@ -78,11 +81,12 @@ def _callees(known: dict[str, FunctionState]) -> dict[str, list[str]]:
     Samples find them; where functions are named by the user nothing is sampled, and windows tell whose probes were hit.
     """
     found: dict[str, dict[str, float]] = {}
-    for key, function in known.items():
+    finished = {key: one for key, one in known.items() if one.state in FINISHED}
+    for key, function in finished.items():
         for caller, time_ns in function.profile.callers:
             if caller in known and caller != key:
                 found.setdefault(caller, {})[key] = time_ns
-    frames = {one.function.frame: one for one in known.values()}
+    frames = {one.function.frame: one for one in finished.values()}
     for key, function in known.items():
         hit = {frame for one in _newest(function) for part in one.inside for frame in (*part.timed, *part.partly)}
         for callee in (frames[frame] for frame in sorted(hit) if frame in frames):
@@ -142,8 +146,10 @@ def _is_suspected(function: FunctionState, means: Means) -> bool:
 
 
 def _may_be_explained(function: FunctionState, callees: Sequence[str]) -> bool:
-    """Tell whether nothing explains a function, and not all of these callees were known when that was tried."""
+    """Tell whether nothing explains a function, and not all of these callees were known if that was tried."""
     tried = function.explanation
+    if function.state is State.EXPLAINING:
+        return True
     return function.state is State.UNEXPLAINED and tried.result is not None and len(callees) > tried.callees
 
 

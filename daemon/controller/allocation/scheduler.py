@@ -50,7 +50,7 @@ def plan(functions: Mapping[str, FunctionState], means: Means, settings: Setting
     settings = replace(settings, check_calls=check_calls(finished, means, settings))
     result = with_suspected(finished, result, means, settings)
     result = with_checks(finished, result, means, settings)
-    result = with_looks(finished, result, means, settings)
+    result = with_looks(functions.values(), result, means, settings)
     result = with_learning(functions, total, result, means, settings)
     return with_watching(finished, result, means, settings)
 

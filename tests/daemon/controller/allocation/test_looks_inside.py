@@ -10,11 +10,13 @@ import pytest
 from specmine.daemon.config.settings import SECOND, Settings
 from specmine.daemon.controller.allocation.checks import with_checks
 from specmine.daemon.controller.allocation.function_request import same_enough
+from specmine.daemon.controller.allocation.learning import with_learning
 from specmine.daemon.controller.allocation.looks_inside import CALLEES, LATER, LOOKING_INSIDE, TURN_NS, with_looks
 from specmine.daemon.controller.allocation.means import Means, Plan
 from specmine.daemon.controller.call_counts import Paid, ProbeState
 from specmine.daemon.controller.function import ExplanationState, FunctionState, Identity
 from specmine.daemon.controller.history import History
+from specmine.daemon.controller.hotness import total_of
 from specmine.daemon.controller.phase import Phase, State
 from specmine.daemon.controller.profile import Profile
 from specmine.mining.assertions.explanation import Explanation
@@ -188,6 +190,19 @@ def test_callees_are_known_from_windows_where_nothing_is_sampled() -> None:
     )
     seen = replace(seen, history=History(timing=(replace(window, inside=partly),)))
     assert {name for name, watch in planned([seen, parse, miss]).items() if watch.follows} == {"miss", "parse"}
+
+
+def test_a_function_that_is_being_explained_is_looked_into_as_well() -> None:
+    """These on-phases bring call paths, and learning leaves it to them; a callee has to be finished."""
+    explaining = replace(TOP, phase=Phase(state=State.EXPLAINING))
+    made = planned([explaining, *CALLED])
+    assert made["top"].looks_inside and made["top"].kind is Kind.PATH
+    functions = {each.key: each for each in (explaining, *CALLED)}
+    total = total_of(functions.values())
+    start = Plan(watches={made["top"].function: made["top"]}, left=1e7, cash=5e7)
+    assert with_learning(functions, total, start, MEANS, Settings()).watches[TOP.key] is made["top"]
+    timing = replace(CALLED[0], phase=Phase(state=State.TIMING))
+    assert set(planned([explaining, timing, CALLED[1]])) == {"top", "miss"}
 
 
 def test_what_may_have_changed_keeps_its_own_on_phases() -> None:
