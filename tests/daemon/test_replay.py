@@ -118,6 +118,34 @@ def test_a_wrong_result_of_mining_is_noticed(recorded: tuple[Path, str], tmp_pat
         replay(tmp_path / "changed.jsonl")
 
 
+def scaled(value: Any, by: float) -> Any:
+    """Return a value of JSON with all its fractions scaled."""
+    if isinstance(value, dict):
+        return {key: scaled(each, by) for key, each in value.items()}
+    if isinstance(value, list):
+        return [scaled(each, by) for each in value]
+    return value * by if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize(("by", "noticed"), [(1 + 1e-13, False), (1 + 1e-6, True)])
+def test_the_last_digits_of_another_cpu_are_no_other_result(
+    by: float, noticed: bool, recorded: tuple[Path, str], tmp_path: Path
+) -> None:
+    """Kinds of CPU add up in another order: what differs by less than nine digits show is the same."""
+
+    def elsewhere(line: dict[str, Any]) -> bool:
+        before = line["event"]["result"]
+        line["event"]["result"] = scaled(before, by)
+        return bool(line["event"]["result"] != before)
+
+    changed_line(recorded[0], tmp_path / "changed.jsonl", "mined", elsewhere)
+    if noticed:
+        with pytest.raises(ReplayError, match="gives another result"):
+            replay(tmp_path / "changed.jsonl")
+    else:
+        replay(tmp_path / "changed.jsonl")
+
+
 def test_other_settings_decide_over_the_same_data(recorded: tuple[Path, str]) -> None:
     """With other settings decisions are not compared: if windows must hold more calls, nothing becomes stable."""
     mining = Settings().mining.__class__(minimum_calls=1_000_000)

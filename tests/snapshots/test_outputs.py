@@ -18,7 +18,12 @@ MOST_SHOWN = 60
 
 def rounded(text: str) -> str:
     """Return a text with nine digits of each number that has more: further ones depend on the kind of CPU."""
-    return re.sub(r"\b\d+\.\d{6,}(?:e[-+]\d+)?\b", lambda found: f"{float(found[0]):.9g}", text)
+    return re.sub(r"\b\d+\.\d+(?:e[-+]\d+)?\b", _nine_digits, text)
+
+
+def _nine_digits(found: re.Match[str]) -> str:
+    digits = found[0].partition("e")[0].replace(".", "").lstrip("0")
+    return f"{float(found[0]):.9g}" if len(digits) > 9 else found[0]
 
 
 @pytest.fixture(scope="module")
