@@ -48,8 +48,8 @@ AMPLE_CALLS = 200
 """So many calls more: rates were counted earlier."""
 SPARED_NS = 30 * SECOND
 """On-phases are so far apart with no CPU time of our own left: each brings some windows, at 5 ms each."""
-DEBT_S = 0.5
-"""What has begun goes on until the debt is what so many seconds bring."""
+DEBT_S = 3.0
+"""What has begun goes on until the debt is what so many seconds bring: an on-phase may cost as much."""
 
 
 def with_looks(functions: Iterable[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
@@ -69,7 +69,7 @@ def with_looks(functions: Iterable[FunctionState], so_far: Plan, means: Means, s
         cost_ns = _cost_ns(function, beside, _length_s(function, beside, means, settings), means)
         first_ns = 0.0 if _is_looked_into(function) else cost_ns
         if first_ns > max(0.0, so_far.cash):
-            return replace(so_far, cash=so_far.cash - first_ns)  # what is saved for it must not be spent on others
+            return so_far  # nothing is kept for it: functions without levels come first
         left = so_far.left - cost_ns * SECOND / made[function.key].period_ns
         return replace(so_far, watches={**so_far.watches, **made}, left=left, cash=so_far.cash - first_ns)
     return so_far

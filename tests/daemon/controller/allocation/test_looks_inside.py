@@ -108,11 +108,11 @@ def test_nothing_is_begun_that_cannot_be_afforded(means: Means) -> None:
 
 
 def test_what_has_begun_goes_on_in_a_small_debt() -> None:
-    """On-phases of one look are paid as they come; a larger debt ends it."""
+    """An on-phase may cost what some seconds bring, and is paid back before the next; a larger debt ends it."""
     watch = planned([TOP, *CALLED])["top"]
     on = [replace(TOP, probe=replace(TOP.probe, watch=watch, watched_since_ns=MEANS.now_ns)), *CALLED]
-    assert set(planned(on, replace(MEANS, cash=-1e6))) == {"top", "parse", "miss"}
-    assert planned(on, replace(MEANS, cash=-1e7)) == {}
+    assert set(planned(on, replace(MEANS, cash=-2e7))) == {"top", "parse", "miss"}
+    assert planned(on, replace(MEANS, cash=-4e7)) == {}
 
 
 def test_what_is_known_is_not_looked_into() -> None:
