@@ -4,7 +4,7 @@
 
 - Which functions? ``registry`` (all of them), ``unmapped`` (asked for, not mapped yet), ``function/`` (one of them and
   its parts)
-- When are its probes attached? ``phases/``
+- When are its probes attached? ``phases/``; ``isolation``: which functions have no probes inside their calls?
 - Where? ``attacher``, ``process_choice``, ``link_table``, ``address_spaces``, ``placement``
 - How are returns timed without a change to the stack? ``return_probes``, ``text_pages``
 - What was counted, and what did it cost? ``windows``, ``off_cpu``, ``inside`` (both over ``slot_rows``), ``reservoir``;

@@ -42,9 +42,9 @@ from .attacher import Attacher
 from .function.open_calls import OpenCalls
 from .function.slot import Slot
 from .inside import InsideMeter
+from .isolation import Isolation
 from .link_table import LinkTable
 from .phases.duty_cycle import DutyCycle
-from .phases.isolation import Isolation
 from .placement import Placement
 from .process_choice import ProcessChoice
 from .registry import Registry

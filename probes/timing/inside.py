@@ -22,7 +22,7 @@ from specmine.probes.kernel.maps import HashMap
 from specmine.probes.kernel.structs import AWAY_UNIT_NS, BLOCKED_CALL, BLOCKED_IN
 
 from .function.timed_function import TimedFunction
-from .phases.isolation import Isolation
+from .isolation import Isolation
 from .return_probes import IDENTITY
 from .slot_rows import SlotRows
 

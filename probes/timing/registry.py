@@ -23,9 +23,9 @@ from .attacher import Attacher, Refused
 from .function.open_calls import OpenCalls
 from .function.slot import Slot
 from .function.timed_function import TimedFunction
+from .isolation import Isolation
 from .link_table import LinkTable
 from .phases.duty_cycle import DutyCycle
-from .phases.isolation import Isolation
 from .placement import Placement
 from .return_probes import IDENTITY, ReturnProbes
 from .unmapped import UnmappedFunctions

@@ -24,8 +24,8 @@ from .function.costs import bias_ns, measure_handlers, timed_call_ns
 from .function.timed_function import TimedFunction
 from .function.window import Window
 from .inside import InsideMeter
+from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
 from .off_cpu import blocked_calls, by_path, split_of
-from .phases.isolation import CORRECTION_ERROR, Isolation, is_perturbed
 from .reservoir import CallReservoir
 from .return_probes import IDENTITY
 from .slot_rows import SlotRows

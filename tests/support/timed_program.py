@@ -25,9 +25,9 @@ from specmine.probes.timing.function.open_calls import OpenCalls
 from specmine.probes.timing.function.slot import Slot
 from specmine.probes.timing.function.timed_function import TimedFunction
 from specmine.probes.timing.inside import InsideMeter
+from specmine.probes.timing.isolation import Isolation
 from specmine.probes.timing.link_table import LinkTable
 from specmine.probes.timing.phases.duty_cycle import DutyCycle
-from specmine.probes.timing.phases.isolation import Isolation
 from specmine.probes.timing.windows import Windows
 
 MS, SECOND = 1_000_000, 1_000_000_000

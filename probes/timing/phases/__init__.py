@@ -1,6 +1,5 @@
 """When the probes of timed functions are on.
 
 - When are they attached and detached? ``duty_cycle``
-- Which functions have no probes inside their calls? ``isolation``
 - Which callees are timed in the very on-phases of a function? ``shared``
 """

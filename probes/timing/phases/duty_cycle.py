@@ -9,10 +9,10 @@ from specmine.model.function import Reason
 from specmine.model.observation import Kind
 from specmine.probes.timing.attacher import RETRY_NS, Attacher, Refused, traps_and_calls
 from specmine.probes.timing.function.timed_function import TimedFunction
+from specmine.probes.timing.isolation import TURN_NS, Isolation
 from specmine.probes.timing.process_choice import ProcessChoice
 from specmine.probes.timing.windows import Windows
 
-from .isolation import TURN_NS, Isolation
 from .shared import SharedPhases
 
 UNCLEAR_MOST = 20

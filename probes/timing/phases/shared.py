@@ -11,9 +11,8 @@ from collections.abc import Mapping
 
 from specmine.probes.timing.attacher import Attacher, Refused
 from specmine.probes.timing.function.timed_function import TimedFunction
+from specmine.probes.timing.isolation import Isolation
 from specmine.probes.timing.process_choice import Chosen
-
-from .isolation import Isolation
 
 GATHER_NS = 500_000_000
 """How long the on-phase waits for callees whose sites are not known yet."""

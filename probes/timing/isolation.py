@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.probes.timing.function.timed_function import TimedFunction
+from .function.timed_function import TimedFunction
 
 CORRECTION_ERROR = 0.5
 """Relative uncertainty of what is taken off for one hit, since caches are not always as cold as on average."""

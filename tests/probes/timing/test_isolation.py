@@ -14,7 +14,7 @@ from specmine.model.observation import Kind, Observation
 from specmine.probes.kernel.loader import LINK_KINDS
 from specmine.probes.kernel.maps import map_array
 from specmine.probes.kernel.structs import MAX_SLOTS, NEST, SLOT
-from specmine.probes.timing.phases.isolation import TOLERABLE, Isolation, is_perturbed
+from specmine.probes.timing.isolation import TOLERABLE, Isolation, is_perturbed
 from tests.support.source_driver import Driver, driven, running
 
 Programs = Callable[..., Path]
