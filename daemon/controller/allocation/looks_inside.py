@@ -177,7 +177,8 @@ def _together(
     paid_ns = cost_ns * SECOND / (LOOKING_INSIDE * means.income)
     spared_ns = means.pressure * SPARED_NS
     period_ns = round(max(paid_ns, spared_ns, shortest_period_ns(settings), 1.25 * on_ns))
-    calls = SPARE_CALLS * _window_calls(settings)
+    # its bucket ends the on-phase in time: the daemon sees that the time is over a third of a second later
+    calls = min(SPARE_CALLS * _window_calls(settings), (function.probe.rate or 0.0) * length_s)
     window = Watch(
         function=function.key,
         kind=kind_for(function),

@@ -92,6 +92,16 @@ def test_it_takes_a_fixed_share_of_the_budget() -> None:
         assert cost_ns * SECOND / made["top"].period_ns == pytest.approx(LOOKING_INSIDE * means.income, rel=0.1)
 
 
+def test_the_bucket_of_the_function_ends_an_on_phase_that_must_be_short() -> None:
+    """With a callee that is called all the time only some calls can be paid for: no more than these are timed."""
+    busy = finished("busy", 200_000.0, TOP)
+    means = replace(MEANS, budget=1e6, income=1e6, cash=5e6)
+    made = planned([TOP, busy], means)
+    calls = made["top"].burst_hits / 2
+    assert 20 <= calls < 120
+    assert PRICES.time_ns * calls * (1 + 200_000 / 4000) <= means.savable
+
+
 @pytest.mark.parametrize(
     "means",
     [
