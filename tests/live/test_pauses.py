@@ -95,6 +95,6 @@ def test_the_clock_is_set(program: Programs, tmp_path: Path, monkeypatch: pytest
 
 
 def offset_ns(one: Daemon) -> int:
-    """Return where UTC lies on the monotonic clock, as the store has it."""
+    """Return where UTC lies on the monotonic clock, as the store has it; 0 while nothing was written yet."""
     with open_store(one.store, read_only=True) as store:
-        return store.read(Host)[0].utc_offset_ns
+        return next((host.utc_offset_ns for host in store.read(Host)), 0)
