@@ -194,7 +194,7 @@ def _compare_actions(number: int, recorded: list[Json], again: list[Json]) -> No
 
 
 def _alike(was: Json, now: Json) -> bool:
-    """Tell whether two values are the same, numbers to nine digits: further ones depend on the kind of CPU."""
+    """Tell whether two values are the same, numbers to nine digits or 1e-12: further ones depend on the CPU."""
     if isinstance(was, dict) and isinstance(now, dict):
         return was.keys() == now.keys() and all(_alike(was[key], now[key]) for key in was)
     if isinstance(was, list | tuple) and isinstance(now, list | tuple):  # JSON knows no tuples
