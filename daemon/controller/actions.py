@@ -36,6 +36,8 @@ from .wait_requests import followed
 
 PLAN_EVERY_NS, PLAN_IN_DEBT_NS, PLAN_UNDER_PRESSURE_NS = SECOND, 500 * MS, 10 * SECOND
 """How often plans are made if no function moved: usually, with an overrun to pay back, with no CPU time of our own."""
+PLAN_MOVED_NS = 2 * SECOND
+"""How long what moved waits for the next plan with no CPU time of our own, unless something is newly suspected."""
 REASON_EVERY_NS = 5 * SECOND
 """How often the reasons of functions that nothing is done about are renewed."""
 WORKER_WARM_NS = 25 * SECOND
@@ -50,17 +52,18 @@ def act(state: ControllerState, before: Mapping[str, FunctionState]) -> tuple[Co
     """Turn what is known now into requests, jobs and news."""
     news = changed(state.functions, before)
     pairs = [(before.get(key), state.functions[key]) for key in news]
-    moved = any(_has_moved(old, new) or _is_newly_suspected(old, new) for old, new in pairs)
+    moved = any(_has_moved(old, new) for old, new in pairs)
+    suspected = any(_is_newly_suspected(old, new) for old, new in pairs)
     # unwatched since the last plan: the next one would find nothing to change, and the probes would stay
     actions: list[Action] = [Unwatch(function=new.key) for old, new in pairs if _is_unwatched(old, new)]
     state = _sample(state, actions)
     made: Plan | None = None
-    every_ns = PLAN_EVERY_NS if any(_is_checked(old, new) for old, new in pairs) else _plan_every_ns(state)
-    if moved or state.now_ns - state.planned_ns >= every_ns:
+    state = _with_due_plan(state, pairs, moved=moved)
+    if suspected or _is_plan_due(state):
         state, made = _plan(state, actions)
         news = sorted(state.functions)
     state = _with_reasons(_follow(_mine(state, news, actions), actions), before, news, made)
-    moved = moved or any(_is_turned(old, new) for old, new in pairs)
+    moved = moved or suspected or any(_is_turned(old, new) for old, new in pairs)
     if moved or state.now_ns - state.published_ns >= PUBLISH_EVERY_NS:
         actions.append(Publish(why="moved" if moved else ""))
         state = replace(state, published_ns=state.now_ns)
@@ -108,10 +111,27 @@ def _sample(state: ControllerState, actions: list[Action]) -> ControllerState:
     return replace(state, hertz=hertz, burst_ns=burst_ns)
 
 
-def _plan_every_ns(state: ControllerState) -> int:
-    if state.account.balance_ns < 0:
-        return PLAN_IN_DEBT_NS
-    return round(PLAN_EVERY_NS + state.agent_cost.pressure * (PLAN_UNDER_PRESSURE_NS - PLAN_EVERY_NS))
+def _with_due_plan(
+    state: ControllerState, pairs: Sequence[tuple[FunctionState | None, FunctionState]], *, moved: bool
+) -> ControllerState:
+    """Note by when functions that moved, or were checked, need a plan."""
+    later_ns = round(state.agent_cost.pressure * PLAN_MOVED_NS)
+    if moved:
+        due_ns = state.planned_ns + later_ns
+    elif any(_is_checked(old, new) for old, new in pairs):
+        due_ns = state.planned_ns + PLAN_EVERY_NS + later_ns
+    else:
+        return state
+    return replace(state, plan_by_ns=min(state.plan_by_ns or due_ns, due_ns))
+
+
+def _is_plan_due(state: ControllerState) -> bool:
+    if state.plan_by_ns and state.now_ns >= state.plan_by_ns:
+        return True
+    every_ns = PLAN_IN_DEBT_NS
+    if state.account.balance_ns >= 0:
+        every_ns = round(PLAN_EVERY_NS + state.agent_cost.pressure * (PLAN_UNDER_PRESSURE_NS - PLAN_EVERY_NS))
+    return state.now_ns - state.planned_ns >= every_ns
 
 
 def _without(functions: Mapping[str, FunctionState], left: Collection[str]) -> Mapping[str, FunctionState]:
@@ -152,7 +172,7 @@ def _plan(state: ControllerState, actions: list[Action]) -> tuple[ControllerStat
     functions = dict(state.functions)
     for key in sorted(functions):
         functions[key] = _watched(functions[key], made.watches.get(key), state.now_ns, actions)
-    return replace(state, functions=functions, planned_ns=state.now_ns), made
+    return replace(state, functions=functions, planned_ns=state.now_ns, plan_by_ns=0), made
 
 
 def _named(state: ControllerState) -> Mapping[str, FunctionState]:

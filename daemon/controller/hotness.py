@@ -108,10 +108,10 @@ def own_share(function: FunctionState, total: Total) -> float:
     return max(profile.own_ns / total.wall_ns, cpu) + _CALLED * spread
 
 
-def in_order(functions: Mapping[str, FunctionState], total: Total) -> list[FunctionState]:
+def in_order(functions: Iterable[FunctionState], total: Total) -> list[FunctionState]:
     """Return functions not yet counted, the most promising first; waits of a main loop last."""
     return sorted(
-        functions.values(),
+        functions,
         key=lambda function: (
             not function.identity.hinted,
             is_idle(function),

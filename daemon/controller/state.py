@@ -58,6 +58,8 @@ class ControllerState:
     worked_ns: int = 0
     """When the worker was last given a job or had finished one."""
     planned_ns: int = 0
+    plan_by_ns: int = 0
+    """When a plan is due because functions moved or were checked since the last one; 0: none did."""
     reasoned_ns: int = 0
     published_ns: int = 0
     faded_ns: int = 0

@@ -18,9 +18,9 @@ from specmine.model.observation import Kind, Observation
 from . import reasons
 from .explanation import is_relearned, may_be_relearned
 from .function import FunctionState
-from .history import with_observation
+from .history import History, with_observation
 from .hotness import waits_for_work
-from .inference import with_chain
+from .inference import InferenceState, with_chain
 from .phase import FINISHED, State
 from .provisional import with_build
 from .sharing.adoption import adopted
@@ -29,6 +29,9 @@ from .violations.lifecycle import Watching, watched
 
 ADMISSION_NS = 200 * MS
 """How long calls are counted before a price is predicted."""
+ON_CPU_EVERY = 4
+"""While a function is learned, its time on CPU is judged with one window in so many, and once its durations are stable:
+to find classes twice with each window costs us as much again."""
 JUDGED = 2
 """So many times in ``verify_every`` the classes of a finished function are found anew at most."""
 PARKED_NS = 600 * SECOND
@@ -95,7 +98,8 @@ def observed(
     inference = function.inference
     if state is not State.EXPLAINING or kind is not Kind.PATH:  # else inferred once they are explained
         inference = with_chain(inference, newest, kind, mining)
-    inference = replace(inference, on_cpu=on_cpu.observed(inference.on_cpu, newest, mining))
+    if _is_on_cpu_judged(state, inference, history):
+        inference = replace(inference, on_cpu=on_cpu.observed(inference.on_cpu, newest, mining))
     verification, provisional = function.verification, function.provisional
     if state in FINISHED:
         result = function.explanation.result
@@ -155,6 +159,13 @@ def _is_judged_lately(function: FunctionState, observation: Observation, setting
         return False
     judged_ns = verification.judged_ns
     return judged_ns is not None and observation.end_ns - judged_ns < settings.verify_every_ns // JUDGED
+
+
+def _is_on_cpu_judged(state: State, inference: InferenceState, history: History) -> bool:
+    """Tell whether the time on CPU of a function is judged with this window."""
+    if state in FINISHED or history.totals.observations % ON_CPU_EVERY == 0:
+        return True
+    return state is State.TIMING and inference.chain is not None and inference.chain.stable
 
 
 def _continued(function: FunctionState, now_ns: int) -> FunctionState:

@@ -121,6 +121,8 @@ def chain(
         since = first if len(judged) - first >= settings.chain_observations else 0
         begin = max(len(judged) - settings.recent, since, 0)
         shared = _shared(judged[begin:], theirs[begin:], settings) if judged else _Shared()
+        if not first and not shared.borders:
+            break  # nothing else was tested than all calls
         later, its_step = _begin(judged, [b.edge for b in shared.borders], first, stretch)
         if later == first:
             break

@@ -32,8 +32,9 @@ class OnCpu:
     """State of the mining of a function's time on CPU."""
 
     found: tuple[tuple[int, ObservationBorders], ...] = ()
-    """Borders of each retained observation, by its end."""
+    """Borders of each retained observation, by its end; none once it was learned."""
     chain: Inference | None = None
+    """The newest inference; none follows the one that was learned."""
     learned: Inference | None = None
     """The inference when it first was stable."""
     edges: tuple[int, ...] = ()
@@ -62,12 +63,14 @@ def off_cpu_share(observation: Observation) -> float:
 def observed(before: OnCpu | None, held: Sequence[Observation], settings: MiningSettings) -> OnCpu | None:
     """Return the state after the newest of these observations of one kind, oldest first.
 
+    Until something is learned borders are inferred from all of them; from then on the newest is only checked.
+
     Parameters
     ----------
     before : OnCpu, optional
         The state before; None: none, or so far time on CPU was equal to duration.
     held : sequence of Observation
-        At most as many as stable borders are inferred from.
+        At most as many as stable borders are inferred from; not empty.
     settings : MiningSettings
 
     Returns
@@ -75,6 +78,10 @@ def observed(before: OnCpu | None, held: Sequence[Observation], settings: Mining
     OnCpu or None
         None while no call leaves its CPU.
     """
+    if before is not None and before.learned is not None:
+        newest = as_time_on_cpu(held[-1])
+        check = _checked(before, newest, settings) if newest is not None else None
+        return replace(before, check=check) if check is not None else before
     if before is None and not any(off_cpu_share(observation) >= NOTABLE for observation in held):
         return None
     every = [on_cpu for observation in held if (on_cpu := as_time_on_cpu(observation)) is not None]
@@ -84,13 +91,12 @@ def observed(before: OnCpu | None, held: Sequence[Observation], settings: Mining
     by_end = dict(before.found)
     known = {on_cpu: by_end[on_cpu.end_ns] for on_cpu in every if on_cpu.end_ns in by_end}
     chain, borders = infer_stable_borders(every, known, before.chain, settings)
-    known_now = replace(before, found=tuple((on_cpu.end_ns, of_it) for on_cpu, of_it in borders.items()), chain=chain)
-    if before.learned is None:
-        return _learned(known_now, chain, every) if chain.stable else known_now
-    return replace(known_now, check=_checked(before, every[-1], settings) or before.check)
+    if chain.stable:
+        return _learned(chain, every)
+    return replace(before, found=tuple((on_cpu.end_ns, of_it) for on_cpu, of_it in borders.items()), chain=chain)
 
 
-def _learned(known: OnCpu, chain: Inference, every: Sequence[Observation]) -> OnCpu:
+def _learned(chain: Inference, every: Sequence[Observation]) -> OnCpu:
     """Return the state with an assertion: classes by the stable borders, and the range of nearly all calls."""
     total = Histogram.sum(on_cpu.histogram for on_cpu in every)
     low, high = total.quantiles(((1 - NEARLY_ALL) / 2, (1 + NEARLY_ALL) / 2))
@@ -98,7 +104,7 @@ def _learned(known: OnCpu, chain: Inference, every: Sequence[Observation]) -> On
     borders = (border.edge for border in chain.borders)
     edges = tuple(sorted({*borders, max(1, int(ends[0])), min(BUCKETS - 1, int(ends[1]))}))
     calls = tuple(int(number) for number in total.class_counts(edges))
-    return replace(known, learned=chain, edges=edges, class_calls=calls)
+    return OnCpu(chain=chain, learned=chain, edges=edges, class_calls=calls)
 
 
 def range_seconds(known: OnCpu) -> tuple[float, float] | None:

@@ -25,21 +25,36 @@ Locations = NDArray[np.float64]
 
 def location(histogram: Histogram) -> tuple[float, float]:
     """Return the trimmed mean of log durations in log ns, and its sampling variance; nan for fewer than 20 calls."""
-    total = histogram.total
-    if total < _LEAST:
-        return float("nan"), float("nan")
-    below = np.cumsum(histogram.counts, dtype=np.float64)
-    inside = np.clip(below, _TRIMMED * total, (1 - _TRIMMED) * total)
-    weight = np.diff(inside, prepend=_TRIMMED * total) / ((1 - 2 * _TRIMMED) * total)
-    logs = _LOGS[histogram.buckets]
-    mean = float(weight @ logs)
-    spread = float(weight @ (logs - mean) ** 2) / _LEFT**2
-    return mean, spread / total
+    mean, variance = _locations([histogram])[0].tolist()
+    return mean, variance
 
 
 def locations(histograms: Sequence[Histogram], edges: Sequence[int]) -> list[Locations]:
     """Return the locations of each class, one row for each histogram; the classes are cut by these first buckets."""
+    if not edges:
+        return [_locations(histograms)]
     cuts = [0, *edges, len(_LOGS)]
-    return [
-        np.array([location(one.part(low, high)) for one in histograms]).reshape(-1, 2) for low, high in pairwise(cuts)
-    ]
+    return [_locations([one.part(low, high) for one in histograms]) for low, high in pairwise(cuts)]
+
+
+def _locations(histograms: Sequence[Histogram]) -> Locations:
+    """Return one row for each histogram; all are worked on at once, as one series of buckets."""
+    found = np.full((len(histograms), 2), np.nan)
+    rows = [row for row, one in enumerate(histograms) if len(one.counts)]
+    if not rows:
+        return found
+    counts = np.concatenate([histograms[row].counts for row in rows]).astype(np.float64)
+    logs = _LOGS[np.concatenate([histograms[row].buckets for row in rows])]
+    sizes = np.array([len(histograms[row].counts) for row in rows])
+    starts = np.concatenate(([0], np.cumsum(sizes[:-1])))
+    totals = np.add.reduceat(counts, starts)
+    of_each, before = np.repeat(totals, sizes), np.repeat(np.cumsum(totals) - totals, sizes)
+    inside = np.clip(np.cumsum(counts) - before, _TRIMMED * of_each, (1 - _TRIMMED) * of_each)
+    below = np.concatenate(([0.0], inside[:-1]))
+    below[starts] = _TRIMMED * totals
+    weight = (inside - below) / ((1 - 2 * _TRIMMED) * of_each)
+    means = np.add.reduceat(weight * logs, starts)
+    spreads = np.add.reduceat(weight * (logs - np.repeat(means, sizes)) ** 2, starts) / _LEFT**2
+    known = totals >= _LEAST
+    found[np.array(rows)[known]] = np.column_stack((means, spreads / totals))[known]
+    return found

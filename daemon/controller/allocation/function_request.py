@@ -39,10 +39,15 @@ def kind_for(function: FunctionState) -> Kind:
 
 def sized(function: FunctionState, settings: Settings) -> Settings:
     """Return the settings with the size of windows that the state of a function asks for."""
-    if function.state not in FINISHED:
+    calls = window_calls(function, settings)
+    if calls == settings.window_calls:
         return settings
-    calls = min(settings.window_calls, settings.check_calls)
     return replace(settings, window_calls=calls, minimum_calls=min(settings.minimum_calls, calls))
+
+
+def window_calls(function: FunctionState, settings: Settings) -> int:
+    """Return how many calls a window of the function holds by its state."""
+    return min(settings.window_calls, settings.check_calls) if function.state in FINISHED else settings.window_calls
 
 
 def request(function: FunctionState, grant: float, means: Means, settings: Settings) -> Watch | None:
@@ -96,7 +101,7 @@ def most_useful(function: FunctionState, means: Means, settings: Settings) -> fl
 def window_cost(function: FunctionState, means: Means, settings: Settings) -> float:
     """Return what a window of the function costs, ns."""
     call_ns = price(means.prices, kind_for(function), function.function) * dearness_of(function, means)
-    return SPARE_CALLS * sized(function, settings).window_calls * call_ns
+    return SPARE_CALLS * window_calls(function, settings) * call_ns
 
 
 def full_cost(function: FunctionState, means: Means) -> float:
@@ -116,7 +121,8 @@ def dearness_of(function: FunctionState, means: Means) -> float:
     paid = function.probe.paid
     if paid.hits < PAID_HITS:
         return 1.0
-    time_ns, path_ns = (price(means.prices, kind, function.function) for kind in (Kind.TIME, Kind.PATH))
+    time_ns = price(means.prices, Kind.TIME, function.function)
+    path_ns = price(means.prices, Kind.PATH, function.function) if paid.by_path else time_ns
     found = paid.cost_ns / max(time_ns, (paid.calls - paid.by_path) * time_ns + paid.by_path * path_ns)
     return min(max(1.0, found), DEAREST)
 

@@ -97,7 +97,7 @@ def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Me
     least = _least_share(functions, total, means, settings)
     unseen = [
         function
-        for function in in_order(candidates, total)
+        for function in candidates.values()
         if function.probe.watch is None
         and is_worth_it(function, total)
         and (_is_wanted(function) or own_share(function, total) >= least)
@@ -105,7 +105,7 @@ def _first_looks(functions: Mapping[str, FunctionState], total: Total, means: Me
     cash, taken = LOOKING_SHARE * means.cash, 0.0
     most = means.slots // 2 if means.slow_links else LOOKS_AT_ONCE
     around = Ancestry(functions)
-    for function in unseen[:LOOKED_THROUGH]:
+    for function in in_order(unseen, total)[:LOOKED_THROUGH]:
         if len(watches) >= most:
             break
         # probes inside a call add to it, and what they add is not known well

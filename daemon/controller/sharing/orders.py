@@ -159,15 +159,16 @@ def left_out(
 
     Never those that the user named, or that are suspected to have changed.
     """
+    alone = settings.shares and orders.told_ns is None and now_ns - began_ns < FIRST_WORD_NS
+    if not alone and not orders.in_force(settings, now_ns):
+        return frozenset()
     free = [
         function
         for function in functions.values()
         if not function.identity.hinted and not function.violations.urgency and not function.violations.standing
     ]
-    if settings.shares and orders.told_ns is None and now_ns - began_ns < FIRST_WORD_NS:
+    if alone:
         return frozenset(one.key for one in free if one.state in (State.WAITING, State.TIMING, State.EXPLAINING))
-    if not orders.in_force(settings, now_ns):
-        return frozenset()
     closely_every_ns = round(CLOSELY_EVERY_NS * (1 + LESS_UNDER_PRESSURE * pressure))
     closely = dict.fromkeys(watched_closely(functions, settings), closely_every_ns)
     unmeasured = sum(one.state in FINISHED and not _is_measured(one) for one in free)

@@ -28,7 +28,11 @@ def subject_of(asserted: Asserted, result: Explanation | None) -> Subject:
 
 
 def with_earlier(
-    detector: DetectorState, observation: Observation, subject: Subject, earlier: Sequence[Observation]
+    detector: DetectorState,
+    observation: Observation,
+    values: Sequence[Value],
+    subject: Subject,
+    earlier: Sequence[Observation],
 ) -> DetectorState:
     """Return the detector with the streams that begin with this window, as if they had begun with earlier ones.
 
@@ -40,12 +44,14 @@ def with_earlier(
     detector : DetectorState
     observation : Observation
         The window that is about to be looked at.
+    values : sequence of Value
+        Its values.
     subject : Subject
     earlier : sequence of Observation
         In any order; those that end no earlier than ``observation`` are left out.
     """
     known = {one.stream for one in detector.streams}
-    new = {value.stream for value in values_of(observation, subject)} - known
+    new = {value.stream for value in values} - known
     if not new:
         return detector
     fresh = DetectorState()
@@ -61,6 +67,7 @@ def with_earlier(
 def detected(
     detector: DetectorState,
     observation: Observation,
+    values: Sequence[Value],
     subject: Subject,
     threshold: float | None = None,
     whole: Observation | None = None,
@@ -71,13 +78,14 @@ def detected(
     ----------
     detector : DetectorState
     observation : Observation
+    values : sequence of Value
+        Its values.
     subject : Subject
     threshold : float, optional
         Evidence of a change on this host; by default that of a host that is not known yet.
     whole : Observation, optional
         The window together with the one before it, where each holds few calls: it may have streams that neither has.
     """
-    values = values_of(observation, subject)
     if whole is not None:
         values = (*values, *_of_whole(detector, values, whole, subject))
     watched = {value.stream for value in values}

@@ -17,6 +17,7 @@ from specmine.daemon.config.settings import SECOND
 from specmine.mining.assertions.explanation import Explanation
 from specmine.mining.detection.alarm import Stream
 from specmine.mining.detection.detector import adopted
+from specmine.mining.detection.values import values_of
 from specmine.mining.levels.verdict import MARGIN, Factor, usual_factors
 from specmine.model.observation import Observation
 from specmine.model.pooling import pooled
@@ -88,14 +89,12 @@ def watched(before: FunctionViolations, observation: Observation, around: Watchi
     asserted = yardstick.asserted if yardstick is not None and inherited else around.asserted
     # a compiler inlines otherwise in another build: its paths are no news
     subject = subject_of(asserted, None if inherited else around.result)
-    detector = (
-        violations.detector
-        if violations.standing
-        else with_earlier(violations.detector, observation, subject, _earlier(violations, around))
-    )
+    values, detector = values_of(observation, subject), violations.detector
+    if not violations.standing:
+        detector = with_earlier(detector, observation, values, subject, _earlier(violations, around))
     joined = around.newest[-1] if around.newest and around.newest[-1].end_ns == observation.end_ns else None
     whole = joined if joined is not None and joined.timed > observation.timed else None
-    detector, alarms = detected(detector, observation, subject, around.threshold, whole)
+    detector, alarms = detected(detector, observation, values, subject, around.threshold, whole)
     if yardstick is not None and not inherited and not violations.standing:
         yardstick = with_asserted(yardstick, asserted, around.newest)
     violations = replace(violations, detector=detector, alarms=alarms, yardstick=yardstick)

@@ -48,7 +48,7 @@ def test_a_pure_wrapper_comes_last() -> None:
     every = [wait, wrapper, handler, work]
     total = total_of(every)
     assert own_share(wrapper, total) == 0.0
-    ordered = in_order({each.function.key: each for each in every}, total)
+    ordered = in_order(every, total)
     assert [each.function.name for each in ordered] == ["work", "wait", "handler", "wrapper"]
 
 

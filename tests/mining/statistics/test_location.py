@@ -43,3 +43,13 @@ def test_classes_have_their_own_and_few_calls_have_none() -> None:
     assert low.shape == (2, 2)
     assert low[:, 0] == pytest.approx(10, abs=0.03)
     assert np.isnan(high).all()
+
+
+def test_windows_together_are_as_each_by_itself() -> None:
+    """Also empty ones, and ones of too few calls, anywhere between others."""
+    rng = np.random.default_rng(5)
+    windows = [Histogram.from_durations(rng.lognormal(10, 0.4, calls)) for calls in (500, 0, 30, 19, 20, 1, 300, 0)]
+    (together,) = locations(windows, ())
+    alone = np.array([location(one) for one in windows])
+    assert together == pytest.approx(alone, nan_ok=True, rel=1e-12)
+    assert np.isnan(together[:, 0]).tolist() == [False, True, False, True, False, True, False, True]

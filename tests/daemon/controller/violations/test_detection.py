@@ -8,7 +8,7 @@ import pytest
 from specmine.daemon.config.settings import SECOND
 from specmine.daemon.controller.violations.detection import detected, with_earlier
 from specmine.mining.detection.detector import DetectorState
-from specmine.mining.detection.values import Subject
+from specmine.mining.detection.values import Subject, values_of
 from specmine.model.buckets import bucket_of
 from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind, Observation
@@ -33,11 +33,11 @@ def test_windows_of_few_calls_are_looked_at_together_for_what_neither_tells() ->
     detector = DetectorState()
     for first, second in zip(parts[::2], parts[1::2], strict=True):
         whole = pooled((first, second))
-        detector, _ = detected(detector, first, Subject())
-        detector, _ = detected(detector, second, Subject(), whole=whole)
+        detector, _ = detected(detector, first, values_of(first, Subject()), Subject())
+        detector, _ = detected(detector, second, values_of(second, Subject()), Subject(), whole=whole)
         once = next(one for one in detector.streams if one.stream.part == "upper")
         assert once.ended_ns == second.end_ns
-        detector, _ = detected(detector, second, Subject(), whole=whole)
+        detector, _ = detected(detector, second, values_of(second, Subject()), Subject(), whole=whole)
         assert detector.find(once.stream) == once
 
 
@@ -46,13 +46,14 @@ def test_a_class_that_is_learned_late_is_known_as_well_as_if_it_had_been_watched
     windows = [window(at) for at in range(12)]
     late, early = DetectorState(), DetectorState()
     for one in windows[:11]:
-        late, _ = detected(late, one, Subject())
-        early, _ = detected(early, one, CLASSES)
-    warmed = with_earlier(late, windows[11], CLASSES, [*reversed(windows)])
+        late, _ = detected(late, one, values_of(one, Subject()), Subject())
+        early, _ = detected(early, one, values_of(one, CLASSES), CLASSES)
+    newest = values_of(windows[11], CLASSES)
+    warmed = with_earlier(late, windows[11], newest, CLASSES, [*reversed(windows)])
     assert {one.stream for one in warmed.streams} == {one.stream for one in early.streams}
     for stream in early.streams:
         assert warmed.find(stream.stream) == stream
-    assert with_earlier(warmed, windows[11], CLASSES, windows) is warmed
+    assert with_earlier(warmed, windows[11], newest, CLASSES, windows) is warmed
 
 
 @pytest.mark.parametrize(("warm", "found"), [(True, 5), (False, None)])
@@ -61,13 +62,13 @@ def test_a_class_that_becomes_slower_soon_after_it_was_learned_is_found(warm: bo
     windows = [window(at) for at in range(15)]
     detector = DetectorState()
     for one in windows:
-        detector, _ = detected(detector, one, Subject())
+        detector, _ = detected(detector, one, values_of(one, Subject()), Subject())
     opened = None
     for number in range(1, 9):
         one = window(14 + number, 250_000.0)
         if warm:
-            detector = with_earlier(detector, one, CLASSES, windows)
-        detector, alarms = detected(detector, one, CLASSES)
+            detector = with_earlier(detector, one, values_of(one, CLASSES), CLASSES, windows)
+        detector, alarms = detected(detector, one, values_of(one, CLASSES), CLASSES)
         if opened is None and any(each.opened and each.stream.part == "class 1" for each in alarms):
             opened = number
     assert opened is None if found is None else opened is not None and opened <= found
