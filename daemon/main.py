@@ -15,6 +15,7 @@ from specmine import __version__
 from specmine.daemon.config.loader import load_config
 from specmine.daemon.config.tree import Config
 from specmine.daemon.system.descriptors import hold_standard_descriptors
+from specmine.daemon.system.heap import settle_heap
 from specmine.daemon.system.logging import leave_broken_stderr, set_up
 from specmine.model.errors import HelperError, InputError, SpecmineError
 from specmine.model.text import escaped
@@ -59,6 +60,7 @@ def _run(parsed: argparse.Namespace) -> int:
     os.environ |= _ONE_THREAD  # before numpy is imported; a pool of threads would only cost memory
     from .service import Daemon  # noqa: PLC0415  checking a file must not need all of the daemon
 
+    settle_heap()
     daemon = Daemon(config, path)
     say_last_words("specmined", daemon.fail)
     try:

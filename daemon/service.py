@@ -32,6 +32,7 @@ from specmine.daemon.sharing.watcher import FleetWatcher
 from specmine.daemon.socket.budget_leases import BudgetLeases
 from specmine.daemon.socket.handlers import RequestHandlers
 from specmine.daemon.socket.server import Server
+from specmine.daemon.system.heap import HeapTrim
 from specmine.daemon.system.kill_switch import switch
 from specmine.daemon.system.lifecycle_log import LifecycleLog
 from specmine.daemon.system.logging import facts
@@ -74,6 +75,7 @@ class Daemon:
         self._leases = BudgetLeases(config.budget.overhead, self._lease_changed)
         self._lifecycle_log = LifecycleLog(self._seams.notifier)
         self._violation_log = ViolationLog()
+        self._heap = HeapTrim()
         self.failed = False
         """A thread has ended by an error: the daemon ends too, to be started anew."""
         self._lower_at_ns = 0
@@ -213,6 +215,7 @@ class Daemon:
 
     def _inbox(self, services: Services, now_ns: int) -> Iterable[Event]:
         self._lifecycle_log.heartbeat(now_ns)
+        self._heap.turn(now_ns)
         surveyed = services.environment.turn(now_ns)
         if surveyed is not None:
             yield surveyed

@@ -225,6 +225,11 @@ class Batch:
     runtime: tuple[HotSample, ...] = ()
     """Where time went in code made at run time. No file holds it, so it belongs to no function."""
     functions: tuple[Function, ...] = ()
+    mapped: tuple[str, ...] = ()
+    """Builds, of programs and of libraries, of which a process maps a file that none did before."""
+    unmapped: tuple[str, ...] = ()
+    """Builds of which no process has mapped any file for a while: what is known of their functions is forgotten here,
+    and told again if they come back."""
     refusals: tuple[Refusal, ...] = ()
     lifetimes: tuple[Lifetime, ...] = ()
     """Those that started, ended or changed their number of processes."""

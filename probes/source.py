@@ -327,9 +327,11 @@ class BpfSource:
             }
             self._self_cpu.look({"daemon": [os.getpid()], **helpers})
         self._address_spaces.look_around(now_ns)
-        if gone := self._address_spaces.take_gone():
+        gone, forgotten = self._address_spaces.take_gone()
+        if gone:
             self._globs.forget(gone)
             self._nonlocal_exits.forget(gone)
+            self._wrappers.forget(forgotten)
         self._modules.collect()
         if not self._presence.idle:
             self._nonlocal_exits.follow(self._registry.return_pids(), now_ns)
@@ -348,6 +350,7 @@ class BpfSource:
         self._code_digests.ask()
         refusals = self._registry.take_refusals()
         functions = self._symbolizer.take_functions()
+        mapped, unmapped = self._modules.take_builds()
         return Batch(
             now_ns=now_ns,
             observations=tuple(observations),
@@ -357,6 +360,8 @@ class BpfSource:
             waits=waits,
             runtime=tuple(each for each in found if each.function == NO_FUNCTION),
             functions=functions,
+            mapped=mapped,
+            unmapped=unmapped,
             refusals=refusals,
             lifetimes=self._programs.lifetimes(self._address_spaces.build_ids()),
             bystander_hits=int(self._counters["bystander_hits"].sum()),

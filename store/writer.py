@@ -7,7 +7,7 @@ dropped, and counted.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,6 +83,8 @@ class StoreWriter:
         self._waiting: list[Writes] = []
         self._counts = WriterCounts()
         self._referred = Writes()
+        self.functions: Container[str] | None = None
+        """Keys of the functions to which rows may still refer; None: of all."""
         self._failing = False
         self._damage = ""
         self._thinned_ns = 0
@@ -162,7 +164,8 @@ class StoreWriter:
     def _written(self, writes: Writes) -> None:
         referred: tuple[Any, ...] = writes.of(*_REFERRED)
         if referred:
-            self._referred = _without_old_lives(self._referred + Writes(referred)).newest(_MOST_WAITING)
+            kept = _without_old_lives(self._referred + Writes(referred)).newest(_MOST_WAITING)
+            self._referred = kept if self.functions is None else _without_old_functions(kept, self.functions)
         self._count(written=len(writes.of(Observation)))
 
     def _thin(self, now_ns: int) -> None:
@@ -194,6 +197,11 @@ class StoreWriter:
     def _count(self, **more: int) -> None:
         counts = {name: getattr(self._counts, name) + number for name, number in more.items()}
         self._counts = replace(self._counts, **counts)
+
+
+def _without_old_functions(referred: Writes, known: Container[str]) -> Writes:
+    """Leave out functions that nobody knows any more: where a service is deployed often there are ever more of them."""
+    return Writes(tuple(each for each in referred.records if not isinstance(each, Function) or each.key in known))
 
 
 def _without_old_lives(referred: Writes) -> Writes:

@@ -1,14 +1,14 @@
 """Does the memory of specmine's processes grow over hours of short lives and new builds?
 
-    .venv/bin/python -m bench.resilience.soak [--hours 3] [--lives 120] [--functions 0]
-        [--results FILE] [--report FILE]
+    .venv/bin/python -m bench.resilience.soak [--hours 3] [--lives 120] [--every 300] [--functions 0]
+        [--warm 900] [--results FILE] [--report FILE]
 
 A daemon watches a service that lives on, and the same service started anew ``--lives`` times a minute for a second
-each, with a new build every five minutes; it is scraped and asked for its status as on any host. Every ten seconds the
-bench writes down resident memory and descriptors of each process, and the size of the store. *Slope* is that of a
-straight line through the means of twelve equal stretches of time, after the first quarter hour, with its 95 %
-interval (``bench/lib/slopes.py``). ``--functions`` adds a program of so many functions, all of them to be watched.
-``--report`` prints the table of a run that goes on or is over. Needs root and gcc.
+each, with a new build each ``--every`` seconds; it is scraped and asked for its status as on any host. Every ten
+seconds the bench writes down resident memory and descriptors of each process, and the size of the store. *Slope* is
+that of a straight line through the means of twelve equal stretches of time, after the first ``--warm`` seconds, with
+its 95 % interval (``bench/lib/slopes.py``). ``--functions`` adds a program of so many functions, all of them to be
+watched. ``--report`` prints the table of a run that goes on or is over. Needs root and gcc.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ from bench.lib.slopes import Slope, slope
 from tests.support.breakpoints import family
 from tests.support.product import Daemon, daemon, running
 
-HOUR_S, STEP_S, NEW_BUILD_S = 3600.0, 10.0, 300.0
-WARM_S = 900.0
+HOUR_S, STEP_S = 3600.0, 10.0
 LIFE_S = 1.0
 BAR_MB_AN_HOUR = 0.5
 """What is promised of resident memory: the upper end of the interval."""
@@ -49,8 +48,8 @@ SECTIONS = {
 class Lives:
     """The service as it is started again and again."""
 
-    def __init__(self, folder: Path, a_minute: float) -> None:
-        self.folder, self.every_s = folder, 60.0 / a_minute
+    def __init__(self, folder: Path, a_minute: float, new_build_s: float) -> None:
+        self.folder, self.every_s, self.new_build_s = folder, 60.0 / a_minute, new_build_s
         self.path = folder / "redeployed"
         self.builds = self.started = self.failed = 0
         self.children: list[tuple[float, subprocess.Popen[bytes]]] = []
@@ -60,7 +59,7 @@ class Lives:
         """Start what is due and end what has lived long enough."""
         now_s = time.monotonic()
         if now_s >= self.next_build_s:
-            self.next_build_s = now_s + NEW_BUILD_S
+            self.next_build_s = now_s + self.new_build_s
             self.deploy()
         while self.next_s <= now_s:
             self.next_s = max(self.next_s + self.every_s, now_s - 1.0)
@@ -129,13 +128,13 @@ def sample(one: Daemon, began_s: float, lives: Lives) -> dict[str, Any]:
     }
 
 
-def soak(seconds: float, a_minute: float, functions: int, results: Path) -> None:
+def soak(seconds: float, a_minute: float, new_build_s: float, functions: int, results: Path) -> None:
     """Run, and write a line every ten seconds."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="specmine-bench-")))
         os.environ["CACHE_DIRECTORY"] = str(folder / "cache")
         (folder / "private").mkdir()
-        lives = Lives(folder, a_minute)
+        lives = Lives(folder, a_minute, new_build_s)
         stack.callback(lives.end)
         lives.deploy()
         chosen, sections = f"{{exe: {lives.path}}}", {**SECTIONS, "kill_switch": str(folder / "off")}
@@ -158,12 +157,12 @@ def soak(seconds: float, a_minute: float, functions: int, results: Path) -> None
         results.with_suffix(".log").write_bytes(one.log.read_bytes())
 
 
-def report(results: Path) -> int:
+def report(results: Path, warm_s: float) -> int:
     """Print the table; 1 if a slope may be above the bar, or something ended."""
     lines = [json.loads(line) for line in results.read_text().splitlines()]
-    warm = [each for each in lines if each["seconds"] >= WARM_S]
+    warm = [each for each in lines if each["seconds"] >= warm_s]
     if not warm:
-        print(f"{results}: less than {WARM_S:.0f} s were written", file=sys.stderr)
+        print(f"{results}: less than {warm_s:.0f} s were written", file=sys.stderr)
         return 1
     rows: list[list[object]] = []
     worst = -1.0
@@ -202,18 +201,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Memory, descriptors and store over hours.")
     parser.add_argument("--hours", type=float, default=3.0)
     parser.add_argument("--lives", type=float, default=120.0, help="a minute")
+    parser.add_argument("--every", type=float, default=300.0, help="seconds from one build to the next")
+    parser.add_argument("--warm", type=float, default=900.0, help="seconds at the start that do not count")
     parser.add_argument("--functions", type=int, default=0, help="of a second program")
     parser.add_argument("--results", type=Path, default=Path("soak.ndjson"))
     parser.add_argument("--report", type=Path)
     options = parser.parse_args()
     if options.report:
-        return report(options.report)
+        return report(options.report, options.warm)
     if os.geteuid() != 0:
         print("bench.resilience.soak: needs root", file=sys.stderr)
         return 4
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is ended then too
-    soak(options.hours * HOUR_S, options.lives, options.functions, options.results)
-    return report(options.results)
+    soak(options.hours * HOUR_S, options.lives, options.every, options.functions, options.results)
+    return report(options.results, options.warm)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from .hotness import (
     total_of,
 )
 from .phase import FINISHED, State
+from .problems.unmapped import away
 from .sharing.orders import fitted, left_out, shared
 from .state import ControllerState
 from .wait_requests import followed
@@ -166,9 +167,11 @@ def _plan(state: ControllerState, actions: list[Action]) -> tuple[ControllerStat
     pressure = state.agent_cost.pressure
     left = left_out(state.orders, state.functions, state.settings, state.now_ns, state.began_ns, pressure=pressure)
     settings = shared(state.orders, state.settings, state.now_ns, pressure=pressure)
-    made = plan(_without(_named(state), left), _means_of(state, left), settings)
+    unmapped = away(state)
+    made = plan(_without(_named(state), left | unmapped), _means_of(state, left | unmapped), settings)
     watches = fitted(state.orders, made.watches, state.functions, state.settings, state.now_ns)
-    made = replace(made, watches=watches, waiting={**made.waiting, **dict.fromkeys(left, reasons.shared())})
+    waiting = {**made.waiting, **dict.fromkeys(left, reasons.shared()), **dict.fromkeys(unmapped, reasons.unmapped())}
+    made = replace(made, watches=watches, waiting=waiting)
     functions = dict(state.functions)
     for key in sorted(functions):
         functions[key] = _watched(functions[key], made.watches.get(key), state.now_ns, actions)

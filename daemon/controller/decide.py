@@ -42,6 +42,7 @@ from .problems.causes import with_causes
 from .problems.inheritance import with_successors
 from .problems.learned_during import with_learned_during
 from .problems.restoration import with_violations
+from .problems.unmapped import swept, with_builds
 from .profile import Profile
 from .sharing.adoption import waiting, with_statements
 from .sharing.orders import told
@@ -174,7 +175,7 @@ def _arrive(state: ControllerState, batch: Batch) -> tuple[ControllerState, tupl
         with_successors(functions, state)
         with_learned_during(functions, state.settings, now_ns)
         with_causes(functions, before, state, host.disturbed)
-    return act(replace(state, functions=functions, detection=host), before)
+    return act(swept(replace(state, functions=functions, detection=host)), before)
 
 
 def _renewed(started: Started | None, batch: Batch) -> Started | None:
@@ -202,6 +203,8 @@ def _absorbed(state: ControllerState, batch: Batch) -> ControllerState:
         catalog=catalog,
         burst_ns=batch.now_ns if _is_deployed(state, batch) else state.burst_ns,
         lifetimes=with_lifetimes(state.lifetimes, batch.lifetimes),
+        mapped=with_builds(state.mapped, batch),
+        planned_ns=0 if batch.mapped else state.planned_ns,
         batch=batch,
         started=_renewed(state.started, batch),
         bystander_hits=state.bystander_hits + batch.bystander_hits,

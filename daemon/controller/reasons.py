@@ -65,6 +65,11 @@ def shared() -> Reason:
     )
 
 
+def unmapped() -> Reason:
+    """Its build runs nowhere on this host."""
+    return _because("unmapped", "no process maps its build any more", "it goes on when that build runs again")
+
+
 def too_fast(rate: float, limit: float) -> Reason:
     """This kernel cannot take its probe off fast enough."""
     return _because(

@@ -20,7 +20,9 @@ from .surprise import Surprise
 from .violations.host_detection import HostDetection
 
 MOST_ENDED, KEPT_ENDED = 256, 128
-"""Lifetimes that have ended: beyond the first number only the newest of them are kept, and one of each build."""
+"""Lifetimes that have ended: beyond the first number only the newest of them are kept, and one of each build, ..."""
+KEPT_BUILDS = 64
+"""... of so many builds, the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,6 +45,8 @@ class ControllerState:
     detection: HostDetection = field(default_factory=HostDetection)
     """What the detectors of all functions share."""
     lifetimes: Mapping[str, Lifetime] = field(default_factory=dict)
+    mapped: frozenset[str] = frozenset()
+    """Builds, of programs and of libraries, that processes map; empty where the source does not tell."""
     batch: Batch | None = None
     """The last one, for its running totals."""
     bystander_hits: int = 0
@@ -63,6 +67,7 @@ class ControllerState:
     reasoned_ns: int = 0
     published_ns: int = 0
     faded_ns: int = 0
+    swept_ns: int = 0
     environment: Mapping[str, Any] = field(default_factory=dict)
     """What is known of the host: a ``specmine.environment/1``."""
     orders: Orders = field(default_factory=Orders)
@@ -123,6 +128,10 @@ def with_lifetimes(known: Mapping[str, Lifetime], news: Iterable[Lifetime]) -> M
     ended = [each for each in merged.values() if not each.processes]
     if len(ended) <= MOST_ENDED:
         return merged
-    newest_of_kind = {(each.build_id, each.called, each.chosen): each.id for each in ended}
-    kept = {*newest_of_kind.values(), *(each.id for each in ended[-KEPT_ENDED:]), next(iter(merged))}
+    newest_of_kind: dict[tuple[str, str, str], str] = {}
+    for each in ended:
+        newest_of_kind.pop(kind := (each.build_id, each.called, each.chosen), None)  # the newest is the last
+        newest_of_kind[kind] = each.id
+    of_builds = list(newest_of_kind.values())[-KEPT_BUILDS:]
+    kept = {*of_builds, *(each.id for each in ended[-KEPT_ENDED:]), next(iter(merged))}
     return {key: each for key, each in merged.items() if each.processes or key in kept}

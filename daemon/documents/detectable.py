@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from specmine.daemon.controller.function import FunctionState
@@ -21,6 +22,13 @@ _MOST_KNOWN = 4096
 _factors: dict[str, tuple[int, float | None]] = {}
 _spans: dict[str, tuple[int, float | None]] = {}
 """When it was computed last, and what, by the key of the function."""
+
+
+def keep(functions: AbstractSet[str]) -> None:
+    """Forget what was computed of all functions but these, by key."""
+    for known in (_factors, _spans):
+        for key in known.keys() - functions:
+            known.pop(key, None)  # several threads ask
 
 
 def detectable_factor(function: FunctionState, now_ns: int, threshold: float) -> float | None:

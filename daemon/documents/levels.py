@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,7 +52,15 @@ _MOST_KNOWN = 4096
 _known: dict[str, tuple[tuple[object, ...], Levels]] = {}
 _learned: dict[str, tuple[tuple[object, ...], Levels]] = {}
 """Levels by the key of the function, with what they follow from: a document is made every few seconds. What was learned
-of a finished function is computed once; the observed levels and the verdicts once a window."""
+of a finished function is computed once; the observed levels and the verdicts once a window. They hold windows, so
+``keep`` forgets functions that are there no more."""
+
+
+def keep(functions: AbstractSet[str]) -> None:
+    """Forget what was computed of all functions but these, by key."""
+    for known in (_known, _learned):
+        for key in known.keys() - functions:
+            known.pop(key, None)  # several threads ask
 
 
 def levels_of(function: FunctionState, data: Data | None) -> Levels:

@@ -12,9 +12,11 @@ from specmine.daemon.controller.hotness import Total, is_worth_it, total_of
 from specmine.daemon.controller.phase import State
 from specmine.daemon.controller.state import ControllerState
 
+from .detectable import keep as keep_detectable
 from .function import description_of
 from .json_text import json_text
 from .levels import Levels
+from .levels import keep as keep_levels
 from .timestamps import date_of
 from .violation_context import context_of
 
@@ -45,6 +47,8 @@ def specification(
         JSON values only, functions sorted by calls, then name. Durations are in seconds, less what the probes
         add to them.
     """
+    keep_levels(state.functions.keys())
+    keep_detectable(state.functions.keys())
     total = total_of(state.functions.values(), state.elsewhere)
     around = context_of(state)
     listed = sorted(

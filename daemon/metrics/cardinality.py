@@ -45,6 +45,7 @@ class SeriesLimit:
     def rows(self, snapshots: Sequence[FunctionSnapshot], status: Mapping[str, Any], *, series: int) -> list[Row]:
         """Return the rows of a scrape, at most ``series``, and advance the counters."""
         functions = self._counters.advance(snapshots)
+        self._forget(functions)
         found = [*rows(OF_THE_DAEMON, status), *self._of_programs(functions, status)]
         for name, experiment in status["experiments"].items():
             found += rows(OF_EXPERIMENTS, experiment, (label_text(name),))
@@ -66,6 +67,14 @@ class SeriesLimit:
                 folded += members
         self._shown = shown
         return [*found, *self._other(folded), *rows(OF_A_SCRAPE, _scraped(functions, folded))]
+
+    def _forget(self, functions: Sequence[FunctionSnapshot]) -> None:
+        """Forget functions that are there no more; their calls stay in the sums."""
+        keys = {each.key for each in functions}
+        self._sums.keep(keys | {""})
+        self._calls.keep({f"{each.key} {program}" for each in functions for program in each.programs})
+        self._told = {told: each for told, each in self._told.items() if told[0] in keys}
+        self._labels.keep(keys)
 
     def _rank(self, label: Label, members: Sequence[FunctionSnapshot]) -> tuple[bool, bool, bool]:
         violated, stated = (any(getattr(each, what) for each in members) for what in ("is_violated", "behaviours"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from .family import label_text
 from .snapshot import FunctionSnapshot
@@ -10,6 +12,14 @@ from .snapshot import FunctionSnapshot
 OTHER = "other"
 Label = tuple[str, str, str]
 """The values of the labels program, function and module."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Holder:
+    """The function that has a label in one build."""
+
+    key: str
+    code: str
 
 
 class Labels:
@@ -22,8 +32,17 @@ class Labels:
     def __init__(self) -> None:
         """Have named none."""
         self._by_key: dict[str, Label] = {}
-        self._holders: dict[Label, dict[str, FunctionSnapshot]] = {}
+        self._holders: dict[Label, dict[str, _Holder]] = {}
         """Build to the function that has the label in it, oldest first."""
+
+    def keep(self, keys: AbstractSet[str]) -> None:
+        """Forget all functions but these, and the last one of each label: the next build's has its label again."""
+        if self._by_key.keys() <= keys:
+            return
+        self._by_key = {key: label for key, label in self._by_key.items() if key in keys}
+        for label, holders in self._holders.items():
+            last = list(holders)[-1:]
+            self._holders[label] = {b: each for b, each in holders.items() if each.key in keys or b in last}
 
     def grouped(self, functions: Sequence[FunctionSnapshot]) -> dict[Label, list[FunctionSnapshot]]:
         """Return the functions by label, the build that runs now first, then the one seen last."""
@@ -45,7 +64,7 @@ class Labels:
             del self._holders[label][function.build_id]
         label = self._free(function, program, label_text(function.name), label_text(function.module))
         self._by_key[function.key] = label
-        self._holders.setdefault(label, {})[function.build_id] = function
+        self._holders.setdefault(label, {})[function.build_id] = _Holder(key=function.key, code=function.code)
 
     def _free(self, function: FunctionSnapshot, program: str, name: str, module: str) -> Label:
         free = []

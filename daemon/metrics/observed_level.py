@@ -6,6 +6,7 @@ What was computed for a state of a function is kept until that state changes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from operator import is_
 
 from specmine.daemon.controller.function import FunctionState
@@ -25,6 +26,12 @@ AGED_NS = 30_000_000_000
 _MOST_KNOWN = 4096
 _known: dict[str, tuple[tuple[object, object], int, dict[str, Level]]] = {}
 """Levels by the key of the function, with what they follow from and when: a scrape comes every few seconds."""
+
+
+def keep(functions: AbstractSet[str]) -> None:
+    """Forget what was computed of all functions but these, by key: it holds windows."""
+    for key in _known.keys() - functions:
+        _known.pop(key, None)
 
 
 def observed_levels(function: FunctionState, now_ns: int) -> dict[str, Level]:

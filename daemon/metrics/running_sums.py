@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from .family import Row
 
@@ -15,6 +15,10 @@ class RunningSums:
         self._last: dict[tuple[str, str, tuple[str, ...]], float] = {}
         """Key of the function, name, labels of its own."""
         self._sums: dict[tuple[str, tuple[str, ...]], float] = {}
+
+    def keep(self, functions: Collection[str]) -> None:
+        """Forget the last values of all functions but these; what they added stays in the sums."""
+        self._last = {key: value for key, value in self._last.items() if key[0] in functions}
 
     def with_values(self, values: Iterable[tuple[str, Row]]) -> Iterator[Row]:
         """Add what the counters of functions grew by, and return the sums that these belong to.

@@ -17,6 +17,8 @@ from specmine.daemon.controller.phase import FINISHED, State
 from specmine.daemon.controller.state import ControllerState
 from specmine.daemon.documents.data import data_of
 from specmine.daemon.documents.detectable import detectable_factor
+from specmine.daemon.documents.detectable import keep as keep_detectable
+from specmine.daemon.documents.levels import keep as keep_levels
 from specmine.daemon.documents.levels import levels_of
 from specmine.daemon.documents.programs import programs_of
 from specmine.daemon.documents.timestamps import utc_offset_ns
@@ -27,6 +29,7 @@ from specmine.model.buckets import BUCKET_EDGES
 from specmine.model.histogram import Histogram
 from specmine.model.level import Level
 
+from .observed_level import keep as keep_observed
 from .observed_level import observed_levels
 from .violation_snapshot import CLOSED_NS, ShownViolation
 
@@ -130,6 +133,8 @@ def snapshots(state: ControllerState) -> list[FunctionSnapshot]:
 
     Functions with an open violation come first, then those with an assertion, then the others, each by calls.
     """
+    for keep in (keep_levels, keep_detectable, keep_observed):
+        keep(state.functions.keys())
     offset, context = utc_offset_ns(state), context_of(state)
     watched = [
         _snapshot(function, state, offset, context)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from specmine.model.batch import Batch, HotSample
 from specmine.store import WHOLE_PROGRAM, FunctionProfile
 
 _CALLERS = 16
+KEPT = 4
+"""Builds that have ended whose profiles stay in memory, those sampled last; a store has the others."""
 
 
 class ProfileTotals:
     """Adds up samples; ``changed`` returns the rows that are new since its last call."""
 
-    def __init__(self, before: Iterable[FunctionProfile] = ()) -> None:
-        """Go on from the profiles of a store."""
-        self._rows = {(each.build_id, each.function): each for each in before}
+    def __init__(self, stored: Callable[[str], Iterable[FunctionProfile]] = lambda build: ()) -> None:
+        """Have no profile; ``stored`` returns what a store has of a build, to go on from when it runs."""
+        self._stored = stored
+        self._rows: dict[str, dict[str, FunctionProfile]] = {}
+        """By build, the one sampled last at the end, and function."""
         self._living: dict[str, str] = {}
         self._changed: set[tuple[str, str]] = set()
 
@@ -44,16 +48,23 @@ class ProfileTotals:
     def changed(self) -> list[FunctionProfile]:
         """Return the rows that are new since the last call."""
         keys, self._changed = self._changed, set()
-        return [self._rows[key] for key in sorted(keys)]
+        changed = [self._rows[build][function] for build, function in sorted(keys)]
+        ended = [build for build in self._rows if build not in self._living.values()]
+        for build in ended[: max(0, len(ended) - KEPT)]:
+            del self._rows[build]
+        return changed
 
     def _add(self, build: str, sample: HotSample, function: str) -> None:
-        key = build, function
-        before = self._rows.get(key) or FunctionProfile(build_id=build, function=function)
+        rows = self._rows.pop(build, None)
+        if rows is None:
+            rows = {each.function: each for each in self._stored(build)}
+        self._rows[build] = rows
+        before = rows.get(function) or FunctionProfile(build_id=build, function=function)
         callers = dict(before.callers)
         for caller, ns in sample.callers:
             callers[caller] = callers.get(caller, 0.0) + ns
         most = sorted(callers, key=lambda each: (-callers[each], each))[:_CALLERS]
-        self._rows[key] = FunctionProfile(
+        rows[function] = FunctionProfile(
             build_id=build,
             function=function,
             samples=before.samples + sample.cpu_samples,
@@ -62,7 +73,7 @@ class ProfileTotals:
             inclusive_ns=before.inclusive_ns + sample.inclusive_ns,
             callers={each: callers[each] for each in most},
         )
-        self._changed.add(key)
+        self._changed.add((build, function))
 
 
 def _whole(samples: Iterable[HotSample], others: Collection[str]) -> HotSample:

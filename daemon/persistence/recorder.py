@@ -33,9 +33,11 @@ from specmine.store import (
     LifetimeSummary,
     Retention,
     StoreCorrupt,
+    StoreError,
     StoreWriter,
     Verdict,
     open_store,
+    read_store,
 )
 
 from .profile_totals import ProfileTotals
@@ -88,7 +90,7 @@ class StoreRecorder:
             self._store.close()
             raise
         self._lifetimes = self._store.read(LifetimeSummary, newest=_LIFETIMES)
-        self._profile_totals = ProfileTotals(self._store.read(FunctionProfile))
+        self._profile_totals = ProfileTotals(self._profiles_of)
         self._writer = StoreWriter(self._store, retention=retention_of(settings), utc_ns=utc_ns, report=report)
         self._builds = frozenset(each.build_id for each in self._contents.builds)
         self._labels = {each.build_id: each.label for each in self._contents.builds if each.label}
@@ -211,6 +213,9 @@ class StoreRecorder:
         self._put_verdicts(state)
         self._written |= changed
         if everything:
+            self._written = {key: each for key, each in self._written.items() if key in state.functions}
+            self._verdicts = {key: each for key, each in self._verdicts.items() if key[0] in state.functions}
+            self._writer.functions = state.catalog
             self._records_ns = state.now_ns
             self._writer.put(*self._profile_totals.changed())
         rarely_ns = DOCUMENT_EVERY_NS + state.agent_cost.pressure * (DOCUMENT_UNDER_PRESSURE_NS - DOCUMENT_EVERY_NS)
@@ -263,6 +268,14 @@ class StoreRecorder:
                         )
                     )
         self._writer.put(*news)
+
+    def _profiles_of(self, build: str) -> tuple[FunctionProfile, ...]:
+        """Return the profile of a build as the store has it."""
+        try:
+            with read_store(self._store.path) as store:
+                return store.read(FunctionProfile, build_id=build)
+        except StoreError:
+            return ()
 
     def _load(self, report: Callable[[str], None], set_aside: bool) -> Contents:
         try:

@@ -12,6 +12,8 @@ from specmine.store import StoredViolation, stored
 
 REFRESHED_EVERY_NS = 10 * SECOND
 """An open violation is written again this often at most: its observed level changes with each window."""
+MOST_KNOWN = 500
+"""Violations that are known to be in the store, beyond which those are forgotten that no function has any more."""
 LISTED_NS = 7 * 86_400 * SECOND
 """Violations that closed longer ago stay in the store, but the daemon does not list them."""
 
@@ -62,4 +64,8 @@ class ViolationRecord:
                 records.append(stored(each, state.utc_offset_ns))
                 if turn:
                     turned.append(key)
+        if len(self._known) > MOST_KNOWN:
+            held = {each.id for function in state.functions.values() for each in function.violations.all}
+            self._known = {id: each for id, each in self._known.items() if id in held}
+            self._written_ns = {id: ns for id, ns in self._written_ns.items() if id in held}
         return News(records=tuple(records), functions=tuple(dict.fromkeys(turned)))

@@ -78,6 +78,17 @@ class BuildHistory:
     tested: frozenset[str] = frozenset()
     """Comparisons tested this month."""
 
+    @property
+    def builds(self) -> frozenset[tuple[Name, str]]:
+        """Functions, and builds of them, that are compared: those of the newest, and those with an alarm."""
+        alarmed = [each for each in self.comparisons.values() if each.alarm.status is not Status.QUIET]
+        return frozenset(
+            {
+                *((name, build) for name, builds in self.medians.items() for build in builds),
+                *((each.name, build) for each in alarmed for build in (each.base, each.new)),
+            }
+        )
+
 
 def with_median(history: BuildHistory, one: LifetimeMedian) -> BuildHistory:
     """Return the history after one more lifetime. A build is compared with the one before, and with the first.
@@ -105,6 +116,7 @@ def with_median(history: BuildHistory, one: LifetimeMedian) -> BuildHistory:
     for build in list(builds)[1 : max(1, len(builds) - MOST_BUILDS + 1)]:
         del builds[build]
     tested = history.tested | set(touched)
+    comparisons = {key: each for key, each in comparisons.items() if each.name != one.name or _is_kept(each, builds)}
     comparisons = _with_verdicts(comparisons, touched, tested)
     for key in list(comparisons)[: max(0, len(comparisons) - MOST)]:
         del comparisons[key]
@@ -150,6 +162,12 @@ def _with_verdicts(
         alarm, known = apply_acknowledgement(alarm, known, interval(each.state, LEVEL))
         result[key] = replace(each, verdict=change, alarm=alarm, acknowledgement=known)
     return result
+
+
+def _is_kept(each: BuildComparison, builds: Collection[str]) -> bool:
+    """Tell whether a comparison is of builds that are still known, or says something."""
+    said = each.alarm.status is not Status.QUIET or each.acknowledgement is not None
+    return said or (each.base in builds and each.new in builds)
 
 
 def _earlier_acknowledgement(

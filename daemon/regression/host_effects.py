@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,12 @@ class HostEffects:
         for old in list(self._calls)[: max(0, len(self._calls) - MOST)]:
             del self._calls[old]
             self._vectors.pop(old, None)
+
+    def keep(self, builds: Collection[Build]) -> None:
+        """Forget all but these."""
+        self._calls = {build: each for build, each in self._calls.items() if build in builds}
+        self._vectors = {build: each for build, each in self._vectors.items() if build in builds}
+        self._evidence = {pair: each for pair, each in self._evidence.items() if self._calls.keys() >= {*pair}}
 
     def explained(self, base: Build, new: Build, lifetimes: tuple[int, ...]) -> dict[str, Any]:
         """Return the part of the change that the hosts explain, as ``host`` of ``specmine compare``.

@@ -41,6 +41,8 @@ from .host_effects import HostEffects
 FEWEST_CALLS = 200
 OLD_NS = 600 * SECOND
 """A lifetime that has not ended counts when its first calls are so old."""
+SWEEP_NS = 60 * SECOND
+"""How often builds that are compared no more are forgotten."""
 MOST_ENDED = 256
 """Lifetimes that have ended and are still known: their last windows come a little later."""
 
@@ -69,6 +71,7 @@ class ChangeWatcher:
         """Functions that were counted in a lifetime."""
         self._ended: deque[str] = deque()
         self._host_effects = HostEffects()
+        self._swept_ns = 0
         self._requests: deque[tuple[frozenset[str], Mapping[str, Acknowledgement] | None]] = deque()
         self.changes: tuple[dict[str, Any], ...] = ()
 
@@ -108,6 +111,9 @@ class ChangeWatcher:
                 if self._open:
                     self._count_due(step, batch.lifetimes)
                 self._forget([each.id for each in batch.lifetimes if not each.processes])
+                if batch.now_ns - self._swept_ns >= SWEEP_NS:
+                    self._swept_ns = batch.now_ns
+                    self._sweep(step)
             case Stopping():
                 self._count_due(step, (), last=True)
 
@@ -118,6 +124,16 @@ class ChangeWatcher:
             lifetime = self._ended.popleft()
             self._builds.pop(lifetime, None)
             self._counted.pop(lifetime, None)
+
+    def _sweep(self, step: Step) -> None:
+        """Forget functions of builds that are compared no more, but for those that the controller knows."""
+        known, catalog = self._history.builds, step.state.catalog
+        self._functions = {
+            key: each
+            for key, each in self._functions.items()
+            if key in catalog or ((each.name, each.module), each.build_id) in known
+        }
+        self._host_effects.keep(known)
 
     def _entries(self, calls: Collection[tuple[Name, Name]] = ()) -> tuple[dict[str, Any], ...]:
         """Return the comparisons, with the change of each function's machine code and the effect of the host.

@@ -14,6 +14,9 @@ from .systemd import Notifier
 
 _log = logging.getLogger(__name__)
 
+MOST_REFUSED = 2_000
+"""Refusals that were logged, beyond which those of functions are forgotten that are known no more."""
+
 
 class LifecycleLog:
     """Reports each event once."""
@@ -41,6 +44,8 @@ class LifecycleLog:
             named = (each.function, each.reason.code)
             if named not in self._refused:
                 self._refused.add(named)
+                if state and len(self._refused) > MOST_REFUSED:
+                    self._refused = {(key, code) for key, code in self._refused if key in state.catalog}
                 known = state.catalog.get(each.function) if state else None
                 name = known.title if known else each.function
                 _log.info("refused", extra=facts(function=name, code=each.reason.code, why=each.reason.text))

@@ -13,6 +13,8 @@ from .logging import facts
 
 _log = logging.getLogger(__name__)
 
+MOST_TOLD = 1_000
+"""Violations that were told, beyond which those are forgotten that nobody lists any more."""
 ESCALATED = 2.0
 """Reported again if the factor has grown by this much since the last line."""
 
@@ -30,6 +32,10 @@ class ViolationLog:
 
     def published(self, violations: Iterable[Violation], subject: Callable[[Violation], Subject]) -> None:
         """Report what is news among all violations that are known."""
+        violations = tuple(violations)
+        if len(self._told) > MOST_TOLD:
+            known = {each.id for each in violations}
+            self._told = {id: each for id, each in self._told.items() if id in known}
         for each in violations:
             before = self._told.get(each.id)
             if before is None or before.state is not each.state or _has_grown(before, each):

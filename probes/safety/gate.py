@@ -48,6 +48,8 @@ class Gate:
 
     def _ask(self, function: Function, module: Module, then: Callable[[Site | Reason], None]) -> None:
         def answered(answer: object) -> None:
+            if module.gone:
+                return
             if isinstance(answer, list) and answer and isinstance(answer[0], Site):
                 self._sites[function.key] = answer[0]
                 then(_judged(answer[0]))
@@ -56,6 +58,11 @@ class Gate:
 
         arguments = {"offsets": [function.offset], "kernel_emulates_nops": self._emulates_nops}
         self._modules.ask("sites", module.fd, answered, **arguments)
+
+    def forget(self, functions: Collection[str]) -> None:
+        """Forget the probe sites of functions whose files were closed."""
+        for key in functions:
+            self._sites.pop(key, None)
 
     def look_around(self, now_ns: int) -> bool:
         """Look at the processes again, a few at a time; False if it was too soon for that."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -275,12 +275,17 @@ class Wrappers:
                 more += [replace(one, function=key) for key in self._wrappers[one.function]]
         return (*hot_samples, *more)
 
+    def forget(self, functions: Collection[str]) -> None:
+        """Forget functions whose files were closed."""
+        for key in functions:
+            self._wrappers.pop(key, None)
+
     def _ask(self, key: str) -> None:
         self._wrappers[key] = ()
         module, function = self._symbolizer.module_of[key], self._symbolizer.functions[key]
 
         def then(answer: object) -> None:
-            if isinstance(answer, list):
+            if isinstance(answer, list) and not module.gone:
                 self._wrappers[key] = tuple(self._symbolizer.admit(module, facts).key for facts in answer)
 
         self._modules.ask("wrappers", module.fd, then, offsets=[function.offset], module=module.name)

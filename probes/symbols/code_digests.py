@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 from .modules import Modules
 from .symbolizer import Symbolizer
 
@@ -17,22 +15,21 @@ class CodeDigests:
     def __init__(self, modules: Modules, naming: Symbolizer) -> None:
         """Ask nothing yet."""
         self._modules, self._symbolizer = modules, naming
-        self._seen = 0
-        self._waiting: deque[str] = deque()
         self._outstanding = False
 
     def ask(self) -> None:
         """Send the next question if the last one is answered and nobody waits for the reader."""
-        keys = self._symbolizer.functions
-        if len(keys) > self._seen:  # in the order in which they were named
-            self._waiting += list(keys)[self._seen :]
-            self._seen = len(keys)
-        if not self._waiting or self._outstanding or self._modules.busy:
+        waiting, module_of = self._symbolizer.undigested, self._symbolizer.module_of
+        if not waiting or self._outstanding or self._modules.busy:
             return
-        module = self._symbolizer.module_of[self._waiting[0]]
+        while waiting and waiting[0] not in module_of:  # its file was closed
+            waiting.popleft()
+        if not waiting:
+            return
+        module = module_of[waiting[0]]
         batch: list[str] = []
-        while self._waiting and len(batch) < AT_ONCE and self._symbolizer.module_of[self._waiting[0]] is module:
-            batch.append(self._waiting.popleft())
+        while waiting and len(batch) < AT_ONCE and module_of.get(waiting[0]) is module:
+            batch.append(waiting.popleft())
         self._outstanding = True
 
         def then(answer: object) -> None:

@@ -27,8 +27,12 @@ from .unwind_loader import UnwindLoader
 
 REST_NS = 10_000_000_000
 """How long a layout stays after its last process has ended: paths through it are named in the meantime."""
+MOST_UNUSED = 64
+"""Layouts that stay although no process has them: each start of a program has addresses of its own."""
+UNUSED_NS = 600_000_000_000
+"""How long a file stays open that no process maps: a program that is started each minute is not read each minute."""
 MOST_FILES = 192
-"""Open files, one or two a module, beyond which those are closed that no process maps any more."""
+"""Open files, one or two a module, beyond which none stays open that no process maps."""
 
 
 class Modules:
@@ -56,6 +60,10 @@ class Modules:
         self._free_numbers: list[int] = []
         self._unused_ns: dict[int, int] = {}
         """Since when no process has had a layout."""
+        self._idle_ns: dict[Module, int] = {}
+        """Since when no process has mapped a file."""
+        self._news: set[str] = set()
+        """Builds of which a file came or went."""
         self.retired: set[int] = set()
         """Numbers that were freed and not taken in yet: paths through them can be named no more."""
         self._waiting: dict[int, Callable[[object], None]] = {}
@@ -114,34 +122,66 @@ class Modules:
             self._retire()
         return self._free_numbers.pop(0) if self._free_numbers else 0
 
-    def forget(self, in_use: Collection[Module]) -> set[Module]:
-        """Close files that no process has mapped for a while, once there are many; return their modules.
+    def forget(self, unread: Collection[Module] = ()) -> set[Module]:
+        """Close files that no process maps any more; return their modules.
 
-        Every deployment brings new files, each container all of its libraries. Those ``in_use`` stay.
+        Every deployment brings new files, each container all of its libraries. A deleted file cannot come back: it is
+        closed as soon as paths through it have names. Others stay for a while, unless there are many. Those that are
+        ``unread`` stay until they are read.
         """
-        if len(self.by_file) <= MOST_FILES:
-            return set()
-        self._retire(1.0)
-        mapped = {module for layout in self.layouts.values() for module in layout.modules}
-        kept = mapped.union(in_use)
-        gone = {m for file, m in self.by_file.items() if file != VDSO and m.settled and m not in kept}
+        if len(self._unused_ns) > MOST_UNUSED:
+            self._retire()
+        self._note_idle()
+        crowded = len(self.by_file) > MOST_FILES
+        gone = {
+            module
+            for module, since_ns in self._idle_ns.items()
+            if module.settled and module not in unread and _is_over(module, self._now_ns - since_ns, crowded)
+        }
+        if not gone:
+            return gone
+        self._drop_layouts({n for n in self._unused_ns if not gone.isdisjoint(self.layouts[n].modules)})
         self._unwinding.forget(gone)
         for module in gone:
             self._close(module)
             module.gone, module.evicted = True, False
-            del self.by_file[module.file]
+            del self.by_file[module.file], self._idle_ns[module]
+            if module.facts is not None:
+                self._news.add(module.facts.build_id)
         return gone
 
-    def _retire(self, share: float = 0.5) -> None:
-        """Forget the layouts that no process has had for a while, this share of them, the longest unused first."""
+    def take_builds(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the builds of which a file came, and those of which none is open any more, since the last call."""
+        if not self._news:
+            return (), ()
+        news, self._news = self._news, set()
+        held = {module.facts.build_id for module in self.by_file.values() if module.facts is not None}
+        return tuple(sorted(news & held)), tuple(sorted(news - held))
+
+    def _note_idle(self) -> None:
+        """Note which files no process maps, and since when."""
+        used = {module for n, layout in self.layouts.items() if n not in self._unused_ns for module in layout.modules}
+        since = {module: ns for module, ns in self._idle_ns.items() if module not in used}
+        for number, unused_ns in self._unused_ns.items():
+            for module in self.layouts[number].modules:
+                if module is not None and module not in used:
+                    since[module] = max(unused_ns, since.get(module, 0))
+        idle = (module for module in self.by_file.values() if module not in used and module.file != VDSO)
+        self._idle_ns = {module: since.get(module, self._now_ns) for module in idle}
+
+    def _retire(self) -> None:
+        """Forget half of the layouts that no process has had for a while, the longest unused first."""
         rested = sorted((ns, number) for number, ns in self._unused_ns.items() if self._now_ns - ns >= REST_NS)
-        gone = {number for _, number in rested[: math.ceil(share * len(rested))]}
+        self._drop_layouts({number for _, number in rested[: math.ceil(0.5 * len(rested))]})
+
+    def _drop_layouts(self, gone: Collection[int]) -> None:
+        """Forget layouts; others may have their numbers."""
         self._numbers = {mappings: number for mappings, number in self._numbers.items() if number not in gone}
         for number in gone:
             del self.layouts[number]
             del self._unused_ns[number]
         self._free_numbers = sorted({*self._free_numbers, *gone})
-        self.retired |= gone
+        self.retired |= set(gone)
 
     def find(self, layout: int, address: int) -> tuple[Module, int] | None:
         """Return the module and the file offset of an address, None if it is in no file."""
@@ -194,6 +234,7 @@ class Modules:
         def facts(answer: object) -> None:
             if isinstance(answer, BinaryFacts):
                 module.facts = answer
+                self._news.add(answer.build_id)
                 self._find_debug_file(module, answer)
                 self._unwinding.get(module)
             else:
@@ -263,6 +304,13 @@ class Modules:
             if fd >= 0:
                 os.close(fd)
         module.fd = module.debug = -1
+
+
+def _is_over(module: Module, idle_ns: int, crowded: bool) -> bool:
+    """Tell whether a file that no process has mapped for so long is to be closed."""
+    if idle_ns < REST_NS:
+        return False
+    return crowded or idle_ns >= UNUSED_NS or module.fd < 0 or not os.fstat(module.fd).st_nlink
 
 
 def _flags(mapping: Mapping) -> int:

@@ -37,6 +37,11 @@ class ReturnAddresses:
             if function:
                 self.note(function, caller)
 
+    def forget(self, functions: Collection[str]) -> None:
+        """Forget functions whose files were closed."""
+        for key in functions:
+            self._known.pop(key, None)
+
     def forget_layouts(self, layouts: Collection[int]) -> None:
         """Forget addresses in layouts whose numbers others get."""
         for known in self._known.values():

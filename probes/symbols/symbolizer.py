@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -37,16 +38,17 @@ class Symbolizer:
         self.paths = Paths(KEPT_PATHS)
         self._evictions = 0
         self.functions: dict[str, Function] = {}
-        """All functions that were ever named, by key."""
+        """All functions that were named in files that are open, by key."""
         self.module_of: dict[str, Module] = {}
         self._new_functions: list[Function] = []
         """Functions named since the last batch."""
+        self.undigested: deque[str] = deque()
+        """Functions whose machine code nobody has looked at, in the order in which they were named."""
         self.programs: set[Module] = set()
         """Modules that are a program's own executable."""
         self._known: dict[Module, dict[int, Function | None]] = {}
         self._asked: dict[Module, set[int]] = {}
         self._wanted: dict[Module, set[int]] = {}
-        self._named: dict[int, CallPath] = {}
 
     def learn(self, records: list[bytes]) -> None:
         """Take in paths that the kernel saw for the first time."""
@@ -78,12 +80,13 @@ class Symbolizer:
             self._asked[module].update(batch)
 
             def then(answer: object, module: Module = module, batch: list[int] = batch) -> None:
-                known = {} if module.gone else self._known.setdefault(module, {})
+                if module.gone:
+                    return
+                known = self._known.setdefault(module, {})
                 found = answer if isinstance(answer, list) else [None] * len(batch)
                 for offset, facts in zip(batch, found, strict=True):
                     known[offset] = self.admit(module, facts) if facts is not None else None
-                if not module.gone:
-                    self._asked[module].difference_update(batch)
+                self._asked[module].difference_update(batch)
 
             self._modules.ask("functions_at", module.fd, then, offsets=batch, module=module.name)
 
@@ -101,20 +104,39 @@ class Symbolizer:
         )
         known = self.functions.get(function.key)
         if known is not None:
-            if self.module_of[function.key].gone:
+            if self.module_of[function.key].gone and not module.gone:
                 self.module_of[function.key] = module
             return known
+        if module.gone:  # the answer came late
+            return function
         self.functions[function.key] = function
         self.module_of[function.key] = module
         self._new_functions.append(function)
+        self.undigested.append(function.key)
         return function
 
-    def forget(self, gone: Collection[Module]) -> None:
-        """Forget places in files that no process maps any more; names stay known."""
+    def forget(self, gone: Collection[Module]) -> frozenset[str]:
+        """Forget files that are closed, and their functions; return the keys of these.
+
+        Functions of a build that another open file holds stay, and lie there from now on.
+        """
         self.programs.difference_update(gone)
         for module in gone:
             for known in (self._known, self._asked, self._wanted):
                 known.pop(module, None)
+        twins = {each.facts.build_id: each for each in self._modules.by_file.values() if each.facts is not None}
+        forgotten = set()
+        for key, module in list(self.module_of.items()):
+            if module in gone and (twin := twins.get(self.functions[key].build_id)) is not None:
+                self.module_of[key] = twin
+            elif module in gone:
+                del self.functions[key], self.module_of[key]
+                forgotten.add(key)
+        return frozenset(forgotten)
+
+    def unread(self) -> set[Module]:
+        """Return the files that are read once more, since functions of theirs are undigested."""
+        return {self.module_of[key] for key in self.undigested if key in self.module_of}
 
     def move(self, key: str, module: Module) -> None:
         """Look for a function in another file of the same build from now on."""
@@ -135,7 +157,7 @@ class Symbolizer:
 
     def coded(self, key: str, code: str) -> None:
         """Note the digest of a function's machine code, and tell it."""
-        if code:
+        if code and key in self.functions:
             self.functions[key] = replace(self.functions[key], code=code)
             self._new_functions.append(self.functions[key])
 

@@ -48,6 +48,7 @@ class AddressSpaces:
         """Processes that have just come, and when they will have mapped their libraries."""
         self._code_sizes = code_sizes
         self._gone: set[Module] = set()
+        self._forgotten: frozenset[str] = frozenset()
 
     def look_around(self, now_ns: int) -> None:
         """Place every process that came, and read some of the old ones' mappings again."""
@@ -75,7 +76,7 @@ class AddressSpaces:
         if due or now_ns >= self._use_ns:
             self._use_ns = now_ns + REMAP_NS
             self._modules.use({member.layout for member in self._programs.members.values()}, now_ns)
-            self._forget_files()
+            self._forget_files(now_ns)
         changed = self._with_changed_code(now_ns, settled)
         for pid in dict.fromkeys((*changed, *(self._some(now_ns) if due else ()))):
             self._place(pid)
@@ -88,17 +89,20 @@ class AddressSpaces:
         if due or changed or settled:
             self._registry.recheck_safety(now_ns)
 
-    def _forget_files(self) -> None:
-        """Close files that no process maps any more, if there are many."""
-        gone = self._modules.forget(self._registry.modules())
+    def _forget_files(self, now_ns: int) -> None:
+        """Close files that no process maps any more, and forget what is known of their functions."""
+        gone = self._modules.forget(self._symbolizer.unread())
         if gone:
-            self._symbolizer.forget(gone)
+            forgotten = self._symbolizer.forget(gone)
+            self._registry.forget(gone, forgotten, now_ns)
             self._gone |= gone
+            self._forgotten |= forgotten
 
-    def take_gone(self) -> set[Module]:
-        """Return the modules that no process maps any more and that were closed since the last call."""
+    def take_gone(self) -> tuple[set[Module], frozenset[str]]:
+        """Return the files that were closed since the last call, and the functions forgotten with them, by key."""
         gone, self._gone = self._gone, set()
-        return gone
+        forgotten, self._forgotten = self._forgotten, frozenset()
+        return gone, forgotten
 
     def build_ids(self) -> dict[FileId, str]:
         """Return the build-ids of the members' executables, as far as they are known."""

@@ -7,7 +7,7 @@ callees are timed. A call during which another era began is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,6 +195,18 @@ class InsideMeter:
     def deliver(self, w: TimedFunction) -> tuple[Inside, ...]:
         """Return what is held of a function, and forget it."""
         return self._held.pop(w.function.key, ())
+
+    def leave(self, slot: int) -> None:
+        """Forget what is held of a slot that another function gets."""
+        self._rows.take(slot)
+        for held in (self._before, self._eras, self._now):
+            held.pop(slot, None)
+
+    def forget(self, functions: Collection[str]) -> None:
+        """Forget what is held of functions whose files were closed."""
+        for key in functions:
+            self._held.pop(key, None)
+        self._attached = {cookie: w for cookie, w in self._attached.items() if w.function.key not in functions}
 
     def _has_slot(self, w: TimedFunction) -> bool:
         """Tell whether no other function has its slot by now: the counters are its own."""

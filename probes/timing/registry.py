@@ -158,6 +158,7 @@ class Registry:
         for cookie in list(self._dropped)[:-MOST_DROPPED]:
             del self._dropped[cookie]
         w.drop_window()  # 9 kB, and as much for each path: late reports of its attachments name it for long
+        self.windows.leave(w)
         if self.by_function.get(w.function.key) is w:
             del self.by_function[w.function.key]
             self._free.append((w.slot, w.open_calls))
@@ -258,13 +259,21 @@ class Registry:
         self._returns.forget(key)
         self.watch(watch, now_ns)
 
-    def modules(self) -> set[Module]:
-        """Return the files of the functions that are watched."""
-        return {w.module for w in self.by_function.values()}
-
     def forget_layouts(self, layouts: Collection[int]) -> None:
         """Forget what is known of layouts whose numbers others get."""
         self._returns.forget_layouts(layouts)
+
+    def forget(self, gone: Collection[Module], functions: Collection[str], now_ns: int) -> None:
+        """Forget files that were closed, as callers too, and functions that were forgotten with them.
+
+        What was asked for in them is awaited: their slots are for others meanwhile.
+        """
+        for w in [w for w in self.by_function.values() if w.module in gone]:
+            self.unwatch(w.function.key, now_ns)
+            self.watch(w.watch, now_ns)
+        self._returns.forget_files(gone, functions)
+        self.windows.forget(functions)
+        self._gate.forget(functions)
 
     # time passes
 

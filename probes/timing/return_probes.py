@@ -16,6 +16,7 @@ from specmine.probes.kernel.maps import CachedMap
 from specmine.probes.kernel.structs import COOKIE_STEPPED, RETURN_PROBED, RETURN_REFUSED, RETURN_SHARED, RETURN_SITE
 from specmine.probes.safety.gate import Gate
 from specmine.probes.safety.rules import refuses_module
+from specmine.probes.symbols.module import Module
 from specmine.probes.symbols.modules import Modules
 from specmine.probes.symbols.return_addresses import ReturnAddresses
 
@@ -52,6 +53,14 @@ class ReturnProbes:
     def forget(self, function: str) -> None:
         """Forget where the calls of a function return to: its callers lie in other files now."""
         self._sites.pop(function, None)
+
+    def forget_files(self, gone: Collection[Module], functions: Collection[str]) -> None:
+        """Forget callers in files that were closed, and all of some functions: no probe can be put there any more."""
+        for key in functions:
+            self._sites.pop(key, None)
+        self._addresses.forget(functions)
+        for sites in self._sites.values():
+            sites.forget(gone)
 
     def forget_layouts(self, layouts: Collection[int]) -> None:
         """Forget the return addresses in layouts whose numbers others get."""
@@ -104,6 +113,7 @@ class ReturnProbes:
     def end(self, w: TimedFunction) -> None:
         """Remove the entries of this attachment from the kernel's map."""
         self._pages.remove(w.function.key)
+        self._pending = {number: pending for number, pending in self._pending.items() if pending[0] is not w}
         for key in w.returns.take_keys():
             self._kernel.remove(key)
 
@@ -125,6 +135,8 @@ class ReturnProbes:
             return
 
         def then(answer: object) -> None:
+            if module.gone:
+                return
             site = answer[0] if isinstance(answer, list) and answer else None
             if not isinstance(site, Site):
                 w.returns.learn(caller, -1)
@@ -179,6 +191,8 @@ class ReturnProbes:
     def _publish(self, w: TimedFunction, callers: list[Caller]) -> None:
         """Put return addresses into the kernel's map, in every layout that maps them."""
         for module, offset in callers:
+            if module.gone:
+                continue
             state = RETURN_PROBED if (module, offset) in w.returns.direct else RETURN_SHARED
             if w.returns.sites[module, offset] < 0:
                 state = RETURN_REFUSED

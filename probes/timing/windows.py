@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -77,6 +77,16 @@ class Windows:
         """Timed calls discarded since probes inside them contaminated their durations."""
         self.delivered_ns = 0.0
         """Predicted cost of the calls whose durations are in observations."""
+
+    def leave(self, w: TimedFunction) -> None:
+        """Forget what is held of a slot whose function is given up: others get it in turn, all of them in time."""
+        self._inside.leave(w.slot.number)
+        if self._off_cpu is not None:
+            self._off_cpu.take(w.slot.number)
+
+    def forget(self, functions: Collection[str]) -> None:
+        """Forget what is held of functions whose files were closed."""
+        self._inside.forget(functions)
 
     def reprice(self, prices: Prices) -> None:
         """Correct durations by new biases."""

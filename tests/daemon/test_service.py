@@ -21,9 +21,11 @@ from specmine.daemon.socket.client import DaemonConnection, NoDaemon
 from specmine.model.errors import InputError
 from specmine.store import Build, Verdict, open_store
 from specmine.store.lock import FileLock, LockTaken
+from tests.support.growing import grown, held
 from tests.support.lives import SECOND, Life
 from tests.support.paths import ROOT
 from tests.support.patience import patient
+from tests.support.redeployments import BUILD_NS, RedeployedLife
 
 
 def test_a_life_from_start_to_stop(tmp_path: Path) -> None:
@@ -72,6 +74,22 @@ def test_a_restarted_daemon_goes_on_from_its_store(tmp_path: Path) -> None:
         document = store.document("specification")
         assert store.read(Verdict, function=z.function.key) or not z.verification.checks
     assert document is not None and document["schema"] == "specmine.specification/1"
+
+
+def test_deployments_and_short_lives_leave_nothing_behind(tmp_path: Path) -> None:
+    """Two hundred builds and two thousand lives: the second half leaves no more in memory than the first did."""
+    life, seen = RedeployedLife(tmp_path), []
+    whole = 200 * BUILD_NS // SECOND
+    for second in range(20, whole, 20):
+        life.at(second, life.look)
+    for second in (whole // 2, whole):
+        life.at(second, lambda: seen.append(held()))
+    life.run(whole + 1)
+    assert (life.source.builds, life.source.lives) == (200, 2001) and life.scrapes == whole // 20 - 1
+    grows = grown(seen[0], seen[1], most=50)
+    # what waits for the store's thread, which has no time in a simulation; and a name a comparison, for a month
+    passing = ("Writes.", "StoreWriter.", "FunctionRecord.", "Document.", "Verdict.", "BuildHistory.tested")
+    assert {name: much for name, much in grows.items() if not name.startswith(passing)} == {}
 
 
 KILLED = """

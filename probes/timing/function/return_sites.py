@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from specmine.model.function import Reason
@@ -89,6 +89,14 @@ class ReturnSites:
     def refuse(self, caller: Caller) -> None:
         """Note that no probe may stand for a return address."""
         self.sites[caller] = -1
+
+    def forget(self, gone: Collection[Module]) -> None:
+        """Forget callers in files that were closed."""
+        if any(module in gone for module, _ in self.asked) or any(module in gone for module, _ in self.sites):
+            self.sites = {caller: site for caller, site in self.sites.items() if caller[0] not in gone}
+            self.learned = [caller for caller in self.learned if caller[0] not in gone]
+            for callers in (self.asked, self.direct, self.stepped):
+                callers -= {caller for caller in callers if caller[0] in gone}
 
     def crowd(self) -> None:
         """Note that there is no room for more probes."""

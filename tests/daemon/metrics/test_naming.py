@@ -51,3 +51,15 @@ def test_a_name_follows_the_programs() -> None:
     names(labels, [function("a+0x1", "a")])
     assert names(labels, [function("a+0x1", "a", program="app,shop")]) == {"a+0x1": ("app,shop", "f", "app")}
     assert names(labels, [function("a+0x9", "a")]) == {"a+0x9": ("app", "f", "app")}
+
+
+def test_names_outlive_the_functions_that_are_forgotten() -> None:
+    """Build after build goes for good: the next one's functions have the same labels, told apart by their code."""
+    labels = Labels()
+    for build in map(str, range(100)):
+        codes = ("long", "short") if int(build) % 2 else ("short", "long")
+        found = names(labels, [function(f"{build}+0x{n}", build, code=code) for n, code in enumerate(codes)])
+        assert [found[f"{build}+0x{codes.index(code)}"][1] for code in ("short", "long")] == ["f", "f~2"]
+        labels.keep(found.keys())
+    assert len(labels._by_key) == 2
+    assert sum(map(len, labels._holders.values())) <= 4

@@ -28,3 +28,14 @@ def test_what_is_counted_is_in_one_sum(steps: list[list[tuple[int, bool, bool]]]
             assert total >= last[labels[0]]
             last[labels[0]] = total
     assert sum(last.values()) == counted
+
+
+def test_functions_that_are_gone_leave_their_calls_behind() -> None:
+    """A thousand builds of a function: the sum has all their calls, and nothing is held of all but the last."""
+    sums, total = RunningSums(), 0.0
+    for number in range(1000):
+        key = f"build{number}"
+        ((_, _, total),) = sums.with_values([(key, ("calls", ("app", "f", "m"), 3.0))])
+        sums.keep({key})
+    assert total == 3000.0
+    assert len(sums._last) == 1

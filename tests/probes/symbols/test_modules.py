@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,9 +15,11 @@ from specmine.probes.elf.client import Reader
 from specmine.probes.process.mappings import Mapping
 from specmine.probes.symbols import modules as code
 from specmine.probes.symbols.module import Module
-from specmine.probes.symbols.modules import REST_NS, Modules
+from specmine.probes.symbols.modules import REST_NS, UNUSED_NS, Modules
 from tests.support.memory_arrays import arrays
 from tests.support.product import wait_until
+
+SECOND = 10**9
 
 
 @pytest.fixture
@@ -73,30 +76,103 @@ def test_a_layout_that_comes_back_is_kept(modules: Modules) -> None:
     assert modules.layouts[first].mappings[0].start == 1 << 12
 
 
-def test_files_that_nobody_maps_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deployments bring new files for ever: few stay open beside those in use; one that returns is read anew."""
-    monkeypatch.setattr(code, "MOST_FILES", 4)
-    monkeypatch.setattr(code, "executable_mappings", lambda pid: [mapping_of(tmp_path / str(pid), pid)])
+class Files:
+    """Processes that each execute a file of their own, whose name is their pid."""
+
+    def __init__(self, folder: Path, modules: Modules) -> None:
+        """Execute nothing yet; ``now_ns`` is near the clock that answers are timed by."""
+        self.folder, self.modules = folder, modules
+        self.now_ns = time.monotonic_ns()
+        self.mappings: dict[int, list[Mapping]] = {}
+
+    def run(self, pid: int) -> Module:
+        """Let a process run until its file is read."""
+        shutil.copy("/bin/true", self.folder / str(pid))
+        self.mappings[pid] = [mapping_of(self.folder / str(pid), pid)]
+        module = self.modules.layouts[self.modules.layout_of(pid)].modules[0]
+        assert module is not None
+        wait_until(lambda: self.modules.collect() or module.settled, "the file", step_s=0.001)  # type: ignore[func-returns-value]
+        return module
+
+    def pass_time(self, ns: int, *alive: int) -> None:
+        """Let time pass in which only these processes live."""
+        self.modules.use({self.modules.layout_of(pid) for pid in alive}, self.now_ns)
+        self.now_ns += ns
+        self.modules.use({self.modules.layout_of(pid) for pid in alive}, self.now_ns)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Files]:
+    """Files that processes come and go with."""
     monkeypatch.setattr(code, "open_mapped", lambda pid, _: os.open(tmp_path / str(pid), os.O_RDONLY))
     with Reader() as reader, arrays(20_000, 20_000) as loaded, closing(Modules(reader, loaded)) as modules:
+        made = Files(tmp_path, modules)
+        monkeypatch.setattr(code, "executable_mappings", made.mappings.__getitem__)
+        yield made
 
-        def settled(pid: int) -> Module:
-            module = modules.layouts[modules.layout_of(pid)].modules[0]
-            assert module is not None
-            wait_until(lambda: modules.collect() or module.settled, "the file")  # type: ignore[func-returns-value]
-            return module
 
-        for pid in range(1, 7):
-            shutil.copy("/bin/true", tmp_path / str(pid))
-        made = [settled(pid) for pid in range(1, 7)]
-        modules.use({modules.layout_of(2)}, 1)
-        modules.use({modules.layout_of(2)}, 1 + REST_NS)
-        assert modules.forget({made[2]}) == {made[0], *made[3:]}
-        assert [module.fd >= 0 for module in made] == [False, True, True, False, False, False]
-        modules.use({modules.layout_of(2)}, 2 + REST_NS)
-        again = settled(1)
-        assert again is not made[0] and again.fd >= 0 and again.facts is not None and not again.gone
-        assert modules.forget(()) == set()  # there are few now
+def test_deleted_files_that_nobody_maps_are_closed(files: Files) -> None:
+    """A deployment deletes the file of the build before: it is closed once paths through it were named."""
+    stays, deleted, read, rests = (files.run(pid) for pid in range(1, 5))
+    (files.folder / "1").unlink()
+    (files.folder / "2").unlink()
+    (files.folder / "3").unlink()
+    files.pass_time(REST_NS - 1, 1)
+    assert files.modules.forget({read}) == set()
+    files.pass_time(1, 1)
+    assert files.modules.forget({read}) == {deleted}
+    assert [each.fd >= 0 for each in (stays, deleted, read, rests)] == [True, False, True, True]
+    assert files.modules.forget() == {read}
+    assert not files.modules.find(2, 2 << 30)  # its layout went with it
+
+
+def test_files_that_nobody_has_mapped_for_long_are_closed(files: Files) -> None:
+    """A program that may be started again stays open for a while; each start of it is one more."""
+    seldom, never = files.run(1), files.run(2)
+    files.pass_time(UNUSED_NS - 1)
+    assert files.modules.forget() == set()
+    files.pass_time(1, 1)
+    assert files.modules.forget() == {never}
+    files.pass_time(UNUSED_NS)
+    assert files.modules.forget() == {seldom}
+
+
+def test_of_many_files_none_stays_that_nobody_maps(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Containers bring all of their libraries; one that returns is read anew."""
+    monkeypatch.setattr(code, "MOST_FILES", 4)
+    made = [files.run(pid) for pid in range(1, 7)]
+    files.pass_time(REST_NS, 2)
+    assert files.modules.forget({made[2]}) == {made[0], *made[3:]}
+    assert [module.fd >= 0 for module in made] == [False, True, True, False, False, False]
+    again = files.run(1)
+    assert again is not made[0] and again.fd >= 0 and again.facts is not None and not again.gone
+
+
+def test_builds_are_told_as_they_come_and_go(files: Files) -> None:
+    """Of two files of one build the second one tells nothing new, nor does the end of the first."""
+    build = files.run(1).facts
+    assert build is not None and files.modules.take_builds() == ((build.build_id,), ())
+    files.run(2)
+    (files.folder / "1").unlink()
+    files.pass_time(REST_NS, 2)
+    assert files.modules.forget() and files.modules.take_builds() == ((build.build_id,), ())
+    (files.folder / "2").unlink()
+    files.pass_time(REST_NS)
+    assert files.modules.forget() and files.modules.take_builds() == ((), (build.build_id,))
+    assert files.modules.take_builds() == ((), ())
+
+
+def test_two_hundred_builds_leave_no_descriptor(files: Files) -> None:
+    """A new file each minute, deleted by the next one: as many are open after the last as after the tenth."""
+    open_now = []
+    for pid in range(1, 201):
+        files.run(pid)
+        files.pass_time(60 * SECOND, pid)
+        files.modules.forget()
+        (files.folder / str(pid)).unlink()
+        open_now.append(len(os.listdir("/proc/self/fd")))
+        assert len(files.modules.by_file) <= 3 and len(files.modules.layouts) <= 3
+    assert max(open_now) <= open_now[10]
 
 
 def mapping_of(path: Path, pid: int) -> Mapping:

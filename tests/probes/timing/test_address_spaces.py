@@ -34,9 +34,10 @@ class World:
         )
         placement = SimpleNamespace(check_bystanders=self.nothing, replaced_pids=set)
         registry = SimpleNamespace(
-            forked=self.nothing, gone=self.nothing, recheck_safety=self.check, modules=set, placement=placement
+            forked=self.nothing, gone=self.nothing, recheck_safety=self.check, placement=placement
         )
-        parts: list[Any] = [modules, SimpleNamespace(), self, Bystanders(), registry, CodeSizes(8, folder)]
+        symbolizer = SimpleNamespace(unread=set)
+        parts: list[Any] = [modules, symbolizer, self, Bystanders(), registry, CodeSizes(8, folder)]
         self.spaces = AddressSpaces(*parts)
 
     def layout_of(self, pid: int) -> int:

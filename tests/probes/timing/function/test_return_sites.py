@@ -9,6 +9,7 @@ import pytest
 from specmine.model.function import Reason
 from specmine.model.observation import Kind
 from specmine.probes.safety import gate
+from specmine.probes.symbols.module import Module
 from specmine.probes.timing.function.return_sites import PASSED_BY_LEAST, PASSED_BY_TIMES, ReturnSites
 from specmine.probes.timing.function.slot import Hits, Slot
 from tests.support.binary_samples import compiled
@@ -33,6 +34,20 @@ int main(int argc, char **argv)
 	return argc;
 }
 """
+
+
+def test_callers_in_closed_files_are_forgotten() -> None:
+    """A library function that each of a hundred deployed builds calls has as many callers as builds that run."""
+    r = ReturnSites()
+    for number in range(100):
+        module = Module(file=(1, number), path=f"/app{number}", fd=-1)
+        for offset in (16, 32):
+            r.ask((module, offset))
+            r.learn((module, offset), offset, stepped=True, direct=True)
+        assert r.verdict(1, 1, 1) is None
+        r.forget({module})
+    assert not r.probed and r.answered
+    assert not any((r.sites, r.asked, r.direct, r.stepped, r.take_learned()))
 
 
 def test_what_traps_once_between_two_links_is_no_verdict() -> None:
