@@ -220,7 +220,7 @@ class Toggled:
     def _all_off(self, now_ns: int) -> None:
         """Take all probes and samplers off; nothing comes on by itself."""
         watching, finder = self.inner._registry, self.inner._profiler
-        watching.windows.drain(watching.by_function.values())
+        watching.windows.drain(watching.by_function.values(), now_ns)
         for w in watching.by_function.values():
             if not w.attachment.links:
                 continue

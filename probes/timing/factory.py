@@ -41,6 +41,7 @@ from .activity import ActivityMeter
 from .attacher import Attacher
 from .function.open_calls import OpenCalls
 from .function.slot import Slot
+from .hit_watch import HitWatch
 from .inside import InsideMeter
 from .isolation import Isolation
 from .link_table import LinkTable
@@ -108,6 +109,7 @@ def registry_over(
         InsideMeter(HashMap(maps["inside"], INSIDE_KEY, INSIDE_VALUE), counters, isolation, split=loaded.waiting),
         SlotRows(HashMap(maps["off_cpu"], OFF_CPU, OFF_CPU_VALUE)) if loaded.waiting else None,
         waits,
+        HitWatch(counters),
     )
     activity = ActivityMeter(prices)
     choice = ProcessChoice(modules, tracker, bystanders, gate, chance)

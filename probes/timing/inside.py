@@ -19,7 +19,7 @@ from specmine.model.histogram import Histogram
 from specmine.model.inside.parts import ANYWHERE, OTHERS, CalleeSet, CalleeTime, Inside
 from specmine.model.inside.sums import pooled_inside
 from specmine.probes.kernel.maps import HashMap
-from specmine.probes.kernel.structs import AWAY_UNIT_NS, BLOCKED_CALL, BLOCKED_IN
+from specmine.probes.kernel.structs import AWAY_UNIT_NS, BLOCKED_CALL, BLOCKED_IN, PERIODS
 
 from .function.timed_function import TimedFunction
 from .isolation import Isolation
@@ -66,7 +66,9 @@ class InsideMeter:
     def __init__(self, kernel: HashMap, counters: NDArray[Any], isolation: Isolation, *, split: bool) -> None:
         """Hold nothing yet. ``counters`` are those of all slots; ``split``: waits are known."""
         self._rows = SlotRows(kernel)
-        self._counters, self._isolation, self._split = counters, isolation, split
+        self._calls, self._timed, self._untold = counters["calls"], counters["timed"], counters["untold"]
+        self._open = [counters["open"][:, period] for period in range(PERIODS)]
+        self._isolation, self._split = isolation, split
         self._attached: dict[int, TimedFunction] = {}
         """Identity of an attachment -> its function; the newest last."""
         self._now: dict[int, TimedFunction] = {}
@@ -76,6 +78,8 @@ class InsideMeter:
         """Key of a function -> what its windows said since its last observation."""
         self._before: dict[int, tuple[int, NDArray[np.int64], NDArray[np.int64]]] = {}
         """Slot -> untold calls, and calls and untimed calls of all slots, at the start of its window."""
+        self._looked: tuple[bytes, list[int]] = b"", []
+        """What was hit inside what at the last look for callees, and the slots that were looked at."""
 
     def changed(self, w: TimedFunction, *, on: bool) -> None:
         """Begin another era for a function and those around it: its probes are on now, or are about to be detached."""
@@ -114,6 +118,8 @@ class InsideMeter:
     def _begin_era(self, w: TimedFunction, leaving: TimedFunction | None = None) -> None:
         """Begin an era if other callees are timed than before."""
         slot, inside = w.slot.number, self._isolation.row(w.slot.number)
+        if inside != self._looked[0][slot * len(inside) : (slot + 1) * len(inside)]:
+            self._looked = b"", []
         before = self._eras.get(slot)
         callees = self._callees(w)
         timed = frozenset(each for each in callees if each is not leaving and _times_all(each, w))
@@ -130,9 +136,8 @@ class InsideMeter:
         found = {self._now[each] for each in inside if each in self._now}
         return found | {each for each in self._now.values() if _follows(each, w)}
 
-    def drain(self, functions: Iterable[TimedFunction]) -> None:
-        """Take the sums out of the kernel, and look for callees that were not known."""
-        functions = tuple(functions)
+    def drain(self, functions: tuple[TimedFunction, ...], *, hit: bool = True) -> None:
+        """Take the sums out of the kernel, and look for callees that were not known; not ``hit``: there are no sums."""
         self._now = {w.slot.number: w for w in functions}
         slots = {}
         for w in functions:
@@ -140,12 +145,22 @@ class InsideMeter:
                 self._attached.setdefault(cookie, w)
                 if w.window is not None:
                     slots[cookie] = w.slot.number
+        self._look_for_callees(functions)
+        for old in list(self._attached)[:-NAMES] if len(self._attached) > NAMES else ():
+            del self._attached[old]
+        if hit:
+            self._rows.drain(slots, IDENTITY)
+
+    def _look_for_callees(self, functions: tuple[TimedFunction, ...]) -> None:
+        """Begin an era where callees came or went; nothing is looked at where the kernel has met no other ones."""
+        looked = self._isolation.rows(), [w.slot.number for w in functions]
+        if looked == self._looked:
+            return
+        self._looked = looked
+        for w in functions:
             eras = self._eras.get(w.slot.number)
             if self._isolation.row(w.slot.number) != (eras.inside if eras else bytes(self._isolation.row_bytes)):
                 self._begin_era(w)
-        for old in list(self._attached)[:-NAMES]:
-            del self._attached[old]
-        self._rows.drain(slots, IDENTITY)
 
     def begin(self, slot: int) -> None:
         """Begin a window of a slot."""
@@ -213,10 +228,11 @@ class InsideMeter:
         return self._now.get(w.slot.number, w) is w
 
     def _counted(self, slot: int) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
-        every = self._counters
-        calls = every["calls"].astype(np.int64)
-        ended = calls - every["open"].sum(axis=1).astype(np.int64)
-        return int(every["untold"][slot]), calls, ended - every["timed"].astype(np.int64)
+        calls = self._calls.astype(np.int64)
+        ended = calls.copy()
+        for began in self._open:
+            ended -= began.view(np.int64)
+        return int(self._untold[slot]), calls, ended - self._timed.view(np.int64)
 
 
 def _is_exhausted(w: TimedFunction) -> bool:

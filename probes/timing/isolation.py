@@ -61,6 +61,10 @@ class Isolation:
         """Return which slots are hit directly inside a slot's calls, to compare it with an earlier look."""
         return bytes(self._nests[slot].tobytes())
 
+    def rows(self) -> bytes:
+        """Return ``row`` of all slots, one after the other."""
+        return bytes(self._nests.tobytes())
+
     def directly_inside(self, slot: int) -> list[int]:
         """Return the slots whose probes were hit inside a slot's calls, and not inside a third one's."""
         found: list[int] = np.flatnonzero(np.unpackbits(self._nests[slot].view(np.uint8), bitorder="little")).tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from specmine.model.histogram import Histogram
+from specmine.model.histogram import EMPTY, Histogram
 from specmine.model.inside.parts import ANYWHERE, CalleeSet, Inside
 from specmine.model.split import Split
 from specmine.probes.kernel.structs import BLOCKED_CALL
@@ -21,6 +21,8 @@ def split_of(histogram: Histogram, rows: NDArray[np.void]) -> Split:
     rows : ndarray
         Of those that left their CPU: ``key`` and ``value``.
     """
+    if not len(rows):
+        return Split(waiting_ns=EMPTY, blocked_ns=EMPTY, on_cpu=histogram)
     key, value = rows["key"], rows["value"]
     left = Histogram.from_pairs(key["bucket"], value["calls"])
     # a call that ended while the counts were read may be in one of them only

@@ -144,7 +144,7 @@ class Registry:
         w = self.by_function.get(function)
         if w is None:
             return
-        self.windows.drain(self.by_function.values())
+        self.windows.drain(self.by_function.values(), now_ns)
         self.windows.cut_rest(w, now_ns, last=True)
         self._drop(w, now_ns)
 
@@ -290,7 +290,7 @@ class Registry:
             self._move(key, module, now_ns)
         self.placement.leave_debugged(now_ns)
         self._links.drain(now_ns)
-        self.windows.drain(self.by_function.values())
+        self.windows.drain(self.by_function.values(), now_ns)
         reports, self._late = self._late, []
         for w in list(self.by_function.values()):
             w.open_calls.poll(now_ns)

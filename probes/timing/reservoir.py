@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from specmine.model.batch import CallSamples
@@ -50,33 +51,31 @@ class CallReservoir:
 
     def __init__(self, slots: NDArray[Any], chance: random.Random) -> None:
         """Read from and write to the array of all slots."""
-        self._slots, self._random = slots, chance
+        self._began, self._random = slots["began"], chance
+        self._first, self._kept = slots["first"], slots["kept"]
         self._growing: dict[tuple[str, str], _Growing] = {}
 
     def begin(self, slot: int, timed: int) -> None:
         """Begin a window of a slot that has timed so many calls before."""
-        row = self._slots[slot]
-        row["first"], row["kept"] = 0, 0
-        row["began"] = timed  # last: what the programs write before it lies where the window's own will be, or behind
+        self._first[slot] = 0
+        self._kept[slot] = 0
+        self._began[slot] = timed  # last: what the programs write before it lies where the window's own will be, or behind
 
     def take(self, w: TimedFunction, timed: int, calls: int, bias_ns: float) -> None:
         """Take up what a finished window of ``timed`` out of ``calls`` calls holds."""
-        row = self._slots[w.slot.number]
         most = min(timed, CALL_SAMPLES)
-        first, sample = (
-            [max(1, round(duration - bias_ns)) for duration in row[name][:most].tolist() if duration]
-            for name in ("first", "kept")
-        )
+        sample = _corrected(self._kept[w.slot.number, :most].copy(), bias_ns)
         if not sample:
             return
         in_a_row = not w.sampled and timed >= WHOLE * calls
+        first = _corrected(self._first[w.slot.number, :most].copy(), bias_ns) if in_a_row else []
         key = w.function.key, w.lifetime
         before = self._growing.pop(key, None)
         if before is None:
-            now = _Growing(calls=timed, first=array("Q", first if in_a_row else ()), sample=array("Q", sample))
+            now = _Growing(calls=timed, first=array("Q", first), sample=array("Q", sample))
         else:
             # calls in a row are those of one window: another one's follow after a gap
-            longer = in_a_row and len(first) > len(before.first)
+            longer = len(first) > len(before.first)
             now = _Growing(
                 calls=before.calls + timed,
                 first=array("Q", first) if longer else before.first,
@@ -102,6 +101,13 @@ class CallReservoir:
         )
 
 
+def _corrected(durations: NDArray[np.uint64], bias_ns: float) -> list[int]:
+    """Return durations less what the probes add, at least 1 ns; 0 stands for none."""
+    rounded = np.rint(durations[durations > 0] - bias_ns)
+    found: list[int] = np.maximum(1.0, rounded).astype(np.uint64).tolist()
+    return found
+
+
 def sampled_together(
     old: Sequence[int], old_calls: int, new: Sequence[int], new_calls: int, chance: random.Random
 ) -> tuple[int, ...]:
@@ -121,4 +127,16 @@ def sampled_together(
             left_old -= 1
     size = min(CALL_SAMPLES, old_calls + new_calls)
     from_new = min(from_new, len(new))
-    return (*chance.sample(old, min(size - from_new, len(old))), *chance.sample(new, from_new))
+    return (*_drawn(old, size - from_new, chance), *_drawn(new, from_new, chance))
+
+
+def _drawn(values: Sequence[int], size: int, chance: random.Random) -> list[int]:
+    """Return so many of them at random, all of them if they are fewer; draws the fewer of those taken and left."""
+    pool, left, drawn = list(values), len(values), []
+    leaving = max(0, left - size)
+    for _ in range(min(leaving, left - leaving)):
+        place = int(chance.random() * left)
+        left -= 1
+        drawn.append(pool[place])
+        pool[place] = pool[left]
+    return drawn if size < leaving else pool[:left]

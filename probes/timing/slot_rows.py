@@ -34,11 +34,13 @@ class SlotRows:
             return
         rows = np.empty(len(keys), self._dtype)
         rows["key"], rows["value"] = keys, values
-        of = rows["key"]["cookie"] & np.uint32(mask)
-        for identity in np.intersect1d(of, np.fromiter(slots, np.uint32, len(slots))).tolist():
+        of = keys["cookie"] & np.uint32(mask)
+        for identity in sorted(slots.keys() & set(of.tolist())):
             self._held.setdefault(slots[identity], []).append(rows[of == np.uint32(identity)])
 
     def take(self, slot: int) -> NDArray[np.void]:
         """Return and forget what is held of a slot."""
         found = self._held.pop(slot, ())
+        if len(found) == 1:
+            return found[0]
         return np.concatenate(found) if found else np.empty(0, self._dtype)

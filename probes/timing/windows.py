@@ -23,6 +23,7 @@ from specmine.probes.symbols.symbolizer import Symbolizer
 from .function.costs import bias_ns, measure_handlers, timed_call_ns
 from .function.timed_function import TimedFunction
 from .function.window import Window
+from .hit_watch import HitWatch
 from .inside import InsideMeter
 from .isolation import CORRECTION_ERROR, Isolation, is_perturbed
 from .off_cpu import blocked_calls, by_path, split_of
@@ -65,9 +66,13 @@ class Windows:
         inside: InsideMeter,
         off_cpu: SlotRows | None = None,
         waits: WaitMeter | None = None,
+        hits: HitWatch | None = None,
     ) -> None:
-        """Cut nothing yet. Without ``off_cpu`` calls are not split, without ``waits`` none is followed."""
-        self._waits = waits
+        """Cut nothing yet. Without ``off_cpu`` calls are not split, without ``waits`` none is followed.
+
+        Without ``hits`` the kernel's hashes are read whether or not anything was hit.
+        """
+        self._waits, self._hits = waits, hits
         self._histogram = histogram.reshape(MAX_SLOTS, BUCKETS)
         self._path_histogram, self._symbolizer, self._prices = path_histogram, symbolizer, prices
         self._isolation, self._inside, self._off_cpu = isolation, inside, off_cpu
@@ -134,11 +139,14 @@ class Windows:
             return w.window.timed_by_path
         return w.in_window("timed")
 
-    def drain(self, functions: Iterable[TimedFunction]) -> None:
+    def drain(self, functions: Iterable[TimedFunction], now_ns: int) -> None:
         """Take what the kernel holds in hashes: durations by path, what was called, what left its CPU."""
         functions = tuple(functions)
+        hit = self._hits is None or self._hits.take_news(now_ns)
+        self._inside.drain(functions, hit=hit)
+        if not hit:
+            return
         self._drain_paths(functions)
-        self._inside.drain(functions)
         if self._off_cpu is not None:
             slots = {c: w.slot.number for w in functions if w.window is not None for c in w.attachment.cookies}
             self._off_cpu.drain(slots, IDENTITY)
@@ -148,12 +156,13 @@ class Windows:
         if not by_identity:
             return
         keys, values = self._path_histogram.drain()
-        for key, calls in zip(keys, values, strict=True):
-            w = by_identity.get(int(key["cookie"]) & IDENTITY)
+        columns = (keys[name].tolist() for name in ("cookie", "path", "bucket"))
+        for cookie, path, bucket, calls in zip(*columns, values.tolist(), strict=True):
+            w = by_identity.get(cookie & IDENTITY)
             if w is not None and w.window is not None:
-                w.window.add(int(key["path"]), int(key["bucket"]), int(calls))
+                w.window.add(path, bucket, calls)
                 if self._waits is not None:
-                    self._waits.add_path(w.slot.number, int(key["bucket"]), int(calls))
+                    self._waits.add_path(w.slot.number, bucket, calls)
 
     def cut_if_due(self, w: TimedFunction, now_ns: int) -> bool:
         """Cut the window if it holds enough calls, or is old enough and holds some; tell whether it was cut."""
@@ -177,7 +186,7 @@ class Windows:
         """Begin a window anew: calls before and after do not mix."""
         if w.window is None:
             return
-        self.drain(functions)
+        self.drain(functions, now_ns)
         self.cut_rest(w, now_ns, last=True)
         if self.timed(w):
             self.begin(w, now_ns)
@@ -197,7 +206,8 @@ class Windows:
         after = self._snapshot(w, now_ns)
         calls, timed = after.calls - window.calls, after.timed - window.timed
         by_path = w.probe.by_path
-        histogram = _histogram(window.paths.values() if by_path else [after.histogram - window.histogram])
+        counts = _sum(window.paths.values()) if by_path else after.histogram - window.histogram
+        histogram = Histogram.from_dense(counts)
         nested_ns = (after.nested_ns - window.nested_ns) / max(1, timed)
         if w.by_site and after.inner > window.inner and after.unlearnt > window.unlearnt:
             # calls within one whose return site is not probed were taken for outermost
@@ -251,7 +261,7 @@ class Windows:
         rows = self._off_cpu.take(w.slot.number)
         splits = {
             path: split_of(Histogram.from_dense(window.paths[path]), of_path)
-            for path, of_path in by_path(rows).items()
+            for path, of_path in (by_path(rows) if window.paths else {}).items()
             if path in window.paths
         }
         return split_of(histogram, rows), splits, blocked_calls(histogram, rows)
@@ -296,5 +306,5 @@ def _split_of(u: _Unnamed, numbers: list[int]) -> Split | None:
     )
 
 
-def _histogram(counts: Iterable[NDArray[np.uint64]]) -> Histogram:
-    return Histogram.from_dense(sum(counts, np.zeros(BUCKETS, np.uint64)))
+def _sum(counts: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    return sum(counts, np.zeros(BUCKETS, np.uint64))

@@ -297,7 +297,7 @@ class _Run:
     def _cut(self) -> None:
         """Have the open windows told as well."""
         watching = self.source._registry
-        watching.windows.drain(watching.by_function.values())
+        watching.windows.drain(watching.by_function.values(), time.monotonic_ns())
         for w in watching.by_function.values():
             if w.watch.kind is not Kind.COUNT and watching.windows.timed(w):
                 watching.windows.cut(w, time.monotonic_ns())

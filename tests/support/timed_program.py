@@ -112,7 +112,7 @@ class TimedProgram:
     def poll(self, later_ns: int = 300 * MS) -> list[Observation]:
         """Do what is due at each function after a while; return what is finished."""
         self.now_ns += later_ns
-        self.windows.drain(self.duty.functions.values())
+        self.windows.drain(self.duty.functions.values(), self.now_ns)
         for w in list(self.duty.functions.values()):
             self.windows.cut_if_due(w, self.now_ns)
             assert self.duty.poll(w, self.now_ns, off=False) is None

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+from struct import Struct
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from specmine.probes.kernel.structs import PERIODS
+from specmine.probes.kernel.structs import COUNTERS, PERIODS, SLOT
 
 NO_LIMIT = 1 << 62
+
+_WORD = 8
+_PLACE = {name: where[1] // _WORD for name, where in (COUNTERS.fields or {}).items()}
+"""Counter -> its place among the words of a slot: each is of 8 bytes."""
+_LIMIT = (SLOT.fields or {})["limit"][1] // _WORD
+_ALL = Struct(f"={COUNTERS.itemsize // _WORD}Q")
 
 
 class Hits(NamedTuple):
@@ -26,27 +34,34 @@ class Hits(NamedTuple):
         return Hits(*(now - then for now, then in zip(self, before, strict=True)))
 
 
+_hits_of = itemgetter(*(_PLACE[name] for name in Hits._fields))
+
+
 class Slot:
     """The record of one timed function in the kernel."""
 
     def __init__(self, number: int, limits: NDArray[Any], counters: NDArray[Any]) -> None:
         """Work on the memory-mapped arrays of all slots."""
         self.number = number
-        self._limits, self._counters = limits[number : number + 1], counters[number : number + 1]
+        self._limits = limits[number : number + 1]
+        # as words: an index into a record makes an array, which takes ten times as long, and these are often read
+        self._limit = self._limits.view("<u8")[_LIMIT : _LIMIT + 1].data
+        self._counters = counters[number : number + 1].view("<u8").data
 
     def count(self, name: str) -> int:
         """Return a running total by its name in ``COUNTERS``."""
-        return int(self._counters[name][0])
+        found: int = self._counters[_PLACE[name]]
+        return found
 
     @property
     def hits(self) -> Hits:
         """Running totals of what hit the probes, copied at once: calls go on while they are read."""
-        now = self._counters[0].copy()
-        return Hits(*(int(now[name]) for name in Hits._fields))
+        return Hits(*_hits_of(_ALL.unpack(self._counters.tobytes())))
 
     def count_of_period(self, name: str, period: int) -> int:
         """Return a count of the calls that began in a period, or in one of the same remainder."""
-        return int(self._counters[name][0, period % PERIODS])
+        found: int = self._counters[_PLACE[name] + period % PERIODS]
+        return found
 
     def next_period(self) -> int:
         """Begin a period of ``max_open`` and return its number."""
@@ -61,11 +76,12 @@ class Slot:
     @property
     def limit(self) -> int:
         """The number of hits at which the kernel asks for the probes to be detached."""
-        return int(self._limits["limit"][0])
+        found: int = self._limit[0]
+        return found
 
     def set_limit(self, hits: int) -> None:
         """Let the kernel take hits up to this total."""
-        self._limits["limit"] = hits
+        self._limit[0] = hits
 
     def set_generation(self, generation: int) -> None:
         """Make the cookies of one attachment the valid ones."""

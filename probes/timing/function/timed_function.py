@@ -57,17 +57,15 @@ class TimedFunction:
     schedule: Schedule = field(default_factory=Schedule)
     handlers: HandlerTimes = field(default_factory=HandlerTimes)
     bucket: TokenBucket = field(init=False)
+    probe: ProbeKind = field(init=False)
+    """What kind of probe is asked for."""
     reported: Totals = (Hits(0), 0)
     """At the last activity."""
 
     def __post_init__(self) -> None:
         """Make the bucket of the slot."""
         self.bucket = TokenBucket(self.slot)
-
-    @property
-    def probe(self) -> ProbeKind:
-        """What kind of probe is asked for."""
-        return PROBE_KINDS[self.watch.kind]
+        self.probe = PROBE_KINDS[self.watch.kind]
 
     @property
     def sampled(self) -> bool:
@@ -88,7 +86,7 @@ class TimedFunction:
         """Go on with other parameters; a look inside begins with an on-phase shared with callees."""
         if watch.inside_of != self.watch.inside_of:
             self.turned = False
-        self.watch = watch
+        self.watch, self.probe = watch, PROBE_KINDS[watch.kind]
 
     def turn(self) -> None:
         """Have the next on-phase alone after a shared one, and the other way round."""

@@ -36,6 +36,8 @@ class DutyCycle:
         self._attacher, self._choice = attacher, choice
         self._windows, self._isolation, self._chance = windows, isolation, chance
         self._shared = SharedPhases(self.functions, attacher, isolation)
+        self._heard_ns = 0
+        """When the kernel was last read because of a report of the holder."""
 
     def poll(self, w: TimedFunction, now_ns: int, *, off: bool) -> Refused:
         """Do what is due; ``off``: nothing is attached."""
@@ -74,7 +76,8 @@ class DutyCycle:
         refused = self._judge_returns(w, now_ns)
         if refused is not None:
             return refused
-        self._cut(w, at_ns)  # the pause that follows is no part of a window that holds enough
+        # the pause that follows is no part of a window that holds enough
+        self._cut(w, at_ns, now_ns, heard=True)
         self._detach(w, at_ns)
         rate = w.watch.hits_per_second
         wait_ns = w.watch.burst_hits / rate * 1e9 if rate else 1e9
@@ -143,17 +146,28 @@ class DutyCycle:
             w.bucket.refill(w.watch.hits_per_second, w.watch.burst_hits, now_ns)
         return None
 
-    def _cut(self, w: TimedFunction, at_ns: int) -> None:
-        """Make the open window an observation if it holds enough."""
+    def _cut(self, w: TimedFunction, at_ns: int, now_ns: int, *, heard: bool = False) -> None:
+        """Make the open window an observation if it holds enough.
+
+        ``heard``: the holder had taken the probes off when its reports were read. So one look at the kernel is enough
+        for all reports that were read together.
+        """
         if w.watch.looks_inside and w.isolated:
-            self._windows.drain(self.functions.values())
+            self._drain(now_ns, heard=heard)
             if w.shares:  # no observation: what it says of callees is kept
                 self._windows.cut(w, at_ns)
             else:
                 self._windows.cut_rest(w, at_ns)
         elif w.in_window("timed") >= w.watch.minimum_calls:
-            self._windows.drain(self.functions.values())
+            self._drain(now_ns, heard=heard)
             self._windows.cut_rest(w, at_ns)
+
+    def _drain(self, now_ns: int, *, heard: bool) -> None:
+        if heard and self._heard_ns == now_ns:
+            return
+        if heard:
+            self._heard_ns = now_ns
+        self._windows.drain(self.functions.values(), now_ns)
 
     def _detach(self, w: TimedFunction, at_ns: int) -> None:
         """Detach the probes, and those of callees that shared the on-phase; see whose turn the next one is."""
@@ -167,7 +181,7 @@ class DutyCycle:
             w.turn()
 
     def _end_phase(self, w: TimedFunction, at_ns: int, now_ns: int) -> None:
-        self._cut(w, at_ns)
+        self._cut(w, at_ns, now_ns)
         self._check_returns(w, now_ns)
         self._detach(w, at_ns)
         self._isolation.end(w)
