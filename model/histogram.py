@@ -33,7 +33,7 @@ class Histogram:
         array = np.asarray(counts, dtype=np.uint64)
         if array.shape != (BUCKETS,):
             raise ValueError(f"a histogram has shape ({BUCKETS},), not {array.shape}")
-        used = np.flatnonzero(array)
+        used = array.nonzero()[0]
         return _histogram(used, array[used]) if len(used) else EMPTY
 
     @staticmethod
@@ -50,8 +50,11 @@ class Histogram:
         IndexError
             For a bucket number that is not in [0, BUCKETS).
         """
+        numbers = np.asarray(buckets, dtype=np.int64)
+        if not numbers.size:
+            return EMPTY
         dense = np.zeros(BUCKETS, dtype=np.uint64)
-        np.add.at(dense, np.asarray(buckets, dtype=np.int64), np.asarray(counts, dtype=np.uint64))
+        np.add.at(dense, numbers, np.asarray(counts, dtype=np.uint64))
         return Histogram.from_dense(dense)
 
     @staticmethod
@@ -149,9 +152,9 @@ class Histogram:
         """
         if not len(self.counts):
             return [0.0] * len(levels)
-        reached = np.cumsum(self.counts, dtype=np.float64)
-        target = np.clip(np.asarray(levels, dtype=np.float64), 0.0, 1.0) * reached[-1]
-        place = np.minimum(np.searchsorted(reached, target), len(reached) - 1)
+        reached = self.counts.cumsum(dtype=np.float64)
+        target = np.minimum(np.maximum(np.asarray(levels, dtype=np.float64), 0.0), 1.0) * reached[-1]
+        place = np.minimum(reached.searchsorted(target), len(reached) - 1)
         inside = 1.0 - (reached[place] - target) / self.counts[place]
         bucket = self.buckets[place].astype(np.intp)
         low, high = BUCKET_EDGES[bucket], BUCKET_EDGES[bucket + 1]
@@ -162,7 +165,7 @@ class Histogram:
 def _histogram(used: NDArray[np.intp], number: NDArray[np.uint64]) -> Histogram:
     """Return the histogram of these buckets; its arrays have the smallest type that fits and are read-only."""
     buckets = used.astype(np.uint16)
-    counts = number.astype(np.uint32) if not len(number) or int(number.max()) < 1 << 32 else number
+    counts = number.astype(np.uint32) if not len(number) or int(np.maximum.reduce(number)) < 1 << 32 else number
     buckets.flags.writeable = counts.flags.writeable = False
     return Histogram(buckets, counts)
 

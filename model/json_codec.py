@@ -17,6 +17,13 @@ from .histogram import Histogram
 
 Json = Any
 """What ``json.loads`` returns."""
+_PLAIN = frozenset({NoneType, bool, int, float, str})
+_Member = tuple[str, type, object]
+"""Name, and type and value of the default; no value is of the type ``_NoDefault``."""
+
+
+class _NoDefault:
+    pass
 
 
 def encode(value: object, *, full: bool = False) -> Json:
@@ -24,18 +31,15 @@ def encode(value: object, *, full: bool = False) -> Json:
 
     With ``full`` fields at their defaults are written too, for values whose defaults may change.
     """
-    if isinstance(value, Enum):
-        return value.value
-    if value is None or isinstance(value, bool | int | float | str):
+    kind = type(value)
+    if kind in _PLAIN:
         return value
-    if isinstance(value, Histogram):
-        return value.pairs
-    if is_dataclass(value):
-        members = [(member, getattr(value, member.name)) for member in fields(value)]
-        return {
-            member.name: encode(held, full=full) for member, held in members if full or not _is_default(member, held)
-        }
-    return _encode_collection(value, full)
+    members = _members(kind)
+    if members is not None:
+        return _encode_members(value, members, full)
+    if kind is list or kind is tuple:
+        return [each if type(each) in _PLAIN else encode(each, full=full) for each in value]  # type: ignore[attr-defined]
+    return _encode_other(value, full)
 
 
 def decode(kind: Any, data: Json) -> Any:
@@ -52,7 +56,22 @@ def decode(kind: Any, data: Json) -> Any:
         raise ValueError(f"not a {getattr(kind, '__name__', kind)}: {error}") from error
 
 
-def _encode_collection(value: object, full: bool) -> Json:
+def _encode_members(value: object, members: tuple[_Member, ...], full: bool) -> Json:
+    found = {}
+    for name, kind, default in members:
+        held = getattr(value, name)
+        if full or type(held) is not kind or held != default:
+            found[name] = held if type(held) in _PLAIN else encode(held, full=full)
+    return found
+
+
+def _encode_other(value: object, full: bool) -> Json:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, int | float | str):
+        return value
+    if isinstance(value, Histogram):
+        return value.pairs
     if isinstance(value, Mapping):
         return {str(key): encode(value[key], full=full) for key in sorted(value)}
     if isinstance(value, list | tuple):
@@ -60,13 +79,21 @@ def _encode_collection(value: object, full: bool) -> Json:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def _is_default(item: Field[Any], value: object) -> bool:
+@cache
+def _members(kind: type) -> tuple[_Member, ...] | None:
+    """Return the members of a dataclass, None for a type with a form of its own."""
+    if not is_dataclass(kind) or issubclass(kind, Enum | Histogram):
+        return None
+    return tuple(_member(each) for each in fields(kind))
+
+
+def _member(item: Field[Any]) -> _Member:
     if item.default is not MISSING:
-        return type(value) is type(item.default) and bool(value == item.default)
+        return item.name, type(item.default), item.default
     if item.default_factory is not MISSING:
         made = item.default_factory()
-        return type(value) is type(made) and bool(value == made)
-    return False
+        return item.name, type(made), made
+    return item.name, _NoDefault, None
 
 
 @cache

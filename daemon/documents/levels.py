@@ -11,7 +11,7 @@ from specmine.daemon.controller.function import FunctionState
 from specmine.daemon.controller.phase import FINISHED
 from specmine.mining.assertions.behaviour_windows import windows_of_formula
 from specmine.mining.assertions.expression import shared_names
-from specmine.mining.levels.estimate import level_of, plain_level
+from specmine.mining.levels.estimate import LEAST_WINDOWS, level_of, plain_level
 from specmine.mining.levels.window import Window, windows_of, windows_of_class
 from specmine.mining.off_cpu.on_cpu import as_time_on_cpu
 from specmine.model.level import PROBABILITIES, Level
@@ -96,16 +96,21 @@ def _retained(function: FunctionState, data: Data | None) -> Levels:
     on_cpu = [one for each in held if (one := as_time_on_cpu(each)) is not None]
     edges = data.edges if data is not None else ()
     return Levels(
-        whole=level_of(windows_of(held)),
-        behaviours=tuple(level_of(windows) for _, windows in _behaviours(function, held)),
+        whole=_level_of(windows_of(held)),
+        behaviours=tuple(_level_of(windows) for _, windows in _behaviours(function, held)),
         classes=tuple(
-            level_of(windows_of_class(held, edges, number, data.bias_ns if data is not None else 0.0))
+            _level_of(windows_of_class(held, edges, number, data.bias_ns if data is not None else 0.0))
             for number in range(len(edges) + 1)
         )
         if edges
         else (),
-        on_cpu=level_of(windows_of(on_cpu)) if on_cpu and function.inference.on_cpu is not None else None,
+        on_cpu=_level_of(windows_of(on_cpu)) if on_cpu and function.inference.on_cpu is not None else None,
     )
+
+
+def _level_of(windows: Sequence[Window]) -> Level:
+    """Return the level of some windows; where they are too few for a range none is looked for."""
+    return level_of(windows) if len(windows) >= LEAST_WINDOWS else plain_level(windows)
 
 
 def _judged(function: FunctionState, data: Data, learned: Levels) -> Levels:

@@ -9,7 +9,7 @@ import select
 import socket
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from specmine.model.errors import HelperError
 from specmine.model.observation import Kind
@@ -211,7 +211,7 @@ class Links:
                 reports.append(LinkNews(0, "dead", "the holder of the probes has ended"))
                 return reports
             message = json.loads(data)
-            reports.append(replace(_parse_news(message), at_ns=int(message.get("at", 0))))
+            reports.append(_parse_news(message, int(message.get("at", 0))))
 
     def shut(self) -> None:
         """Detach all probes and wait for the end of the holder."""
@@ -220,18 +220,20 @@ class Links:
         self._epoll.close()
 
 
-def _parse_news(message: dict[str, object]) -> LinkNews:
+def _parse_news(message: dict[str, object], at_ns: int) -> LinkNews:
     number = int(str(message.get("id", 0)))
     if "alarm" in message:
         what = "bystander" if message["alarm"] == EVENT_BYSTANDER else "alarm"
-        return LinkNews(number, what, cookie=int(str(message["cookie"])), tgid=int(str(message["tgid"])))
+        cookie, tgid = int(str(message["cookie"])), int(str(message["tgid"]))
+        return LinkNews(number, what, cookie=cookie, tgid=tgid, at_ns=at_ns)
     if "switched" in message:
-        return LinkNews(0, str(message["switched"]), "all probes were taken off by the kill switch")
+        return LinkNews(0, str(message["switched"]), "all probes were taken off by the kill switch", at_ns=at_ns)
     if "released" in message:
-        return LinkNews(0, "released", "the heartbeat was late, all probes were taken off")
+        return LinkNews(0, "released", "the heartbeat was late, all probes were taken off", at_ns=at_ns)
     for what in ("closed", "ended"):
         if what in message:
-            return LinkNews(int(str(message[what])), what)
+            return LinkNews(int(str(message[what])), what, at_ns=at_ns)
     if "error" in message:
-        return LinkNews(number, "failed", str(message["error"]), int(str(message.get("errno", 0))))
-    return LinkNews(number, "made")
+        text, errno = str(message["error"]), int(str(message.get("errno", 0)))
+        return LinkNews(number, "failed", text, errno, at_ns=at_ns)
+    return LinkNews(number, "made", at_ns=at_ns)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .mappings import FileId
 from .proc_files import PROC, read_proc
 
-_TICKS = os.sysconf("SC_CLK_TCK")
+_TICKS, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,7 @@ class Process:
     cpu_ns: int
     """User and system time of all its threads, also of those that have ended."""
     name: str
+    resident_bytes: int = 0
     zombie: bool = False
     image: int = 0
     """Where its stack began when it executed its program: the next exec has another place; 0 if we may not know."""
@@ -46,6 +47,7 @@ def parse_process(pid: int, stat: bytes) -> Process | None:
             start_ticks=int(words[19]),
             cpu_ns=(int(words[11]) + int(words[12])) * (1_000_000_000 // _TICKS),
             name=head.partition(b"(")[2].decode(errors="replace"),
+            resident_bytes=int(words[21]) * _PAGE,
             zombie=words[0] in (b"Z", b"X"),
             image=int(words[25]),
         )
@@ -53,10 +55,18 @@ def parse_process(pid: int, stat: bytes) -> Process | None:
         return None
 
 
+def newest() -> int:
+    """Return the number of the process or thread that began last, 0 if that is not known."""
+    try:
+        return int(read_proc(f"{PROC}/loadavg").split()[4])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
 def resident_bytes(pid: int) -> int:
     """Return the resident memory of a process, 0 if there is none (any more)."""
     try:
-        return int(read_proc(f"{PROC}/{pid}/statm").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(read_proc(f"{PROC}/{pid}/statm").split()[1]) * _PAGE
     except (OSError, IndexError):
         return 0
 

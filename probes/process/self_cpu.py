@@ -32,10 +32,12 @@ class SelfCpu:
     def look(self, named: Mapping[str, Sequence[int]]) -> None:
         """Add what each used since the last look; processes by name."""
         used: dict[int, int] = {}
-        for pid in (pid for pids in named.values() for pid in pids):
+        self.resident = {}
+        for name, pid in ((name, pid) for name, pids in named.items() for pid in pids):
             found = proc.process(pid)
             if found is not None:
                 self.ns += max(0, found.cpu_ns - self._last.get(pid, 0))
                 used[pid] = found.cpu_ns
+                if found.resident_bytes:
+                    self.resident[name] = self.resident.get(name, 0) + found.resident_bytes
         self._last = used
-        self.resident = {name: size for name, pids in named.items() if (size := sum(map(proc.resident_bytes, pids)))}

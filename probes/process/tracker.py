@@ -19,8 +19,8 @@ from .proc import Process
 from .proc_files import PROC, path_as_text
 from .selection import Selection, belongs
 
-RESCAN_NS = 5_000_000_000
-"""Events may be lost in a storm: so often everything is looked at again."""
+RESCAN_NS, RESCAN_UNASKED_NS = 5_000_000_000, 30_000_000_000
+"""Events may be lost in a storm: so often everything is looked at again, and where nothing began meanwhile."""
 
 
 @dataclass(slots=True)
@@ -86,7 +86,11 @@ class ProcessTracker:
         """Processes that live and were seen to execute something that nobody chose."""
         self._scanned: set[int] = set()
         """Processes that a look at all of them found, and whose exec may not have been told yet."""
-        self._rescan_ns = 0
+        self._rescan_ns = self._rescan_all_ns = 0
+        self._newest = 0
+        """The process or thread that had begun last before everything was looked at; 0: it is not known."""
+        self._moves = any(each.unit or each.cgroup for each in self.selections)
+        """Processes become members without a fork or an exec: by a move into another control group."""
 
     def begin(self, now_ns: int) -> None:
         """Find the processes that are there already."""
@@ -110,12 +114,19 @@ class ProcessTracker:
             self._look(pid)
             if pid in self.members and proc.executable(pid) not in (None, member.file):
                 self._exec(pid, now_ns)  # the event was lost
-        if now_ns >= self._rescan_ns:
+        if now_ns >= self._rescan_ns and self._is_rescan_due(now_ns):
             self._scan(now_ns)
 
     def rescan(self) -> None:
         """Look at everything again at the next look: events were lost."""
-        self._rescan_ns = 0
+        self._rescan_ns = self._newest = 0
+
+    def _is_rescan_due(self, now_ns: int) -> bool:
+        """Tell whether anything may be found: on a host of a thousand processes a look at all takes 20 ms."""
+        if self._moves or now_ns >= self._rescan_all_ns or not self._newest or proc.newest() != self._newest:
+            return True
+        self._rescan_ns = now_ns + RESCAN_NS
+        return False
 
     def place(self, pid: int, layout: int) -> None:
         """Tell the kernel which address-space layout a process has."""
@@ -221,7 +232,8 @@ class ProcessTracker:
         return life
 
     def _scan(self, now_ns: int) -> None:
-        self._rescan_ns = now_ns + RESCAN_NS
+        self._rescan_ns, self._rescan_all_ns = now_ns + RESCAN_NS, now_ns + RESCAN_UNASKED_NS
+        self._newest = proc.newest()
         everything = proc.processes()
         alive = {p.pid: p for p in everything if not p.zombie}
         living = {(p.pid, p.start_ticks) for p in everything}

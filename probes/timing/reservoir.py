@@ -59,7 +59,9 @@ class CallReservoir:
         """Begin a window of a slot that has timed so many calls before."""
         self._first[slot] = 0
         self._kept[slot] = 0
-        self._began[slot] = timed  # last: what the programs write before it lies where the window's own will be, or behind
+        self._began[slot] = (
+            timed  # last: what the programs write before it lies where the window's own will be, or behind
+        )
 
     def take(self, w: TimedFunction, timed: int, calls: int, bias_ns: float) -> None:
         """Take up what a finished window of ``timed`` out of ``calls`` calls holds."""
