@@ -125,7 +125,7 @@ class ProcessTracker:
         """Tell whether anything may be found: on a host of a thousand processes a look at all takes 20 ms."""
         if self._moves or now_ns >= self._rescan_all_ns or not self._newest or proc.newest() != self._newest:
             return True
-        self._rescan_ns = now_ns + RESCAN_NS
+        self._rescan_ns = min(now_ns + RESCAN_NS, self._rescan_all_ns)
         return False
 
     def place(self, pid: int, layout: int) -> None:

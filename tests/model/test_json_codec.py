@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
@@ -124,3 +124,26 @@ def test_values_without_a_form_are_refused() -> None:
     """Only what can be read back is written."""
     with pytest.raises(TypeError, match="object has no JSON form"):
         encode({"x": object()})
+
+
+def test_what_is_known_of_a_type_holds_for_all_its_values() -> None:
+    """Members and defaults are looked up once a type: a value that was encoded before changes nothing for the next."""
+
+    @dataclass(frozen=True)
+    class Held:
+        number: int = 1
+        names: list[str] = field(default_factory=list)
+
+    @dataclass(frozen=True)
+    class More(Held):
+        number: int = 2
+        flag: bool = True
+
+    held = Held(names=["a"])
+    assert [encode(held), encode(Held()), encode(held)] == [{"names": ["a"]}, {}, {"names": ["a"]}]
+    held.names.clear()
+    assert encode(held) == {}
+    assert encode(More()) == {}
+    assert encode(More(number=1, flag=False)) == {"number": 1, "flag": False}
+    assert encode(Held(number=True)) == {"number": True}, "no default, though it is equal"
+    assert encode(Held(), full=True) == {"number": 1, "names": []}

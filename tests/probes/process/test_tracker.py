@@ -12,6 +12,7 @@ import pytest
 
 from specmine.probes.kernel.maps import CachedMap
 from specmine.probes.kernel.structs import EVENT, EVENT_EXEC
+from specmine.probes.process import proc
 from specmine.probes.process.proc import executable, process
 from specmine.probes.process.selection import Selection
 from specmine.probes.process.tracker import ProcessTracker
@@ -175,3 +176,34 @@ def test_an_exec_that_is_told_after_the_process_was_found_begins_no_other_lifeti
         lives = tracker.lifetimes({(status.st_dev, status.st_ino): "build"})
         assert sorted(each.processes for each in lives) == [0, 1]
         gate.write_text("end\n")
+
+
+def test_a_quiet_host_is_looked_through_less_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at all processes is left out only where none began since the last, and never for half a minute."""
+    second, newest, looks = 1_000_000_000, [100], []
+    processes = proc.processes
+    monkeypatch.setattr(proc, "newest", lambda: newest[0])
+    monkeypatch.setattr(proc, "processes", lambda: looks.append(0) or processes())
+
+    def looked(tracker: ProcessTracker, *seconds: int) -> list[int]:
+        found = []
+        for now in seconds:
+            looks.clear()
+            tracker.look_around(now * second)
+            found.append(len(looks))
+        return found
+
+    quiet = ProcessTracker([Selection(exe="/bin/sleep")], cast(CachedMap, NoKernel()))
+    quiet.begin(0)
+    assert looked(quiet, 1, 6, 11, 29) == [0, 0, 0, 0]
+    assert looked(quiet, 31, 37) == [1, 0], "what was changed without a process or thread that began"
+    newest[0] += 1
+    assert looked(quiet, 38, 43, 49) == [0, 1, 0]
+    quiet.rescan()
+    assert looked(quiet, 50, 56) == [1, 0]
+    newest[0] = 0
+    assert looked(quiet, 61, 67, 73) == [1, 1, 1], "where the kernel does not tell, nothing is left out"
+    newest[0] = 100
+    moved = ProcessTracker([Selection(cgroup="/none/*")], cast(CachedMap, NoKernel()))
+    moved.begin(0)
+    assert looked(moved, 6, 12) == [1, 1], "a move into a control group begins no process"

@@ -163,3 +163,48 @@ def test_callees_whose_sites_are_not_known_yet_are_waited_for() -> None:
     assert not top.attachment.links and not miss.attachment.links
     program.poll(GATHER_NS + MS)
     assert top.attachment.links and miss.attachment.links and not parse.attachment.links
+
+
+def test_reports_that_come_together_need_one_look_at_the_kernel() -> None:
+    """Each of the functions has its window with what was inside its calls; the next reports are looked at anew."""
+    program = TimedProgram()
+    reads, drain = [], program.inside.drain
+
+    def counted() -> tuple[Any, Any]:
+        reads.append(program.now_ns)
+        return drain()
+
+    program.inside.drain = counted  # type: ignore[method-assign]
+    tops = [program.watch(name, **{**HOW, "burst_hits": 2000}) for name in ("one", "two")]
+    for _ in range(2):
+        program.poll(20 * SECOND)
+        program.make(*tops)
+        for top in tops:
+            program.call(top, 231)
+        reads.clear()
+        for top in tops:
+            program.empty(top)
+        assert reads == [program.now_ns]
+        assert [(one.function, one.timed) for one in program.poll()] == [(top.function.key, 231) for top in tops]
+
+
+def test_a_callee_is_noticed_whenever_it_is_met() -> None:
+    """Callees are looked for only where the kernel met others than at the last look, by whichever function."""
+    program = TimedProgram()
+    top, other, callee = (program.watch(name, **{**HOW, "on_ns": 0}) for name in ("top", "other", "callee"))
+    program.poll(4 * SECOND)
+    program.make(callee, other, top)
+    eras = program.limits["era"]
+    program.poll()
+    program.poll()
+    assert not eras[top.slot.number] and not eras[other.slot.number]
+    program.call(top, 1, callee)
+    program.poll()
+    first = int(eras[top.slot.number])
+    assert first and not eras[other.slot.number]
+    program.call(other, 1, callee)
+    program.poll()
+    assert eras[other.slot.number] and eras[top.slot.number] == first, "nothing new inside the calls of the first"
+    program.duty.leave(callee, callee.watch, program.now_ns)
+    program.poll()
+    assert eras[top.slot.number] != first, "its probes are off: another era, though nothing else was met"
