@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from . import proc
-from .mappings import FileId, executable_mappings
+from .mappings import FileId, executed_files
 
 RESCAN_NS = 30_000_000_000
 
@@ -18,21 +18,25 @@ class Bystanders:
         self._maps: dict[int, frozenset[FileId]] = {}
         self._scan_ns = 0
         self._hit: set[FileId] = set()
+        self._mapped: frozenset[FileId] | None = None
+        """All of ``_maps`` together; None: they have changed since."""
 
     def look_around(self, now_ns: int, watched: Container[int]) -> None:
         """Look at all processes again if the last look is old."""
         if self._maps and now_ns < self._scan_ns:
             return
         self._scan_ns = now_ns + RESCAN_NS
+        self._mapped = None
         self._maps = {p.pid: self._files(p.pid) for p in proc.processes() if p.pid not in watched and not p.zombie}
 
     def look_at(self, pid: int) -> None:
         """Look at one process that executed something."""
-        self._maps[pid] = self._files(pid)
+        self._maps[pid], self._mapped = self._files(pid), None
 
     def chosen(self, pid: int) -> None:
         """Forget a process that is watched now."""
-        self._maps.pop(pid, None)
+        if self._maps.pop(pid, None) is not None:
+            self._mapped = None
 
     def hit(self, file: FileId) -> None:
         """Remember that an unwatched process hit a probe in this file: never again for all."""
@@ -40,11 +44,13 @@ class Bystanders:
 
     def share(self, file: FileId) -> bool:
         """Tell whether a process that nobody chose maps the file, as far as was seen."""
-        return file in self._hit or any(file in files for files in self._maps.values())
+        if self._mapped is None:
+            self._mapped = frozenset().union(*self._maps.values())
+        return file in self._hit or file in self._mapped
 
     @staticmethod
     def _files(pid: int) -> frozenset[FileId]:
         try:
-            return frozenset(m.file for m in executable_mappings(pid))
+            return executed_files(pid)
         except OSError:
             return frozenset()

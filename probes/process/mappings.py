@@ -77,6 +77,21 @@ def executable_mappings(pid: int) -> list[Mapping]:
     return list(mappings(pid, b"x"))
 
 
+def executed_files(pid: int) -> frozenset[FileId]:
+    """Return the files of the executable mappings of a process; none for the dead. PermissionError if not allowed.
+
+    Each program that anybody starts is asked for it, so nothing else of a mapping is parsed.
+    """
+    try:
+        text = read_proc(f"{PROC}/{pid}/maps")
+    except (FileNotFoundError, ProcessLookupError):
+        return frozenset()
+    executed = [line for line in proc_lines(text) if line[(at := line.find(b" ")) + 3 : at + 4] == b"x"]
+    files = {tuple(line.split(b" ", 5)[3:5]) for line in executed}
+    devices = [(*device.split(b":"), inode) for device, inode in files]
+    return frozenset((os.makedev(int(major, 16), int(minor, 16)), int(inode)) for major, minor, inode in devices)
+
+
 def open_mapped(pid: int, mapping: Mapping) -> int:
     """Open the very file that is mapped, also if it was deleted, replaced or lies in another mount namespace.
 

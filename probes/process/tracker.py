@@ -98,8 +98,8 @@ class ProcessTracker:
 
     def events(self, events: np.ndarray, now_ns: int) -> None:
         """Take in what the kernel told: forks, execs, exits."""
-        for event in events:
-            kind, tgid, value = int(event["type"]), int(event["tgid"]), int(event["value"])
+        columns = (events[name].tolist() for name in ("type", "tgid", "value"))
+        for kind, tgid, value in zip(*columns, strict=True):
             if kind == EVENT_FORK:
                 self._fork(tgid, value)
             elif kind == EVENT_EXEC:

@@ -188,10 +188,11 @@ class InsideMeter:
         whole = untimed - before[2] <= MISSED * (calls - before[1]) + AT_THE_ENDS
         inside = self._callees(w)
         parts = list(self._held.get(w.function.key, ()))
-        for era in np.unique(rows["key"]["era"]).tolist():
+        eras_of = rows["key"]["era"]
+        for era in sorted(set(eras_of.tolist())):
             if era not in known:
                 continue  # another era began during these calls
-            own = rows[rows["key"]["era"] == era]
+            own = rows[eras_of == era]
             found = [self._attached.get(each) for each in _identities(own)]
             callees = inside | known[era] | {each for each in found if each is not None}
             timed = {each for each in known[era] if whole[each.slot.number] and self._has_slot(each)}
@@ -281,16 +282,19 @@ def inside_of(
     """
     biases = {identity: bias(attached[identity]) for identity in _identities(rows) if identity in attached}
     columns: dict[tuple[tuple[Frame, ...], tuple[Frame, ...]], list[_Group]] = {}
+    blocked_long = (rows["key"]["bucket"] & np.uint16(BLOCKED_CALL)) > 0
     for much in (False, True):
-        own = rows[((rows["key"]["bucket"] & np.uint16(BLOCKED_CALL)) > 0) == much]
-        found, which = np.unique(own["key"]["callees"], axis=0, return_inverse=True)
-        for number, row in enumerate(found):
-            used = [int(each) & ~BLOCKED_IN for each in row if each]
+        own = rows[blocked_long == much]
+        together: dict[tuple[int, ...], list[int]] = {}
+        for number, row in enumerate(own["key"]["callees"].tolist()):
+            together.setdefault(tuple(row), []).append(number)
+        for row, numbers in sorted(together.items()):
+            used = [each & ~BLOCKED_IN for each in row if each]
             named = [attached[each].function.frame if each in attached else OTHERS for each in used]
-            places = {frame for frame, each in zip(named, row.tolist(), strict=False) if each & BLOCKED_IN}
+            places = {frame for frame, each in zip(named, row, strict=False) if each & BLOCKED_IN}
             where = tuple(sorted(places | {ANYWHERE})) if much else ()
             if named or much:
-                group = (own[which.ravel() == number], named, used)
+                group = (own[numbers], named, used)
                 columns.setdefault((tuple(sorted(set(named))), where), []).append(group)
     made = []
     for (frames, where), groups in sorted(columns.items()):
@@ -315,8 +319,8 @@ def inside_of(
 
 def _identities(rows: NDArray[np.void]) -> list[int]:
     """Return the callees that rows name."""
-    found: list[int] = np.unique(rows["key"]["callees"] & ~np.uint32(BLOCKED_IN)).tolist()
-    return found
+    found = rows["key"]["callees"].ravel() & ~np.uint32(BLOCKED_IN)
+    return sorted(set(found.tolist()))
 
 
 def _buckets(rows: NDArray[np.void]) -> NDArray[np.uint16]:

@@ -74,4 +74,4 @@ def blocked_calls(histogram: Histogram, rows: NDArray[np.void]) -> tuple[Inside,
 def by_path(rows: NDArray[np.void]) -> dict[int, NDArray[np.void]]:
     """Return the rows of each path id."""
     paths = rows["key"]["path"]
-    return {int(path): rows[paths == path] for path in np.unique(paths)}
+    return {path: rows[paths == path] for path in sorted(set(paths.tolist()))}

@@ -13,7 +13,15 @@ from types import FrameType
 
 import pytest
 
-from specmine.probes.process.mappings import FileId, Mapping, executable_mappings, mappings, open_mapped, parse_mapping
+from specmine.probes.process.mappings import (
+    FileId,
+    Mapping,
+    executable_mappings,
+    executed_files,
+    mappings,
+    open_mapped,
+    parse_mapping,
+)
 
 CUTTERS = [b"\x0b", b"\x0c", b"\r", b"\x1c", b"\x1d", b"\x1e", "\x85".encode(), b"\x85", "\u2028".encode(), b"\xa0"]
 """What Python takes for an end of line or a blank, as it may stand in a file's name."""
@@ -70,6 +78,20 @@ def test_a_name_makes_up_no_mapping(tmp_path: Path, cutter: bytes) -> None:
         fd = open_mapped(os.getpid(), found[0])
         assert os.pread(fd, 8, 0) == b"x" * 8
         os.close(fd)
+
+
+def test_files_alone_are_those_of_the_mappings(tmp_path: Path) -> None:
+    """What is read in haste is what is parsed, also where a name looks like a mapping, and nothing for the dead."""
+    name = os.fsdecode(FORGED % b"\x0c" + b"\n7f0000000000-7f0000001000 r-xp 00000000 fe:00 43 y")[:200].replace(
+        "/", "_"
+    )
+    path = tmp_path / name
+    path.write_bytes(bytes(4096))
+    with mapped(path) as mapping:
+        files = executed_files(os.getpid())
+        assert files == {each.file for each in executable_mappings(os.getpid())}
+        assert mapping.file in files and not {inode for _, inode in files} & {42, 43}
+    assert executed_files(1 << 30) == frozenset()
 
 
 def test_a_line_that_is_no_mapping_costs_itself() -> None:
