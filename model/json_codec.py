@@ -34,7 +34,7 @@ def encode(value: object, *, full: bool = False) -> Json:
     kind = type(value)
     if kind in _PLAIN:
         return value
-    members = _members(kind)
+    members = _members(kind)  # type: ignore[arg-type]
     if members is not None:
         return _encode_members(value, members, full)
     if kind is list or kind is tuple:

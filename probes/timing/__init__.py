@@ -8,5 +8,5 @@
 - Where? ``attacher``, ``process_choice``, ``link_table``, ``address_spaces``, ``placement``
 - How are returns timed without a change to the stack? ``return_probes``, ``text_pages``
 - What was counted, and what did it cost? ``windows``, ``off_cpu``, ``inside`` (both over ``slot_rows``), ``reservoir``;
-  ``activity``
+  ``activity``; ``hit_watch``: was anything?
 """

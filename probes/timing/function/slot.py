@@ -15,7 +15,7 @@ NO_LIMIT = 1 << 62
 _WORD = 8
 _PLACE = {name: where[1] // _WORD for name, where in (COUNTERS.fields or {}).items()}
 """Counter -> its place among the words of a slot: each is of 8 bytes."""
-_LIMIT = (SLOT.fields or {})["limit"][1] // _WORD
+_LIMIT = {name: where[1] // _WORD for name, where in (SLOT.fields or {}).items()}["limit"]
 _ALL = Struct(f"={COUNTERS.itemsize // _WORD}Q")
 
 

@@ -73,7 +73,9 @@ def test_time_and_cpu_time_stand_still_in_a_phase_without_probes(monkeypatch: py
     clock = FakeClock()
     monkeypatch.setattr("bench.lib.probe_toggle.cpu_seconds", lambda pids: dict.fromkeys(pids, clock.now_ns * 1e-9))
     monkeypatch.setattr("bench.lib.probe_toggle.time", clock)
-    nothing = SimpleNamespace(by_function={}, windows=SimpleNamespace(drain=list), switch=lambda *, off: None)
+    nothing = SimpleNamespace(
+        by_function={}, windows=SimpleNamespace(drain=lambda functions, now_ns: None), switch=lambda *, off: None
+    )
     finder = SimpleNamespace(_hertz=0, stop=lambda: None)
 
     def read(now_ns: int) -> Batch:

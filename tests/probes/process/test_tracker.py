@@ -180,10 +180,16 @@ def test_an_exec_that_is_told_after_the_process_was_found_begins_no_other_lifeti
 
 def test_a_quiet_host_is_looked_through_less_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A look at all processes is left out only where none began since the last, and never for half a minute."""
-    second, newest, looks = 1_000_000_000, [100], []
+    second, newest = 1_000_000_000, [100]
+    looks: list[int] = []
     processes = proc.processes
+
+    def counted() -> list[proc.Process]:
+        looks.append(1)
+        return processes()
+
     monkeypatch.setattr(proc, "newest", lambda: newest[0])
-    monkeypatch.setattr(proc, "processes", lambda: looks.append(0) or processes())
+    monkeypatch.setattr(proc, "processes", counted)
 
     def looked(tracker: ProcessTracker, *seconds: int) -> list[int]:
         found = []
