@@ -18,8 +18,8 @@ class Bystanders:
         self._maps: dict[int, frozenset[FileId]] = {}
         self._scan_ns = 0
         self._hit: set[FileId] = set()
-        self._mapped: frozenset[FileId] | None = None
-        """All of ``_maps`` together; None: they have changed since."""
+        self._mapped: set[FileId] | None = set()
+        """All of ``_maps`` together; None: some were forgotten since."""
 
     def look_around(self, now_ns: int, watched: Container[int]) -> None:
         """Look at all processes again if the last look is old."""
@@ -31,7 +31,12 @@ class Bystanders:
 
     def look_at(self, pid: int) -> None:
         """Look at one process that executed something."""
-        self._maps[pid], self._mapped = self._files(pid), None
+        files = self._files(pid)
+        if pid in self._maps:
+            self._mapped = None
+        elif self._mapped is not None:
+            self._mapped |= files  # programs come by the thousand, questions with each
+        self._maps[pid] = files
 
     def chosen(self, pid: int) -> None:
         """Forget a process that is watched now."""
@@ -45,7 +50,7 @@ class Bystanders:
     def share(self, file: FileId) -> bool:
         """Tell whether a process that nobody chose maps the file, as far as was seen."""
         if self._mapped is None:
-            self._mapped = frozenset().union(*self._maps.values())
+            self._mapped = set().union(*self._maps.values())
         return file in self._hit or file in self._mapped
 
     @staticmethod
