@@ -55,9 +55,14 @@ def belongs(selection: Selection, pid: int, file: FileId | None) -> bool:
     if selection.pid:
         return pid == selection.pid
     if selection.exe:
-        if file is not None and proc.executable(pid) == file:
+        try:
+            status = os.stat(f"{PROC}/{pid}/exe")
+        except OSError:
+            return False
+        if (status.st_dev, status.st_ino) == file:
             return True
-        return proc.runs_deleted(pid, os.path.realpath(selection.exe))
+        # most are asked no further: every process of the host comes by
+        return not status.st_nlink and proc.runs_deleted(pid, os.path.realpath(selection.exe))
     if selection.unit:
         unit = selection.unit if "." in selection.unit else f"{selection.unit}.service"
         return runs_in_unit(control_groups(pid), unit)

@@ -109,10 +109,11 @@ def test_processes_that_ended_are_forgotten(tmp_path: Path) -> None:
 def test_a_fork_that_was_not_told_is_found_though_the_file_was_replaced(tmp_path: Path) -> None:
     """A worker belongs to the lifetime of its parent, whatever lies under the program's path by now."""
     path = Path(shutil.copy("/bin/bash", tmp_path / "service"))
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
+    gate, end = tmp_path / "gate", tmp_path / "end"  # two: who opens one late would still meet its last writer
+    for each in (gate, end):
+        os.mkfifo(each)
     tracker = ProcessTracker([Selection(exe=str(path))], cast(CachedMap, NoKernel()))
-    with running(path, "-c", f"read line < {gate}; (read line < {gate}) & wait") as child:
+    with running(path, "-c", f"read line < {gate}; (read line < {end}) & wait") as child:
 
         def begun() -> bool:
             tracker.begin(0)
@@ -127,28 +128,27 @@ def test_a_fork_that_was_not_told_is_found_though_the_file_was_replaced(tmp_path
         tracker.look_around(1)
         assert sorted(tracker.members) == sorted(family(child.pid))
         assert len({member.lifetime for member in tracker.members.values()}) == 1
-        gate.write_text("end\n")
+        end.write_text("end\n")
 
 
 def test_a_child_that_executed_the_program_by_itself_is_not_taken_for_a_fork(tmp_path: Path) -> None:
     """Of a program chosen by its pid, what it starts is not watched, though it be another copy of itself."""
     path = Path(shutil.copy("/bin/bash", tmp_path / "service"))
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
-    with running(path, "-c", f"read line < {gate}; {path} -c 'read line < {gate}' & wait") as child:
+    gate, end = tmp_path / "gate", tmp_path / "end"  # two: who opens one late would still meet its last writer
+    for each in (gate, end):
+        os.mkfifo(each)
+    with running(path, "-c", f"read line < {gate}; {path} -c 'read line < {end}' & wait") as child:
         tracker = ProcessTracker([Selection(pid=child.pid)], cast(CachedMap, NoKernel()))
         tracker.begin(0)
         gate.write_text("go\n")
         wait_until(lambda: len(family(child.pid)) == 2, "the copy")
         copy = family(child.pid)[1]
-        wait_until(
-            lambda: Path(f"/proc/{copy}/cmdline").read_text().split("\0")[2] == f"read line < {gate}", "its exec"
-        )
+        wait_until(lambda: Path(f"/proc/{copy}/cmdline").read_text().split("\0")[2] == f"read line < {end}", "its exec")
         tracker.events(np.array([(EVENT_EXEC, copy, 0, 0)], EVENT), 1)
         tracker.rescan()
         tracker.look_around(2)
         assert set(tracker.members) == {child.pid}
-        gate.write_text("end\n")
+        end.write_text("end\n")
 
 
 @pytest.mark.parametrize("found", ["after the exec", "in its middle"])
