@@ -351,11 +351,14 @@ class BpfSource:
         refusals = self._registry.take_refusals()
         functions = self._symbolizer.take_functions()
         mapped, unmapped = self._modules.take_builds()
+        lifetimes = self._programs.lifetimes(self._address_spaces.build_ids())
+        call_samples = self._registry.windows.call_samples
+        call_samples.end((each.id for each in lifetimes if not each.processes), now_ns)
         return Batch(
             now_ns=now_ns,
             observations=tuple(observations),
             activity=tuple(activity),
-            call_samples=self._registry.windows.call_samples.news(),
+            call_samples=call_samples.news(),
             hot_samples=hot_samples,
             waits=waits,
             runtime=tuple(each for each in found if each.function == NO_FUNCTION),
@@ -363,7 +366,7 @@ class BpfSource:
             mapped=mapped,
             unmapped=unmapped,
             refusals=refusals,
-            lifetimes=self._programs.lifetimes(self._address_spaces.build_ids()),
+            lifetimes=lifetimes,
             bystander_hits=int(self._counters["bystander_hits"].sum()),
             lost=self._spending.lost(self._unsent),
             unwinding=outcomes(self._outcomes),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ REPORT_GROWTH = 1.25
 """Samples are reported again once the calls have grown so much: a sample of 4/5 of them says as much."""
 MOST = 256
 """Functions and lifetimes held at once, 4 kB each; the one that grew longest ago goes first."""
+LATE_NS = 120_000_000_000
+"""A window may be cut so long after the end of its lifetime; then nothing is held of that any more."""
 WHOLE = 0.99
 """Share of the calls that must be timed for the first durations to be called those of calls in a row."""
 
@@ -54,6 +56,8 @@ class CallReservoir:
         self._began, self._random = slots["began"], chance
         self._first, self._kept = slots["first"], slots["kept"]
         self._growing: dict[tuple[str, str], _Growing] = {}
+        self._ended: dict[str, int] = {}
+        """Lifetimes that have ended, and when."""
 
     def begin(self, slot: int, timed: int) -> None:
         """Begin a window of a slot that has timed so many calls before."""
@@ -87,6 +91,14 @@ class CallReservoir:
         self._growing[key] = now
         if len(self._growing) > MOST:
             del self._growing[next(iter(self._growing))]
+
+    def end(self, lifetimes: Iterable[str], now_ns: int) -> None:
+        """Take in that lifetimes have ended, and forget those that ended long ago."""
+        self._ended |= dict.fromkeys(lifetimes, now_ns)
+        old = {lifetime for lifetime, ended_ns in self._ended.items() if now_ns - ended_ns >= LATE_NS}
+        if old:
+            self._ended = {lifetime: ns for lifetime, ns in self._ended.items() if lifetime not in old}
+            self._growing = {key: each for key, each in self._growing.items() if key[1] not in old}
 
     def news(self) -> tuple[CallSamples, ...]:
         """Return those that have grown enough since they were last reported."""

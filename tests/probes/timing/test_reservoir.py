@@ -17,7 +17,7 @@ from specmine.model.histogram import Histogram
 from specmine.model.observation import Kind
 from specmine.probes.kernel.structs import CALL_SAMPLE_PAGE, CALL_SAMPLES
 from specmine.probes.timing.function.timed_function import TimedFunction
-from specmine.probes.timing.reservoir import MOST, CallReservoir, sampled_together
+from specmine.probes.timing.reservoir import LATE_NS, MOST, CallReservoir, sampled_together
 from tests.support.source_driver import driven, running
 
 Programs = Callable[..., Path]
@@ -155,3 +155,17 @@ def test_a_program_that_takes_turns_is_seen_to(program: Programs, kind: Kind) ->
     true = counts[BUCKET_EDGES[1:] > 40_000 + bias_ns].sum() / counts.sum()
     assert abs(np.mean(kept > 40_000) - true) < 5 * np.sqrt(true * (1 - true) / CALL_SAMPLES) + 0.01
     assert kept.min() > 0.9 * 20_000
+
+
+def test_what_is_held_of_a_life_ends_with_it() -> None:
+    """A thousand short lives hold no more than those that ended lately; a late window still counts for its own."""
+    window = Window()
+    for life in range(1000):
+        now_ns, name = life * LATE_NS // 10, f"boot:{life}:1"
+        window.passes([1000] * 10, watched(name))
+        window.samples.news()
+        window.samples.end([name], now_ns)
+        window.passes([1000] * 10, watched(name))
+        (told,) = window.samples.news()
+        assert (told.lifetime, told.calls) == (name, 20)
+        assert len(window.samples._growing) <= 11
