@@ -126,8 +126,8 @@ class Modules:
         """Close files that no process maps any more; return their modules.
 
         Every deployment brings new files, each container all of its libraries. A deleted file cannot come back: it is
-        closed as soon as paths through it have names. Others stay for a while, unless there are many. Those that are
-        ``unread`` stay until they are read.
+        closed as soon as paths through it have names, and it is not ``unread`` any more. Others stay for a while. None
+        stays where there are many.
         """
         if len(self._unused_ns) > MOST_UNUSED:
             self._retire()
@@ -136,7 +136,9 @@ class Modules:
         gone = {
             module
             for module, since_ns in self._idle_ns.items()
-            if module.settled and module not in unread and _is_over(module, self._now_ns - since_ns, crowded)
+            if module.settled
+            and (crowded or module not in unread)
+            and _is_over(module, self._now_ns - since_ns, crowded)
         }
         if not gone:
             return gone

@@ -132,6 +132,7 @@ class Symbolizer:
             elif module in gone:
                 del self.functions[key], self.module_of[key]
                 forgotten.add(key)
+        self.undigested = deque(key for key in self.undigested if key not in forgotten)
         return frozenset(forgotten)
 
     def unread(self) -> set[Module]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 from specmine.model.call_path import Frame
 from specmine.model.function import Function
-from specmine.probes.symbols.symbolizer import without_clones
+from specmine.probes.elf.facts import BinaryFacts, FunctionFacts, FunctionKind
+from specmine.probes.symbols.module import Module
+from specmine.probes.symbols.modules import Modules
+from specmine.probes.symbols.symbolizer import Symbolizer, without_clones
 from tests.support.binary_samples import compiled, table_of
 
 SOURCE = r"""
@@ -63,3 +68,38 @@ def test_two_builds_name_alike(tmp_path: Path) -> None:
         )
         found.append({each.name for each in table.match(["rare*", "often*", "run*", "main*"])})
     assert found[0] == found[1] == found[2] == {"rare", "often", "run", "main"}
+
+
+def opened(build: str, number: int) -> Module:
+    """Return a file of a build."""
+    return Module(
+        file=(1, number), path=f"/app{number}", fd=-1, facts=BinaryFacts(build_id=build, kind="pie", segments=())
+    )
+
+
+def test_functions_end_with_the_last_file_of_their_build() -> None:
+    """A thousand builds come and go: of two files of one build the functions stay until the second is closed."""
+    by_file: dict[object, Module] = {}
+    symbolizer = Symbolizer(cast("Modules", SimpleNamespace(by_file=by_file)))
+    facts = FunctionFacts(offset=16, size=8, name="f", module="app", kind=FunctionKind.FUNCTION)
+    for number in range(1000):
+        files = [opened(f"b{number}", 2 * number + which) for which in (0, 1)]
+        by_file |= {each.file: each for each in files}
+        key = symbolizer.admit(files[0], facts).key
+        for each, forgotten in zip(files, (frozenset(), frozenset({key})), strict=True):
+            del by_file[each.file]
+            each.gone = True
+            assert symbolizer.forget({each}) == forgotten
+            assert symbolizer.module_of == ({} if forgotten else {key: files[1]})
+        symbolizer.take_functions()
+    assert not any((symbolizer.functions, symbolizer.undigested, symbolizer.unread()))
+
+
+def test_an_answer_that_comes_after_the_file_was_closed_is_not_kept() -> None:
+    """The reader may be asked about a file of which the last process ends meanwhile."""
+    symbolizer = Symbolizer(cast("Modules", SimpleNamespace(by_file={})))
+    late = opened("b", 1)
+    late.gone = True
+    facts = FunctionFacts(offset=16, size=8, name="f", module="app", kind=FunctionKind.FUNCTION)
+    assert symbolizer.admit(late, facts).name == "f"
+    assert symbolizer.functions == {} and symbolizer.take_functions() == ()
