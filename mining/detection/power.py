@@ -71,7 +71,7 @@ def _rounded(number: float) -> float:
     return float(f"{number:.2g}")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def _least_factor(
     variance: float,
     sampling: float,

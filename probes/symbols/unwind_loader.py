@@ -101,7 +101,7 @@ class UnwindLoader:
         """Take the rows of modules out for good."""
         for module in gone:
             if module.lengths[0]:
-                self._evict(module)
+                self._take_out(module)
         self._waiting_for_room = [each for each in self._waiting_for_room if each not in gone]
 
     def _settle(self, module: Module, answer: object) -> None:
@@ -149,9 +149,13 @@ class UnwindLoader:
             self.lost += 1
 
     def _evict(self, module: Module) -> None:
+        """Take the rows of a module out for those of another; a walk may ask for them again."""
+        self._take_out(module)
+        self.evictions += 1
+
+    def _take_out(self, module: Module) -> None:
         module.flags, module.evicted = 0, True
         self._changed(module)
         self._rows.give_back(module.rows, module.lengths[0], self._now_ns)
         self._index.give_back(module.index, module.lengths[1], self._now_ns)
         module.lengths = (0, 0)
-        self.evictions += 1

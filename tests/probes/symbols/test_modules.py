@@ -124,6 +124,7 @@ def test_deleted_files_that_nobody_maps_are_closed(files: Files) -> None:
     assert [each.fd >= 0 for each in (stays, deleted, read, rests)] == [True, False, True, True]
     assert files.modules.forget() == {read}
     assert not files.modules.find(2, 2 << 30)  # its layout went with it
+    assert files.modules.evictions == 0  # nothing was lost
 
 
 def test_files_that_nobody_has_mapped_for_long_are_closed(files: Files) -> None:
