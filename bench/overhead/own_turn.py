@@ -4,7 +4,7 @@
 
 Functions are timed over arrays that stand in for the kernel's. Each turn some of them have had calls: durations,
 single durations, waits, and every second one a callee. What reading the kernel's hashes takes is not in it. The
-machine's speed changes, so two versions are compared by turns.
+machine's speed changes, so two versions are compared by turns. Needs no root.
 """
 
 from __future__ import annotations
