@@ -20,6 +20,7 @@ from specmine.daemon.system.logging import leave_broken_stderr, set_up
 from specmine.model.errors import HelperError, InputError, SpecmineError
 from specmine.model.text import escaped
 from specmine.probes.holder.last_words import say_last_words
+from specmine.probes.kernel.privilege import check_bpf
 
 DEFAULT_CONFIG = Path("/etc/specmine/specmined.yaml")
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -56,6 +57,8 @@ def _run(parsed: argparse.Namespace) -> int:
 
         _print("\n".join([f"{path or 'the default configuration'}: fine", *preview(config)]))
         return 0
+    if config.programs:  # without any the daemon says that
+        check_bpf(config.kernel.interpreter)
     set_up(level=config.log.level, form=config.log.format)
     os.environ |= _ONE_THREAD  # before numpy is imported; a pool of threads would only cost memory
     from .service import Daemon  # noqa: PLC0415  checking a file must not need all of the daemon

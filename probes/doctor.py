@@ -17,22 +17,14 @@ from specmine.probes.elf.client import CONFINE, Reader
 from specmine.probes.kernel import namespaces
 from specmine.probes.kernel.cache import default_folder, is_ours
 from specmine.probes.kernel.loader import Loaded, load, loaded_earlier
+from specmine.probes.kernel.privilege import check_bpf, effective_capabilities, lacking
 from specmine.probes.process.proc_files import PROC
 from specmine.probes.safety.rules import fips_mode
 
 from .check import Check
 from .process_checks import process_checks
 
-__all__ = ["CAPABILITIES", "Check", "checks"]
-
-CAPABILITIES = {
-    "CAP_DAC_READ_SEARCH": 2,
-    "CAP_SYS_PTRACE": 19,
-    "CAP_PERFMON": 38,
-    "CAP_BPF": 39,
-    "CAP_CHECKPOINT_RESTORE": 40,
-}
-_CAP_SYS_ADMIN = 21
+__all__ = ["Check", "checks"]
 
 
 def checks(pid: int | None = None, *, interpreter: str = "/usr/bin/python3") -> list[Check]:
@@ -49,16 +41,7 @@ def checks(pid: int | None = None, *, interpreter: str = "/usr/bin/python3") -> 
 
 def _host() -> Iterator[Check]:
     yield _machine()
-    effective = _effective_capabilities()
-    missing = [n for n, bit in CAPABILITIES.items() if not effective >> bit & 1]
-    if effective >> _CAP_SYS_ADMIN & 1:
-        missing = [n for n in missing if n in ("CAP_DAC_READ_SEARCH", "CAP_SYS_PTRACE")]
-    yield Check(
-        name="privilege",
-        ok=not missing,
-        detail=f"missing {', '.join(missing)}" if missing else "all capabilities are there",
-        remedy="run as root, or as a service with the unit's capabilities",
-    )
+    yield _privilege()
     yield _reader()
     yield _namespace()
     yield Check(
@@ -76,6 +59,19 @@ def _machine() -> Check:
         return Check(name="machine", ok=True, detail=machine().name)
     except SpecmineError as error:
         return Check(name="machine", ok=False, detail=platform.machine(), remedy=error.remedy)
+
+
+def _privilege() -> Check:
+    try:
+        missing = lacking(effective_capabilities())
+    except SpecmineError as error:
+        return Check(name="privilege", ok=False, detail=error.message, remedy=error.remedy)
+    return Check(
+        name="privilege",
+        ok=not missing,
+        detail=f"missing {', '.join(missing)}" if missing else "all capabilities are there",
+        remedy="run as root, or as a service with the unit's capabilities",
+    )
 
 
 def _reader() -> Check:
@@ -106,11 +102,6 @@ def _namespace() -> Check:
         return Check(name="pid-namespace", ok=False, detail=error.message, remedy=error.remedy)
     detail = "one of its own: what runs outside cannot be watched" if namespaces.own_pid_namespace() else "the host's"
     return Check(name="pid-namespace", ok=True, detail=detail)
-
-
-def _effective_capabilities() -> int:
-    match = re.search(r"^CapEff:\s*(\w+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    return int(match.group(1), 16) if match else 0
 
 
 def _lockdown() -> Check:
@@ -162,14 +153,10 @@ def _kernel(interpreter: str, *, priced: bool, cache: Path | None) -> Iterator[C
         remedy="waits are neither sampled nor followed without it; use a kernel built with CONFIG_DEBUG_INFO_BTF",
         needed=False,
     )
-    lacking = _without(_effective_capabilities(), "CAP_BPF", "CAP_PERFMON")
-    if lacking:  # a compilation would take seconds to find the same
-        yield Check(
-            name="bpf",
-            ok=False,
-            detail=f"the kernel does not permit BPF without {' and '.join(lacking)}",
-            remedy="run as root or with CAP_BPF and CAP_PERFMON",
-        )
+    try:
+        check_bpf(interpreter)
+    except SpecmineError as error:  # a compilation would take seconds to find the same
+        yield Check(name="bpf", ok=False, detail=error.message, remedy=error.remedy)
         return
     try:
         earlier = loaded_earlier(cache, interpreter) if cache is not None else None
@@ -204,10 +191,3 @@ def _links(mode: str, notes: Sequence[str]) -> Check:
         remedy="probes come off slowly here: at most 6 functions at once, no duty cycles; use kernel 6.6 or later",
         needed=False,
     )
-
-
-def _without(effective: int, *names: str) -> list[str]:
-    """Return which of these capabilities are missing; CAP_SYS_ADMIN stands for them."""
-    if effective >> _CAP_SYS_ADMIN & 1:
-        return []
-    return [name for name in names if not effective >> CAPABILITIES[name] & 1]

@@ -81,7 +81,14 @@ def run_mining(
     ------
     InputError
         Also if functions were named and the program has none of them.
+    HostError
+        Privilege is missing: known before what mines is imported, which takes a second.
     """
+    from specmine.daemon.config.loader import load_config  # noqa: PLC0415
+    from specmine.daemon.config.tree import Config  # noqa: PLC0415
+    from specmine.probes.kernel.privilege import check_bpf  # noqa: PLC0415
+
+    check_bpf((load_config(config) if config else Config()).kernel.interpreter)
     from specmine.daemon.foreground import MineOptions, mine  # noqa: PLC0415
 
     options = MineOptions(

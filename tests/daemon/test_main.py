@@ -97,6 +97,20 @@ def test_nothing_to_watch_is_one_line(tmp_path: Path) -> None:
     assert re.fullmatch(r"specmined: no programs are configured; .*\n", done.stderr)
 
 
+def test_without_privilege_the_daemon_begins_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says what is missing and leaves with 4: no lock is taken, no store made, nothing compiled."""
+    path = tmp_path / "c.yaml"
+    state = f"host_lock: {tmp_path}/lock\nstore: {{path: {tmp_path}/store.db}}\nsocket: {{path: {tmp_path}/sock}}\n"
+    path.write_text(f"programs: [{{pid: 1}}]\n{state}")
+    monkeypatch.setattr("specmine.probes.kernel.privilege.effective_capabilities", lambda: 0)
+    assert main(["--config", str(path)]) == 4
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "without CAP_BPF and CAP_PERFMON; run as root" in error
+    assert [each.name for each in tmp_path.iterdir()] == ["c.yaml"]
+
+
 def test_the_daemon_holds_no_heavy_library() -> None:
     """All that the daemon's process imports leaves it small and free of parsers and solvers."""
     code = (
@@ -242,6 +256,7 @@ def test_an_unexpected_failure_is_one_line_of_the_log(
     """A mistake of ours ends the daemon with 1, so that systemd starts it again, and is logged in one line."""
     path = tmp_path / "c.yaml"
     path.write_text("programs: [{pid: 1}]")
+    monkeypatch.setattr("specmine.probes.kernel.privilege.effective_capabilities", lambda: -1)
     monkeypatch.setattr("specmine.daemon.service.Daemon.run", lambda _: dict[str, None]()["missing"])
     assert main(["--config", str(path)]) == 1
     error = capsys.readouterr().err

@@ -10,8 +10,14 @@ import pytest
 
 from specmine.model.errors import ProbeError
 from specmine.probes import doctor
-from specmine.probes.kernel import loader
+from specmine.probes.kernel import loader, privilege
 from specmine.probes.kernel.cache import write_json
+
+
+def permit(monkeypatch: pytest.MonkeyPatch, effective: int) -> None:
+    """Let this process have these capabilities."""
+    for module in (doctor, privilege):
+        monkeypatch.setattr(module, "effective_capabilities", lambda: effective)
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setenv("CACHE_DIRECTORY", str(tmp_path))
     monkeypatch.setattr(doctor, "load", refused)
-    monkeypatch.setattr(doctor, "_effective_capabilities", lambda: (1 << 64) - 1)
+    permit(monkeypatch, (1 << 64) - 1)
     tmp_path.chmod(0o700)
     return tmp_path
 
@@ -59,6 +65,18 @@ def test_a_record_that_others_could_have_written_counts_for_nothing(folder: Path
 
 def test_a_missing_capability_is_told_without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel would only say the same after seconds."""
-    monkeypatch.setattr(doctor, "_effective_capabilities", lambda: 1 << doctor.CAPABILITIES["CAP_BPF"])
-    found = bpf()["bpf"]
-    assert not found.ok and "without CAP_PERFMON" in found.detail and "CAP_BPF" in found.remedy
+    permit(monkeypatch, 1 << privilege.CAPABILITIES["CAP_BPF"])
+    found = bpf()
+    assert not found["bpf"].ok and "without CAP_PERFMON" in found["bpf"].detail and "CAP_BPF" in found["bpf"].remedy
+    missing = "CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_PERFMON, CAP_CHECKPOINT_RESTORE"
+    assert not found["privilege"].ok and found["privilege"].detail == f"missing {missing}"
+
+
+def test_without_proc_doctor_still_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each check that needs it says so."""
+    monkeypatch.undo()
+    monkeypatch.setenv("CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(privilege, "_STATUS", tmp_path / "nothing")
+    found = bpf()
+    for name in ("privilege", "bpf"):
+        assert not found[name].ok and found[name].remedy == "mount /proc"

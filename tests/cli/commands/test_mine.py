@@ -17,11 +17,18 @@ from specmine.daemon import foreground
 from specmine.daemon import replay as replaying
 from specmine.daemon.foreground import MineOptions, MineResult, Progress
 from specmine.model.errors import HostError, InputError
+from specmine.probes.kernel import privilege
 from tests.support.paths import SUPPORT
 from tests.support.patience import patient
 
 DATA = SUPPORT / "data" / "cli"
 Outcome = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def privileged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All capabilities, whoever runs the tests."""
+    monkeypatch.setattr(privilege, "effective_capabilities", lambda: -1)
 
 
 @pytest.fixture
@@ -49,6 +56,7 @@ def mined_text() -> str:
 
 def test_all_options_reach_the_session(mined: list[MineOptions], tmp_path: Path, outcome: Outcome) -> None:
     """What stands on the command line is what the session is asked for."""
+    (tmp_path / "c.yaml").write_text("")
     code, out, err = outcome(
         "mine", "--duration", "1m30s", "--budget", "2%", "--function", "z", "--function", "a*",
         "--ignore", "b", "--store", tmp_path / "s.db", "--record", tmp_path / "r", "--user", "nobody",
@@ -117,6 +125,47 @@ def test_wrong_usage_is_found_before_anything_starts(
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert message in err
     assert mined == []
+
+
+@pytest.mark.parametrize("choice", [["-p", "1"], ["--exe", "/bin/sh"], ["--unit", "u"], ["--", "sh"]])
+def test_without_privilege_nothing_is_started(
+    choice: list[str], mined: list[MineOptions], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, outcome: Outcome
+) -> None:
+    """One line says what is missing, code 4; no session begins, no file is made."""
+    monkeypatch.setattr(privilege, "effective_capabilities", lambda: 1 << privilege.CAPABILITIES["CAP_BPF"])
+    for command in ("mine", "record"):
+        code, out, err = outcome(command, "--output", tmp_path / "o", *choice)
+        assert (code, out, err.count("\n")) == (4, "", 1)
+        assert "without CAP_PERFMON; run as root" in err
+    assert mined == []
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_interpreter_of_the_configuration_may_have_rights_of_its_own(
+    mined: list[MineOptions], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, outcome: Outcome
+) -> None:
+    """Where its file brings them, the session is begun; a configuration that is wrong is found before."""
+    monkeypatch.setattr(privilege, "effective_capabilities", lambda: 0)
+    interpreter, config = tmp_path / "python3", tmp_path / "c.yaml"
+    interpreter.touch()
+    interpreter.chmod(0o4755)
+    config.write_text(f"kernel: {{interpreter: {interpreter}}}")
+    assert outcome("mine", "--config", config, "-p", "1")[0] == 0
+    assert mined == [MineOptions(pid=1, config=config)]
+    config.write_text("kernel: {interpret: x}")
+    assert outcome("mine", "--config", config, "-p", "1")[0] == 2
+
+
+def test_a_refusal_loads_nothing_of_the_session() -> None:
+    """What mines takes a second to import: who may not use it waits for none of that."""
+    code = (
+        "import sys; from specmine.probes.kernel import privilege; from specmine.cli.main import main\n"
+        "privilege.effective_capabilities = lambda: 0\n"
+        "try: main()\n"
+        "finally: print(sorted(set(sys.modules) & {'numpy', 'specmine.daemon.foreground', 'specmine.probes.source'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "mine", "-p", "1"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (4, "[]\n"), done.stderr
 
 
 def test_nothing_stable_is_3(mined: list[MineOptions], document: dict[str, Any], outcome: Outcome) -> None:
@@ -254,7 +303,9 @@ SESSION = textwrap.dedent(
     import json, sys, time
     from specmine.cli.main import main
     from specmine.daemon import foreground
+    from specmine.probes.kernel import privilege
 
+    privilege.effective_capabilities = lambda: -1
     document = json.load(open(sys.argv.pop(1)))
 
     def mine(options, progress):
