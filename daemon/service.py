@@ -36,6 +36,7 @@ from specmine.daemon.system.heap import HeapTrim
 from specmine.daemon.system.kill_switch import switch
 from specmine.daemon.system.lifecycle_log import LifecycleLog
 from specmine.daemon.system.logging import facts
+from specmine.daemon.system.refusal_log import RefusalLog
 from specmine.daemon.system.signals import handled
 from specmine.daemon.system.systemd import metrics_socket
 from specmine.daemon.system.violation_log import ViolationLog
@@ -74,6 +75,7 @@ class Daemon:
         """The part of the budget that is not leased."""
         self._leases = BudgetLeases(config.budget.overhead, self._lease_changed)
         self._lifecycle_log = LifecycleLog(self._seams.notifier)
+        self._refusal_log = RefusalLog()
         self._violation_log = ViolationLog()
         self._heap = HeapTrim()
         self.failed = False
@@ -289,7 +291,8 @@ class Daemon:
             if self._lower_at_ns and step.event.batch.now_ns >= self._lower_at_ns:
                 self._lower_at_ns = 0
                 self._seams.lower_priority()
-            self._lifecycle_log.arrived(step.event.batch, self._state)
+            self._lifecycle_log.arrived(step.event.batch)
+            self._refusal_log.arrived(step.event.batch, step.state.catalog)
         if isinstance(step.event, Restored):
             self._violation_log.restored(step.event.violations)
         if step.published:

@@ -1,4 +1,4 @@
-"""The daemon's start, refusals and stop: in the log, and for the service manager."""
+"""The daemon's start and stop: in the log, and for the service manager."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import logging
 import os
 
 from specmine import __version__
-from specmine.daemon.controller.state import ControllerState
 from specmine.model.batch import Batch, Started
 
 from .logging import facts
 from .systemd import Notifier
 
 _log = logging.getLogger(__name__)
-
-MOST_REFUSED = 2_000
-"""Refusals that were logged, beyond which those of functions are forgotten that are known no more."""
 
 
 class LifecycleLog:
@@ -26,7 +22,6 @@ class LifecycleLog:
         self._notifier = notifier
         self._notified_ns = 0
         self._off = False
-        self._refused: set[tuple[str, str]] = set()
 
     def started(self, started: Started, programs: str) -> None:
         """Report that the programs are watched."""
@@ -38,17 +33,8 @@ class LifecycleLog:
         """Report to the service manager that probes are on and that the daemon answers."""
         self._notifier.send(READY=1, STATUS="looking for hot functions", MAINPID=os.getpid())
 
-    def arrived(self, batch: Batch, state: ControllerState | None) -> None:
-        """Log each refusal once, and each change of the kill switch."""
-        for each in batch.refusals:
-            named = (each.function, each.reason.code)
-            if named not in self._refused:
-                self._refused.add(named)
-                if state and len(self._refused) > MOST_REFUSED:
-                    self._refused = {(key, code) for key, code in self._refused if key in state.catalog}
-                known = state.catalog.get(each.function) if state else None
-                name = known.title if known else each.function
-                _log.info("refused", extra=facts(function=name, code=each.reason.code, why=each.reason.text))
+    def arrived(self, batch: Batch) -> None:
+        """Log what the kernel side has to say, and each change of the kill switch."""
         for note in batch.notes:
             _log.warning(note)
         if batch.switched_off != self._off:

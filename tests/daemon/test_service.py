@@ -18,14 +18,17 @@ from specmine.daemon.config.tree import Config, Kernel
 from specmine.daemon.controller.phase import State
 from specmine.daemon.service import START_NS, Daemon, Seams
 from specmine.daemon.socket.client import DaemonConnection, NoDaemon
+from specmine.model.batch import Batch, Refusal, Request, Watch
 from specmine.model.errors import InputError
+from specmine.model.function import Reason
+from specmine.model.observation import Kind
 from specmine.store import Build, Verdict, open_store
 from specmine.store.lock import FileLock, LockTaken
 from tests.support.growing import grown, held
 from tests.support.lives import SECOND, Life
 from tests.support.paths import ROOT
 from tests.support.patience import patient
-from tests.support.redeployments import BUILD_NS, RedeployedLife
+from tests.support.redeployments import BUILD_NS, RedeployedLife, RedeployedSource
 
 
 def test_a_life_from_start_to_stop(tmp_path: Path) -> None:
@@ -90,6 +93,45 @@ def test_deployments_and_short_lives_leave_nothing_behind(tmp_path: Path) -> Non
     # what waits for the store's thread, which has no time in a simulation; and a name a comparison, for a month
     passing = ("Writes.", "StoreWriter.", "FunctionRecord.", "Document.", "Verdict.", "BuildHistory.tested")
     assert {name: much for name, much in grows.items() if not name.startswith(passing)} == {}
+
+
+class RefusingSource(RedeployedSource):
+    """A kernel side that refuses one function of each build."""
+
+    def __init__(self, life: Life) -> None:
+        """Have refused nothing yet."""
+        super().__init__(life)
+        self.waiting: list[str] = []
+        self.refused: set[str] = set()
+
+    def apply(self, request: Request) -> None:
+        """Refuse the function at the next poll."""
+        if isinstance(request, Watch) and request.function == self.keys["work"]:
+            self.waiting.append(request.function)
+        else:
+            super().apply(request)
+
+    def poll(self, now_ns: int) -> Batch:
+        """Report what was refused since the last one."""
+        reason = Reason(code="noreturn", text="it never returns")
+        refusals = tuple(Refusal(function=each, kind=Kind.COUNT, reason=reason) for each in self.waiting)
+        self.refused.update(self.waiting)
+        self.waiting.clear()
+        return replace(super().poll(now_ns), refusals=refusals)
+
+
+def test_a_refusal_is_logged_once_over_many_builds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each new build has the function that was refused in the last one; each is refused, and one line says it."""
+    monkeypatch.setattr("tests.support.redeployments.RedeployedSource", RefusingSource)
+    life = RedeployedLife(tmp_path)
+    with caplog.at_level("INFO", "specmine.daemon"):
+        life.run(6 * BUILD_NS // SECOND)
+    assert isinstance(life.source, RefusingSource)
+    assert len(life.source.refused) >= 5
+    lines = [vars(each)["facts"] for each in caplog.records if each.getMessage() == "refused"]
+    assert [(each["function"], each["code"]) for each in lines] == [("work (app)", "noreturn")]
 
 
 KILLED = """
