@@ -1,9 +1,9 @@
-"""What finished functions get of the budget: suspected ones first, checks that are due, and what is left. Pure."""
+"""What finished functions get of the budget: those suspected or violated first, then checks, then what is left. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from specmine.daemon.config.settings import SECOND, Settings
@@ -25,6 +25,10 @@ from .request import shortest_period_ns
 
 OVERDUE_NS = 5 * SECOND
 """A check that is due for so long borrows its window, up to what is kept for checks in that time."""
+CLOSING_WINDOWS = 10
+"""While a violation is open, so many windows come in the time that it must hold again for, ..."""
+OPEN_SHARE = 0.25
+"""... within this share of the budget."""
 WATCH_EVERY_NS = 10 * SECOND
 """Windows of finished functions come this often where what is kept for them, or left, allows it."""
 RARELY_NS = 20 * SECOND
@@ -69,6 +73,27 @@ def with_suspected(finished: Sequence[FunctionState], so_far: Plan, means: Means
             spent += predicted(function, watch, means, at_once)
             loan -= max(0.0, first - max(0.0, cash))
             cash -= first
+    return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
+
+
+def with_open(functions: Iterable[FunctionState], so_far: Plan, means: Means, settings: Settings) -> Plan:
+    """Observe functions with open violations, so that people are soon told when they hold again.
+
+    Neither debts nor the CPU time of our own keep them waiting: their windows are few, and small.
+    """
+    watches, spent, cash = dict(so_far.watches), 0.0, so_far.cash
+    every_ns = max(URGENT_NS, settings.recover_after_ns // CLOSING_WINDOWS)
+    violated = [one for one in functions if one.violations.standing and one.key not in watches]
+    for function in sorted(violated, key=lambda one: (_seen_ns(one), one.key)):
+        if means.now_ns - _seen_ns(function) < every_ns or len(watches) >= means.slots:
+            break
+        grant = min(full_cost(function, means), window_cost(function, means, settings) * SECOND / every_ns)
+        watch = request(function, grant, means, settings)
+        cost = 0.0 if watch is None else predicted(function, watch, means, settings)
+        if watch is not None and spent + cost <= OPEN_SHARE * means.income:
+            watches[function.key] = watch
+            spent += cost
+            cash -= first_cost(function, watch, means, settings)
     return replace(so_far, watches=watches, left=so_far.left - spent, cash=cash)
 
 

@@ -1,4 +1,7 @@
-"""A person says that a violation is known: it closes, and the present state is the yardstick from now on."""
+"""A person says that a violation is known: it closes, and the present state is the yardstick from now on.
+
+Where calls take again what is asserted, the present state is what it was before: the yardstick stays.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ from specmine.daemon.controller.phase import FINISHED
 from specmine.daemon.controller.transitions import learned_anew, reasoned
 from specmine.daemon.controller.violations.asserted import Asserted
 from specmine.daemon.controller.violations.change import since
-from specmine.daemon.controller.violations.detection import accepted
+from specmine.daemon.controller.violations.detection import accepted, calmed
 from specmine.daemon.controller.violations.function_violations import Block, FunctionViolations
+from specmine.daemon.controller.violations.lifecycle import is_back
 from specmine.daemon.controller.violations.yardstick import begun
 from specmine.mining.assertions.checks import Verification
 from specmine.model.violation import Violation, ViolationState
@@ -35,13 +39,20 @@ def acknowledged(
     now_ns : int
     settings : Settings
     """
-    known = [one for one in function.violations.open if one.id in ids]
-    if not known:
+    standing = [one for one in function.violations.standing if one.violation.id in ids]
+    if not standing:
         return function
+    known = [one.violation for one in standing]
     closed = [one.closed(ViolationState.ACKNOWLEDGED, now_ns, by, comment) for one in known]
     violations = function.violations.with_closed(closed)
     if violations.standing:
         return replace(function, violations=violations)
+    yardstick = violations.yardstick
+    if yardstick is not None and all(is_back(one, yardstick) for one in standing):
+        violations = replace(
+            violations, detector=calmed(violations.detector), alarms=(), examined=(), block=Block()
+        )
+        return reasoned(replace(function, violations=violations), now_ns)
     function = replace(function, violations=_adopted(function, violations, known))
     learned = function.inference.learned
     if function.state in FINISHED and learned is not None and learned.borders:

@@ -34,6 +34,8 @@ from .yardstick_comparison import change_of, level_change
 
 SHORTEST_NS = SECOND
 """Shorter windows are looked at together: a disturbance may last for several of them."""
+TOGETHER_NS = 120 * SECOND
+"""So are windows of too few calls to be looked at alone, for so long at most."""
 REFRESHED_NS = 10 * SECOND
 """Numbers of an open violation are renewed this often at most."""
 STEPS = 60
@@ -77,12 +79,10 @@ class _Draft:
 def watched(before: FunctionViolations, observation: Observation, around: Watching) -> FunctionViolations:
     """Return the violations of a function after one more window."""
     pending = _pending(before.pending, observation)
-    if pending[-1].end_ns - pending[0].start_ns < SHORTEST_NS:
-        return replace(before, pending=pending)
     observation = pooled(pending) if len(pending) > 1 else observation
+    if observation.end_ns - observation.start_ns < SHORTEST_NS or observation.timed < LEAST_CALLS:
+        return replace(before, pending=pending)
     before = replace(before, pending=())
-    if observation.timed < LEAST_CALLS:
-        return before
     violations = _without_old(before, observation, around)
     yardstick = violations.yardstick
     inherited = yardstick is not None and yardstick.inherited_ns is not None
@@ -127,9 +127,11 @@ def _earlier(violations: FunctionViolations, around: Watching) -> tuple[Observat
 
 def _pending(held: tuple[Observation, ...], observation: Observation) -> tuple[Observation, ...]:
     """Return the windows that are looked at together with a new one: of one kind and one lifetime."""
-    last = held[-1] if held else observation
-    alike = last.kind is observation.kind and last.lifetime == observation.lifetime
-    return (*held, observation) if alike else (observation,)
+    alike = (observation.kind, observation.lifetime)
+    held = tuple(one for one in held if (one.kind, one.lifetime) == alike)
+    if sum(one.timed for one in held) < LEAST_CALLS:
+        held = tuple(one for one in held if one.start_ns >= observation.end_ns - TOGETHER_NS)
+    return (*held, observation)
 
 
 def _without_old(violations: FunctionViolations, observation: Observation, around: Watching) -> FunctionViolations:
@@ -163,10 +165,7 @@ def _renew(draft: _Draft, one: OpenViolation, yardstick: Yardstick, observation:
         return
     spacing_ns = around.recover_after_ns // STEPS
     if not one.factors or now_ns - one.factors[-1][0] >= spacing_ns:
-        oldest_ns = now_ns - around.recover_after_ns - spacing_ns
-        rare = one.factors[-LEAST_HOLDING:]  # where windows are rare, older ones count
-        held = tuple(each for each in one.factors if each[0] >= oldest_ns or each in rare)
-        one = replace(one, factors=(*held, (now_ns, factor)))
+        one = replace(one, factors=(*_remembered(one.factors, now_ns - around.recover_after_ns), (now_ns, factor)))
     if _holds_again(one, yardstick, now_ns, around):
         draft.closed.append(violation.closed(ViolationState.RECOVERED, now_ns))
         return
@@ -176,6 +175,12 @@ def _renew(draft: _Draft, one: OpenViolation, yardstick: Yardstick, observation:
         largest = renewed.factor if further else one.largest or violation.factor
         one = replace(one, violation=renewed, refreshed_ns=now_ns, largest=largest)
     draft.standing.append(one)
+
+
+def _remembered(factors: tuple[tuple[int, float], ...], since_ns: int) -> tuple[tuple[int, float], ...]:
+    """Return the factors since a moment and the last one before it; where windows are rare, the newest ones."""
+    before = sum(end_ns < since_ns for end_ns, _ in factors)
+    return factors[max(0, min(before - 1, len(factors) - LEAST_HOLDING)) :]
 
 
 def _of_new_paths(violation: Violation, observation: Observation, around: Watching) -> float | None:
@@ -197,6 +202,11 @@ def _is_normal(factor: float, one: OpenViolation, yardstick: Yardstick) -> bool:
     usual = usual_factors(quantile) if quantile is not None and one.violation.what is What.LEVEL else None
     within = usual is not None and usual[0] <= math.exp(factor) <= usual[1]
     return within or abs(factor) <= math.log1p(MARGIN)
+
+
+def is_back(one: OpenViolation, yardstick: Yardstick) -> bool:
+    """Tell whether the newest window was as asserted again, though not yet for long enough to close."""
+    return bool(one.factors) and _is_normal(one.factors[-1][1], one, yardstick)
 
 
 def _holds_again(one: OpenViolation, yardstick: Yardstick, now_ns: int, around: Watching) -> bool:

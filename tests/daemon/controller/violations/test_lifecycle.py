@@ -114,6 +114,47 @@ def test_what_is_acknowledged_is_the_yardstick() -> None:
     assert second[1].factor == pytest.approx(1 / 3, rel=0.1)
 
 
+def test_what_is_acknowledged_after_it_went_away_leaves_the_yardstick() -> None:
+    """Calls take again what is asserted, not yet for recover_after: that is no news, and no slower state is adopted."""
+    changes = [(150.0, "smooth", slower(3.0)), (300.0, "smooth", slower(1 / 3)), (600.0, "smooth", slower(3.0))]
+    life = lived((unimodal(),), 560.0, changes[:2], acknowledge_at=345.0)
+    assert len(life.opened) == 1
+    ((_, closed),) = life.closed.values()
+    assert closed.state is ViolationState.ACKNOWLEDGED
+    yardstick, expected = life.named("smooth").violations.yardstick, closed.expected.p50
+    assert yardstick is not None and yardstick.level.p50 is not None and expected is not None
+    assert yardstick.level.p50.ns == pytest.approx(expected.ns, rel=0.05)
+    life = lived((unimodal(),), 700.0, changes, acknowledge_at=345.0)
+    assert [one.direction for _, one in life.opened.values()] == [Direction.SLOWER, Direction.SLOWER]
+
+
+def test_windows_of_few_calls_are_looked_at_together() -> None:
+    """Of each window alone too little is known; three in two minutes say that it holds again."""
+    began = life_of_small_windows(40, 25 * SECOND)
+    assert [one.state for one in began.closed] == [ViolationState.RECOVERED] and not began.open
+    assert life_of_small_windows(40, 100 * SECOND).open
+
+
+def life_of_small_windows(calls: int, apart_ns: int) -> FunctionViolations:
+    """Return what is known after a function was slower in whole windows and then as usual in small ones."""
+    drawn, windows = np.random.default_rng(5), []
+    around, violations = Watching(function="f", build_id="b", asserted=Asserted()), FunctionViolations()
+    for number in range(60):
+        whole, slow = number < 24, 12 <= number < 24
+        last_ns = windows[-1].end_ns if windows else 0
+        end_ns = last_ns + (10 * SECOND if whole else apart_ns)
+        durations = 50_000 * (4.0 if slow else 1.0) * np.exp(drawn.normal(0, 0.1, 400 if whole else calls))
+        windows.append(
+            Observation(
+                function="f", lifetime="a", kind=Kind.TIME, start_ns=end_ns - 2 * SECOND, end_ns=end_ns,
+                histogram=Histogram.from_durations(durations), calls=len(durations), watched_ns=2 * SECOND,
+            )  # fmt: skip
+        )
+        violations = watched(violations, windows[-1], replace(around, newest=tuple(windows[-20:])))
+        assert number < 23 or whole is False or violations.open
+    return violations
+
+
 def test_it_closes_though_windows_are_rare() -> None:
     """With a window each half minute a recover_after of a minute holds too few: the newest four decide."""
     settings = Settings(recover_after_ns=60 * SECOND)
