@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from specmine.analysis.documents import document_in, functions_of, is_store
 from specmine.analysis.violations import violations_in
 from specmine.daemon.documents.trend import MOST_BUILDS, MOST_TRENDS, stated_formulas, trend_of, trends_of
-from specmine.daemon.socket.client import DaemonConnection
+from specmine.daemon.socket.client import PATIENCE_S, DaemonConnection
 from specmine.model.errors import NoData
 from specmine.store import read_store
 
@@ -107,7 +107,7 @@ class DaemonSource:
 
     def read(self) -> Documents:
         """Ask for everything on one connection."""
-        with DaemonConnection(self._socket, loads=loads) as daemon:
+        with DaemonConnection(self._socket, timeout_s=PATIENCE_S, loads=loads) as daemon:
             return Documents(
                 specification=daemon.ask({"command": "specification", "detail": True}),
                 violations=daemon.ask({"command": "violations"}),
@@ -117,12 +117,12 @@ class DaemonSource:
 
     def trend(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
         """Ask the daemon, which reads its store."""
-        with DaemonConnection(self._socket) as daemon:
+        with DaemonConnection(self._socket, timeout_s=PATIENCE_S) as daemon:
             return daemon.ask({"command": "trend", "functions": list(keys)[:MOST_BUILDS], "hours": hours})
 
     def trends(self, keys: Sequence[str], hours: float) -> Mapping[str, Any]:
         """Ask the daemon, which reads its store."""
-        with DaemonConnection(self._socket) as daemon:
+        with DaemonConnection(self._socket, timeout_s=PATIENCE_S) as daemon:
             return daemon.ask({"command": "trends", "functions": list(keys)[:MOST_TRENDS], "hours": hours})
 
 

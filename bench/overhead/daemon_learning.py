@@ -33,7 +33,7 @@ from bench.lib.driver import table
 from bench.overhead.own_cost import Costs, command_for, made
 from specmine.daemon.controller.checkpoint import Record
 from specmine.daemon.controller.hotness import IDLE_WAITS
-from specmine.daemon.socket.client import DaemonConnection
+from specmine.daemon.socket.client import PATIENCE_S, DaemonConnection
 from specmine.model.json_codec import decode
 from specmine.store import open_store
 
@@ -63,7 +63,7 @@ def loaded(name: str, load: str, folder: Path) -> Iterator[int]:
 
 def asked(folder: Path, minutes: float) -> dict[str, Any]:
     """Return what the daemon knows now."""
-    connection = DaemonConnection(folder / "socket")
+    connection = DaemonConnection(folder / "socket", timeout_s=PATIENCE_S)
     try:
         specification = connection.ask({"command": "specification"})
         status = connection.ask({"command": "status"})

@@ -137,9 +137,11 @@ def read_trends(store: Where | None, socket: Path | None, keys: Sequence[str], h
         return {}
 
 
-def ask_daemon(socket: Path | None, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the daemon's answer to a request."""
-    return _ask(socket, request)
+def ask_daemon(socket: Path | None, request: Mapping[str, Any], *, patient: bool = True) -> dict[str, Any]:
+    """Return the daemon's answer to a request; who is not patient waits for a few seconds only."""
+    from specmine.daemon.socket.client import DEFAULT_SOCKET, ask  # noqa: PLC0415
+
+    return _ask(socket, request) if patient else ask(socket or DEFAULT_SOCKET, request)
 
 
 def send_label(build: str, name: str, store: Path | None, socket: Path | None) -> str:
@@ -188,6 +190,6 @@ def one_place(store: Where | None, socket: Path | None) -> None:
 
 
 def _ask(socket: Path | None, request: Mapping[str, Any]) -> dict[str, Any]:
-    from specmine.daemon.socket.client import DEFAULT_SOCKET, ask  # noqa: PLC0415
+    from specmine.daemon.socket.client import DEFAULT_SOCKET, PATIENCE_S, ask  # noqa: PLC0415
 
-    return ask(socket or DEFAULT_SOCKET, request)
+    return ask(socket or DEFAULT_SOCKET, request, timeout_s=PATIENCE_S)

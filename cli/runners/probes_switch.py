@@ -40,7 +40,7 @@ def switch_probes(*, off: bool, socket: Path | None, file: Path | None, form: st
     path = file or DEFAULT
     if file is None:
         try:
-            path = Path(str(ask_daemon(socket, {"command": "off" if off else "on"})["kill_switch"]))
+            path = Path(str(ask_daemon(socket, {"command": "off" if off else "on"}, patient=False)["kill_switch"]))
         except NoAnswer as error:
             switch(DEFAULT, off=off)
             raise NoData(
@@ -131,7 +131,7 @@ def _confirmed(off: bool, socket: Path | None) -> Left:
     end, left = time.monotonic() + CONFIRMED_S, Left(False)
     while time.monotonic() < end:
         try:
-            status = ask_daemon(socket, {"command": "status"})
+            status = ask_daemon(socket, {"command": "status"}, patient=False)
         except (NoDaemon, NoData):  # it is only just starting, or ending
             status = {}
         breakpoints = status.get("breakpoints")

@@ -13,6 +13,8 @@ from typing import Any, Self
 from specmine.model.errors import HostError, InputError, NoData, SpecmineError
 
 DEFAULT_SOCKET = "/run/specmine/specmined.sock"
+PATIENCE_S = 30.0
+"""So long people wait for an answer: where all CPUs are busy the daemon, which yields to all others, takes its time."""
 _LARGEST_ANSWER = 256 << 20
 _AGAIN_S = 0.02
 _ERRORS: dict[int, type[SpecmineError]] = {2: InputError, 3: NoData, 4: HostError}

@@ -1,4 +1,4 @@
-"""What finished functions get of the budget: those suspected or violated first, then checks, then what is left. Pure."""
+"""What finished functions get of the budget: suspected and violated ones first, checks, then what is left. Pure."""
 
 from __future__ import annotations
 

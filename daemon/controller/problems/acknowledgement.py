@@ -49,9 +49,7 @@ def acknowledged(
         return replace(function, violations=violations)
     yardstick = violations.yardstick
     if yardstick is not None and all(is_back(one, yardstick) for one in standing):
-        violations = replace(
-            violations, detector=calmed(violations.detector), alarms=(), examined=(), block=Block()
-        )
+        violations = replace(violations, detector=calmed(violations.detector), alarms=(), examined=(), block=Block())
         return reasoned(replace(function, violations=violations), now_ns)
     function = replace(function, violations=_adopted(function, violations, known))
     learned = function.inference.learned

@@ -2,7 +2,8 @@
 
 The first rule that fits decides: the host, if calls wait for a CPU or if most functions are slower at once; a callee
 that has most of the difference; waiting; changed machine code; the load. What did not change is evidence too. Two facts
-are vetoes: unchanged machine code is never put down to code, and time spent waiting for a CPU is the host's.
+are vetoes: unchanged machine code is never put down to code, and time spent waiting for a CPU is the host's. Calls
+that work several times as long are not the host's: they wait for CPUs that they themselves keep busy.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from .time_difference import parts_of, running_of
 WORK, MUCH_WORK = 0.4, 1.0
 """Work is the cause from this share of the difference on, if it alone doubles the duration: who works that much longer
 also waits for CPUs, while waiting makes nobody work longer."""
+OUTGROWN = 2.0
+"""Work that adds so many times the usual duration is no host's doing, however long its calls wait for CPUs as well."""
 NEARLY_ALL = 0.9
 """Share of the difference from which a cause is proven: it was measured in these very calls."""
 
@@ -54,7 +57,9 @@ def _verdict(  # noqa: PLR0911  one for each rule
     if facts.new_paths:
         return _of_new_paths(facts)
     running, waiting, blocked = parts or (0.0, 0.0, 0.0)
-    if waiting >= MOSTLY:
+    work = running_of(facts)
+    outgrown = work is not None and work[1] >= OUTGROWN
+    if waiting >= MOSTLY and not outgrown:
         limit = f"; {facts.limit}" if facts.limit else ""
         text = f"{share(waiting)} of the difference is time in which its calls wait for a CPU{limit}."
         return CauseKind.HOST, waiting >= NEARLY_ALL, text
@@ -73,12 +78,14 @@ def _verdict(  # noqa: PLR0911  one for each rule
     off = waiting + blocked
     if _is_changed(evidence[CauseKind.LOAD]) and not (off >= MOSTLY and _is_rarer(facts)):
         return CauseKind.LOAD, False, f"{_told(evidence[CauseKind.LOAD])}; its machine code is the same."
-    work = running_of(facts)
-    works = work is not None and work[0] >= WORK and work[1] >= MUCH_WORK
+    works = outgrown or (work is not None and work[0] >= WORK and work[1] >= MUCH_WORK)
     if parts is not None and (running >= MOSTLY or works):
         longer = "less" if facts.direction is Direction.FASTER else "longer"
-        same = listed(("code", "host", *(("calls a second",) if evidence[CauseKind.LOAD] is not None else ())))
-        text = f"Its calls work {longer}, while {same} are as usual: other data or another configuration."
+        busy = _is_changed(evidence[CauseKind.HOST])  # by this very work
+        others = ("code", *(() if busy else ("host",)), *(("calls a second",) if evidence[CauseKind.LOAD] else ()))
+        same = f"{listed(others)} {'are' if len(others) > 1 else 'is'} as usual"
+        waits = ", and wait for the CPUs that this keeps busy" if busy else ""
+        text = f"Its calls work {longer}{waits}, while {same}: other data or another configuration."
         return CauseKind.LOAD, False, text
     if facts.inside is not None:
         has = facts.inside.more_ns / facts.inside.of_ns

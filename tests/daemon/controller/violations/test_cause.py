@@ -189,3 +189,25 @@ def test_a_median_between_fast_and_slow_calls_does_not_hide_the_work() -> None:
     shifted = replace(now, histogram=now.histogram + slow, on_cpu=now.on_cpu + fast)
     cause = cause_of(Facts(direction=Direction.SLOWER, usual=before, now=shifted, quantile="p50"))
     assert cause.kind is CauseKind.LOAD and "work longer" in cause.text
+
+
+def saturating(work: float, waiting: float) -> Usual:
+    """Return sums over 1,000 calls that take so many times 300 us of a CPU, and wait for one for as many."""
+    ran = [300e3 * work * (0.9 + 0.0002 * place) for place in range(1000)]
+    took = [one + 300e3 * waiting for one in ran]
+    return Usual(
+        calls=1000, total_ns=sum(took), split_calls=1000, split_ns=sum(took), waiting_ns=300e6 * waiting,
+        on_cpu=Histogram.from_durations(ran), histogram=Histogram.from_durations(took),
+    )  # fmt: skip
+
+
+def test_who_works_many_times_as_long_waits_for_cpus_that_it_keeps_busy_itself() -> None:
+    """Calls that work nine times as long and wait for twice that are not slowed by the host; others are."""
+    before = saturating(1.0, 0.05)
+    cause = cause_of(Facts(direction=Direction.SLOWER, usual=before, now=saturating(9.0, 20.0)))
+    assert cause.kind is CauseKind.LOAD
+    told = "Its calls work longer, and wait for the CPUs that this keeps busy, while code is as usual"
+    assert cause.text.startswith(told)
+    assert cause_of(Facts(direction=Direction.SLOWER, usual=before, now=saturating(2.0, 20.0))).kind is CauseKind.HOST
+    new = Facts(direction=Direction.SLOWER, usual=before, now=saturating(9.0, 20.0), new_build="b2e", code="changed")
+    assert cause_of(new).kind is CauseKind.CODE

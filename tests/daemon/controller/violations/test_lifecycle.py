@@ -146,9 +146,15 @@ def life_of_small_windows(calls: int, apart_ns: int) -> FunctionViolations:
         durations = 50_000 * (4.0 if slow else 1.0) * np.exp(drawn.normal(0, 0.1, 400 if whole else calls))
         windows.append(
             Observation(
-                function="f", lifetime="a", kind=Kind.TIME, start_ns=end_ns - 2 * SECOND, end_ns=end_ns,
-                histogram=Histogram.from_durations(durations), calls=len(durations), watched_ns=2 * SECOND,
-            )  # fmt: skip
+                function="f",
+                lifetime="a",
+                kind=Kind.TIME,
+                start_ns=end_ns - 2 * SECOND,
+                end_ns=end_ns,
+                histogram=Histogram.from_durations(durations),
+                calls=len(durations),
+                watched_ns=2 * SECOND,
+            )
         )
         violations = watched(violations, windows[-1], replace(around, newest=tuple(windows[-20:])))
         assert number < 23 or whole is False or violations.open
